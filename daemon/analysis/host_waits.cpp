@@ -2,6 +2,7 @@
 #include "daemon/analysis/host_waits.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ssdpulse::analysis {
 namespace {
@@ -28,13 +29,16 @@ void HostWaits::find_pressure(const Second& second) {
   const double interval = before_ ? seconds_between(*before_, second.at) : 0;
   before_ = second.at;
   in_flight_seconds_ += interval * std::clamp(second.in_flight_ratio, 0.0, 1.0);
-  Reading reading{second.at, second.signals->pressure, in_flight_seconds_, {}, {}};
-  for (const model::CgroupPressure& one : second.signals->cgroups) {
-    reading.cgroup_seconds[one.cgroup] = one.pressure.some_seconds;
+  Reading reading{second.at, second.signals->pressure, {}, in_flight_seconds_, {}, {}};
+  if (second.signals->blocked_tasks) {
+    reading.blocked = *second.signals->blocked_tasks > 0 ? 1 : 0;
   }
   for (const model::IoLimit& limit : second.signals->limits) {
     if (limit.done) {
       reading.limits[key_of(limit)] = *limit.done;
+    }
+    if (limit.pressure) {
+      reading.limit_seconds[key_of(limit)] = limit.pressure->some_seconds;
     }
   }
   readings_.push_back(std::move(reading));
@@ -49,10 +53,16 @@ void HostWaits::find_pressure(const Second& second) {
   if (window <= 0) {
     return;
   }
-  if (first.pressure && last.pressure) {
+  has_pressure_ = first.pressure && last.pressure;
+  if (has_pressure_) {
     pressure_ = std::clamp((last.pressure->some_seconds - first.pressure->some_seconds) / window, 0.0, 1.0);
-  } else if (second.signals->blocked_tasks) {
-    pressure_ = *second.signals->blocked_tasks > 0 ? 1 : 0;  // at this moment
+  } else if (std::all_of(readings_.begin(), readings_.end(),
+                         [](const Reading& one) { return one.blocked.has_value(); })) {
+    double sum = 0;
+    for (const Reading& one : readings_) {
+      sum += *one.blocked;
+    }
+    pressure_ = sum / static_cast<double>(readings_.size());
   }
   if (pressure_) {
     unexplained_ = std::max(0.0, *pressure_ - (last.in_flight_seconds - first.in_flight_seconds) / window);
@@ -63,10 +73,13 @@ void HostWaits::find_pressure(const Second& second) {
 /// was in use needs no more proof; one that has always been suspended does.
 void HostWaits::find_suspended(const Second& second, Found& found) {
   const bool waits = unexplained_ && *unexplained_ >= kPressure;
+  const std::set<std::string> before = std::exchange(in_use_, {});
   for (const model::VolumeSignals& volume : second.signals->volumes) {
-    if (!volume.suspended) {
+    const bool was_in_use = before.contains(volume.volume);
+    if (!volume.suspended || was_in_use) {
       in_use_.insert(volume.volume);
-    } else if (waits || in_use_.contains(volume.volume)) {
+    }
+    if (volume.suspended && (waits || was_in_use)) {
       HostWait wait{HostWaitCause::suspended, volume.volume, "", "", second.wall};
       wait.file = "dm/suspended";
       found.emplace(Key{wait.cause, volume.volume}, std::move(wait));
@@ -76,12 +89,17 @@ void HostWaits::find_suspended(const Second& second, Found& found) {
 
 /// Only what has become full while this was watched: what has been full for a year is no news.
 void HostWaits::find_full(const Second& second, Found& found) {
+  // Another file system at the same place has another size.
+  const auto before = std::exchange(had_room_, {});
   for (const model::FilesystemRoom& room : second.signals->rooms) {
     const bool bytes = room.available_bytes <= std::min(kNoRoomBytes, room.size_bytes / 100);
     const bool inodes = room.inodes > 0 && room.available_inodes == 0;
-    if (!bytes && !inodes) {
-      had_room_.insert(room.mountpoint);
-    } else if (had_room_.contains(room.mountpoint)) {
+    const auto key = std::pair(room.mountpoint, room.size_bytes);
+    const bool had = before.contains(key);
+    if (had || (!bytes && !inodes)) {
+      had_room_.insert(key);
+    }
+    if (had && (bytes || inodes)) {
       HostWait wait{HostWaitCause::full, room.mountpoint, "", "", second.wall};
       wait.evidence["available_bytes"] = static_cast<double>(room.available_bytes);
       wait.evidence["available_inodes"] = static_cast<double>(room.available_inodes);
@@ -109,33 +127,37 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
       continue;
     }
     const double rate = static_cast<double>(*limit.done - before) / window;
-    if (rate < kAtLimit * static_cast<double>(limit.per_second)) {
+    const auto most = static_cast<double>(limit.per_second);
+    if (rate < kAtLimit * most || rate > kBeyondLimit * most) {
       continue;
     }
-    // Whoever waits longest below it; without the cgroups' own pressure, somebody on the host must.
-    std::optional<double> pressure;
-    std::string tenant = limit.tenant;
-    for (const model::CgroupPressure& one : second.signals->cgroups) {
-      const auto was = first.cgroup_seconds.find(one.cgroup);
-      if (is_below(one.cgroup, limit.cgroup) && was != first.cgroup_seconds.end()) {
-        const double ratio = std::clamp((one.pressure.some_seconds - was->second) / window, 0.0, 1.0);
-        if (!pressure || ratio > *pressure) {
-          pressure = ratio;
-          tenant = one.tenant;
-        }
-      }
-    }
-    const double waits = pressure ? *pressure : unexplained_.value_or(0);
+    // Tasks below it must wait; without the cgroup's own pressure, somebody on the host must.
+    const auto waited_before = first.limit_seconds.find(key);
+    const auto waited = last.limit_seconds.find(key);
+    const bool own = waited_before != first.limit_seconds.end() && waited != last.limit_seconds.end();
+    const double waits =
+        own ? std::clamp((waited->second - waited_before->second) / window, 0.0, 1.0) : unexplained_.value_or(0);
     if (waits < kPressure) {
       continue;
     }
+    // Whoever is alone below it is held up; of several, it is not known which.
+    std::set<std::string> below;
+    for (const model::CgroupPressure& one : second.signals->cgroups) {
+      if (is_below(one.cgroup, limit.cgroup)) {
+        below.insert(one.tenant);
+      }
+    }
+    const std::string& tenant = below.size() == 1 ? *below.begin() : limit.tenant;
     HostWait wait{HostWaitCause::cgroup_limit, limit.tenant, limit.device, tenant, second.wall};
-    wait.evidence["pressure_ratio"] = waits;
+    if (own || has_pressure_) {
+      wait.evidence[own ? "pressure_ratio" : "host_unexplained_ratio"] = waits;
+    }
     wait.evidence["rate_per_second"] = rate;
-    wait.evidence["limit_per_second"] = static_cast<double>(limit.per_second);
+    wait.evidence["limit_per_second"] = most;
     wait.evidence["limit_kind"] = static_cast<double>(limit.kind);
     wait.file = limit.file;
-    found.emplace(Key{wait.cause, key}, std::move(wait));
+    // One for each tenant and device, whichever of its limits.
+    found.emplace(Key{wait.cause, limit.tenant + '\n' + limit.device}, std::move(wait));
   }
 }
 
@@ -151,7 +173,9 @@ void HostWaits::find_dirty(const Second& second, Found& found) const {
     return;
   }
   HostWait wait{HostWaitCause::dirty_throttling, "", "", "", second.wall};
-  wait.evidence["pressure_ratio"] = *pressure_;
+  if (has_pressure_) {
+    wait.evidence["pressure_ratio"] = *pressure_;
+  }
   wait.evidence["dirty_bytes"] = static_cast<double>(dirty->bytes);
   wait.evidence["dirty_threshold_bytes"] = static_cast<double>(dirty->threshold_bytes);
   wait.file = "/proc/vmstat";
@@ -161,12 +185,17 @@ void HostWaits::find_dirty(const Second& second, Found& found) const {
 /// Network file systems, swap and disks that are not measured make tasks wait, too: on a host where they always do,
 /// that is usual.
 void HostWaits::find_unexplained(const Second& second, Found& found) {
-  if (!unexplained_) {
-    return;
+  if (!unexplained_ || !has_pressure_) {
+    return;  // that somebody waits at a moment is no share of the time
   }
   const bool claimed = learned_ >= kLearning && *unexplained_ - usual_unexplained_ >= kUnexplained;
-  learned_ = std::min<std::uint64_t>(learned_ + 1, static_cast<std::uint64_t>(Seconds(kUsual).count()));
-  usual_unexplained_ += (*unexplained_ - usual_unexplained_) / static_cast<double>(learned_);
+  // What is usual is not learned from what is not.
+  const auto open = open_.find(Key{HostWaitCause::pressure, ""});
+  const bool unusual = open != open_.end() && open->second.claimed && second.at - open->second.first < kNowUsual;
+  if (!unusual) {
+    learned_ = std::min<std::uint64_t>(learned_ + 1, static_cast<std::uint64_t>(Seconds(kUsual).count()));
+    usual_unexplained_ += (*unexplained_ - usual_unexplained_) / static_cast<double>(learned_);
+  }
   if (claimed && found.empty() && second.slow_devices.empty()) {
     HostWait wait{HostWaitCause::pressure, "", "", "", second.wall};
     wait.evidence["pressure_ratio"] = *pressure_;
@@ -198,10 +227,8 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
   for (auto entry = open_.begin(); entry != open_.end();) {
     Open& open = entry->second;
     const bool over = second.at - open.last >= (open.claimed ? Seconds(kEnds) : Seconds(kConfirmed));
-    if (over && open.claimed) {
-      open.wait.end =
-          second.wall - std::chrono::duration_cast<std::chrono::system_clock::duration>(second.at - open.last);
-    }
+    open.wait.duration = open.last - open.first;
+    open.wait.over = over;
     if (open.claimed) {
       waits.push_back(open.wait);
     }

@@ -26,8 +26,10 @@ class HostWaits {
   static constexpr double kPressure = 0.3;                     // share of the time in which somebody waits
   static constexpr double kAtLimit = 0.95;                     // of the limit
   static constexpr double kUnexplained = 0.5;                  // share of the time, beyond what is usual here
-  static constexpr std::chrono::minutes kUsual{10};            // over which that is learned
-  static constexpr std::uint64_t kLearning = 60;               // calls before anything is unexplained
+  static constexpr std::chrono::hours kNowUsual{1};       // an unexplained wait that lasts longer is usual from then on
+  static constexpr double kBeyondLimit = 1.5;             // times a limit: then the count is of something else
+  static constexpr std::chrono::minutes kUsual{10};       // over which that is learned
+  static constexpr std::uint64_t kLearning = 60;          // calls before anything is unexplained
   static constexpr std::uint64_t kNoRoomBytes = 1 << 20;  // or a hundredth of a small file system: larger writes fail
 
   struct Second {
@@ -42,17 +44,18 @@ class HostWaits {
   /// What goes on, and what has ended since the last call.
   std::vector<model::HostWait> observe(const Second& second);
 
-  /// Share of the last seconds in which tasks waited for I/O; absent: the kernel does not say.
-  [[nodiscard]] std::optional<double> pressure_ratio() const { return pressure_; }
+  /// Share of the last seconds in which tasks waited for I/O; absent: the kernel keeps no pressure.
+  [[nodiscard]] std::optional<double> pressure_ratio() const { return has_pressure_ ? pressure_ : std::nullopt; }
 
  private:
   using Key = std::pair<model::HostWaitCause, std::string>;  // and subject with the device
   struct Reading {
     model::SteadyTime at;
     std::optional<model::IoPressure> pressure;
-    double in_flight_seconds = 0;                  // cumulative
-    std::map<std::string, double> cgroup_seconds;  // by cgroup: in which some of its tasks waited
-    std::map<std::string, std::uint64_t> limits;   // counted against each, by its key
+    std::optional<double> blocked;                // without it: 1 if any task waited at that moment
+    double in_flight_seconds = 0;                 // cumulative
+    std::map<std::string, std::uint64_t> limits;  // counted against each, by its key
+    std::map<std::string, double> limit_seconds;  // in which tasks below it waited, likewise
   };
   struct Open {
     model::SteadyTime first;  // that it held
@@ -69,13 +72,14 @@ class HostWaits {
   void find_dirty(const Second& second, Found& found) const;
   void find_unexplained(const Second& second, Found& found);
 
-  std::deque<Reading> readings_;  // over kWindow and one more
-  std::optional<double> pressure_;
+  std::deque<Reading> readings_;    // over kWindow and one more
+  std::optional<double> pressure_;  // without the kernel's, the share of moments in which a task waited
+  bool has_pressure_ = false;
   std::optional<double> unexplained_;  // share of the time in which tasks waited and nothing was in flight, at least
   double usual_unexplained_ = 0;
-  std::uint64_t learned_ = 0;       // calls that it rests on
-  std::set<std::string> in_use_;    // volumes that were seen not suspended
-  std::set<std::string> had_room_;  // file systems
+  std::uint64_t learned_ = 0;                                 // calls that it rests on
+  std::set<std::string> in_use_;                              // volumes that were seen not suspended
+  std::set<std::pair<std::string, std::uint64_t>> had_room_;  // file systems
   double in_flight_seconds_ = 0;
   std::optional<model::SteadyTime> before_;
   std::map<Key, Open> open_;

@@ -68,9 +68,11 @@ std::string evidence_of(const Json& spike) {
 std::string evidence_of_wait(const Json& wait) {
   std::string text;
   for (const auto& [name, value] : at(wait, "evidence").items()) {
-    text += value.is_number() ? fmt::format("    - {}: {:.6g}\n", name, value.get<double>()) : "";
+    text += value.is_number() ? fmt::format("    - {}: {:.6g}\n", util::printable_text(name), value.get<double>()) : "";
   }
-  return text.empty() ? text : fmt::format("  What speaks for it ({}):\n{}", text_of(wait, "source"), text);
+  return text.empty()
+             ? text
+             : fmt::format("  What speaks for it ({}):\n{}", util::printable_text(text_of(wait, "source")), text);
 }
 
 /// Who waits at this moment, where that is visible: for what goes on above the drives.

@@ -111,7 +111,8 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
   }
   model::HostWait wait{static_cast<model::HostWaitCause>(cause - model::kHostWaitCauseNames.begin()), past.subject,
                        past.device, past.tenant, past.begin};
-  wait.end = past.begin + std::chrono::duration_cast<model::WallTime::duration>(nanoseconds(past.duration_seconds));
+  wait.duration = nanoseconds(past.duration_seconds);
+  wait.over = true;
   for (std::string_view text = past.evidence; !text.empty();) {
     const auto one = take_until(text, ' ');
     const auto equals = one.find('=');

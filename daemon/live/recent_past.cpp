@@ -62,7 +62,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
     forgotten_until_ = std::max(forgotten_until_.value_or(end), end);
   }
   std::copy_if(snapshot.host.waits.begin(), snapshot.host.waits.end(), std::back_inserter(waits_),
-               [](const model::HostWait& wait) { return wait.end.has_value(); });
+               [](const model::HostWait& wait) { return wait.over; });
   keep_newest(spikes_, kMarks);
   keep_newest(waits_, kMarks);
   keep_newest(bursts_, kMarks);

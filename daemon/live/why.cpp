@@ -141,7 +141,9 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
   std::transform(names.begin(), names.end(), names.begin(), [&](const std::string& one) { return title_of(now, one); });
   const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
   const char* verb = tense == Tense::present ? (count > 1 ? "are" : "is") : (count > 1 ? "were" : "was");
-  return fmt::format(" {} {} slow too: {}{}.", count == 1 ? "Another drive" : fmt::format("{} other drives", count),
+  return fmt::format(" {} {} slow too: {}{}.",
+                     count == 1 ? (device.empty() ? "A drive" : "Another drive")
+                                : fmt::format("{} {}drives", count, device.empty() ? "" : "other "),
                      verb, fmt::join(names, ", "), more);
 }
 
@@ -296,10 +298,12 @@ std::string resync_words(const model::Snapshot& now, const std::string& device) 
   return "";
 }
 
-std::string capitalized(std::string words) {
-  words.front() = words.rfind("the kernel", 0) == 0 || words.rfind("tasks", 0) == 0
-                      ? static_cast<char>(words.front() - 'a' + 'A')
-                      : words.front();
+/// The clause as a sentence begins; names stay as they are.
+std::string begun(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
+  std::string words = host_wait_words(wait, now, tense).what;
+  if (wait.cause == model::HostWaitCause::dirty_throttling || wait.cause == model::HostWaitCause::pressure) {
+    words.front() = static_cast<char>(words.front() - 'a' + 'A');
+  }
   return words;
 }
 
@@ -316,16 +320,18 @@ Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   return answer;
 }
 
-/// What stops I/O altogether comes before slow drives, and what only slows it behind them.
+/// What stops I/O altogether comes before slow drives, and what only slows it behind them; so does what has been full
+/// for long.
 bool is_before_drives(const model::HostWait& wait) {
-  return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full;
+  return wait.cause == model::HostWaitCause::suspended ||
+         (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
 }
 
 /// The first by cause, then by its begin; nothing if none goes on.
 const model::HostWait* first_wait(const model::Snapshot& now) {
   const model::HostWait* first = nullptr;
   for (const model::HostWait& wait : now.host.waits) {
-    if (!wait.end && (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
+    if (!wait.over && (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
       first = &wait;
     }
   }
@@ -334,12 +340,11 @@ const model::HostWait* first_wait(const model::Snapshot& now) {
 
 Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
   Why answer = about(wait, now, When::now);
-  const auto duration = Seconds(now.taken_at - wait.begin).count();
+  const auto duration = Seconds(wait.duration).count();
   const bool explained =
       wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
-  answer.sentence = fmt::format("{}, since {} ({}).{}{}", capitalized(host_wait_words(wait, now, Tense::present).what),
-                                clock_words(wait.begin), duration_words(duration),
-                                explained ? "" : " No drive is slow.", slow_drives);
+  answer.sentence = fmt::format("{}, since {} ({}).{}{}", begun(wait, now, Tense::present), clock_words(wait.begin),
+                                duration_words(duration), explained ? "" : " No drive is slow.", slow_drives);
   return answer;
 }
 
@@ -347,7 +352,7 @@ Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::
 const model::HostWait* last_wait(const Situation& situation) {
   const model::HostWait* last = nullptr;
   for (const model::HostWait& wait : situation.ended_waits) {
-    if (wait.end && situation.now->taken_at - *wait.end < kLately && (last == nullptr || *wait.end >= *last->end)) {
+    if (situation.now->taken_at - end_of(wait) < kLately && (last == nullptr || end_of(wait) >= end_of(*last))) {
       last = &wait;
     }
   }
@@ -355,10 +360,10 @@ const model::HostWait* last_wait(const Situation& situation) {
 }
 
 Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
-  const auto ago = now.taken_at - *wait.end;
+  const auto ago = now.taken_at - end_of(wait);
   Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
-  const std::string what = capitalized(host_wait_words(wait, now, Tense::past).what);
-  const std::string lasted = duration_words(Seconds(*wait.end - wait.begin).count());
+  const std::string what = host_wait_words(wait, now, Tense::past).what;
+  const std::string lasted = duration_words(Seconds(wait.duration).count());
   answer.sentence =
       answer.when == When::ended
           ? fmt::format("{} Until {} ago: {}, for {}.", calm, duration_words(Seconds(ago).count()), what, lasted)
@@ -401,7 +406,7 @@ Why right_now(const Situation& situation) {
   const std::string backlog = backlog_words(now);
   const std::string remarks = (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + blind_words(now);
   if (const model::HostWait* last = last_wait(situation);
-      last != nullptr && (incidents.empty() || *last->end >= incidents.front().end)) {
+      last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {
     return is_over(*last, now, calm + remarks);
   }
   if (incidents.empty()) {
@@ -455,16 +460,12 @@ std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& 
       return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
              std::chrono::abs(one.begin - wait.begin) < kNear;
     });
-    if (!known && wait.begin < moment.begin + std::chrono::minutes(1) &&
-        wait.end.value_or(wait.begin) >= moment.begin) {
+    if (!known && wait.begin < moment.begin + std::chrono::minutes(1) && end_of(wait) >= moment.begin) {
       then.push_back(wait);
     }
   };
   std::for_each(situation.ended_waits.begin(), situation.ended_waits.end(), take);
-  for (model::HostWait wait : situation.now->host.waits) {
-    wait.end = wait.end.value_or(situation.now->taken_at);
-    take(wait);
-  }
+  std::for_each(situation.now->host.waits.begin(), situation.now->host.waits.end(), take);
   if (situation.past) {
     for (const model::PastWait& past : situation.past->waits) {
       if (const auto wait = wait_of(past)) {
@@ -577,9 +578,9 @@ Why at_time(const Situation& situation, WallTime at) {
   });
   if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
     Why answer = about(*wait, now, When::then);
-    answer.sentence = fmt::format("{}, from {} on for {}.", capitalized(host_wait_words(*wait, now, Tense::past).what),
-                                  clock_words(wait->begin, now.taken_at),
-                                  duration_words(Seconds(wait->end.value_or(now.taken_at) - wait->begin).count()));
+    answer.sentence =
+        fmt::format("{}, from {} on for {}.", begun(*wait, now, Tense::past), clock_words(wait->begin, now.taken_at),
+                    duration_words(Seconds(wait->duration).count()));
     answer.moment = moment;
     return answer;
   }

@@ -46,9 +46,10 @@ struct IoLimit {
   std::string tenant;  // the name under which that may be shown
   std::string device;  // the kernel's name; MAJOR:MINOR if there is no such disk
   IoLimitKind kind = IoLimitKind::rbps;
-  std::uint64_t per_second = 0;       // bytes or I/Os
-  std::optional<std::uint64_t> done;  // cumulative, of the cgroup and all below it; absent: not counted
-  std::string file;                   // io.max, blkio.throttle.write_iops_device, ...
+  std::uint64_t per_second = 0;        // bytes or I/Os
+  std::optional<std::uint64_t> done;   // cumulative, of the cgroup and all below it; absent: not counted
+  std::optional<IoPressure> pressure;  // of the cgroup and all below it; absent: v1, or not kept
+  std::string file;                    // io.max, blkio.throttle.write_iops_device, ...
 };
 
 /// A check, rebuild or reshape of an md array.
@@ -80,7 +81,8 @@ struct HostSignals {
   std::optional<IoPressure> pressure = {};
   std::optional<std::uint64_t> blocked_tasks = {};  // that wait for I/O (procs_blocked)
   std::optional<DirtyPages> dirty = {};
-  double other_disks_busy_seconds = 0;  // cumulative: in which anything was in flight on disks that are not measured
+  /// Cumulative: in which anything was in flight, added up over all disks that are not made of others.
+  double disks_busy_seconds = 0;
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
   std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
   std::vector<IoLimit> limits = {};          // of those and the cgroups above them
@@ -106,10 +108,15 @@ struct HostWait {
   std::string device;   // that the limit is for; empty: none
   std::string tenant;   // who is held up; empty: not known
   std::chrono::system_clock::time_point begin;
-  std::optional<std::chrono::system_clock::time_point> end = {};  // absent: it goes on
-  std::map<std::string, double> evidence = {};                    // by name with its unit, as it was last
-  std::string file = {};                                          // the kernel's, that says so
+  std::chrono::nanoseconds duration{};  // from the first proof to the last, by a clock that is never set
+  bool over = false;
+  std::map<std::string, double> evidence = {};  // by name with its unit, as it was last
+  std::string file = {};                        // the kernel's, that says so
 };
+
+inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
+  return wait.begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(wait.duration);
+}
 
 /// All of it, as published.
 struct HostFigures {
@@ -118,6 +125,8 @@ struct HostFigures {
   std::optional<double> pressure_ratio = {};           // share of the last seconds in which tasks waited for I/O
   std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
+  /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
+  std::map<std::string, double> tenant_pressure_seconds = {};
 };
 
 }  // namespace ssdpulse::model

@@ -8,12 +8,21 @@
 #include <utility>
 
 #include "daemon/model/incidents.h"
+#include "daemon/util/printable_text.h"
 #include "daemon/util/utc_text.h"
 
 namespace ssdpulse::stages {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
+
+/// A mount point may hold anything.
+std::string shown(const std::string& subject) {
+  constexpr std::size_t kMost = 200;
+  std::string text = util::printable_text(subject.substr(0, kMost));
+  std::replace(text.begin(), text.end(), '"', '?');
+  return text;
+}
 
 std::string evidence_of(const model::HostWait& wait) {
   std::string evidence;
@@ -23,48 +32,67 @@ std::string evidence_of(const model::HostWait& wait) {
   return evidence;
 }
 
+model::PastWait row_of(const model::HostWait& wait) {
+  return {wait.begin,        std::string(name(wait.cause, model::kHostWaitCauseNames)),
+          wait.subject,      wait.device,
+          wait.tenant,       Seconds(wait.duration).count(),
+          evidence_of(wait), wait.file};
+}
+
 LogLine line_of(const model::HostWait& wait) {
-  const double seconds = wait.end ? Seconds(*wait.end - wait.begin).count() : 0;
   return {log::Level::warning,
           fmt::format("I/O held up{} cause={} subject=\"{}\" device={} tenant={} begin={}{} evidence=\"{}\" source={}",
-                      wait.end ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames), wait.subject,
+                      wait.over ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames), shown(wait.subject),
                       wait.device, wait.tenant, util::utc_text(wait.begin),
-                      wait.end ? fmt::format(" seconds={:.3f}", seconds) : "", evidence_of(wait), wait.file)};
+                      wait.over ? fmt::format(" seconds={:.3f}", Seconds(wait.duration).count()) : "",
+                      evidence_of(wait), wait.file)};
 }
 
 }  // namespace
 
-/// At least the share of the time in which any I/O was in flight: the sum of what all took, as none is known to
-/// overlap.
+/// At least the share of the time in which any I/O was in flight, by the kernel's account or by ours: what all took is
+/// added up, as none is known to overlap.
 double HostWaits::in_flight_ratio(const Tick& tick) {
   const double interval = before_ ? Seconds(tick.at - *before_).count() : 0;
   before_ = tick.at;
   std::map<std::string, Device> before = std::exchange(devices_, {});
-  const double others = tick.host->other_disks_busy_seconds;
-  const double more = others - std::exchange(other_disks_seconds_, others);
-  double ratio = interval > 0 && more > 0 ? more / interval : 0;
+  double ours = 0;
   for (const DeviceTick& device : tick.devices) {
+    Device& now = devices_[device.block.device->name];
+    const Device& was = before[device.block.device->name];
     if (!device.block.io) {
+      ours += 1;  // not measured: it may be busy
       continue;
     }
-    Device now;
-    std::int64_t in_flight = 0;
-    for (const model::OperationIo& io : device.block.io->operations) {
+    for (std::size_t i = 0; i < model::kOperations; ++i) {
+      const model::OperationIo& io = device.block.io->operations[i];
       const auto device_ns = std::accumulate(io.device_latency.begin(), io.device_latency.end(), std::uint64_t{0},
                                              [](std::uint64_t sum, const auto& one) { return sum + one.sum_ns; });
-      now.busy_ns += std::max(device_ns, io.total_latency.sum_ns);
-      now.completions += io.completions;
-      in_flight += io.in_flight;
+      now[i] = {std::max(device_ns, io.total_latency.sum_ns), io.completions};
+      const bool stands_still = io.in_flight > 0 && now[i].completions == was[i].completions;
+      const std::uint64_t busy_ns = now[i].busy_ns - std::min(now[i].busy_ns, was[i].busy_ns);
+      ours += stands_still ? 1 : interval > 0 ? static_cast<double>(busy_ns) / 1e9 / interval : 0;
     }
-    const auto was = before.find(device.block.device->name);
-    if (was != before.end() && interval > 0 && now.busy_ns >= was->second.busy_ns) {
-      const double busy = static_cast<double>(now.busy_ns - was->second.busy_ns) / 1e9 / interval;
-      const bool stands_still = in_flight > 0 && now.completions == was->second.completions;
-      ratio += stands_still ? 1 : busy;
-    }
-    devices_.emplace(device.block.device->name, now);
   }
-  return ratio;
+  const double disks = tick.host->disks_busy_seconds;
+  const double theirs = disks - std::exchange(disks_busy_seconds_, disks);
+  return std::max(ours, interval > 0 ? theirs / interval : 0);
+}
+
+/// Pressure of several cgroups overlaps: in each second, that of the one that waited longest counts.
+void HostWaits::add_tenants(const Tick& tick) {
+  std::map<std::string, double> before = std::exchange(cgroup_seconds_, {});
+  std::map<std::string, double> totals = std::exchange(tenant_seconds_, {});
+  std::map<std::string, double> more;
+  for (const model::CgroupPressure& one : tick.host->cgroups) {
+    cgroup_seconds_[one.cgroup] = one.pressure.some_seconds;
+    const auto was = before.find(one.cgroup);
+    const double grown = was == before.end() ? 0 : std::max(0.0, one.pressure.some_seconds - was->second);
+    more[one.tenant] = std::max(more[one.tenant], grown);
+  }
+  for (const auto& [tenant, seconds] : more) {
+    tenant_seconds_[tenant] = totals[tenant] + seconds;
+  }
 }
 
 Findings HostWaits::observe(const Tick& tick) {
@@ -84,12 +112,10 @@ Findings HostWaits::observe(const Tick& tick) {
   std::map<std::string, model::WallTime> before = std::exchange(logged_, {});
   for (const model::HostWait& wait : waits) {
     const std::string key = fmt::format("{} {} {}", static_cast<int>(wait.cause), wait.subject, wait.device);
-    if (wait.end) {
-      seconds_[index(wait.cause)] += Seconds(*wait.end - wait.begin).count();
+    if (wait.over) {
+      seconds_[index(wait.cause)] += Seconds(wait.duration).count();
       findings.effects.lines.push_back(line_of(wait));
-      findings.effects.rows.waits.push_back({wait.begin, std::string(name(wait.cause, model::kHostWaitCauseNames)),
-                                             wait.subject, wait.device, wait.tenant,
-                                             Seconds(*wait.end - wait.begin).count(), evidence_of(wait), wait.file});
+      findings.effects.rows.waits.push_back(row_of(wait));
       continue;
     }
     if (!before.contains(key)) {
@@ -97,11 +123,15 @@ Findings HostWaits::observe(const Tick& tick) {
       findings.effects.lines.push_back(line_of(wait));
     }
     logged_.emplace(key, wait.begin);
+    if (tick.last) {
+      findings.effects.rows.waits.push_back(row_of(wait));  // its end will not be seen
+    }
   }
-  model::HostFigures figures{tick.host, waits, waits_.pressure_ratio(), count_, seconds_};
+  add_tenants(tick);
+  model::HostFigures figures{tick.host, waits, waits_.pressure_ratio(), count_, seconds_, tenant_seconds_};
   for (const model::HostWait& wait : waits) {
-    if (!wait.end) {
-      figures.seconds[index(wait.cause)] += Seconds(tick.wall - wait.begin).count();
+    if (!wait.over) {
+      figures.seconds[index(wait.cause)] += Seconds(wait.duration).count();
     }
   }
   findings.values = [figures = std::move(figures)](model::Snapshot& snapshot) { snapshot.host = figures; };

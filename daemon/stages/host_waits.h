@@ -17,17 +17,21 @@ class HostWaits final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
-  /// What a device's I/Os took until the last tick.
-  struct Device {
+  /// What the I/Os of an operation took until the last tick.
+  struct Operation {
     std::uint64_t busy_ns = 0;
     std::uint64_t completions = 0;
   };
+  using Device = std::array<Operation, model::kOperations>;
   double in_flight_ratio(const Tick& tick);
+  void add_tenants(const Tick& tick);
 
   analysis::HostWaits waits_;
   std::map<std::string, Device> devices_;
   std::optional<model::SteadyTime> before_;
-  double other_disks_seconds_ = 0;                 // of the last tick
+  double disks_busy_seconds_ = 0;                 // of the last tick
+  std::map<std::string, double> cgroup_seconds_;  // pressure of each at the last tick
+  std::map<std::string, double> tenant_seconds_;
   std::map<std::string, model::WallTime> logged_;  // that go on, by cause and subject: their begin
   std::array<std::uint64_t, model::kHostWaitCauses> count_{};
   std::array<double, model::kHostWaitCauses> seconds_{};  // of those that are over

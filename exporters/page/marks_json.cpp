@@ -106,7 +106,7 @@ Json wait_json(const model::HostWait& wait) {
   return {{"cause", name(wait.cause, model::kHostWaitCauseNames)},
           {"subject", text(wait.subject)},
           {"begin", seconds_of(wait.begin)},
-          {"end", wait.end ? Json(seconds_of(*wait.end)) : Json()},
+          {"end", wait.over ? Json(seconds_of(end_of(wait))) : Json()},
           {"source", wait.file},
           {"evidence", std::move(evidence)}};
 }

@@ -36,16 +36,9 @@ void pressure(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-/// Of a tenant with several cgroups, that of the one that waited longest: they overlap.
 void tenant_pressure(const Snapshot& snapshot, Samples& out) {
-  std::map<std::string, double> seconds;
-  if (snapshot.host.signals) {
-    for (const model::CgroupPressure& one : snapshot.host.signals->cgroups) {
-      seconds[one.tenant] = std::max(seconds[one.tenant], one.pressure.some_seconds);
-    }
-  }
-  for (const auto& [tenant, some] : seconds) {
-    out.add({{"tenant", tenant}}, some);
+  for (const auto& [tenant, seconds] : snapshot.host.tenant_pressure_seconds) {
+    out.add({{"tenant", tenant}}, seconds);
   }
 }
 
@@ -194,7 +187,7 @@ constexpr FamilyDescription kFamilies[] = {
            s, out,
            [](const model::HostFigures& host, std::size_t i) {
              return std::any_of(host.waits.begin(), host.waits.end(),
-                                [&](const model::HostWait& wait) { return !wait.end && index(wait.cause) == i; })
+                                [&](const model::HostWait& wait) { return !wait.over && index(wait.cause) == i; })
                         ? 1.0
                         : 0.0;
            },

@@ -3,12 +3,14 @@
 // texts are read.
 #include "daemon/analysis/host_waits.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "daemon/sources/host/host_reader.h"
 #include "daemon/sources/host/room_watch.h"
+#include "daemon/stages/host_waits.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::analysis {
@@ -37,15 +39,17 @@ class Host {
     for (int i = 0; i < number; ++i) {
       at_ += 1s;
       wall_ += 1s;
-      signals.pressure->some_seconds += pressure;
-      for (model::CgroupPressure& one : signals.cgroups) {
-        one.pressure.some_seconds += cgroup_pressure;
+      if (signals.pressure) {
+        signals.pressure->some_seconds += pressure;
       }
       for (model::IoLimit& limit : signals.limits) {
         *limit.done += done_per_second;
+        if (limit.pressure) {
+          limit.pressure->some_seconds += cgroup_pressure;
+        }
       }
       waits = subject_.observe({at_, wall_, &signals, in_flight, slow});
-      claimed += std::any_of(waits.begin(), waits.end(), [](const HostWait& one) { return !one.end; }) ? 1 : 0;
+      claimed += std::any_of(waits.begin(), waits.end(), [](const HostWait& one) { return !one.over; }) ? 1 : 0;
     }
     return waits;
   }
@@ -55,7 +59,8 @@ class Host {
 
   void limit(std::uint64_t per_second) {
     signals.cgroups = {{"/db.slice/pg.service", "pg.service", {}}};
-    signals.limits = {{"/db.slice", "db.slice", "sda", model::IoLimitKind::wiops, per_second, 0, "io.max"}};
+    signals.limits = {
+        {"/db.slice", "db.slice", "sda", model::IoLimitKind::wiops, per_second, 0, model::IoPressure{}, "io.max"}};
   }
 
  private:
@@ -96,9 +101,10 @@ TEST(HostWaits, AnEndIsReportedOnceWithItsTime) {
   int ends = 0;
   for (int i = 0; i < 30; ++i) {
     for (const HostWait& wait : host.seconds(1)) {
-      ends += wait.end ? 1 : 0;
-      if (wait.end) {
-        EXPECT_NEAR(std::chrono::duration<double>(*wait.end - begin).count(), 9, 2);
+      ends += wait.over ? 1 : 0;
+      if (wait.over) {
+        EXPECT_EQ(wait.begin, begin);
+        EXPECT_NEAR(std::chrono::duration<double>(wait.duration).count(), 9, 2);
       }
     }
   }
@@ -124,6 +130,70 @@ TEST(HostWaits, ALimitIsClaimedOnlyWhereItsRateIsReachedAndSomebodyBelowItWaits)
   EXPECT_EQ(waits[0].tenant, "pg.service");
   EXPECT_EQ(waits[0].device, "sda");
   EXPECT_NEAR(waits[0].evidence.at("rate_per_second"), 40, 1);
+}
+
+TEST(HostWaits, OfSeveralBelowALimitNobodyIsSaidToBeHeldUp) {
+  Host host;
+  host.limit(40);
+  host.signals.cgroups.push_back({"/db.slice/backup.service", "backup.service", {}});
+  host.done_per_second = 40;
+  host.cgroup_pressure = 0.9;
+  EXPECT_EQ(host.seconds(6).at(0).tenant, "db.slice");
+}
+
+TEST(HostWaits, WithoutPressureOfCgroupsTheHostsIsNotSaidToBeTheirs) {
+  Host host;
+  host.limit(40);
+  host.signals.limits[0].pressure.reset();
+  host.done_per_second = 40;
+  host.pressure = 0.9;
+  const auto waits = host.seconds(6);
+  EXPECT_FALSE(waits.at(0).evidence.contains("pressure_ratio"));
+  EXPECT_TRUE(waits.at(0).evidence.contains("host_unexplained_ratio"));
+}
+
+TEST(HostWaits, ACountThatLeapsIsNoRate) {
+  Host host;
+  host.limit(40);
+  host.cgroup_pressure = 0.9;
+  host.done_per_second = 1;
+  host.seconds(5);
+  host.signals.limits[0].done = 1'000'000'000;
+  host.seconds(10);
+  EXPECT_EQ(host.claimed, 0);
+}
+
+TEST(HostWaits, AMomentsSampleIsNoShareOfTheTime) {
+  Host host;
+  host.signals.pressure.reset();
+  host.in_flight = 0.2;
+  for (int i = 0; i < 1800; ++i) {
+    host.signals.blocked_tasks = i % 5 == 0 || i % 50 < 2 ? 1 : 0;
+    host.seconds(1);
+  }
+  EXPECT_EQ(host.claimed, 0);
+}
+
+TEST(HostWaits, ALongStallStaysOne) {
+  Host host;
+  host.pressure = 0.9;
+  int ends = 0;
+  for (int i = 0; i < 1200; ++i) {
+    for (const HostWait& wait : host.seconds(1)) {
+      ends += wait.over ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(ends, 0);
+  EXPECT_GE(host.claimed, 1190);
+}
+
+TEST(HostWaits, AnotherFileSystemAtTheSamePlaceIsAnother) {
+  Host host;
+  host.signals.rooms = {{"/backup", 100 << 20, 50 << 20, 1000, 500}};
+  host.seconds(5);
+  host.signals.rooms = {{"/backup", 200 << 20, 0, 1000, 500}};
+  host.seconds(60);
+  EXPECT_EQ(host.claimed, 0) << "it was full before it was mounted";
 }
 
 TEST(HostWaits, ALimitIsNotBlamedForADriveThatIsSlow) {
@@ -230,6 +300,7 @@ TEST(HostReader, FindsLimitsOnTheCgroupAndAboveItAndWhatIsCountedAgainstThem) {
             "8:0 rbps=max wbps=1048576 riops=max wiops=40\n9:9 rbps=5 wbps=max riops=max wiops=max\n");
   tree.file("cgroup/db.slice/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n");
   tree.file("cgroup/db.slice/pg.service/io.max", "");
+  tree.file("proc/pressure/io", "some avg10=0 avg60=0 avg300=0 total=7000000\n");
   tree.file("cgroup/db.slice/pg.service/io.pressure", "some avg10=0 avg60=0 avg300=0 total=5000000\n");
   host::HostReader reader(roots(tree, true));
   const auto signals = reader.read(inventory(), {"/db.slice/pg.service"}, same);
@@ -243,7 +314,7 @@ TEST(HostReader, FindsLimitsOnTheCgroupAndAboveItAndWhatIsCountedAgainstThem) {
   EXPECT_EQ(signals.limits[2].done, 0U) << "no I/O there yet";
   ASSERT_EQ(signals.cgroups.size(), 1U);
   EXPECT_EQ(signals.cgroups[0].pressure.some_seconds, 5);
-  EXPECT_FALSE(signals.pressure);
+  EXPECT_EQ(signals.pressure->some_seconds, 7);
 }
 
 TEST(HostReader, FindsLimitsOfTheFirstVersion) {
@@ -272,16 +343,50 @@ TEST(HostReader, ReadsVolumes) {
   EXPECT_EQ(volumes[1].resync->bytes_per_second, 2048U * 1024);
 }
 
-TEST(HostReader, DisksThatAreNotMeasuredCountToo) {
+TEST(HostReader, AddsUpHowLongDisksWereBusyAndThoseThatHang) {
   const tests::TemporaryTree tree;
-  tree.file(
-      "proc/diskstats",
-      "   8       0 sda 1 0 8 1 0 0 0 0 0 500 1 0 0 0 0 0 0\n   8      16 sdb 1 0 8 1 0 0 0 0 0 2500 1 0 0 0 0\n");
-  model::Inventory both = inventory();
-  both.devices.push_back(both.devices[0]);
-  both.devices[1].name = "sdb";
-  both.devices[1].coverage = model::Coverage::excluded;
-  EXPECT_EQ(host::HostReader(roots(tree, true)).read(both, {}, same).other_disks_busy_seconds, 2.5);
+  const auto stats = [&](int reads, int in_flight, int busy_ms) {
+    tree.file("proc/diskstats",
+              fmt::format("   8       0 sda {} 0 8 1 0 0 0 0 {} {} 1 0 0 0 0 0 0\n   9       0 md0 1 0 8 1 0 0 0 "
+                          "0 0 {} 1 0 0 0 0 0 0\n",
+                          reads, in_flight, busy_ms, busy_ms));
+  };
+  model::Inventory with_array = inventory();
+  with_array.devices.push_back(with_array.devices[0]);
+  with_array.devices[1].name = "md0";
+  with_array.devices[1].coverage = model::Coverage::stacked;
+  host::HostReader reader(roots(tree, true));
+  stats(1, 0, 500);
+  EXPECT_EQ(reader.read(with_array, {}, same).disks_busy_seconds, 0);
+  stats(2, 1, 2500);
+  EXPECT_EQ(reader.read(with_array, {}, same).disks_busy_seconds, 2) << "the array's is that of its disks";
+  std::this_thread::sleep_for(30ms);
+  EXPECT_GE(reader.read(with_array, {}, same).disks_busy_seconds, 2.03) << "in flight, and nothing has ended";
+}
+
+TEST(HostReader, CountsThatCannotBeReadAreNotZero) {
+  const tests::TemporaryTree tree;
+  tree.file("cgroup/a/io.max", "8:0 rbps=max wbps=max riops=max wiops=40\n");
+  EXPECT_FALSE(host::HostReader(roots(tree, true)).read(inventory(), {"/a"}, same).limits.at(0).done);
+}
+
+TEST(HostReader, EveryCgroupHasItsTurnAndTheirNumberIsBounded) {
+  const tests::TemporaryTree tree;
+  tree.file("proc/pressure/io", "some avg10=0 avg60=0 avg300=0 total=1\n");
+  std::set<std::string> cgroups;
+  for (int i = 0; i < 400; ++i) {
+    cgroups.insert(fmt::format("/c{:03}", i));
+    tree.file(fmt::format("cgroup/c{:03}/io.pressure", i), "some total=1\n");
+  }
+  tree.file("cgroup/c200/io.max", "8:0 wiops=40\n");
+  host::HostReader reader(roots(tree, true));
+  std::size_t seen = 0;
+  for (int i = 0; i < 16; ++i) {
+    const auto signals = reader.read(inventory(), cgroups, same);
+    seen += signals.limits.size();
+    EXPECT_EQ(signals.cgroups.size(), host::HostReader::kMostCgroups);
+  }
+  EXPECT_GE(seen, 2U) << "once found, it is read each time";
 }
 
 TEST(HostReader, AHostWithoutAnyOfThisHasNoSignals) {
@@ -314,6 +419,77 @@ TEST(RoomWatch, AsksTheKernelOnlyAboutMounts) {
   EXPECT_FALSE(host::room_of("/proc/self/no/such"));
   EXPECT_FALSE(host::room_of("/proc")) << "it has no size";
   EXPECT_FALSE(host::room_of("/proc/self")) << "nothing is mounted there";
+}
+
+/// The whole stage: its counters never fall, whatever the wall clock does.
+TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
+  stages::HostWaits stage;
+  model::HostSignals signals;
+  signals.pressure.emplace();
+  signals.cgroups = {{"/a/1", "a", {5000, 0}}, {"/a/2", "a", {10, 0}}};
+  signals.volumes = {{"dm-3", false, {}}};
+  stages::Tick tick;
+  tick.wall = model::WallTime(std::chrono::seconds(1'700'000'000));
+  double before = 0, tenant_before = 0;
+  history::Batch rows;
+  for (int second = 0; second < 200; ++second) {
+    tick.at += 1s;
+    tick.wall += second == 105 ? -3600s : 1s;  // somebody sets the clock back
+    signals.pressure->some_seconds += 0.1;
+    signals.cgroups.back().pressure.some_seconds += 0.5;
+    if (second == 50) {
+      signals.cgroups.erase(signals.cgroups.begin());  // the one that had waited longest is gone
+    }
+    signals.volumes[0].suspended = second >= 100 && second < 120;
+    tick.host = std::make_shared<const model::HostSignals>(signals);
+    stages::Findings findings = stage.observe(tick);
+    history::append(rows, std::move(findings.effects.rows));
+    model::Snapshot snapshot;
+    findings.values(snapshot);
+    const double seconds = snapshot.host.seconds[0];
+    EXPECT_GE(seconds, before) << second;
+    before = seconds;
+    const double tenant = snapshot.host.tenant_pressure_seconds["a"];
+    EXPECT_GE(tenant, tenant_before) << second;
+    EXPECT_LE(tenant - tenant_before, 0.51) << second;
+    tenant_before = tenant;
+  }
+  ASSERT_EQ(rows.waits.size(), 1U);
+  EXPECT_NEAR(rows.waits[0].duration_seconds, 19, 1);
+  EXPECT_NEAR(before, 19, 1);
+}
+
+/// A drive that the daemon does not measure, or of which one operation hangs, explains waiting.
+TEST(HostWaitsStage, DrivesThatHangOrAreNotMeasuredExplainWaiting) {
+  for (const bool measured : {false, true}) {
+    stages::HostWaits stage;
+    model::HostSignals signals;
+    signals.pressure.emplace();
+    stages::Tick tick;
+    tick.wall = model::WallTime(std::chrono::seconds(1'700'000'000));
+    auto disk = std::make_shared<model::Device>();
+    disk->name = "sda";
+    auto io = std::make_shared<model::DeviceIo>();
+    for (int second = 0; second < 300; ++second) {
+      tick.at += 1s;
+      tick.wall += 1s;
+      signals.pressure->some_seconds += second > 100 ? 1 : 0.01;
+      tick.host = std::make_shared<const model::HostSignals>(signals);
+      if (second > 100) {  // reads go on, a flush does not end
+        io->operations[index(model::Operation::read)].completions += 1;
+        io->operations[index(model::Operation::flush)].in_flight = 1;
+      }
+      stages::DeviceTick device;
+      device.block.device = disk;
+      if (measured) {
+        device.block.io = std::make_shared<const model::DeviceIo>(*io);
+      }
+      tick.devices = {device};
+      model::Snapshot snapshot;
+      stage.observe(tick).values(snapshot);
+      EXPECT_TRUE(snapshot.host.waits.empty()) << measured << ' ' << second;
+    }
+  }
 }
 
 }  // namespace

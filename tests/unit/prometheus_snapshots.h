@@ -209,15 +209,16 @@ inline model::Snapshot small_snapshot() {
   signals.pressure = {100.5, 40.25};
   signals.dirty = {1 << 20, 200 << 20, 100 << 20};
   signals.cgroups = {{"/a/pg.service", "pg.service", {3.5, 1}}, {"/b/pg.service", "pg.service", {2.5, 1}}};
-  signals.limits = {{"/a", "a", "nvme0n1", model::IoLimitKind::wiops, 40, 7, "io.max"},
-                    {"/a", "a", "nvme0n1", model::IoLimitKind::rbps, 1 << 20, 7, "io.max"},
-                    {"/a", "a", "nvme0n1", model::IoLimitKind::riops, 50, 7, "io.max"},
-                    {"/a", "a", "nvme0n1", model::IoLimitKind::wbps, 2 << 20, 7, "io.max"}};
+  signals.limits = {{"/a", "a", "nvme0n1", model::IoLimitKind::wiops, 40, 7, {}, "io.max"},
+                    {"/a", "a", "nvme0n1", model::IoLimitKind::rbps, 1 << 20, 7, {}, "io.max"},
+                    {"/a", "a", "nvme0n1", model::IoLimitKind::riops, 50, 7, {}, "io.max"},
+                    {"/a", "a", "nvme0n1", model::IoLimitKind::wbps, 2 << 20, 7, {}, "io.max"}};
   signals.volumes = {{"dm-0", true, {}}, {"md0", false, model::Resync{"check", 0.25, 1000}}};
   signals.rooms = {{"/srv/a\nb", 1 << 30, 1 << 20, 1000, 10}, {"/btrfs", 1 << 30, 1 << 20, 0, 0}};
   snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
   model::HostWait wait{model::HostWaitCause::suspended, "dm-0", "", "", at(1'700'000'000'000)};
   snapshot.host.waits = {wait};
+  snapshot.host.tenant_pressure_seconds = {{"pg.service", 3.5}};
   snapshot.host.pressure_ratio = 0.8;
   snapshot.host.count = {1, 0, 2, 0, 0};
   snapshot.host.seconds = {4.5, 0, 10, 0, 0};

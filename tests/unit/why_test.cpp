@@ -124,7 +124,8 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
 model::HostWait wait(model::HostWaitCause cause, std::chrono::seconds ago,
                      std::optional<std::chrono::seconds> ended = {}) {
   model::HostWait made{cause, "", "", "", kNow - ago};
-  made.end = ended ? std::optional(kNow - *ended) : std::nullopt;
+  made.duration = ago - ended.value_or(0s);
+  made.over = ended.has_value();
   made.evidence = {{"pressure_ratio", 0.81},       {"limit_per_second", 40},       {"limit_kind", 3},
                    {"dirty_bytes", 120'000'000.0}, {"dirty_threshold_bytes", 2e8}, {"available_bytes", 4096}};
   if (cause == model::HostWaitCause::cgroup_limit) {
@@ -181,7 +182,7 @@ TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_
   EXPECT_FALSE(host.ask().wait);
   host.snapshot.host.waits.push_back(wait(model::HostWaitCause::suspended, 12s));
   EXPECT_EQ(host.ask().wait->subject, "dm-3");
-  EXPECT_NE(host.ask().sentence.find(" Another drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
+  EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
 }
 
 TEST(why_above_the_drives, what_ended_last_is_spoken_of) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -82,26 +83,6 @@ std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
     }
   }
   return std::nullopt;
-}
-
-/// Added up, as none is known to be busy at the same time as another.
-double busy_seconds_of_others(const std::string& proc, const model::Inventory& inventory) {
-  constexpr std::size_t kName = 2;
-  constexpr std::size_t kBusyMs = 12;  // io_ticks; Documentation/admin-guide/iostats.rst, field 10
-  std::set<std::string> others;
-  for (const model::Device& device : inventory.devices) {
-    if (device.coverage == model::Coverage::excluded) {
-      others.insert(device.name);
-    }
-  }
-  double seconds = 0;
-  for (const auto& words :
-       others.empty() ? std::vector<std::vector<std::string>>{} : lines_of(content(proc + "/diskstats", kMostBytes))) {
-    if (words.size() > kBusyMs && others.contains(words[kName])) {
-      seconds += static_cast<double>(sources::sysfs::parse_number(words[kBusyMs]).value_or(0)) / 1e3;
-    }
-  }
-  return seconds;
 }
 
 /// "DONE / TOTAL", in sectors
@@ -182,6 +163,43 @@ std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint
                            pages["nr_dirty_background_threshold"] * page_bytes};
 }
 
+/// Older kernels count a disk as busy only when something begins or ends: a disk that hangs is busy, too.
+void HostReader::read_disks(const model::Inventory& inventory) {
+  // Documentation/admin-guide/iostats.rst; a name comes before its fields.
+  constexpr std::size_t kName = 2;
+  constexpr std::size_t kInFlight = 11;
+  constexpr std::size_t kBusyMs = 12;
+  constexpr std::array<std::size_t, 3> kDone{3, 7, 14};  // reads, writes, discards
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(now - std::exchange(disks_read_at_, now)).count();
+  std::map<std::string, Disk> before = std::exchange(disks_, {});
+  std::set<std::string> wanted;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage != model::Coverage::stacked && device.coverage != model::Coverage::empty) {
+      wanted.insert(device.name);
+    }
+  }
+  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMostBytes))) {
+    if (words.size() <= kBusyMs || !wanted.contains(words[kName])) {
+      continue;
+    }
+    const auto number = [&](std::size_t at) {
+      return at < words.size() ? sources::sysfs::parse_number(words[at]).value_or(0) : 0;
+    };
+    Disk disk{number(kBusyMs), 0, number(kInFlight)};
+    for (const std::size_t at : kDone) {
+      disk.done += number(at);
+    }
+    const auto was = before.find(words[kName]);
+    if (was != before.end() && disk.busy_ms >= was->second.busy_ms) {
+      const double busy = static_cast<double>(disk.busy_ms - was->second.busy_ms) / 1e3;
+      const bool hangs = disk.in_flight > 0 && was->second.in_flight > 0 && disk.done == was->second.done;
+      disks_busy_seconds_ += hangs ? std::max(busy, elapsed) : busy;
+    }
+    disks_.emplace(words[kName], disk);
+  }
+}
+
 std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const model::Inventory& inventory) const {
   const std::string directory = roots_.cgroups + cgroup + "/";
   std::vector<IoLimit> limits;
@@ -190,7 +208,11 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
     if (set.empty()) {
       return limits;
     }
-    const auto counted = lines_of(content(directory + "io.stat", kMostBytesOfCgroup));
+    const auto text = util::read_file(directory + "io.stat", kMostBytesOfCgroup);
+    const auto counted = lines_of(text.value_or(""));
+    // A device without a line has had no I/O; a file that cannot be read says nothing.
+    const auto none = text ? std::optional<std::uint64_t>(0) : std::nullopt;
+    const auto pressure = parse_pressure(content(directory + "io.pressure", kMostBytesOfCgroup));
     for (const auto& words : set) {
       const auto own = std::find_if(counted.begin(), counted.end(), [&](const auto& line) {
         return !line.empty() && !words.empty() && line[0] == words[0];
@@ -198,26 +220,34 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
       for (std::size_t kind = 0; kind < model::kIoLimitKinds; ++kind) {
         if (const auto most = value_of(words, model::kIoLimitKindNames[kind])) {  // not "max"
           limits.push_back({cgroup, "", device_name(words[0], inventory), static_cast<IoLimitKind>(kind), *most,
-                            own == counted.end() ? std::optional<std::uint64_t>(0) : value_of(*own, kCounted[kind]),
-                            "io.max"});
+                            own == counted.end() ? none : value_of(*own, kCounted[kind]), pressure, "io.max"});
         }
       }
     }
     return limits;
   }
+  std::map<std::string, util::Result<std::string>> read;  // once for all limits
   for (const LegacyLimit& legacy : kLegacy) {
-    for (const auto& words : lines_of(content(directory + legacy.file, kMostBytesOfCgroup))) {
+    const auto set = lines_of(content(directory + legacy.file, kMostBytesOfCgroup));
+    if (set.empty()) {
+      continue;
+    }
+    const auto counted =
+        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMostBytesOfCgroup));
+    const auto& text = counted.first->second;
+    const auto lines = lines_of(text ? *text : "");
+    for (const auto& words : set) {
       const auto most = words.size() == 2 ? sources::sysfs::parse_number(words[1]) : std::nullopt;
       if (!most || *most == 0) {
         continue;
       }
-      std::optional<std::uint64_t> done = 0;
-      for (const auto& line : lines_of(content(directory + legacy.counted, kMostBytesOfCgroup))) {
+      std::optional<std::uint64_t> done = text ? std::optional<std::uint64_t>(0) : std::nullopt;
+      for (const auto& line : lines) {
         if (line.size() == 3 && line[0] == words[0] && line[1] == legacy.word) {
           done = sources::sysfs::parse_number(line[2]);
         }
       }
-      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *most, done, legacy.file});
+      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *most, done, {}, legacy.file});
     }
   }
   return limits;
@@ -226,11 +256,14 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
 void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<std::string>& cgroups,
                               const TenantOf& tenant_of, model::HostSignals& signals) {
   std::set<std::string> all;
+  std::size_t attempts = 0;
   for (const std::string& cgroup : cgroups) {
     if (all.size() < kMostCgroups) {
       add_with_ancestors(cgroup, all);
     }
-    if (roots_.cgroups_unified && signals.cgroups.size() < kMostCgroups) {
+    // The root's is the whole host's, and one of unknown path has none.
+    const bool has_own = cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0;
+    if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMostCgroups) {
       if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMostBytesOfCgroup))) {
         signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});
       }
@@ -244,7 +277,7 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
       continue;
     }
     auto limits = limits_of(cgroup, inventory);
-    if (!limits.empty()) {
+    if (!limits.empty() && signals.limits.size() < kMostLimits) {
       limited_.insert(cgroup);
       std::for_each(limits.begin(), limits.end(), [&](IoLimit& limit) { limit.tenant = tenant_of(cgroup); });
       std::move(limits.begin(), limits.end(), std::back_inserter(signals.limits));
@@ -261,7 +294,8 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
   }
   signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMostBytesOfCgroup),
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
-  signals.other_disks_busy_seconds = busy_seconds_of_others(roots_.proc, inventory);
+  read_disks(inventory);
+  signals.disks_busy_seconds = disks_busy_seconds_;
   signals.volumes = volumes_of(inventory, roots_.sys);
   if (!roots_.cgroups.empty()) {
     signals.cgroups_unified = roots_.cgroups_unified;

@@ -3,8 +3,10 @@
 // bounded number of them. Needs no privilege. File systems are not asked: see room_watch.h. Owned by one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,6 +27,7 @@ struct HostRoots {
 class HostReader {
  public:
   static constexpr std::size_t kMostCgroups = 256;    // whose limits and pressure are read
+  static constexpr std::size_t kMostLimits = 1024;    // then no more cgroups' are kept
   static constexpr std::size_t kSearchedAtOnce = 32;  // of those that had no limit: in turn, if there are more
 
   explicit HostReader(HostRoots roots) : roots_(std::move(roots)) {}
@@ -41,7 +44,18 @@ class HostReader {
   [[nodiscard]] std::vector<model::IoLimit> limits_of(const std::string& cgroup,
                                                       const model::Inventory& inventory) const;
 
+  void read_disks(const model::Inventory& inventory);
+
+  struct Disk {
+    std::uint64_t busy_ms = 0;
+    std::uint64_t done = 0;
+    std::uint64_t in_flight = 0;
+  };
+
   HostRoots roots_;
+  std::map<std::string, Disk> disks_;  // as they were at the last reading
+  std::chrono::steady_clock::time_point disks_read_at_ = std::chrono::steady_clock::now();
+  double disks_busy_seconds_ = 0;
   std::uint64_t reads_ = 0;
   std::set<std::string> limited_;  // cgroups that had a limit at the last search
 };

@@ -16,7 +16,11 @@ namespace ssdpulse::host {
 
 struct RoomWatch::Answers {
   std::mutex mutex;
-  std::map<std::string, model::FilesystemRoom> rooms;
+  struct Answer {
+    model::FilesystemRoom room;
+    model::SteadyTime at;
+  };
+  std::map<std::string, Answer> rooms;
   std::map<std::string, model::SteadyTime> waiting;  // asked then, and not answered yet
   std::size_t threads = 0;
 };
@@ -49,11 +53,12 @@ std::vector<model::FilesystemRoom> RoomWatch::look(const std::vector<std::string
     std::vector<std::string> due;
     std::copy_if(mountpoints.begin(), mountpoints.end(), std::back_inserter(due),
                  [&](const std::string& one) { return !answers_->waiting.contains(one) && due.size() < kMostMounts; });
-    const auto work = [answers = answers_, ask = ask_, due = std::move(due), now] {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto work = [answers = answers_, ask = ask_, due = std::move(due), now, begin] {
       for (const std::string& mountpoint : due) {
         {
           const std::lock_guard own(answers->mutex);
-          if (!answers->waiting.emplace(mountpoint, now).second) {
+          if (!answers->waiting.emplace(mountpoint, now + (std::chrono::steady_clock::now() - begin)).second) {
             continue;  // a later thread was quicker
           }
         }
@@ -61,7 +66,7 @@ std::vector<model::FilesystemRoom> RoomWatch::look(const std::vector<std::string
         const std::lock_guard own(answers->mutex);
         answers->waiting.erase(mountpoint);
         if (room) {
-          answers->rooms[mountpoint] = *room;
+          answers->rooms[mountpoint] = {*room, now + (std::chrono::steady_clock::now() - begin)};
         } else {
           answers->rooms.erase(mountpoint);
         }
@@ -81,8 +86,8 @@ std::vector<model::FilesystemRoom> RoomWatch::look(const std::vector<std::string
     const auto found = answers_->rooms.find(mountpoint);
     const auto waiting = answers_->waiting.find(mountpoint);
     const bool stuck = waiting != answers_->waiting.end() && now - waiting->second >= kBetween;
-    if (found != answers_->rooms.end() && !stuck) {
-      rooms.push_back(found->second);
+    if (found != answers_->rooms.end() && !stuck && now - found->second.at < kOld) {
+      rooms.push_back(found->second.room);
     }
   }
   return rooms;

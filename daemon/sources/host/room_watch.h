@@ -23,6 +23,7 @@ std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint);
 class RoomWatch {
  public:
   static constexpr std::chrono::seconds kBetween{2};
+  static constexpr std::chrono::seconds kOld{10};  // an answer that is no longer given out
   static constexpr std::size_t kMostMounts = 256;  // asked
   static constexpr std::size_t kMostThreads = 8;   // that wait for an answer; then nobody is asked until one has it
 

@@ -173,7 +173,7 @@ class OneDisk(machine.Daemon):
 
     def __init__(self, vm, disk, port):
         self.PORT = port
-        super().__init__(vm, "--devices.include", disk, "--web.listen_address", f"127.0.0.1:{port}",
+        super().__init__(vm, "--devices.include", disk, "--web.listen-address", f"127.0.0.1:{port}",
                          log=f"daemon.{disk}.log")
 
     def why(self):
