@@ -245,7 +245,7 @@ TEST(HostWaits, WaitingThatNothingExplainsIsAFindingUnlessItIsUsualHere) {
   EXPECT_EQ(host.seconds(1)[0].cause, HostWaitCause::pressure);
   Host network;  // on which a job waits for a network file system all day
   network.pressure = 0.81;
-  network.seconds(3600);
+  network.seconds(3600 + 900);  // an hour of it, and as long as it takes to learn
   network.claimed = 0;
   network.seconds(600);
   EXPECT_EQ(network.claimed, 0);
