@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <iostream>
@@ -75,6 +76,12 @@ std::string evidence_of_wait(const Json& wait) {
              : fmt::format("  What speaks for it ({}):\n{}", util::printable_text(text_of(wait, "source")), text);
 }
 
+bool is_of_this_host(const std::string& address) {
+  constexpr std::array<std::string_view, 4> kLocal{"unix:", "127.0.0.1", "localhost", "[::1]"};
+  return address.empty() || std::any_of(kLocal.begin(), kLocal.end(),
+                                        [&](std::string_view one) { return address.find(one) != std::string::npos; });
+}
+
 /// Who waits at this moment, where that is visible: for what goes on above the drives.
 std::string blocked_text() {
   constexpr std::size_t kMost = 12;
@@ -127,7 +134,9 @@ util::ExitCode why(const Where& where, const config::Web& web, const WhyOptions&
   }
   if (options.verbose) {
     std::cout << evidence_text(*answer);
-    std::cout << (at(said, "wait").is_object() && text_of(said, "when") == "now" ? blocked_text() : "");
+    std::cout << (at(said, "wait").is_object() && text_of(said, "when") == "now" && is_of_this_host(where.address)
+                      ? blocked_text()
+                      : "");
     std::cout << (text_of(said, "runbook").empty() ? "" : "Runbook: " + text_of(said, "runbook") + "\n");
   }
   return known ? util::ExitCode::success : util::ExitCode::no_data;
