@@ -147,20 +147,25 @@ std::optional<model::IoPressure> parse_pressure(const std::string& text) {
 }
 
 std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes) {
-  std::map<std::string, std::uint64_t> pages;
-  for (const auto& words : lines_of(text)) {
-    const auto number = words.size() == 2 ? sources::sysfs::parse_number(words[1]) : std::nullopt;
-    if (number) {
-      pages[words[0]] = *number;
+  // One of two hundred lines each: splitting all of them would cost more than everything else here.
+  const auto bytes = [&](const std::string& name) -> std::optional<std::uint64_t> {
+    const std::string key = "\n" + name + " ";
+    const auto at = text.rfind(name + " ", 0) == 0 ? std::size_t{0} : text.find(key);
+    if (at == std::string::npos) {
+      return std::nullopt;
     }
-  }
-  if (!pages.contains("nr_dirty") || !pages.contains("nr_writeback") || !pages.contains("nr_dirty_threshold") ||
-      !pages.contains("nr_dirty_background_threshold")) {
-    return std::nullopt;
-  }
-  return model::DirtyPages{(pages["nr_dirty"] + pages["nr_writeback"]) * page_bytes,
-                           pages["nr_dirty_threshold"] * page_bytes,
-                           pages["nr_dirty_background_threshold"] * page_bytes};
+    const std::size_t begin = at + (at == 0 ? name.size() + 1 : key.size());
+    const auto pages = sources::sysfs::parse_number(
+        std::string_view(text).substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+    return pages ? std::optional(*pages * page_bytes) : std::nullopt;
+  };
+  const auto dirty = bytes("nr_dirty");
+  const auto writeback = bytes("nr_writeback");
+  const auto threshold = bytes("nr_dirty_threshold");
+  const auto background = bytes("nr_dirty_background_threshold");
+  return dirty && writeback && threshold && background
+             ? std::optional(model::DirtyPages{*dirty + *writeback, *threshold, *background})
+             : std::nullopt;
 }
 
 /// Older kernels count a disk as busy only when something begins or ends: a disk that hangs is busy, too.
