@@ -127,8 +127,8 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
       continue;
     }
     const double rate = static_cast<double>(*limit.done - before) / window;
-    const auto most = static_cast<double>(limit.per_second);
-    if (rate < kAtLimit * most || rate > kBeyondLimit * most) {
+    const auto limit_per_second = static_cast<double>(limit.per_second);
+    if (rate < kAtLimit * limit_per_second || rate > kBeyondLimit * limit_per_second) {
       continue;
     }
     // Tasks below it must wait; without the cgroup's own pressure, somebody on the host must.
@@ -153,7 +153,7 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
       wait.evidence[own ? "pressure_ratio" : "host_unexplained_ratio"] = waits;
     }
     wait.evidence["rate_per_second"] = rate;
-    wait.evidence["limit_per_second"] = most;
+    wait.evidence["limit_per_second"] = limit_per_second;
     wait.evidence["limit_kind"] = static_cast<double>(limit.kind);
     wait.file = limit.file;
     // One for each tenant and device, whichever of its limits.
@@ -168,8 +168,8 @@ void HostWaits::find_dirty(const Second& second, Found& found) const {
   }
   // dirty_freerun_ceiling() in mm/page-writeback.c: below it nobody is held up.
   const double free_run = static_cast<double>(dirty->threshold_bytes + dirty->background_threshold_bytes) / 2;
-  constexpr double kAbout = 0.97;  // whoever is held up stays just below
-  if (static_cast<double>(dirty->bytes) < kAbout * free_run) {
+  constexpr double kTolerance = 0.97;  // whoever is held up stays just below
+  if (static_cast<double>(dirty->bytes) < kTolerance * free_run) {
     return;
   }
   HostWait wait{HostWaitCause::dirty_throttling, "", "", "", second.wall};

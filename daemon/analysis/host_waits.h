@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostWaits: what holds up I/O above the drives, by what the kernel says each second. A cause is claimed only with a
-// proof of its own, for kConfirmed, and while somebody waits for I/O; `pressure` alone only for what nothing explains.
+// proof of its own (causes.md lists them), and `pressure` only for waiting that nothing else explains.
 #pragma once
 
 #include <chrono>
@@ -43,9 +43,6 @@ class HostWaits {
 
   /// What goes on, and what has ended since the last call.
   std::vector<model::HostWait> observe(const Second& second);
-
-  /// Share of the last seconds in which tasks waited for I/O; absent: the kernel keeps no pressure.
-  [[nodiscard]] std::optional<double> pressure_ratio() const { return has_pressure_ ? pressure_ : std::nullopt; }
 
  private:
   using Key = std::pair<model::HostWaitCause, std::string>;  // and subject with the device

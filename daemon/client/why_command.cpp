@@ -99,7 +99,8 @@ std::string blocked_text() {
 std::string evidence_text(const Json& answer) {
   std::string text = evidence_of_wait(at(at(answer, "why"), "wait"));
   const Json& incident = at(answer, "incident");
-  text += text_of(at(answer, "why"), "when") == "earlier" ? "Of that earlier incident:\n" : "";
+  const bool earlier = text_of(at(answer, "why"), "when") == "earlier" && text.empty();
+  text += earlier ? "Of that earlier incident:\n" : "";
   for (const Json& spike : at(incident.is_null() ? at(at(answer, "why"), "incident") : incident, "spikes")) {
     text += evidence_of(spike);
   }

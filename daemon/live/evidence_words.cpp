@@ -111,7 +111,7 @@ std::string sentence_of(const EvidenceRow& row, double value) {
 }
 
 /// What counts little beside the first is left out.
-bool is_little(const model::SpikeTenant& one, const model::SpikeTenant& first) {
+bool is_negligible(const model::SpikeTenant& one, const model::SpikeTenant& first) {
   constexpr double kPart = 0.05;
   const auto little = [](auto part, auto whole) {
     return static_cast<double>(part) <= kPart * static_cast<double>(whole);
@@ -125,7 +125,7 @@ template <typename Words>
 std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words) {
   std::vector<std::string> names;
   for (const model::SpikeTenant& tenant : tenants) {
-    if (&tenant != &tenants.front() && is_little(tenant, tenants.front())) {
+    if (&tenant != &tenants.front() && is_negligible(tenant, tenants.front())) {
       continue;
     }
     names.push_back(fmt::format("{} ({})", model::tenant_title(tenant.name), words(tenant)));

@@ -20,7 +20,7 @@ constexpr std::string_view kTrimLater =
     "Stop the trim if it can wait, and run it in quiet hours, or in smaller pieces (discard_max_bytes).";
 constexpr std::string_view kSlowFlush =
     "If much is written at the same time (backup, checkpoint), limit that. Otherwise check the drive: temperature, "
-    "health, cache and power-loss protection, and what is before it (controller, SAN, cloud volume).";
+    "health, cache and power-loss protection, and the path to it (controller, SAN, cloud volume).";
 constexpr std::string_view kFewerFlushes = "Find out who calls fsync so often, and have it commit in groups.";
 constexpr std::string_view kCheckDrive =
     "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
@@ -31,13 +31,11 @@ constexpr std::string_view kLessLoad =
 constexpr std::string_view kLessQueue =
     "Limit or spread what sends most; check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue).";
 constexpr std::string_view kCheckQueue =
-    "The load has not risen: check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue), and whether the host "
-    "is "
-    "short of CPU.";
+    "The load has not risen: check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue), and whether "
+    "the host is short of CPU.";
 constexpr std::string_view kCheckPath =
-    "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and what is before it: controller, RAID, "
-    "SAN, "
-    "or the limits of a cloud volume.";
+    "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and the path to it: controller, RAID, "
+    "SAN, or the limits of a cloud volume.";
 constexpr std::string_view kCompare =
     "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
 
@@ -46,23 +44,20 @@ constexpr ExplanationRow kExplanations[] = {
     {"rwfc", SpikeCause::discard, "um", "because discards (trim) [are|were] in flight at the same time", kTrimLater,
      "SsdpulseTailLiftedByDiscard"},
     {"rw", SpikeCause::flush, "u",
-     "because flushes of the drive's cache (fsync) [take|took] up more of the time than usual, and [hold|held] up "
-     "other "
-     "I/O",
+     "because flushes of the drive's cache (fsync) [take|took] up more of the time than usual, and "
+     "[hold|held] up other I/O",
      kSlowFlush, "SsdpulseTailLiftedByFlush"},
     {"rw", SpikeCause::flush, "m", "because more fsyncs than usual [make|made] the drive flush its cache",
      kFewerFlushes, "SsdpulseTailLiftedByFlush"},
     {"fc", SpikeCause::flush, "u",
-     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] not many more "
-     "of "
-     "them",
+     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] not "
+     "many more of them",
      kSlowFlush, "SsdpulseCommitsSlow"},
     {"fc", SpikeCause::flush, "m", "because there [are|were] more flushes and commits than usual", kFewerFlushes,
      "SsdpulseCommitsSlow"},
     {"rwfc", SpikeCause::gc, "um", "because the drive's own figures [show|showed] garbage collection",
-     "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and leave 10 to 20 % of the "
-     "drive "
-     "unused.",
+     "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and leave 10 to 20 % "
+     "of the drive unused.",
      "SsdpulseTailLiftedByGarbageCollection"},
     {"rw", SpikeCause::queue, "m", "because requests [wait|waited] on the host before they [reach|reached] the drive",
      kLessQueue, "SsdpulseTailLiftedByQueueing"},
@@ -96,7 +91,7 @@ constexpr ExplanationRow kExplanations[] = {
      "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short of resources.",
      "SsdpulseIoErrors"},
     {"rwfc", SpikeCause::unknown, "u",
-     "because the drive itself, or what is before it, [takes|took] longer, although the load [is|was] as usual",
+     "because the drive itself, or the path to it, [takes|took] longer, although the load [is|was] as usual",
      kCheckPath, "SsdpulseTailSpikeUnexplained"},
     {"rw", SpikeCause::unknown, "m", "for a reason that nothing measured here explains", kCompare,
      "SsdpulseTailSpikeUnexplained"},

@@ -209,9 +209,8 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   const LatencySpike& spike = incident.headline();
   const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
   constexpr std::string_view kHung =
-      "Check journalctl -k (timeouts, resets), the drive's paths (multipath -ll), and what is before it: controller, "
-      "SAN, "
-      "cloud volume. Tasks that wait for it cannot be killed.";
+      "Check journalctl -k (timeouts, resets) and the path to the drive: multipath -ll, controller, SAN, cloud volume. "
+      "Tasks that wait for it cannot be killed.";
   constexpr std::string_view kOwnWork =
       "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
   Why answer;
@@ -299,7 +298,7 @@ std::string resync_words(const model::Snapshot& now, const std::string& device) 
 }
 
 /// The clause as a sentence begins; names stay as they are.
-std::string begun(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
+std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
   std::string words = host_wait_words(wait, now, tense).what;
   if (wait.cause == model::HostWaitCause::dirty_throttling || wait.cause == model::HostWaitCause::pressure) {
     words.front() = static_cast<char>(words.front() - 'a' + 'A');
@@ -343,8 +342,9 @@ Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::
   const auto duration = Seconds(wait.duration).count();
   const bool explained =
       wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
-  answer.sentence = fmt::format("{}, since {} ({}).{}{}", begun(wait, now, Tense::present), clock_words(wait.begin),
-                                duration_words(duration), explained ? "" : " No drive is slow.", slow_drives);
+  answer.sentence =
+      fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), clock_words(wait.begin),
+                  duration_words(duration), explained ? "" : " No drive is slow.", slow_drives);
   return answer;
 }
 
@@ -579,8 +579,8 @@ Why at_time(const Situation& situation, WallTime at) {
   if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
     Why answer = about(*wait, now, When::then);
     answer.sentence =
-        fmt::format("{}, from {} on for {}.", begun(*wait, now, Tense::past), clock_words(wait->begin, now.taken_at),
-                    duration_words(Seconds(wait->duration).count()));
+        fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
+                    clock_words(wait->begin, now.taken_at), duration_words(Seconds(wait->duration).count()));
     answer.moment = moment;
     return answer;
   }

@@ -122,7 +122,6 @@ inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
 struct HostFigures {
   std::shared_ptr<const HostSignals> signals;          // null: none were read yet
   std::vector<HostWait> waits = {};                    // that go on, and that have ended since the last snapshot
-  std::optional<double> pressure_ratio = {};           // share of the last seconds in which tasks waited for I/O
   std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.

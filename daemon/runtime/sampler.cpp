@@ -204,7 +204,7 @@ model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
 }
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
-void Sampler::look_at_host(stages::Tick& tick, const model::CgroupPaths& cgroups) {
+void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups) {
   std::set<std::string> paths;
   if (namer_) {
     std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second); });
@@ -217,7 +217,7 @@ void Sampler::look_at_host(stages::Tick& tick, const model::CgroupPaths& cgroups
       mountpoints.insert(filesystem.mountpoint);
     }
   }
-  signals.rooms = rooms_.look({mountpoints.begin(), mountpoints.end()}, tick.at);
+  signals.rooms = rooms_.latest({mountpoints.begin(), mountpoints.end()}, tick.at);
   tick.host = std::make_shared<const model::HostSignals>(std::move(signals));
 }
 
@@ -268,7 +268,7 @@ stages::Tick Sampler::look() {
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
   tick.cgroups = std::move(block.cgroups);
-  look_at_host(tick, look_at_cgroups(tick));
+  read_host(tick, look_at_cgroups(tick));
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;

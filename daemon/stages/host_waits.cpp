@@ -128,7 +128,7 @@ Findings HostWaits::observe(const Tick& tick) {
     }
   }
   add_tenants(tick);
-  model::HostFigures figures{tick.host, waits, waits_.pressure_ratio(), count_, seconds_, tenant_seconds_};
+  model::HostFigures figures{tick.host, waits, count_, seconds_, tenant_seconds_};
   for (const model::HostWait& wait : waits) {
     if (!wait.over) {
       figures.seconds[index(wait.cause)] += Seconds(wait.duration).count();

@@ -10,7 +10,6 @@
 namespace ssdpulse::exposition {
 namespace {
 
-using model::HostSignals;
 using model::Snapshot;
 
 constexpr std::array<std::string_view, 2> kPressureKinds{"some", "full"};
@@ -110,9 +109,8 @@ constexpr FamilyDescription kFamilies[] = {
      "Time in which tasks of this host waited for I/O, since it booted (/proc/pressure/io).", "seconds", Type::counter,
      Modes::all, kPressureLabels, kWithoutPressure, pressure},
     {"ssdpulse_tenant_io_pressure_seconds_total",
-     "Time in which at least one task of the tenant waited for I/O, since its cgroup was made (io.pressure). Of "
-     "several "
-     "cgroups, that of the one that waited longest.",
+     "Time in which at least one task of the tenant waited for I/O (io.pressure), since the daemon first saw it. Of "
+     "several cgroups, in each second that of the one that waited longest.",
      "seconds", Type::counter, Modes::all, kTenantLabels,
      "on cgroup v1, without pressure stall information, and of tenants that have sent no I/O", tenant_pressure},
     {"ssdpulse_tenant_io_limit_bytes_per_second", "The lowest limit that io.max or blkio.throttle sets on this tenant.",

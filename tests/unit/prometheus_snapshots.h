@@ -219,7 +219,6 @@ inline model::Snapshot small_snapshot() {
   model::HostWait wait{model::HostWaitCause::suspended, "dm-0", "", "", at(1'700'000'000'000)};
   snapshot.host.waits = {wait};
   snapshot.host.tenant_pressure_seconds = {{"pg.service", 3.5}};
-  snapshot.host.pressure_ratio = 0.8;
   snapshot.host.count = {1, 0, 2, 0, 0};
   snapshot.host.seconds = {4.5, 0, 10, 0, 0};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};

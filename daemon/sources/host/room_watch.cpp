@@ -43,12 +43,13 @@ std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint) {
 
 RoomWatch::RoomWatch(Ask ask) : ask_(ask), answers_(std::make_shared<Answers>()) {}
 
-std::vector<model::FilesystemRoom> RoomWatch::look(const std::vector<std::string>& mountpoints, model::SteadyTime now) {
+std::vector<model::FilesystemRoom> RoomWatch::latest(const std::vector<std::string>& mountpoints,
+                                                     model::SteadyTime now) {
   const std::lock_guard lock(answers_->mutex);
   std::erase_if(answers_->rooms, [&](const auto& one) {
     return std::find(mountpoints.begin(), mountpoints.end(), one.first) == mountpoints.end();
   });
-  if ((!asked_at_ || now - *asked_at_ >= kBetween) && answers_->threads < kMostThreads) {
+  if ((!asked_at_ || now - *asked_at_ >= kInterval) && answers_->threads < kMostThreads) {
     asked_at_ = now;
     std::vector<std::string> due;
     std::copy_if(mountpoints.begin(), mountpoints.end(), std::back_inserter(due),
@@ -78,15 +79,15 @@ std::vector<model::FilesystemRoom> RoomWatch::look(const std::vector<std::string
       std::thread(work).detach();
       ++answers_->threads;
     } catch (const std::system_error&) {
-      // No thread now: another try in kBetween.
+      // No thread now: another try in kInterval.
     }
   }
   std::vector<model::FilesystemRoom> rooms;
   for (const std::string& mountpoint : mountpoints) {
     const auto found = answers_->rooms.find(mountpoint);
     const auto waiting = answers_->waiting.find(mountpoint);
-    const bool stuck = waiting != answers_->waiting.end() && now - waiting->second >= kBetween;
-    if (found != answers_->rooms.end() && !stuck && now - found->second.at < kOld) {
+    const bool stuck = waiting != answers_->waiting.end() && now - waiting->second >= kInterval;
+    if (found != answers_->rooms.end() && !stuck && now - found->second.at < kLongestAge) {
       rooms.push_back(found->second.room);
     }
   }

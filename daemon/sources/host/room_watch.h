@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoomWatch: how much room is left in file systems, asked with statfs(2) every kBetween by a thread of its own, as one
+// RoomWatch: how much room is left in file systems, asked with statfs(2) every kInterval by a thread of its own, as one
 // may not answer for as long as its drive hangs. That one is then left out until it does, and another thread asks the
 // others. The function below never waits; for one thread.
 #pragma once
@@ -22,17 +22,17 @@ std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint);
 
 class RoomWatch {
  public:
-  static constexpr std::chrono::seconds kBetween{2};
-  static constexpr std::chrono::seconds kOld{10};  // an answer that is no longer given out
-  static constexpr std::size_t kMostMounts = 256;  // asked
-  static constexpr std::size_t kMostThreads = 8;   // that wait for an answer; then nobody is asked until one has it
+  static constexpr std::chrono::seconds kInterval{2};
+  static constexpr std::chrono::seconds kLongestAge{10};  // an answer that is no longer given out
+  static constexpr std::size_t kMostMounts = 256;         // asked
+  static constexpr std::size_t kMostThreads = 8;  // that wait for an answer; then nobody is asked until one has it
 
   /// `ask` is called by threads that may outlive this.
   using Ask = std::optional<model::FilesystemRoom> (*)(const std::string& mountpoint);
   explicit RoomWatch(Ask ask = room_of);
 
   /// The newest answers of these file systems, in their order. They are also asked from now on: they must be local.
-  std::vector<model::FilesystemRoom> look(const std::vector<std::string>& mountpoints, model::SteadyTime now);
+  std::vector<model::FilesystemRoom> latest(const std::vector<std::string>& mountpoints, model::SteadyTime now);
 
  private:
   struct Answers;
