@@ -11,6 +11,7 @@
 #include "daemon/sources/host/host_reader.h"
 #include "daemon/sources/host/room_watch.h"
 #include "daemon/stages/host_waits.h"
+#include "daemon/stages/utilisation.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::analysis {
@@ -457,6 +458,35 @@ TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
   ASSERT_EQ(rows.waits.size(), 1U);
   EXPECT_NEAR(rows.waits[0].duration_seconds, 19, 1);
   EXPECT_NEAR(before, 19, 1);
+}
+
+TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
+  stages::Utilisation stage;
+  stages::Tick tick;
+  auto disk = std::make_shared<model::Device>();
+  disk->name = "sda";
+  const auto after = [&](std::chrono::seconds elapsed, std::optional<std::uint64_t> busy_ms, std::uint64_t account) {
+    tick.at += elapsed;
+    stages::DeviceTick device;
+    device.block.device = disk;
+    device.kernel_account = account;
+    if (busy_ms) {
+      device.account.emplace();
+      device.account->kernel_after.busy_ms = *busy_ms;
+    }
+    tick.devices = {device};
+    model::Snapshot snapshot;
+    snapshot.devices.resize(1);
+    stage.observe(tick).values(snapshot);
+    return snapshot.devices[0].utilisation;
+  };
+  EXPECT_FALSE(after(1s, std::nullopt, 1)) << "the kernel keeps no account";
+  EXPECT_FALSE(after(1s, 1000, 1)->busy_ratio) << "there is nothing to compare with";
+  EXPECT_EQ(after(4s, 3000, 1)->busy_ratio, 0.5);
+  EXPECT_EQ(after(1s, std::nullopt, 1)->busy_ratio, 0.5) << "it is read every few seconds";
+  EXPECT_EQ(after(1s, 9000, 1)->busy_ratio, 1.0) << "a jiffy may be counted twice";
+  EXPECT_FALSE(after(1s, 9100, 2)->busy_ratio) << "another account";
+  EXPECT_EQ(after(2s, 9300, 2)->busy_seconds, 9.3);
 }
 
 /// A drive that the daemon does not measure, or of which one operation hangs, explains waiting.
