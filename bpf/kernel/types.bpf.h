@@ -87,6 +87,15 @@ struct block_device {
 	struct gendisk *bd_disk;
 };
 
+struct sb_writers {
+	int frozen;
+};
+
+struct super_block {
+	__u32 s_dev;
+	struct sb_writers s_writers;
+};
+
 struct bvec_iter {
 	unsigned int bi_size;
 };

@@ -87,6 +87,23 @@ void HostWaits::find_suspended(const Second& second, Found& found) {
   }
 }
 
+/// Its volume is named, and not it, where that is suspended: that freezes what is on it, too.
+void HostWaits::find_frozen(const Second& second, Found& found) const {
+  const auto& volumes = second.signals->volumes;
+  for (const model::FrozenFilesystem& frozen : second.signals->frozen) {
+    const bool suspended = std::any_of(volumes.begin(), volumes.end(), [&](const model::VolumeSignals& one) {
+      return one.suspended &&
+             std::find(frozen.volumes.begin(), frozen.volumes.end(), one.volume) != frozen.volumes.end();
+    });
+    if (!suspended) {
+      HostWait wait{HostWaitCause::frozen, frozen.mountpoint, "", "", second.wall};
+      wait.file = "freeze_super";
+      wait.command = frozen.command;
+      found.emplace(Key{wait.cause, frozen.mountpoint}, std::move(wait));
+    }
+  }
+}
+
 /// Only what has become full while this was watched: what has been full for a year is no news.
 void HostWaits::find_full(const Second& second, Found& found) {
   // Another file system at the same place has another size.
@@ -210,6 +227,7 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
   find_pressure(second);
   Found found;
   find_suspended(second, found);
+  find_frozen(second, found);
   find_full(second, found);
   find_limits(second, found);
   find_dirty(second, found);

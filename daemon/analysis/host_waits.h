@@ -64,6 +64,7 @@ class HostWaits {
 
   void find_pressure(const Second& second);
   void find_suspended(const Second& second, Found& found);
+  void find_frozen(const Second& second, Found& found) const;
   void find_full(const Second& second, Found& found);
   void find_limits(const Second& second, Found& found) const;
   void find_dirty(const Second& second, Found& found) const;

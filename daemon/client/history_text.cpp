@@ -134,6 +134,10 @@ std::string events_text(const Json& answer) {
     out += fmt::format("{}  discards {} for {:.1f} s, {:.1f} MB\n", local_time(burst["begin"]),
                        text_of(burst, "trigger"), burst.value("seconds", 0.0), burst.value("bytes", 0.0) / 1e6);
   }
+  for (const Json& wait : answer.value("waits", Json::array())) {
+    out += fmt::format("{}  held up  {}, for {:.1f} s\n", local_time(wait["begin"]), text_of(wait, "words"),
+                       wait.value("seconds", 0.0));
+  }
   return sorted_lines(out);
 }
 

@@ -65,15 +65,39 @@ std::string evidence_of(const Json& spike) {
   return text;
 }
 
+/// "dirty_bytes", 2e6: "dirty: 2 MB". A name ends with its unit.
+std::string figure_text(std::string name, double value) {
+  struct Unit {
+    std::string_view suffix;
+    double divisor;
+    std::string_view text;
+  };
+  constexpr std::array<Unit, 3> kUnits{
+      {{"_ratio", 0.01, " % of the time"}, {"_bytes", 1e6, " MB"}, {"_per_second", 1, " a second"}}};
+  std::string text = util::number_text(value);
+  for (const auto& [suffix, divisor, unit] : kUnits) {
+    if (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
+      name.resize(name.size() - suffix.size());
+      text = util::number_text(value / divisor) + std::string(unit);
+      break;
+    }
+  }
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return util::printable_text(name) + ": " + text;
+}
+
 /// What holds up I/O above the drives, by the kernel's figures.
 std::string evidence_of_wait(const Json& wait) {
   std::string text;
   for (const auto& [name, value] : at(wait, "evidence").items()) {
-    text += value.is_number() ? fmt::format("    - {}: {:.6g}\n", util::printable_text(name), value.get<double>()) : "";
+    const bool is_code = name == "limit_kind" || name == "inodes_full";  // the sentence says it in words
+    text += value.is_number() && !is_code ? fmt::format("    - {}\n", figure_text(name, value.get<double>())) : "";
   }
-  return text.empty()
-             ? text
-             : fmt::format("  What speaks for it ({}):\n{}", util::printable_text(text_of(wait, "source")), text);
+  if (const std::string command = text_of(wait, "command"); !command.empty()) {
+    text += fmt::format("    - command: {}\n", util::printable_text(command));
+  }
+  const std::string source = util::printable_text(text_of(wait, "source"));
+  return text.empty() && source.empty() ? text : fmt::format("  What speaks for it ({}):\n{}", source, text);
 }
 
 bool is_of_this_host(const std::string& address) {

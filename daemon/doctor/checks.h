@@ -19,6 +19,7 @@ extern const RunningCheck kLateTicks;
 extern const RunningCheck kIoAccounting;
 extern const RunningCheck kPressure;
 extern const RunningCheck kDiscardSubmitters;
+extern const RunningCheck kFreezes;
 extern const RunningCheck kWriteClasses;
 extern const RunningCheck kWriteHints;
 extern const RunningCheck kLogPages;

@@ -224,6 +224,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
       .and_then([&] { return add_tenants(*found, series.step >= std::chrono::hours(1), series); })
       .and_then([&] { return add_spikes(series); })
       .and_then([&] { return add_bursts(series); })
+      .and_then([&] { return add_waits(series); })
       .and_then([&] { return add_drive(*found, series); })
       .and_then([&] { return settings(series.window, found->device.identity, &series.cut); })
       .and_then([&](std::vector<model::SettingChange> changes) {
@@ -350,6 +351,13 @@ namespace {
 
 std::string kind_of(const model::PastSpike&) { return {}; }
 std::string kind_of(const model::PastBurst& burst) { return burst.trigger; }
+std::string kind_of(const model::PastWait& wait) { return wait.cause; }
+
+bool is_of(const auto& mark, const std::string& device) { return mark.device == device; }
+/// One without a device holds up the host, a volume or a file system: which disks that is on is not kept.
+bool is_of(const model::PastWait& wait, const std::string& device) {
+  return wait.device.empty() || wait.device == device;
+}
 
 /// The newest marks of the device that touch the window. For bursts, the newest of each trigger: otherwise those of a
 /// file system mounted with discard would leave no room for the weekly fstrim.
@@ -358,7 +366,7 @@ auto into(std::vector<Mark>& marks, model::Series& series) {
   return [&marks, &series, counts = std::map<std::string, std::size_t>()](Mark&& one) mutable {
     const auto end = one.begin + std::chrono::duration_cast<model::WallTime::duration>(
                                      std::chrono::duration<double>(one.duration_seconds));
-    if (one.device != series.device.name || end < series.window.from) {
+    if (!is_of(one, series.device.name) || end < series.window.from) {
       return;
     }
     const std::string kind = kind_of(one);
@@ -372,6 +380,11 @@ auto into(std::vector<Mark>& marks, model::Series& series) {
 }
 
 }  // namespace
+
+Outcome<void> PastReader::add_waits(model::Series& series) {
+  return waits(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
+               into(series.waits, series));
+}
 
 Outcome<void> PastReader::add_spikes(model::Series& series) {
   return spikes(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,

@@ -66,6 +66,7 @@ class PastReader {
   Outcome<void> waits(std::int64_t from, std::int64_t to, const std::function<void(model::PastWait&&)>& each);
   Outcome<void> add_spikes(model::Series& series);
   Outcome<void> add_bursts(model::Series& series);
+  Outcome<void> add_waits(model::Series& series);
   Outcome<void> add_measured(const std::vector<Found>& devices, model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment);
   Outcome<void> add_events(model::PastTime at, model::PastMoment& moment);

@@ -18,6 +18,9 @@ using model::HostWaitCause;
 constexpr std::array<std::string_view, model::kHostWaitCauses> kNext{
     "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, resume it: "
     "dmsetup resume NAME.",
+    "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at work, thaw "
+    "it: "
+    "fsfreeze --unfreeze MOUNTPOINT.",
     "Free up space or extend it; df -h and df -i show what is left.",
     "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send less.",
     "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
@@ -71,6 +74,10 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
   switch (wait.cause) {
     case HostWaitCause::suspended:
       return fmt::format("{} {} suspended, and all I/O to it {}", volume_title(wait.subject, now), is,
+                         tense == Tense::present ? "waits" : "waited");
+    case HostWaitCause::frozen:
+      return fmt::format("{} {} frozen{}, and whoever writes to it {}", wait.subject, is,
+                         wait.command.empty() ? "" : " by " + wait.command,
                          tense == Tense::present ? "waits" : "waited");
     case HostWaitCause::full:
       return evidence_of(wait, "inodes_full") > 0

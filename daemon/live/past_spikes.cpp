@@ -117,7 +117,9 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
     const auto one = take_until(text, ' ');
     const auto equals = one.find('=');
     const auto number = equals == std::string_view::npos ? std::nullopt : number_in<double>(one.substr(equals + 1));
-    if (number) {
+    if (equals != std::string_view::npos && one.substr(0, equals) == model::kWaitCommand) {
+      wait.command = one.substr(equals + 1);
+    } else if (number) {
       wait.evidence.emplace(one.substr(0, equals), *number);
     }
   }

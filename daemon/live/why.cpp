@@ -319,11 +319,14 @@ Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   return answer;
 }
 
+bool stops_io(const model::HostWait& wait) {
+  return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::frozen;
+}
+
 /// What stops I/O altogether comes before slow drives, and what only slows it behind them; so does what has been full
 /// for long.
 bool is_before_drives(const model::HostWait& wait) {
-  return wait.cause == model::HostWaitCause::suspended ||
-         (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
+  return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
 }
 
 /// The first by cause, then by its begin; nothing if none goes on.
@@ -340,8 +343,7 @@ const model::HostWait* first_wait(const model::Snapshot& now) {
 Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
   Why answer = about(wait, now, When::now);
   const auto duration = Seconds(wait.duration).count();
-  const bool explained =
-      wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
+  const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
   answer.sentence =
       fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), clock_words(wait.begin),
                   duration_words(duration), explained ? "" : " No drive is slow.", slow_drives);

@@ -41,6 +41,7 @@ struct BlockSample {
   std::array<std::uint64_t, kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;                // see Snapshot
   std::map<std::string, DiscardSubmitters> discards;  // by volume, including stacked disks; read after the devices
+  std::map<std::string, std::string> frozen = {};     // super blocks, by MAJOR:MINOR: the command that froze it
   std::shared_ptr<const SeenCgroups> cgroups = {};    // those named in any attribution; null: switched off
   std::shared_ptr<const FlashSamples> flash;          // null where no device is sampled
 };

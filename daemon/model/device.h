@@ -83,6 +83,7 @@ struct Filesystem {
   bool discard = false;                   // mounted with online discard
   std::vector<std::string> volumes = {};  // directly below it; only btrfs has more than one
   std::set<std::string> options = {};     // of the mount and of the super block
+  std::string number = {};                // MAJOR:MINOR of the super block
 };
 
 /// The counters of /sys/block/X/stat that can be compared with ours (Documentation/block/stat.rst):

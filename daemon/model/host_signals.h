@@ -76,6 +76,13 @@ struct FilesystemRoom {
   bool operator==(const FilesystemRoom&) const = default;
 };
 
+/// That was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
+struct FrozenFilesystem {
+  std::string mountpoint;
+  std::string command;                    // that froze it, or is about to
+  std::vector<std::string> volumes = {};  // directly below it
+};
+
 /// One reading. What is absent could not be read: the kernel lacks it, or this process may not.
 struct HostSignals {
   std::optional<IoPressure> pressure = {};
@@ -83,24 +90,27 @@ struct HostSignals {
   std::optional<DirtyPages> dirty = {};
   /// Cumulative: in which anything was in flight, added up over all disks that are not made of others.
   double disks_busy_seconds = 0;
+  std::map<std::string, std::uint64_t> disks_busy_ms = {};  // of each of those, by name (io_ticks)
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
   std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
   std::vector<IoLimit> limits = {};          // of those and the cgroups above them
   std::vector<VolumeSignals> volumes = {};
   std::vector<FilesystemRoom> rooms = {};
+  std::vector<FrozenFilesystem> frozen = {};
 };
 
 /// What holds up I/O above the drives.
 enum class HostWaitCause : std::uint8_t {
   suspended,         // a dm volume is suspended
+  frozen,            // a file system is frozen
   full,              // a file system has no room left
   cgroup_limit,      // a cgroup is at its limit
   dirty_throttling,  // the kernel holds up whoever writes, until dirty pages are on the drives
   pressure,          // tasks wait for I/O, and nothing that is measured explains it
 };
-inline constexpr std::size_t kHostWaitCauses = 5;
-inline constexpr std::array<std::string_view, kHostWaitCauses> kHostWaitCauseNames{"suspended", "full", "cgroup_limit",
-                                                                                   "dirty_throttling", "pressure"};
+inline constexpr std::size_t kHostWaitCauses = 6;
+inline constexpr std::array<std::string_view, kHostWaitCauses> kHostWaitCauseNames{
+    "suspended", "frozen", "full", "cgroup_limit", "dirty_throttling", "pressure"};
 
 struct HostWait {
   HostWaitCause cause = HostWaitCause::pressure;
@@ -111,7 +121,8 @@ struct HostWait {
   std::chrono::nanoseconds duration{};  // from the first proof to the last, by a clock that is never set
   bool over = false;
   std::map<std::string, double> evidence = {};  // by name with its unit, as it was last
-  std::string file = {};                        // the kernel's, that says so
+  std::string file = {};                        // of the kernel, or its function, that says so
+  std::string command = {};                     // whose doing it is; empty: not known
 };
 
 inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
@@ -126,6 +137,7 @@ struct HostFigures {
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
   std::map<std::string, double> tenant_pressure_seconds = {};
+  std::map<std::string, double> filling_bytes_per_second = {};  // file systems that fill, by mount point
 };
 
 }  // namespace ssdpulse::model

@@ -92,9 +92,10 @@ struct PastWait {
   std::string device;
   std::string tenant;
   double duration_seconds = 0;
-  std::string evidence;  // name=value ...
+  std::string evidence;  // name=value ..., where each value is a number but kWaitCommand's
   std::string file;
 };
+inline constexpr std::string_view kWaitCommand = "command";
 
 struct PastBurst {
   WallTime begin;
@@ -197,6 +198,7 @@ struct Series {
   std::vector<PastWear> wear;
   std::vector<PastSpike> spikes;
   std::vector<PastBurst> bursts;
+  std::vector<PastWait> waits;  // of the host, and those on this device
   std::vector<SettingChange> settings;
   std::vector<Mark> marks;
   bool cut = false;  // there are more spikes, bursts, changes or marks than fit: the newest are here

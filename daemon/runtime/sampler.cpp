@@ -73,6 +73,9 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
     log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);
   }
+  if (const std::string& why = sampler->source_->freezes_unseen(); !why.empty()) {
+    log::warning("cannot see which file systems are frozen reason=\"{}\"", why);
+  }
   if (const auto& cost = sampler->source_->run_cost()) {
     log::info("one run of a program costs issue_ns={:.0f} completion_ns={:.0f} cpus={}", cost->issue_ns,
               cost->completion_ns, sampler->cpus_);
@@ -204,7 +207,8 @@ model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
 }
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
-void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups) {
+void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
+                        const std::map<std::string, std::string>& frozen) {
   std::set<std::string> paths;
   if (namer_) {
     std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second); });
@@ -215,6 +219,14 @@ void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups) {
   for (const model::Filesystem& filesystem : inventory_->filesystems) {
     if (filesystem.fstype.rfind("fuse", 0) != 0) {  // a process would answer, or not
       mountpoints.insert(filesystem.mountpoint);
+    }
+  }
+  for (const model::Filesystem& filesystem : inventory_->filesystems) {
+    const auto found = frozen.find(filesystem.number);
+    const bool known = std::any_of(signals.frozen.begin(), signals.frozen.end(),
+                                   [&](const auto& one) { return one.mountpoint == filesystem.mountpoint; });
+    if (found != frozen.end() && !known) {  // it is listed once for each disk
+      signals.frozen.push_back({filesystem.mountpoint, found->second, filesystem.volumes});
     }
   }
   signals.rooms = rooms_.latest({mountpoints.begin(), mountpoints.end()}, tick.at);
@@ -268,7 +280,7 @@ stages::Tick Sampler::look() {
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
   tick.cgroups = std::move(block.cgroups);
-  read_host(tick, look_at_cgroups(tick));
+  read_host(tick, look_at_cgroups(tick), block.frozen);
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;

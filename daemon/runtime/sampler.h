@@ -74,7 +74,8 @@ class Sampler final : public drives::BlockLayer {
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
   model::CgroupPaths look_at_cgroups(stages::Tick& tick);
-  void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups);
+  void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
+                 const std::map<std::string, std::string>& frozen);
 
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;

@@ -29,6 +29,12 @@ std::string evidence_of(const model::HostWait& wait) {
   for (const auto& [name, value] : wait.evidence) {
     evidence += fmt::format("{}{}={:.6g}", evidence.empty() ? "" : " ", name, value);
   }
+  if (!wait.command.empty()) {
+    std::string command = wait.command;
+    std::replace_if(
+        command.begin(), command.end(), [](char c) { return c == ' ' || c == '"'; }, '_');
+    evidence += fmt::format("{}{}={}", evidence.empty() ? "" : " ", model::kWaitCommand, command);
+  }
   return evidence;
 }
 
@@ -128,7 +134,8 @@ Findings HostWaits::observe(const Tick& tick) {
     }
   }
   add_tenants(tick);
-  model::HostFigures figures{tick.host, waits, count_, seconds_, tenant_seconds_};
+  model::HostFigures figures{tick.host, waits,           count_,
+                             seconds_,  tenant_seconds_, room_trend_.observe(tick.host->rooms, tick.at)};
   for (const model::HostWait& wait : waits) {
     if (!wait.over) {
       figures.seconds[index(wait.cause)] += Seconds(wait.duration).count();

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/analysis/host_waits.h"
+#include "daemon/analysis/room_trend.h"
 #include "daemon/stages/stage.h"
 
 namespace ssdpulse::stages {
@@ -27,6 +28,7 @@ class HostWaits final : public Stage {
   void add_tenants(const Tick& tick);
 
   analysis::HostWaits waits_;
+  analysis::RoomTrend room_trend_;
   std::map<std::string, Device> devices_;
   std::optional<model::SteadyTime> before_;
   double disks_busy_seconds_ = 0;                 // of the last tick

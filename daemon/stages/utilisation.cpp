@@ -7,22 +7,39 @@
 
 namespace ssdpulse::stages {
 
+/// Of a disk with several paths, the kernel may count them alone: then their account, which is read less often, is
+/// used.
+std::pair<std::optional<std::uint64_t>, bool> Utilisation::busy_ms_of(const Tick& tick, const DeviceTick& device) {
+  if (tick.host) {
+    const auto own = tick.host->disks_busy_ms.find(device.block.device->name);
+    if (own != tick.host->disks_busy_ms.end() && own->second > 0) {
+      return {own->second, true};
+    }
+  }
+  return {device.account ? std::optional(device.account->kernel_after.busy_ms) : std::nullopt, false};
+}
+
 Findings Utilisation::observe(const Tick& tick) {
   std::vector<std::optional<model::Utilisation>> values(tick.devices.size());
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
       known = {device.kernel_account};
     }
-    if (device.account) {
-      const std::uint64_t busy_ms = device.account->kernel_after.busy_ms;
-      model::Utilisation now{static_cast<double>(busy_ms) / 1e3, {}};
-      const double seconds = known.at ? std::chrono::duration<double>(tick.at - *known.at).count() : 0;
-      if (seconds > 0 && busy_ms >= known.busy_ms) {
-        now.busy_ratio = std::min(1.0, static_cast<double>(busy_ms - known.busy_ms) / 1e3 / seconds);
+    const auto [busy_ms, each_second] = busy_ms_of(tick, device);
+    if (busy_ms) {
+      if (std::exchange(known.each_second, each_second) != each_second ||
+          (!known.readings.empty() && *busy_ms < known.readings.back().busy_ms)) {
+        known.readings.clear();
       }
-      known.at = tick.at;
-      known.busy_ms = busy_ms;
-      known.last = now;
+      known.readings.push_back({tick.at, *busy_ms});
+      while (known.readings.size() > 2 && tick.at - known.readings[1].at >= kWindow) {
+        known.readings.pop_front();
+      }
+      known.last = model::Utilisation{static_cast<double>(*busy_ms) / 1e3, {}};
+      const Reading& first = known.readings.front();
+      if (const double seconds = std::chrono::duration<double>(tick.at - first.at).count(); seconds > 0) {
+        known.last->busy_ratio = std::min(1.0, static_cast<double>(*busy_ms - first.busy_ms) / 1e3 / seconds);
+      }
     }
     values[number] = known.last;
   });

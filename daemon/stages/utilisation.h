@@ -3,8 +3,11 @@
 // anything was in flight, which it counts in steps of a jiffy (what iostat shows as %util).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <utility>
 
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/stage.h"
@@ -16,12 +19,20 @@ class Utilisation final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
+  static constexpr std::chrono::seconds kWindow{2};  // at least, that a share of the time is of
+
+  struct Reading {
+    model::SteadyTime at;
+    std::uint64_t busy_ms = 0;
+  };
   struct Device {
     std::uint64_t kernel_account = 0;
-    std::optional<model::SteadyTime> at = {};  // of the last reading of the kernel's account
-    std::uint64_t busy_ms = 0;
+    bool each_second = false;           // the disk has its own line in /proc/diskstats
+    std::deque<Reading> readings = {};  // over kWindow and one more
     std::optional<model::Utilisation> last = {};
   };
+  /// And whether it is read each second.
+  static std::pair<std::optional<std::uint64_t>, bool> busy_ms_of(const Tick& tick, const DeviceTick& device);
 
   PerDevice<Device> devices_;
 };

@@ -206,6 +206,17 @@ Json bursts_json(const std::vector<model::PastBurst>& bursts) {
   return all;
 }
 
+/// Volumes and disks have their kernel's names: how they were called then is not kept.
+Json waits_json(const std::vector<model::PastWait>& waits) {
+  Json all = Json::array();
+  for (const model::PastWait& past : waits) {
+    if (const auto wait = live::wait_of(past)) {
+      all.push_back(wait_mark_json(*wait, {}));
+    }
+  }
+  return all;
+}
+
 Json wear_json(const std::vector<model::PastWear>& wear) {
   Json all = Json::array();
   for (const model::PastWear& one : wear) {
@@ -257,6 +268,7 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
   answer["quantiles"] = quantiles_json(series.quantiles);
   answer["spikes"] = spikes_json(series);
   answer["bursts"] = bursts_json(series.bursts);
+  answer["waits"] = waits_json(series.waits);
   answer["settings"] = settings_json(series.settings);
   answer["marks"] = marks_json(series.marks);
   answer["cut"] = series.cut;

@@ -51,6 +51,8 @@ Json sentences_json(const std::vector<std::string>& sentences);
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts,
                 std::optional<live::Load> load = std::nullopt);
 Json burst_json(const live::Burst& burst);
+/// What held up I/O above the drives, as a mark. `now`: to name volumes and disks as people know them.
+Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now);
 Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts);
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past);
 

@@ -89,7 +89,7 @@ class Columns {
 /// Those of the device that are going on, or ended after `from`.
 Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
               model::WallTime from) {
-  Json marks{{"spikes", Json::array()}, {"bursts", Json::array()}};
+  Json marks{{"spikes", Json::array()}, {"bursts", Json::array()}, {"waits", Json::array()}};
   const auto bursts = past.bursts();
   // The cause of a spike is final some time after its end.
   constexpr std::chrono::minutes kFinalLater{2};
@@ -113,6 +113,14 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
       marks["bursts"].push_back(burst_json(burst));
     }
   }
+  const auto add_wait = [&](const model::HostWait& wait) {
+    if ((wait.device.empty() || wait.device == device) && (!wait.over || end_of(wait) >= from)) {
+      marks["waits"].push_back(wait_mark_json(wait, snapshot));
+    }
+  };
+  const auto ended = past.ended_waits();
+  std::for_each(ended.begin(), ended.end(), add_wait);
+  std::for_each(snapshot.host.waits.begin(), snapshot.host.waits.end(), add_wait);
   return marks;
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/live/evidence_words.h"
 #include "daemon/live/explanations.h"
+#include "daemon/live/host_wait_words.h"
 #include "daemon/model/incidents.h"
 #include "exporters/page/json.h"
 
@@ -73,6 +74,19 @@ Json burst_json(const live::Burst& burst) {
           {"bytes", burst.bytes}};
 }
 
+Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now) {
+  const auto words = live::host_wait_words(wait, now, wait.over ? live::Tense::past : live::Tense::present);
+  const auto cause = name(wait.cause, model::kHostWaitCauseNames);
+  return {{"id", fmt::format("{}-{:.0f}", cause, seconds_of(wait.begin) * 1000)},
+          {"cause", cause},
+          {"words", sentence(words.what)},
+          {"begin", seconds_of(wait.begin)},
+          {"end", wait.over ? Json(seconds_of(end_of(wait))) : Json()},
+          {"seconds", std::chrono::duration<double>(wait.duration).count()},
+          {"next", words.next},
+          {"runbook", live::kHostWaitRunbook}};
+}
+
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past) {
   return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
           {},        "no history is kept", past.ended_waits()};
@@ -108,6 +122,7 @@ Json wait_json(const model::HostWait& wait) {
           {"begin", seconds_of(wait.begin)},
           {"end", wait.over ? Json(seconds_of(end_of(wait))) : Json()},
           {"source", wait.file},
+          {"command", wait.command.empty() ? Json() : Json(text(wait.command))},
           {"evidence", std::move(evidence)}};
 }
 

@@ -152,6 +152,15 @@ constexpr FamilyDescription kFamilies[] = {
      [](const Snapshot& s, Samples& out) {
        rooms(s, out, [](const Room& room) { return Number(room.available_bytes); });
      }},
+    {"ssdpulse_filesystem_filling_bytes_per_second",
+     "How fast it fills, over the last six hours, or since the daemon's start if that was ten minutes ago or more. "
+     "Divide ssdpulse_filesystem_available_bytes by it for the time that is left.",
+     "", Type::gauge, Modes::all, kMountLabels, "no file system fills steadily",
+     [](const Snapshot& s, Samples& out) {
+       for (const auto& [mountpoint, rate] : s.host.filling_bytes_per_second) {
+         out.add({{"mountpoint", mountpoint}}, rate);
+       }
+     }},
     {"ssdpulse_filesystem_inodes", "Files that it can have.", "", Type::gauge, Modes::all, kMountLabels,
      "no file system on a measured disk has a fixed number of inodes",
      [](const Snapshot& s, Samples& out) {

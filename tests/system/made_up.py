@@ -39,7 +39,7 @@ HISTOGRAMS = {
     "ssdpulse_io_size_bytes": OPERATIONS,
     "ssdpulse_write_hint_latency_seconds": HINT,
 }
-WAITS = "cause=suspended,full,cgroup_limit,dirty_throttling,pressure"
+WAITS = "cause=suspended,frozen,full,cgroup_limit,dirty_throttling,pressure"
 LIMITS = "tenant=db.service device=nvme0n1 operation=read,write"
 COUNTERS = {
     "ssdpulse_device_busy_seconds": "device=nvme0n1", "ssdpulse_host_waits": WAITS, "ssdpulse_host_wait_seconds": WAITS,
@@ -83,6 +83,7 @@ COUNTERS = {
 GAUGES = {
     "ssdpulse_host_wait_active": WAITS, "ssdpulse_host_dirty_bytes": "", "ssdpulse_host_dirty_threshold_bytes": "",
     "ssdpulse_filesystem_size_bytes": "mountpoint=/data", "ssdpulse_filesystem_available_bytes": "mountpoint=/data",
+    "ssdpulse_filesystem_filling_bytes_per_second": "mountpoint=/data",
     "ssdpulse_filesystem_inodes": "mountpoint=/data", "ssdpulse_filesystem_available_inodes": "mountpoint=/data",
     "ssdpulse_volume_suspended": "volume=dm-0", "ssdpulse_array_resync_progress_ratio": "array=md0 action=check",
     "ssdpulse_tenant_io_limit_bytes_per_second": LIMITS, "ssdpulse_tenant_io_limit_ios_per_second": LIMITS,

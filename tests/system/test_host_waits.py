@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # alone: dirty pages and their threshold are those of the whole host
-"""What holds up I/O above the drives: a limit of a cgroup, dirty pages at their threshold, a full file system.
+"""What holds up I/O above the drives: a limit of a cgroup, dirty pages at their threshold, a full file system. And a disk that
+a backup keeps busy, which is said before anything is slow.
 
 Each is named within NAMED seconds, is gone GONE seconds after its end, and is never claimed before it. What is true is
 what fio, df and the kernel's own files say.
@@ -121,6 +122,24 @@ def dirty(check, daemon, mount, cgroup):
             path.write_text(text)
 
 
+def backup(check, daemon, mount, cgroup, disk):
+    """One reader that always waits for the disk: by its own counters, the disk has no time left."""
+    stat = Path(f"/sys/block/{disk.name}/stat")
+    busy_ms = lambda: int(stat.read_text().split()[9])  # noqa: E731
+    time.sleep(4)
+    before, began = busy_ms(), time.monotonic()
+    with load(cgroup, *fio(mount / "dirty", rw="read", bs="256k", size="64M")):
+        during = watch(daemon, 12)
+        share = (busy_ms() - before) / 1e3 / (time.monotonic() - began)
+    after = watch(daemon, GONE)
+    said = [at for at, answer in during if f"({disk.name}) is busy" in answer["sentence"] or f"{disk.name} is busy" in answer["sentence"]]
+    check.that(share > 0.9, f"backup: the kernel says that the disk was busy {100 * share:.0f} % of the time")
+    check.that(said and said[0] <= NAMED, f"backup: said to be busy after {said[:1]} s")
+    check.that("is busy" not in after[-1][1]["sentence"], "backup: nothing is said of it afterwards")
+    check.equal(causes(during), set(), "backup: waits that were claimed")
+    print(f"     {during[-1][1]['sentence']}")
+
+
 @contextmanager
 def mounted(state, disk, name):
     mount = state / name
@@ -142,8 +161,9 @@ def test(check, state):
         time.sleep(20)
         check.equal(causes(watch(daemon, 3)), set(), "waits claimed on an idle host")
         stories = {"limit": lambda: limit(check, daemon, disk, mount, cgroup), "full": lambda: full(check, daemon, mount),
-                   "dirty": lambda: dirty(check, daemon, slow_mount, cgroup)}
-        for story in os.environ.get("SSDPULSE_TEST_STORIES", "limit,full,dirty").split(","):
+                   "dirty": lambda: dirty(check, daemon, slow_mount, cgroup),
+                   "backup": lambda: backup(check, daemon, slow_mount, cgroup, slow)}
+        for story in os.environ.get("SSDPULSE_TEST_STORIES", "limit,full,dirty,backup").split(","):
             print(story)
             stories[story]()
         print("\n".join(line for line in daemon.log.read_text().splitlines() if "held up" in line))

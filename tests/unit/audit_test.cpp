@@ -460,6 +460,14 @@ const std::vector<Row>& table() {
          h.mount().used_ratio = 0.95;
          h.amplification(3);
        }},
+      {"F12", kAdvise, [](Host h) {
+         h.metric("ssdpulse_filesystem_available_bytes", "mountpoint=\"/data\"", 1e9);
+         h.metric("ssdpulse_filesystem_filling_bytes_per_second", "mountpoint=\"/data\"", 1e5);
+       }},
+      {"F12", kOk, [](Host h) {  // in four months
+         h.metric("ssdpulse_filesystem_available_bytes", "mountpoint=\"/data\"", 1e12);
+         h.metric("ssdpulse_filesystem_filling_bytes_per_second", "mountpoint=\"/data\"", 1e5);
+       }},
       {"F13", kOk, nothing},
       {"F13", kUnknown, [](Host h) { h.facts.settings.memory_bytes.reset(); }},
       {"F13", kInfo, much_memory},

@@ -69,6 +69,16 @@ TEST(why_evidence, is_that_of_the_incident) {
             "  What speaks for it:\n    - Decided.\n");
 }
 
+TEST(why_evidence, of_what_holds_up_io_above_the_drives_is_in_words) {
+  const Json wait{{"source", "io.max"},
+                  {"command", nullptr},
+                  {"evidence", {{"pressure_ratio", 0.81}, {"rate_per_second", 40}, {"limit_kind", 3}}}};
+  EXPECT_EQ(evidence_text({{"why", {{"wait", wait}}}}),
+            "  What speaks for it (io.max):\n    - pressure: 81 % of the time\n    - rate: 40 a second\n");
+  EXPECT_EQ(evidence_text({{"why", {{"wait", {{"source", "freeze_super"}, {"command", "fsfreeze"}}}}}}),
+            "  What speaks for it (freeze_super):\n    - command: fsfreeze\n");
+}
+
 TEST(why_evidence, of_answers_without_an_incident_is_nothing) {
   for (const char* answer : {"{}", "[]", "null", R"({"incident":null,"why":{"sentence":"."}})",
                              R"({"incident":{"spikes":null}})", R"({"incident":{"spikes":[]}})"}) {

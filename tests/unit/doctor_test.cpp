@@ -147,6 +147,7 @@ TEST(doctor, every_trouble_of_a_daemon) {
        [](auto& s) { s.kernel_features["io_accounting"] = "root only"; }},
       {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features["discard_submitters"] = "unseen"; }},
+      {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER", [](auto& s) { s.kernel_features["freezes"] = "unseen"; }},
       {"write-classes", Verdict::advise, "kptr_restrict=1",
        [](auto& s) { s.kernel_features["write_class"] = "flags and pages"; }},
       {"write-hints", Verdict::info, "",

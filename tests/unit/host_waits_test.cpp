@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 
+#include "daemon/analysis/room_trend.h"
 #include "daemon/sources/host/host_reader.h"
 #include "daemon/sources/host/room_watch.h"
 #include "daemon/stages/host_waits.h"
@@ -90,6 +92,26 @@ TEST(HostWaits, AVolumeInUseThatIsSuspendedIsNamedAndGoneSoonAfter) {
   host.claimed = 0;
   host.seconds(60);
   EXPECT_EQ(host.claimed, 0);
+}
+
+TEST(HostWaits, AFrozenFileSystemIsNamedWithWhoeverFrozeItUnlessItsVolumeIsSuspended) {
+  Host host;
+  host.signals.frozen = {{"/srv/pg", "fsfreeze", {"dm-3"}}};
+  const auto waits = host.seconds(3);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].cause, HostWaitCause::frozen);
+  EXPECT_EQ(waits[0].subject, "/srv/pg");
+  EXPECT_EQ(waits[0].command, "fsfreeze");
+  host.signals.frozen.clear();
+  host.seconds(10);
+  EXPECT_TRUE(host.seconds(1).empty());
+  host.signals.volumes = {{"dm-3", false, {}}};
+  host.seconds(3);
+  host.signals.volumes[0].suspended = true;
+  host.signals.frozen = {{"/srv/pg", "dmsetup", {"dm-3"}}};
+  for (const HostWait& wait : host.seconds(5)) {
+    EXPECT_EQ(wait.cause, HostWaitCause::suspended);
+  }
 }
 
 TEST(HostWaits, AnEndIsReportedOnceWithItsTime) {
@@ -460,6 +482,25 @@ TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
   EXPECT_NEAR(before, 19, 1);
 }
 
+TEST(RoomTrend, IsHowFastAFileSystemFillsIfItDoesSteadily) {
+  analysis::RoomTrend trend;
+  model::SteadyTime at{};
+  std::map<std::string, double> rates;
+  const auto minutes = [&](int number, const std::function<std::uint64_t(int)>& available) {
+    for (int minute = 0; minute < number; ++minute, at += 1min) {
+      rates = trend.observe({{"/srv/pg", 1ULL << 40, available(minute), 0, 0}}, at);
+    }
+  };
+  minutes(10, [](int minute) { return 600'000'000 - 6'000'000 * static_cast<std::uint64_t>(minute); });
+  EXPECT_TRUE(rates.empty()) << "nine minutes are no trend";
+  minutes(60, [](int minute) { return 540'000'000 - 6'000'000 * static_cast<std::uint64_t>(minute); });
+  EXPECT_NEAR(rates.at("/srv/pg"), 100'000, 1);
+  minutes(120, [](int) { return 186'000'000U; });
+  EXPECT_TRUE(rates.empty()) << "it does not fill any more";
+  minutes(400, [](int minute) { return minute % 30 < 15 ? 100'000'000U : 200'000'000U; });
+  EXPECT_TRUE(rates.empty() || rates.at("/srv/pg") < 100'000'000.0 / (6 * 3600)) << "files that come and go";
+}
+
 TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
   stages::Utilisation stage;
   stages::Tick tick;
@@ -487,6 +528,14 @@ TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
   EXPECT_EQ(after(1s, 9000, 1)->busy_ratio, 1.0) << "a jiffy may be counted twice";
   EXPECT_FALSE(after(1s, 9100, 2)->busy_ratio) << "another account";
   EXPECT_EQ(after(2s, 9300, 2)->busy_seconds, 9.3);
+  model::HostSignals signals;
+  double ratio = 0;
+  for (std::uint64_t second = 1; second <= 5; ++second) {
+    signals.disks_busy_ms["sda"] = 20'000 + 950 * second;
+    tick.host = std::make_shared<const model::HostSignals>(signals);
+    ratio = after(1s, 9300, 2)->busy_ratio.value_or(0);
+  }
+  EXPECT_NEAR(ratio, 0.95, 1e-9) << "by the disk's own line, each second, if it has one";
 }
 
 /// A drive that the daemon does not measure, or of which one operation hangs, explains waiting.

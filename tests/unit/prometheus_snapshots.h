@@ -218,9 +218,10 @@ inline model::Snapshot small_snapshot() {
   snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
   model::HostWait wait{model::HostWaitCause::suspended, "dm-0", "", "", at(1'700'000'000'000)};
   snapshot.host.waits = {wait};
+  snapshot.host.filling_bytes_per_second = {{"/srv/a\nb", 512}};
   snapshot.host.tenant_pressure_seconds = {{"pg.service", 3.5}};
-  snapshot.host.count = {1, 0, 2, 0, 0};
-  snapshot.host.seconds = {4.5, 0, 10, 0, 0};
+  snapshot.host.count = {1, 0, 0, 2, 0, 0};
+  snapshot.host.seconds = {4.5, 0, 0, 10, 0, 0};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
   model::Finding finding;

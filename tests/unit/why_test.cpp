@@ -135,8 +135,9 @@ model::HostWait wait(model::HostWaitCause cause, std::chrono::seconds ago,
     made.file = "io.max";
   } else if (cause == model::HostWaitCause::suspended) {
     made.subject = "dm-3";
-  } else if (cause == model::HostWaitCause::full) {
+  } else if (cause == model::HostWaitCause::full || cause == model::HostWaitCause::frozen) {
     made.subject = "/srv/pg";
+    made.command = cause == model::HostWaitCause::frozen ? "fsfreeze" : "";
   }
   return made;
 }
@@ -148,6 +149,8 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
   const std::map<model::HostWaitCause, std::string> sentences{
       {model::HostWaitCause::suspended,
        "/srv/wal (vg0-wal, dm-3) is suspended, and all I/O to it waits, since 22:13:08 UTC (12 s)."},
+      {model::HostWaitCause::frozen,
+       "/srv/pg is frozen by fsfreeze, and whoever writes to it waits, since 22:13:08 UTC (12 s)."},
       {model::HostWaitCause::full,
        "/srv/pg is full: 4.1 kB are left, and larger writes fail, since 22:13:08 UTC (12 s)."},
       {model::HostWaitCause::cgroup_limit,

@@ -8,18 +8,36 @@ namespace {
 
 constexpr double kFullFilesystem = 0.9;
 constexpr double kCostlyAmplification = 2;  // lower bound of write amplification
+constexpr double kSoonSeconds = 3 * kSecondsPerDay;
+
+Finding advise_to_free(Finding finding) {
+  finding.change = "free up space, or extend it";
+  finding.risk = "none known";
+  return finding;
+}
 
 Finding fullness(const Facts& facts, const MountSettings& mount) {
   if (!mount.used_ratio) {
     return unknown("how full it is", "this user may not query it");
   }
   const std::string found = fmt::format("{:.0f} % of it is used", 100 * *mount.used_ratio);
+  const Measurements::Labels here{{"mountpoint", mount.mountpoint}};
+  const auto available = facts.measured.sum("ssdpulse_filesystem_available_bytes", here);
+  const auto filling = facts.measured.sum("ssdpulse_filesystem_filling_bytes_per_second", here);
+  if (available && filling && *filling > 0 && *available / *filling < kSoonSeconds) {
+    Finding soon = advise_to_free(info(
+        fmt::format("{}, and it will be full in {} if it goes on like this", found, duration(*available / *filling)),
+        "whoever writes to a full file system fails; a database stops"));
+    soon.verdict = Verdict::advise;
+    soon.evidence["available_bytes"] = *available;
+    soon.evidence["filling_bytes_per_second"] = *filling;
+    return soon;
+  }
   if (*mount.used_ratio <= kFullFilesystem) {
     return ok(found);
   }
-  Finding bad = info(found, "files become fragmented, and the drive has little room for its garbage collection");
-  bad.change = "free up space, or extend it";
-  bad.risk = "none known";
+  Finding bad =
+      advise_to_free(info(found, "files become fragmented, and the drive has little room for its garbage collection"));
   const auto lower = write_amplification_at_least(facts, mount.disks);
   bad.evidence["used_ratio"] = *mount.used_ratio;
   return weigh(facts, std::move(bad), {{"write_amplification_lower_ratio", lower, kCostlyAmplification}});
@@ -29,7 +47,9 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
 
 const Rule kF12{.id = "F12",
                 .title = "Full file systems",
-                .limit = "more than 90 % is used, and the lower bound of write amplification is at least 2",
+                .limit =
+                    "it will be full within 3 days, at the rate of the last hours; or more than 90 % is used, and "
+                    "the lower bound of write amplification is at least 2",
                 .source = "RHEL 7, SSD guidelines",
                 .of_mount = fullness};
 

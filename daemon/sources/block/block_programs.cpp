@@ -173,7 +173,8 @@ util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf
   if (auto mapped = programs->map_tables(); !mapped) {
     return tl::make_unexpected(mapped.error());
   }
-  auto ring = SampleRing::open(bpf_map__fd(programs->skeleton_->maps.samples), plan.sample_bytes / kSampleEventBytes);
+  auto ring = EventRing<sample_event>::open(bpf_map__fd(programs->skeleton_->maps.samples),
+                                            plan.sample_bytes / kSampleEventBytes);
   if (!ring) {
     return tl::make_unexpected(ring.error());
   }

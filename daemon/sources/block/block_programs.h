@@ -14,10 +14,10 @@
 #include "bpf/abi/block_abi.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/end_functions.h"
+#include "daemon/sources/block/event_ring.h"
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/block/kernel_memory.h"
 #include "daemon/sources/block/place_allocator.h"
-#include "daemon/sources/block/sample_ring.h"
 #include "daemon/util/result.h"
 
 struct block_io;
@@ -66,7 +66,7 @@ class BlockPrograms {
   void detach();
 
   [[nodiscard]] const Tables& tables() const { return tables_; }
-  [[nodiscard]] SampleRing& samples() { return samples_; }
+  [[nodiscard]] EventRing<sample_event>& samples() { return samples_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
 
  private:
@@ -83,7 +83,7 @@ class BlockPrograms {
   std::unique_ptr<block_io, SkeletonDeleter> skeleton_;
   std::vector<Mapping> mappings_;
   Tables tables_;
-  SampleRing samples_;
+  EventRing<sample_event> samples_;
   bool kernel_counts_skipped_runs_ = false;
 };
 

@@ -80,6 +80,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     log::warning("the cost of the programs in the kernel is unknown: {}", cost.error().message);
   }
   source->open_discards(inventory);
+  source->open_freezes();
   if (source->end_functions_) {
     source->end_functions_->serve(source->programs_->tables().end_functions);
   }
@@ -133,11 +134,26 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
   btf_.features["discard_submitters"] = discard_programs_->decision();
 }
 
+void BlockSource::open_freezes() {
+  auto programs = FreezePrograms::open(btf_.counts_skipped_runs);
+  btf_.features["freezes"] = programs ? "freeze_super" : "unseen";
+  if (programs) {
+    freeze_programs_ = std::move(*programs);
+  } else {
+    freezes_unseen_ = programs.error().message;
+  }
+}
+
 std::vector<model::ProgramStats> BlockSource::program_stats() const {
   auto stats = programs_->program_stats();
-  if (discard_programs_) {
-    const auto more = discard_programs_->program_stats();
+  const auto add = [&](const std::vector<model::ProgramStats>& more) {
     stats.insert(stats.end(), more.begin(), more.end());
+  };
+  if (discard_programs_) {
+    add(discard_programs_->program_stats());
+  }
+  if (freeze_programs_) {
+    add(freeze_programs_->program_stats());
   }
   return stats;
 }
@@ -431,6 +447,9 @@ void BlockSource::set_effort(model::Effort effort) {
     if (discard_programs_) {
       discard_programs_->detach();
     }
+    if (freeze_programs_) {
+      freeze_programs_->detach();
+    }
   }
 }
 
@@ -542,6 +561,9 @@ BlockSample BlockSource::sample() {
   sample.diskless_requests = host.count[HOST_DISKLESS_REQUESTS];
   if (discards_) {
     sample.discards = discards_->read();
+  }
+  if (freeze_programs_) {
+    sample.frozen = freeze_programs_->frozen();
   }
   sample.flash = read_samples();
   return sample;

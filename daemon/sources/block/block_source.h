@@ -21,6 +21,7 @@
 #include "daemon/sources/block/discard_programs.h"
 #include "daemon/sources/block/discard_submissions.h"
 #include "daemon/sources/block/end_functions.h"
+#include "daemon/sources/block/freeze_programs.h"
 #include "daemon/sources/block/known_disks.h"
 #include "daemon/sources/block/measured_device.h"
 #include "daemon/sources/block/place_allocator.h"
@@ -85,11 +86,14 @@ class BlockSource {
   [[nodiscard]] const std::optional<model::RunCost>& run_cost() const { return run_cost_; }
   /// Why submitters of discards cannot be seen; empty where they can.
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
+  /// Why freezes of file systems cannot be seen; empty where they can.
+  [[nodiscard]] const std::string& freezes_unseen() const { return freezes_unseen_; }
 
  private:
   BlockSource() = default;
   void take(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
+  void open_freezes();
   void keep_places(MeasuredDevice& measured);
   bool give_place(MeasuredDevice& measured, const model::Path& path);
   bool take_back(MeasuredDevice& measured, const model::Path& path);
@@ -112,6 +116,8 @@ class BlockSource {
   std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
   std::optional<DiscardSubmissionReader> discards_;
   std::string discards_unseen_;
+  std::unique_ptr<FreezePrograms> freeze_programs_;  // likewise
+  std::string freezes_unseen_;
   std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode without attribution
   std::optional<AttributionReader> attribution_;    // absent where it is switched off
   std::map<std::string, MeasuredDevice> measured_;  // by device name

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DiscardPrograms: loads and attaches the programs that see discards being made. One of the three files that include a
-// skeleton. Only open() needs capabilities; afterwards everything is read and written through mappings.
+// DiscardPrograms: loads and attaches the programs that see discards being made. Only open() needs
+// capabilities; afterwards everything is read and written through mappings.
 #pragma once
 
 #include <linux/types.h>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -301,6 +302,8 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   read_disks(inventory);
   signals.disks_busy_seconds = disks_busy_seconds_;
+  std::transform(disks_.begin(), disks_.end(), std::inserter(signals.disks_busy_ms, signals.disks_busy_ms.end()),
+                 [](const auto& one) { return std::pair(one.first, one.second.busy_ms); });
   signals.volumes = volumes_of(inventory, roots_.sys);
   if (!roots_.cgroups.empty()) {
     signals.cgroups_unified = roots_.cgroups_unified;

@@ -135,7 +135,8 @@ void add_filesystems(const Mount& mount, const Stacking& stacking, const std::st
     }
   }
   for (const std::string& disk : disks) {
-    filesystems.push_back({disk, mount.mountpoint, mount.fstype, mount.discard, volumes, mount.options});
+    filesystems.push_back(
+        {disk, mount.mountpoint, mount.fstype, mount.discard, volumes, mount.options, mount.device_number});
   }
 }
 

@@ -19,7 +19,7 @@ const LETTERS = { discard: "D", flush: "F", gc: "G", queue: "Q", saturation: "S"
 // What the letter of a mark stands for.
 const LEGEND = new Map([["D", "slow because of discards (trim)"], ["F", "slow because of flushes (fsync)"], ["G", "slow because the drive collects garbage"],
   ["Q", "slow because of queueing on the host"], ["S", "slow because of too much load"], ["T", "slow because the drive throttles for heat"], ["E", "slow because of errors"],
-  ["?", "slow, for a reason that is not known"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
+  ["?", "slow, for a reason that is not known"], ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
 
 export class DeviceView {
   constructor(app, device) {
@@ -369,12 +369,13 @@ export class DeviceView {
 
   letter(mark) {
     if (mark.kind === "spikes") return LETTERS[mark.cause] ?? "?";
-    return { bursts: "B", settings: "C", marks: "M", clock: "!" }[mark.kind];
+    return { bursts: "B", waits: "W", settings: "C", marks: "M", clock: "!" }[mark.kind];
   }
 
   markWords(mark) {
     const at = this.time(mark.begin);
     if (mark.kind === "bursts") return `${at} discards (${mark.trigger}) ${bytes(mark.bytes)}`;
+    if (mark.kind === "waits") return `${at} held up above the drives (${mark.cause.replace("_", " ")})`;
     if (mark.kind === "settings") return `${at} ${mark.name} changed`;
     if (mark.kind === "marks") return `${at} ${mark.text}`;
     if (mark.kind === "clock") return `${at} the clock ${mark.seconds > 0 ? "jumped ahead" : "was set back"}`;
@@ -421,6 +422,9 @@ export class DeviceView {
     const box = element("div", { class: "explain", tabindex: "-1", "data-explains": mark.id });
     if (mark.kind === "bursts") {
       box.append(element("h3", {}, `A burst of discards, ${time}`), element("p", {}, `Sent by: ${mark.trigger}. Discarded: ${bytes(mark.bytes)}.`));
+    } else if (mark.kind === "waits") {
+      box.append(element("h3", {}, `Held up above the drives, ${time}`), element("p", {}, `${mark.words}.`),
+        element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook)));
     } else if (mark.kind === "settings") {
       box.append(element("h3", {}, `A setting changed, seen at ${this.time(mark.begin)}`), element("p", {}, `${mark.device ?? "host"}: ${mark.name}: ${mark.before} → ${mark.value}`));
     } else if (mark.kind === "marks") {

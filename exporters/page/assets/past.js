@@ -47,9 +47,10 @@ function marksOf(answer) {
   const spikes = answer.spikes.map((one) => ({ ...one, kind: "spikes", id: `${one.operation}-${Math.round(one.begin * 1000)}`, end: one.begin + one.seconds,
     evidence: one.sentences, missing: one.missing ? one.missing.split("; ") : [] }));
   const bursts = answer.bursts.map((one) => ({ ...one, kind: "bursts", id: `${one.trigger}-${Math.round(one.begin * 1000)}`, end: one.begin + one.seconds }));
+  const waits = answer.waits.map((one) => ({ ...one, kind: "waits" }));
   const settings = answer.settings.filter((one) => one.before !== null).map((one, i) => ({ ...one, kind: "settings", id: `setting-${i}`, begin: one.at, end: one.at }));
   const marks = answer.marks.map((one, i) => ({ ...one, kind: "marks", id: `mark-${i}`, begin: one.at, end: one.at }));
-  return [...spikes, ...bursts, ...settings, ...marks].sort((a, b) => a.begin - b.begin);
+  return [...spikes, ...bursts, ...waits, ...settings, ...marks].sort((a, b) => a.begin - b.begin);
 }
 
 export class Past {

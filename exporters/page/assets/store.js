@@ -30,7 +30,7 @@ export class Store {
   forget() {
     this.columns = {};
     this.levels = [];
-    this.marks = { spikes: new Map(), bursts: new Map(), clock: new Map() };
+    this.marks = { spikes: new Map(), bursts: new Map(), waits: new Map(), clock: new Map() };
     this.to = 0;
     this.bounds = this.bounds ?? null;
   }
@@ -143,7 +143,7 @@ export class Store {
       for (const values of Object.values(this.columns)) values.splice(0, spare);
       this.levels.splice(0, spare);
     }
-    for (const kind of ["spikes", "bursts"]) {
+    for (const kind of ["spikes", "bursts", "waits"]) {
       for (const mark of live.marks[kind]) this.marks[kind].set(mark.id, { ...mark, kind });
     }
     this.to = live.to;
@@ -155,7 +155,7 @@ export class Store {
 
   // Sorted by their beginning; only those of the visible time.
   marksBetween(from, to) {
-    return [...this.marks.spikes.values(), ...this.marks.bursts.values(), ...this.marks.clock.values()]
+    return [...this.marks.spikes.values(), ...this.marks.bursts.values(), ...this.marks.waits.values(), ...this.marks.clock.values()]
       .filter((mark) => mark.begin <= to && (mark.end ?? Infinity) >= from)
       .sort((a, b) => a.begin - b.begin);
   }

@@ -9,7 +9,7 @@
 readonly MODULES_EARLY=(nvme virtio_blk)
 readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
   dm-delay dm-multipath dm-round-robin dm-thin-pool dm-crypt crypto_null ecb xts algif_skcipher raid0 raid1 nbd mq-deadline btrfs overlay)
-readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mkfs.btrfs mke2fs fstrim blkdiscard blockdev losetup kmod
+readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mkfs.btrfs mke2fs fsfreeze fstrim blkdiscard blockdev losetup kmod
   bpftool dmsetup cryptsetup sfdisk addpart mdadm lvm chrt taskset setpriv)
 
 # pack DIRECTORY ARCHIVE: uncompressed, because the guest unpacks it at an emulator's speed.

@@ -89,6 +89,9 @@ def run(vm, check):
     answer = watch.story("suspended", lambda: vm.sh("dmsetup suspend --noudevsync vol; dmsetup info vol | grep -q SUSPENDED"),
                          lambda: vm.sh("dmsetup resume --noudevsync vol"))
     check.that("/tmp/vol" in answer["sentence"] and "vol" in answer["sentence"], "the mount point and the volume")
+
+    answer = watch.story("frozen", lambda: vm.sh("fsfreeze --freeze /tmp/vol"), lambda: vm.sh("fsfreeze --unfreeze /tmp/vol"))
+    check.that("/tmp/vol is frozen by fsfreeze" in answer["sentence"], "the mount point, and who froze it")
     print(f"     fio: {[line for line in end_load(vm, 'db').splitlines() if 'clat' in line][:2]}")
 
     check.equal(vm.sh("n=$(df -Pk /tmp/vol | tail -1 | awk '{print $4}'); fallocate -l $((n - 2000))k /tmp/vol/filler && echo made").strip(),

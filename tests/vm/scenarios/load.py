@@ -8,7 +8,7 @@ OLD = {"issue_tracepoint": "request", "skipped_runs": "not told", "disk_identity
        "disk_of_request": "request", "flush_sequence_flag": "macro bit 4", "request_operations": "req_opf",
        "start_time": "zero when unstamped", "tag_waiters": "behind a pointer", "write_hint": "bio",
        "write_stream": "absent", "discard_submitters": "__blkdev_issue_discard with flags", "io_accounting": "unknown",
-       "io_cgroup": "bio", "io_path": "direct I/O of no known engine"}
+       "io_cgroup": "bio", "freezes": "freeze_super", "io_path": "direct I/O of no known engine"}
 MIDDLE = {**OLD, "discard_submitters": "__blkdev_issue_discard", "skipped_runs": "counted by the kernel",
           "disk_identity": "diskseq", "disk_of_request": "queue", "request_operations": "req_op", "tag_waiters": "embedded",
           "write_hint": "page"}
@@ -19,6 +19,7 @@ FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newes
 FULL = {"write_class": "end functions, flags and pages"}
 DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_issue_discard": "on_discard",
             "bio_chain_and_submit": "on_discard_bio"}
+FREEZES = ("on_freeze", "on_frozen", "on_thawed")
 SHARES_GUEST = True
 BOTH = ["on_complete", "on_issue"]
 # What is set besides the defaults, and how the features then differ.
@@ -36,7 +37,7 @@ def devices():
 def run(vm, check):
     print(f"TABLE kernel: {vm.sh('uname -r')}")
     for mode, (settings, programs, more) in MODES.items():
-        programs = sorted([*programs, DISCARDS[FEATURES[vm.name]["discard_submitters"]]])
+        programs = sorted([*programs, *FREEZES, DISCARDS[FEATURES[vm.name]["discard_submitters"]]])
         vm.sh(f"echo '{settings}' >/tmp/{mode}.yaml")
         daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
         attached, maps = machine.bpf_objects(vm)
