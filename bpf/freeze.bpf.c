@@ -3,8 +3,11 @@
  * Which file systems are frozen, and by whom: fsfreeze, a guest agent's backup, a snapshot.
  *
  * Whoever writes to a frozen file system sleeps, and the kernel counts that nowhere: it is no I/O, and not in the
- * pressure. Every freeze and thaw passes through these two functions except the emergency thaw of SysRq. They have got
- * more arguments over the years; the first one has stayed. They are called a few times a day, so helpers are fine here.
+ * pressure. Every freeze and thaw passes through these functions. They have got more arguments over the years; the
+ * first one has stayed. They are called a few times a day, so helpers are fine here.
+ *
+ * The programs are attached in the order of this file: thaws first, so that no thaw is missed of a freeze that was
+ * seen.
  */
 #include "kernel/verifier.bpf.h"
 #include "abi/freeze_abi.h"
@@ -14,14 +17,14 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* bytes: 128 changes a second */
+	__uint(max_entries, 4096); /* bytes: about a hundred changes a second */
 } freezes SEC(".maps");
 
 __u64 freezes_lost = 0; /* that found no room */
 
-static __always_inline int send(struct super_block *sb, bool frozen)
+static __always_inline int send(__u32 device, __u32 state, bool by_thaw)
 {
-	struct freeze_event event = { .device = sb->s_dev, .frozen = frozen };
+	struct freeze_event event = {.device = device, .state = state, .by_thaw = by_thaw};
 
 	bpf_get_current_comm(event.name, sizeof(event.name));
 	if (bpf_ringbuf_output(&freezes, &event, sizeof(event), BPF_RB_NO_WAKEUP))
@@ -29,31 +32,35 @@ static __always_inline int send(struct super_block *sb, bool frozen)
 	return 0;
 }
 
-/* SB_UNFROZEN is 0 (include/linux/fs.h). The field has had two sizes: an int, and since Linux 6.6 an unsigned short. */
-static __always_inline bool is_frozen(struct super_block *sb)
+/*
+ * The call may have been refused, or others may keep it frozen, too: only the state counts. A file system without
+ * freeze_fs cannot be frozen by a user, but anybody may try to thaw one of his own, as often as he likes.
+ */
+static __always_inline int send_state(struct super_block *sb, bool by_thaw)
 {
-	return BPF_CORE_READ_BITFIELD(sb, s_writers.frozen) != 0;
+	if (!sb->s_op->freeze_fs)
+		return 0;
+	/* SB_UNFROZEN is 0 (include/linux/fs.h). The field was an int, and is an unsigned short since Linux 6.6. */
+	return send(sb->s_dev, BPF_CORE_READ_BITFIELD(sb, s_writers.frozen) ? FREEZE_FROZEN : FREEZE_THAWED, by_thaw);
 }
 
-/* It can take long, as it waits for all that is being written, and new writers wait for it from the beginning. */
-SEC("fentry/freeze_super")
-int BPF_PROG(on_freeze, struct super_block *sb)
-{
-	return send(sb, true);
-}
-
-/* It may have been refused. */
-SEC("fexit/freeze_super")
-int BPF_PROG(on_frozen, struct super_block *sb)
-{
-	return send(sb, is_frozen(sb));
-}
-
-/* It may have been refused, or somebody else may keep it frozen, too. */
 SEC("fexit/thaw_super")
 int BPF_PROG(on_thawed, struct super_block *sb)
 {
-	return send(sb, is_frozen(sb));
+	return send_state(sb, true);
+}
+
+/* SysRq-j. It thaws without the function above, a moment later. */
+SEC("fentry/emergency_thaw_all")
+int BPF_PROG(on_all_thawed)
+{
+	return send(0, FREEZE_ALL_THAWED, true);
+}
+
+SEC("fexit/freeze_super")
+int BPF_PROG(on_frozen, struct super_block *sb)
+{
+	return send_state(sb, false);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -4,15 +4,20 @@
  */
 #pragma once
 
+#define FREEZE_THAWED 0
+#define FREEZE_FROZEN 1
+#define FREEZE_ALL_THAWED 2 /* all super blocks, by SysRq */
+
 #define FREEZE_NAME_LEN 16 /* TASK_COMM_LEN of every kernel */
 
 struct freeze_event {
-	__u32 device;		    /* the kernel's dev_t of the super block, as in mountinfo */
-	__u32 frozen;		    /* 1: being frozen, or frozen; 0: neither */
-	char name[FREEZE_NAME_LEN]; /* of the task that froze or thawed it */
+	__u32 device; /* the kernel's dev_t of the super block, as in mountinfo */
+	__u32 state;
+	__u32 by_thaw;		    /* 1: the task wanted to thaw it */
+	char name[FREEZE_NAME_LEN]; /* of the task */
 };
 
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
-static_assert(sizeof(struct freeze_event) == 24, "the same on both sides");
+static_assert(sizeof(struct freeze_event) == 28, "the same on both sides");

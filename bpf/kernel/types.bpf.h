@@ -91,8 +91,13 @@ struct sb_writers {
 	int frozen;
 };
 
+struct super_operations {
+	void *freeze_fs;
+};
+
 struct super_block {
 	__u32 s_dev;
+	const struct super_operations *s_op;
 	struct sb_writers s_writers;
 };
 

@@ -2,6 +2,7 @@
 #include "daemon/analysis/room_trend.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ssdpulse::analysis {
 namespace {
@@ -26,12 +27,11 @@ std::optional<double> RoomTrend::rate_of(const std::deque<Reading>& readings, co
 
 std::map<std::string, double> RoomTrend::observe(const std::vector<model::FilesystemRoom>& rooms,
                                                  model::SteadyTime at) {
-  auto before = std::exchange(file_systems_, {});
   std::map<std::string, double> rates;
   for (const model::FilesystemRoom& room : rooms) {
     // Another file system at the same mount point has another size, as has one that was extended.
     const std::pair key(room.mountpoint, room.size_bytes);
-    std::deque<Reading>& readings = file_systems_[key] = std::move(before[key]);
+    std::deque<Reading>& readings = file_systems_[key];
     const Reading now{at, room.available_bytes};
     if (const auto rate = rate_of(readings, now)) {
       rates[room.mountpoint] = *rate;
@@ -39,9 +39,14 @@ std::map<std::string, double> RoomTrend::observe(const std::vector<model::Filesy
     if (readings.empty() || at - readings.back().at >= kStep) {
       readings.push_back(now);
     }
-    while (readings.front().at < at - kWindow) {
+  }
+  // One that is not among them may only be slow to answer.
+  for (auto one = file_systems_.begin(); one != file_systems_.end();) {
+    std::deque<Reading>& readings = one->second;
+    while (!readings.empty() && readings.front().at < at - kWindow) {
       readings.pop_front();
     }
+    one = readings.empty() ? file_systems_.erase(one) : std::next(one);
   }
   return rates;
 }

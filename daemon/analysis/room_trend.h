@@ -19,9 +19,9 @@ namespace ssdpulse::analysis {
 
 class RoomTrend {
  public:
-  static constexpr std::chrono::minutes kStep{1};       // between two readings that are kept
-  static constexpr std::chrono::hours kWindow{6};       // over which they are
-  static constexpr std::chrono::minutes kShortest{10};  // from which on there is a rate
+  static constexpr std::chrono::minutes kStep{1};    // between two readings that are kept
+  static constexpr std::chrono::hours kWindow{6};    // over which they are
+  static constexpr std::chrono::hours kShortest{1};  // from which on there is a rate
 
   /// Bytes a second by which each of these file systems fills, by mount point; those that do not are left out.
   std::map<std::string, double> observe(const std::vector<model::FilesystemRoom>& rooms, model::SteadyTime at);

@@ -103,12 +103,11 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
         });
       })
       .and_then([&] {
-        return waits(milliseconds_of(begin - std::chrono::hours(24)), milliseconds_of(end) - 1,
-                     [&](model::PastWait&& one) {
-                       if (end_of(one.begin, one.duration_seconds) >= begin) {
-                         moment.waits.push_back(std::move(one));
-                       }
-                     });
+        return waits(milliseconds_of(begin - kLongestWait), milliseconds_of(end) - 1, [&](model::PastWait&& one) {
+          if (end_of(one.begin, one.duration_seconds) >= begin) {
+            moment.waits.push_back(std::move(one));
+          }
+        });
       });
 }
 

@@ -382,7 +382,7 @@ auto into(std::vector<Mark>& marks, model::Series& series) {
 }  // namespace
 
 Outcome<void> PastReader::add_waits(model::Series& series) {
-  return waits(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
+  return waits(milliseconds_of(series.window.from - kLongestWait), milliseconds_of(series.window.to) - 1,
                into(series.waits, series));
 }
 

@@ -17,6 +17,7 @@ namespace ssdpulse::history {
 
 /// Spikes end after ten minutes at the latest, when the slow has become the usual; bursts may last longer.
 inline constexpr std::chrono::hours kLongestMark{6};
+inline constexpr std::chrono::hours kLongestWait{24};  // of what holds up I/O above the drives
 
 inline constexpr const char* kNoSuchDevice = "no device of that name in the history";
 

@@ -38,8 +38,9 @@ class Reader {
   static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server allows ten seconds
   static constexpr std::size_t kMostQuestions = 8;
   static constexpr std::size_t kMostPoints = 2000;
-  static constexpr std::size_t kMostSeconds = 8;   // a mebibyte at most each
-  static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts of each trigger, of changes, of marks
+  static constexpr std::size_t kMostSeconds = 8;  // a mebibyte at most each
+  static constexpr std::size_t kMostMarks =
+      2000;  // of spikes, of bursts of each trigger, of waits of each cause, of changes, of marks
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
   static util::Result<std::unique_ptr<Reader>> open(const std::string& path);

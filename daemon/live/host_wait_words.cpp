@@ -19,8 +19,7 @@ constexpr std::array<std::string_view, model::kHostWaitCauses> kNext{
     "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, resume it: "
     "dmsetup resume NAME.",
     "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at work, thaw "
-    "it: "
-    "fsfreeze --unfreeze MOUNTPOINT.",
+    "it: fsfreeze --unfreeze MOUNTPOINT.",
     "Free up space or extend it; df -h and df -i show what is left.",
     "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send less.",
     "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
@@ -76,9 +75,8 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
       return fmt::format("{} {} suspended, and all I/O to it {}", volume_title(wait.subject, now), is,
                          tense == Tense::present ? "waits" : "waited");
     case HostWaitCause::frozen:
-      return fmt::format("{} {} frozen{}, and whoever writes to it {}", wait.subject, is,
-                         wait.command.empty() ? "" : " by " + wait.command,
-                         tense == Tense::present ? "waits" : "waited");
+      return fmt::format("{} {} frozen{}, and {}", wait.subject, is, wait.command.empty() ? "" : " by " + wait.command,
+                         tense == Tense::present ? "whoever writes to it waits" : "whoever wrote to it waited");
     case HostWaitCause::full:
       return evidence_of(wait, "inodes_full") > 0
                  ? fmt::format("{} {} full: no inode {} left for another file", wait.subject, is, is)
@@ -108,6 +106,29 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
 }
 
 }  // namespace
+
+bool concerns(const HostWait& wait, const std::string& disk, const model::Snapshot& now) {
+  const auto is_below = [&](const std::string& volume) {
+    return volume == disk ||
+           std::any_of(now.memberships.begin(), now.memberships.end(),
+                       [&](const model::Membership& one) { return one.array == volume && one.device == disk; });
+  };
+  switch (wait.cause) {
+    case HostWaitCause::suspended:
+      return is_below(wait.subject);
+    case HostWaitCause::frozen:
+    case HostWaitCause::full:
+      return std::any_of(now.filesystems.begin(), now.filesystems.end(), [&](const model::Filesystem& one) {
+        return one.mountpoint == wait.subject && one.device == disk;
+      });
+    case HostWaitCause::cgroup_limit:
+      return is_below(wait.device);
+    case HostWaitCause::dirty_throttling:
+    case HostWaitCause::pressure:
+      return true;
+  }
+  return true;
+}
 
 HostWaitWords host_wait_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {
   return {what_of(wait, now, tense), kNext.at(static_cast<std::size_t>(wait.cause))};

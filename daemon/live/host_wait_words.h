@@ -19,4 +19,7 @@ inline constexpr std::string_view kHostWaitRunbook = "SsdpulseIoHeldUp";
 /// `now`: to name volumes and disks as people know them.
 HostWaitWords host_wait_words(const model::HostWait& wait, const model::Snapshot& now, Tense tense);
 
+/// Whether it can hold up I/O to this disk: those that hold up the whole host concern each.
+bool concerns(const model::HostWait& wait, const std::string& disk, const model::Snapshot& now);
+
 }  // namespace ssdpulse::live

@@ -274,6 +274,21 @@ std::string busy_words(const model::Snapshot& now) {
   return "";
 }
 
+/// File systems that will soon be full.
+std::string filling_words(const model::Snapshot& now) {
+  constexpr double kSoonSeconds = 4 * 3600;
+  if (!now.host.signals) {
+    return "";
+  }
+  for (const model::FilesystemRoom& room : now.host.signals->rooms) {
+    const auto left = model::seconds_until_full(now.host, room);
+    if (left && room.available_bytes > 0 && *left < kSoonSeconds) {
+      return fmt::format(" {} will be full in {} if it goes on like this.", room.mountpoint, duration_words(*left));
+    }
+  }
+  return "";
+}
+
 /// " md0, which it is part of, is being checked (34 %)": for a device, or without one of any array.
 std::string resync_words(const model::Snapshot& now, const std::string& device) {
   if (!now.host.signals) {
@@ -406,7 +421,8 @@ Why right_now(const Situation& situation) {
   }
   const std::string calm = "No drive is slower than usual.";
   const std::string backlog = backlog_words(now);
-  const std::string remarks = (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + blind_words(now);
+  const std::string remarks =
+      (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + filling_words(now) + blind_words(now);
   if (const model::HostWait* last = last_wait(situation);
       last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {
     return is_over(*last, now, calm + remarks);

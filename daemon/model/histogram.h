@@ -4,6 +4,9 @@
 
 #include <linux/types.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -32,6 +35,19 @@ struct SizeHistogram {
 
   [[nodiscard]] bool empty() const { return words.empty(); }
   [[nodiscard]] std::uint64_t count() const { return std::accumulate(words.begin(), words.end(), std::uint64_t{0}); }
+};
+
+/// Cumulative: how many I/Os were in flight at each sampling. The words are those of a SizeHistogram, of I/Os.
+struct DepthHistogram {
+  static constexpr std::size_t kWords = 18;  // up to 65536 I/Os; more count in the last
+  std::vector<std::uint64_t> words;          // kWords of them, or none before the first sampling
+  std::uint64_t sum_ios = 0;
+
+  void add(std::uint64_t in_flight) {
+    words.resize(kWords);
+    ++words[std::min<std::size_t>(in_flight == 0 ? 0 : 1 + std::bit_width(in_flight - 1), kWords - 1)];
+    sum_ios += in_flight;
+  }
 };
 
 }  // namespace ssdpulse::model

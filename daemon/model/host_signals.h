@@ -3,6 +3,7 @@
 // resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds somebody up. Values only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -139,5 +140,24 @@ struct HostFigures {
   std::map<std::string, double> tenant_pressure_seconds = {};
   std::map<std::string, double> filling_bytes_per_second = {};  // file systems that fill, by mount point
 };
+
+/// Null if it is not known.
+inline const FilesystemRoom* room_of(const HostFigures& host, const std::string& mountpoint) {
+  if (!host.signals) {
+    return nullptr;
+  }
+  const auto& rooms = host.signals->rooms;
+  const auto found =
+      std::find_if(rooms.begin(), rooms.end(), [&](const auto& one) { return one.mountpoint == mountpoint; });
+  return found == rooms.end() ? nullptr : &*found;
+}
+
+/// If it goes on filling like this; nothing if it does not fill.
+inline std::optional<double> seconds_until_full(const HostFigures& host, const FilesystemRoom& room) {
+  const auto rate = host.filling_bytes_per_second.find(room.mountpoint);
+  return rate == host.filling_bytes_per_second.end()
+             ? std::nullopt
+             : std::optional(static_cast<double>(room.available_bytes) / rate->second);
+}
 
 }  // namespace ssdpulse::model

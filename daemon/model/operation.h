@@ -64,10 +64,11 @@ enum class HostLoss : std::uint8_t {
   device_table_full,  // more devices than the tables were sized for
   device_pending,     // I/Os of a new device before the daemon had given it a slot
   queue_id_range,     // a request queue whose number is beyond the table
+  freeze_events,      // freezes and thaws of file systems that found no room on their way to the daemon; not I/Os
 };
-inline constexpr std::size_t kHostLosses = 3;
+inline constexpr std::size_t kHostLosses = 4;
 inline constexpr std::array<std::string_view, kHostLosses> kHostLossNames{"device_table_full", "device_pending",
-                                                                          "queue_id_range"};
+                                                                          "queue_id_range", "freeze_events"};
 
 template <typename Enum>
 constexpr std::size_t index(Enum value) {

@@ -198,10 +198,10 @@ struct Series {
   std::vector<PastWear> wear;
   std::vector<PastSpike> spikes;
   std::vector<PastBurst> bursts;
-  std::vector<PastWait> waits;  // of the host, and those on this device
+  std::vector<PastWait> waits;  // those without a device may be of a volume or a file system on another
   std::vector<SettingChange> settings;
   std::vector<Mark> marks;
-  bool cut = false;  // there are more spikes, bursts, changes or marks than fit: the newest are here
+  bool cut = false;  // there are more spikes, bursts, waits, changes or marks than fit: the newest are here
   PastReach reach;
 };
 

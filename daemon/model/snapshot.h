@@ -94,7 +94,8 @@ struct DeviceSnapshot {
   /// Read only if something is in flight by our count and nothing completed since the last tick. Also absent if the
   /// kernel keeps no count (iostats is 0) or contradicts itself.
   std::optional<KernelInFlight> kernel_in_flight = {};
-  std::optional<Utilisation> utilisation = {};        // absent if the kernel keeps no count (iostats is 0)
+  std::optional<Utilisation> utilisation = {};  // absent if the kernel keeps no count (iostats is 0)
+  DepthHistogram depth = {};
   std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
 };
 

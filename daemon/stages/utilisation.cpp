@@ -2,6 +2,8 @@
 #include "daemon/stages/utilisation.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,7 +12,7 @@ namespace ssdpulse::stages {
 /// Of a disk with several paths, the kernel may count them alone: then their account, which is read less often, is
 /// used.
 std::pair<std::optional<std::uint64_t>, bool> Utilisation::busy_ms_of(const Tick& tick, const DeviceTick& device) {
-  if (tick.host) {
+  if (tick.host && device.block.device->iostats) {
     const auto own = tick.host->disks_busy_ms.find(device.block.device->name);
     if (own != tick.host->disks_busy_ms.end() && own->second > 0) {
       return {own->second, true};
@@ -20,10 +22,10 @@ std::pair<std::optional<std::uint64_t>, bool> Utilisation::busy_ms_of(const Tick
 }
 
 Findings Utilisation::observe(const Tick& tick) {
-  std::vector<std::optional<model::Utilisation>> values(tick.devices.size());
+  std::vector<std::pair<std::optional<model::Utilisation>, model::DepthHistogram>> values(tick.devices.size());
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
-      known = {device.kernel_account};
+      known = {.kernel_account = device.kernel_account, .depth = std::move(known.depth)};
     }
     const auto [busy_ms, each_second] = busy_ms_of(tick, device);
     if (busy_ms) {
@@ -41,11 +43,17 @@ Findings Utilisation::observe(const Tick& tick) {
         known.last->busy_ratio = std::min(1.0, static_cast<double>(*busy_ms - first.busy_ms) / 1e3 / seconds);
       }
     }
-    values[number] = known.last;
+    if (device.block.io) {
+      const auto& operations = device.block.io->operations;
+      const auto in_flight = std::accumulate(operations.begin(), operations.end(), std::int64_t{0},
+                                             [](std::int64_t sum, const auto& one) { return sum + one.in_flight; });
+      known.depth.add(static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)));
+    }
+    values[number] = {known.last, known.depth};
   });
   return {[values = std::move(values)](model::Snapshot& snapshot) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      snapshot.devices[i].utilisation = values[i];
+      std::tie(snapshot.devices[i].utilisation, snapshot.devices[i].depth) = values[i];
     }
   }};
 }

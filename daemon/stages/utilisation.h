@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Utilisation: the stage that follows how busy each device is, by the kernel's own account of the time in which
-// anything was in flight, which it counts in steps of a jiffy (what iostat shows as %util).
+// anything was in flight, which it counts in steps of a jiffy (what iostat shows as %util); and how much was in flight
+// at each tick, by our own.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,7 @@ class Utilisation final : public Stage {
     bool each_second = false;           // the disk has its own line in /proc/diskstats
     std::deque<Reading> readings = {};  // over kWindow and one more
     std::optional<model::Utilisation> last = {};
+    model::DepthHistogram depth = {};
   };
   /// And whether it is read each second.
   static std::pair<std::optional<std::uint64_t>, bool> busy_ms_of(const Tick& tick, const DeviceTick& device);

@@ -244,9 +244,20 @@ Json mounts_of(const model::Snapshot& snapshot, const std::string& device) {
   Json mounts = Json::array();
   for (const model::Filesystem& filesystem : snapshot.filesystems) {
     if (filesystem.device == device && mounts.size() < 16) {
-      mounts.push_back({{"mountpoint", text(filesystem.mountpoint)},
-                        {"fstype", text(filesystem.fstype)},
-                        {"discard", filesystem.discard}});
+      Json mount{{"mountpoint", text(filesystem.mountpoint)},
+                 {"fstype", text(filesystem.fstype)},
+                 {"discard", filesystem.discard},
+                 {"size_bytes", nullptr},
+                 {"available_bytes", nullptr},
+                 {"full_in_seconds", nullptr}};
+      if (const model::FilesystemRoom* room = model::room_of(snapshot.host, filesystem.mountpoint)) {
+        mount["size_bytes"] = room->size_bytes;
+        mount["available_bytes"] = room->available_bytes;
+        if (const auto left = model::seconds_until_full(snapshot.host, *room)) {
+          mount["full_in_seconds"] = *left;
+        }
+      }
+      mounts.push_back(std::move(mount));
     }
   }
   return mounts;

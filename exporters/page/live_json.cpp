@@ -2,6 +2,7 @@
 // One device second by second: arrays by field, because neighbours in time are alike and compress well.
 #include <fmt/format.h>
 
+#include "daemon/live/host_wait_words.h"
 #include "daemon/live/spike_context.h"
 #include "exporters/page/history_json.h"
 #include "exporters/page/json.h"
@@ -114,7 +115,8 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
     }
   }
   const auto add_wait = [&](const model::HostWait& wait) {
-    if ((wait.device.empty() || wait.device == device) && (!wait.over || end_of(wait) >= from)) {
+    // A wait is over some seconds after its last proof.
+    if (live::concerns(wait, device, snapshot) && (!wait.over || end_of(wait) >= from - kFinalLater)) {
       marks["waits"].push_back(wait_mark_json(wait, snapshot));
     }
   };

@@ -77,7 +77,7 @@ Json burst_json(const live::Burst& burst) {
 Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now) {
   const auto words = live::host_wait_words(wait, now, wait.over ? live::Tense::past : live::Tense::present);
   const auto cause = name(wait.cause, model::kHostWaitCauseNames);
-  return {{"id", fmt::format("{}-{:.0f}", cause, seconds_of(wait.begin) * 1000)},
+  return {{"id", text(fmt::format("{}-{:.0f}-{}-{}", cause, seconds_of(wait.begin) * 1000, wait.subject, wait.device))},
           {"cause", cause},
           {"words", sentence(words.what)},
           {"begin", seconds_of(wait.begin)},

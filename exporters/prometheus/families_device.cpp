@@ -114,6 +114,16 @@ constexpr FamilyDescription kFamilies[] = {
          }
        }
      }},
+    {"ssdpulse_device_depth_ios",
+     "I/Os in flight, sampled once a second. Its 50th percentile is what the drive usually has to do at once.", "ios",
+     Type::histogram, Modes::all, kDeviceLabels, "before the first sampling",
+     [](const Snapshot& s, Samples& out) {
+       for (const auto& entry : s.devices) {
+         if (entry.io && !entry.depth.words.empty()) {
+           out.add({{"device", entry.device->name}}, to_histogram(entry.depth), entry.io->since);
+         }
+       }
+     }},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
      "", Type::gauge, Modes::all, kMember, "the disk is part of no such device", device_member_info},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,

@@ -153,7 +153,7 @@ constexpr FamilyDescription kFamilies[] = {
        rooms(s, out, [](const Room& room) { return Number(room.available_bytes); });
      }},
     {"ssdpulse_filesystem_filling_bytes_per_second",
-     "How fast it fills, over the last six hours, or since the daemon's start if that was ten minutes ago or more. "
+     "How fast it fills, over the last six hours, or since the daemon's start if that was an hour ago or more. "
      "Divide ssdpulse_filesystem_available_bytes by it for the time that is left.",
      "", Type::gauge, Modes::all, kMountLabels, "no file system fills steadily",
      [](const Snapshot& s, Samples& out) {

@@ -152,7 +152,8 @@ constexpr LabelDescription kLossLabels[] = {
      "than the table holds; clock: an end before its start, counted in the zero bucket; unstamped: the kernel gave no "
      "start time, so there is no queue or total latency (queue/iostats is 0); device_table_full: the tables have no "
      "room for the disk; device_pending: I/Os of a new disk before it got a place in the tables; queue_id_range: a "
-     "request queue whose number is beyond the table; recursion: the kernel skipped a run of the program, because an "
+     "request queue whose number is beyond the table; freeze_events: freezes and thaws of file systems that found no "
+     "room on their way to the daemon; recursion: the kernel skipped a run of the program, because an "
      "I/O completed in an interrupt while it ran (not reported before Linux 6.1)",
      kLossCauses},
     {"device", "the disk; empty: of the whole host"},

@@ -83,6 +83,10 @@ Histogram to_histogram(const model::SizeHistogram& size) {
   return {&kSizeScale, size.words[0], std::span(size.words).subspan(1), to_double(size.sum_bytes)};
 }
 
+Histogram to_histogram(const model::DepthHistogram& depth) {
+  return {&kDepthScale, depth.words[0], std::span(depth.words).subspan(1), to_double(depth.sum_ios)};
+}
+
 void Samples::add(Labels labels, double value, std::optional<model::WallTime> created) {
   samples_.push_back({clean(std::move(labels)), value, created});
 }

@@ -41,6 +41,9 @@ inline constexpr HistogramScale kLatencyScale{3, LATENCY_FIRST_NATIVE_INDEX - 1,
 /// Classic bounds: the powers of two from 512 bytes to 2 GiB; a request never exceeds 4 GiB - 1.
 inline constexpr HistogramScale kSizeScale{0, 0, 9, 31, 1};
 
+/// Classic bounds: the powers of two from 1 I/O to 65536.
+inline constexpr HistogramScale kDepthScale{0, 0, 0, 16, 1};
+
 /// Width of the zero bucket: no positive latency (at least 1 ns) and no positive size falls into it.
 inline constexpr double kZeroThreshold = 1.0 / (1 << 30);
 
@@ -68,6 +71,7 @@ inline double to_seconds(std::uint64_t nanoseconds) { return static_cast<double>
 
 Histogram to_histogram(const model::LatencyHistogram& latency);  // not for an empty one
 Histogram to_histogram(const model::SizeHistogram& size);        // not for an empty one
+Histogram to_histogram(const model::DepthHistogram& depth);      // not for an empty one
 
 struct Sample {
   Labels labels;

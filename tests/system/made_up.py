@@ -36,7 +36,7 @@ HINTS = "not_set,none,short,medium,long,extreme,unknown"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{OPERATIONS} during=none,discard,flush,both",
     "ssdpulse_io_queue_latency_seconds": OPERATIONS, "ssdpulse_io_latency_seconds": f"{OPERATIONS},commit",
-    "ssdpulse_io_size_bytes": OPERATIONS,
+    "ssdpulse_io_size_bytes": OPERATIONS, "ssdpulse_device_depth_ios": "device=nvme0n1",
     "ssdpulse_write_hint_latency_seconds": HINT,
 }
 WAITS = "cause=suspended,frozen,full,cgroup_limit,dirty_throttling,pressure"
@@ -54,7 +54,7 @@ COUNTERS = {
     "ssdpulse_nvme_write_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE,
     "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray,slot_collision,clock,unstamped | "
-                            "cause=device_table_full,device_pending,queue_id_range | cause=recursion program=issue",
+                            "cause=device_table_full,device_pending,queue_id_range,freeze_events | cause=recursion program=issue",
     "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=history kind=dropped_row | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone",
     "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "", "ssdpulse_missed_ticks": "",

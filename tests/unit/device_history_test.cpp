@@ -503,6 +503,9 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   batch.spikes = {spike_at("sda", kBegin + 50s, 75s), spike_at("sdb", kBegin + 119s, 1s),
                   spike_at("sda", kBegin + 121s, 1s), spike_at("sda", kBegin + 5s, 10s)};
   batch.bursts = {{kBegin + 40s, "sda", "fstrim", 30, 4096}, {kBegin + 40s, "sdz", "mkfs", 30, 4096}};
+  batch.waits = {{kBegin - 10h, "frozen", "/srv/pg", "", "", 11 * 3600.0, "command=fsfreeze", "freeze_super"},
+                 {kBegin + 40s, "cgroup_limit", "db.slice", "sdz", "pg.service", 60, "limit_per_second=40", "io.max"},
+                 {kBegin + 10s, "full", "/srv/pg", "", "", 5, "", "statfs(2)"}};
   rig.write(batch, kBegin + 12min);
   const auto ask = [&](Minute at) {
     auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
@@ -519,6 +522,9 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   EXPECT_EQ(second.spikes[1].device, "sdb");
   ASSERT_EQ(second.bursts.size(), 1U);
   EXPECT_EQ(second.bursts[0].trigger, "fstrim");
+  ASSERT_EQ(second.waits.size(), 2U);
+  EXPECT_EQ(second.waits[0].evidence, "command=fsfreeze") << "it began ten hours earlier";
+  EXPECT_EQ(second.waits[1].device, "sdz");
   EXPECT_EQ(ask(kBegin + 2min).devices[0].measured_ms, 20'000U);
   const auto gap = ask(kBegin + 5min);
   EXPECT_TRUE(gap.devices.empty());
@@ -543,6 +549,8 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   ASSERT_EQ(series->spikes.size(), 1U);
   EXPECT_EQ(series->spikes[0].begin, kBegin + 50s);
   EXPECT_EQ(series->bursts.size(), 1U) << "it ended within";
+  ASSERT_EQ(series->waits.size(), 1U) << "the limit is for another disk";
+  EXPECT_EQ(series->waits[0].subject, "/srv/pg");
 }
 
 /// What a day has in the slots that the next test fills.

@@ -482,23 +482,54 @@ TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
   EXPECT_NEAR(before, 19, 1);
 }
 
+TEST(UtilisationStage, CountsHowMuchIsInFlightAtEachTick) {
+  stages::Utilisation stage;
+  stages::Tick tick;
+  auto disk = std::make_shared<model::Device>();
+  disk->name = "sda";
+  model::Snapshot snapshot;
+  snapshot.devices.resize(1);
+  for (const std::int64_t in_flight : {0, 1, 2, 3, 4, 5, 100'000, -1}) {
+    auto io = std::make_shared<model::DeviceIo>();
+    io->operations[0].in_flight = in_flight;
+    stages::DeviceTick device;
+    device.block.device = disk;
+    device.block.io = io;
+    tick.devices = {device};
+    tick.at += 1s;
+    stage.observe(tick).values(snapshot);
+  }
+  const std::vector<std::uint64_t>& words = snapshot.devices[0].depth.words;
+  EXPECT_EQ((std::vector<std::uint64_t>{words.begin(), words.begin() + 5}), (std::vector<std::uint64_t>{2, 1, 1, 2, 1}))
+      << "none, one, two, up to four, up to eight";
+  EXPECT_EQ(words.back(), 1U);
+  EXPECT_EQ(snapshot.devices[0].depth.sum_ios, 100'015U);
+}
+
 TEST(RoomTrend, IsHowFastAFileSystemFillsIfItDoesSteadily) {
   analysis::RoomTrend trend;
   model::SteadyTime at{};
   std::map<std::string, double> rates;
-  const auto minutes = [&](int number, const std::function<std::uint64_t(int)>& available) {
-    for (int minute = 0; minute < number; ++minute, at += 1min) {
-      rates = trend.observe({{"/srv/pg", 1ULL << 40, available(minute), 0, 0}}, at);
+  std::uint64_t available = 6'000'000'000;
+  const auto minutes = [&](int number, std::uint64_t less) {
+    for (int minute = 0; minute < number; ++minute, at += 1min, available -= less) {
+      rates = trend.observe({{"/srv/pg", 1ULL << 40, available, 0, 0}}, at);
     }
   };
-  minutes(10, [](int minute) { return 600'000'000 - 6'000'000 * static_cast<std::uint64_t>(minute); });
-  EXPECT_TRUE(rates.empty()) << "nine minutes are no trend";
-  minutes(60, [](int minute) { return 540'000'000 - 6'000'000 * static_cast<std::uint64_t>(minute); });
+  minutes(60, 6'000'000);
+  EXPECT_TRUE(rates.empty()) << "59 minutes are no trend";
+  minutes(60, 6'000'000);
   EXPECT_NEAR(rates.at("/srv/pg"), 100'000, 1);
-  minutes(120, [](int) { return 186'000'000U; });
+  trend.observe({}, at);
+  minutes(1, 6'000'000);
+  EXPECT_NEAR(rates.at("/srv/pg"), 100'000, 1) << "it was only slow to answer";
+  minutes(125, 0);
   EXPECT_TRUE(rates.empty()) << "it does not fill any more";
-  minutes(400, [](int minute) { return minute % 30 < 15 ? 100'000'000U : 200'000'000U; });
-  EXPECT_TRUE(rates.empty() || rates.at("/srv/pg") < 100'000'000.0 / (6 * 3600)) << "files that come and go";
+  for (int minute = 0; minute < 400; ++minute, at += 1min) {
+    rates = trend.observe({{"/srv/pg", 1ULL << 40, minute % 30 < 15 ? 100'000'000U : 200'000'000U, 0, 0}}, at);
+  }
+  trend.observe({{"/srv/pg", 1ULL << 40, 200'000'000U, 0, 0}}, at);
+  EXPECT_TRUE(trend.observe({{"/srv/pg", 1ULL << 40, 200'000'000U, 0, 0}}, at).empty()) << "files that come and go";
 }
 
 TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {

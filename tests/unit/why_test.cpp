@@ -7,9 +7,11 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <tuple>
 
 #include "daemon/live/evidence_words.h"
 #include "daemon/live/explanations.h"
+#include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 
@@ -186,6 +188,51 @@ TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_
   host.snapshot.host.waits.push_back(wait(model::HostWaitCause::suspended, 12s));
   EXPECT_EQ(host.ask().wait->subject, "dm-3");
   EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
+}
+
+TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
+  Host host;
+  model::HostSignals signals;
+  signals.rooms = {{"/srv/pg", 1ULL << 40, 3'600'000'000, 0, 0}};
+  host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.");
+  host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e6}};
+  EXPECT_EQ(host.ask().sentence,
+            "No drive is slower than usual. /srv/pg will be full in 60 min if it goes on like this.");
+  host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e5}};
+  EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.") << "in ten hours";
+}
+
+TEST(why_above_the_drives, what_the_history_keeps_of_a_wait_is_the_same_wait) {
+  const model::PastWait past{kNow,          "frozen", "/srv/pg", "", "", 12.5, "available_bytes=4096 command=qemu-ga",
+                             "freeze_super"};
+  const auto wait = wait_of(past);
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->cause, model::HostWaitCause::frozen);
+  EXPECT_EQ(wait->command, "qemu-ga");
+  EXPECT_EQ(wait->evidence, (std::map<std::string, double>{{"available_bytes", 4096}}));
+  EXPECT_EQ(host_wait_words(*wait, {}, Tense::past).what,
+            "/srv/pg was frozen by qemu-ga, and whoever wrote to it waited");
+  model::PastWait other = past;
+  other.cause = "of a later version";
+  EXPECT_FALSE(wait_of(other));
+}
+
+TEST(why_above_the_drives, a_wait_concerns_the_disks_below_it) {
+  model::Snapshot now;
+  now.memberships = {{"dm-3", "sda", "dm", "vg0-wal"}};
+  now.filesystems = {{"sda", "/srv/wal", "ext4", false, {"dm-3"}}};
+  for (const auto& [cause, subject, device] : std::vector<std::tuple<model::HostWaitCause, const char*, const char*>>{
+           {model::HostWaitCause::suspended, "dm-3", ""},
+           {model::HostWaitCause::frozen, "/srv/wal", ""},
+           {model::HostWaitCause::full, "/srv/wal", ""},
+           {model::HostWaitCause::cgroup_limit, "db.slice", "sda"},
+           {model::HostWaitCause::cgroup_limit, "db.slice", "dm-3"}}) {
+    const model::HostWait one{cause, subject, device, "", kNow};
+    EXPECT_TRUE(concerns(one, "sda", now)) << subject;
+    EXPECT_FALSE(concerns(one, "sdb", now)) << subject;
+  }
+  EXPECT_TRUE(concerns({model::HostWaitCause::pressure, "", "", "", kNow}, "sdb", now));
 }
 
 TEST(why_above_the_drives, what_ended_last_is_spoken_of) {

@@ -24,7 +24,7 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
   const Measurements::Labels here{{"mountpoint", mount.mountpoint}};
   const auto available = facts.measured.sum("ssdpulse_filesystem_available_bytes", here);
   const auto filling = facts.measured.sum("ssdpulse_filesystem_filling_bytes_per_second", here);
-  if (available && filling && *filling > 0 && *available / *filling < kSoonSeconds) {
+  if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {
     Finding soon = advise_to_free(info(
         fmt::format("{}, and it will be full in {} if it goes on like this", found, duration(*available / *filling)),
         "whoever writes to a full file system fails; a database stops"));

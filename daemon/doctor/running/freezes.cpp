@@ -10,7 +10,7 @@ Findings freezes(const model::Snapshot& snapshot) {
     return {};
   }
   return {finding(model::Verdict::info, "", "a frozen file system is not noticed",
-                  "this kernel allows no function hooks (CONFIG_FUNCTION_TRACER)",
+                  "the kernel's functions could not be hooked; the log of the daemon's start says why",
                   "a kernel with CONFIG_FUNCTION_TRACER and BTF")};
 }
 

@@ -93,7 +93,7 @@ CREATE TABLE host_wait (
   device TEXT NOT NULL,           -- that a limit is for; empty: none
   tenant TEXT NOT NULL,           -- who was held up; empty: not known
   duration_seconds REAL NOT NULL,
-  evidence TEXT NOT NULL,         -- name=value ...
-  file TEXT NOT NULL,             -- the kernel's, that says so
+  evidence TEXT NOT NULL,         -- name=value ..., numbers; and command=NAME, with _ for blanks and quotes
+  file TEXT NOT NULL,             -- the kernel's file, or function, that says so
   PRIMARY KEY (begin_ms, cause, subject, device)
 ) STRICT, WITHOUT ROWID;

@@ -564,6 +564,7 @@ BlockSample BlockSource::sample() {
   }
   if (freeze_programs_) {
     sample.frozen = freeze_programs_->frozen();
+    sample.losses[model::index(model::HostLoss::freeze_events)] = freeze_programs_->events_lost();
   }
   sample.flash = read_samples();
   return sample;

@@ -3,25 +3,13 @@
 
 #include <bpf/libbpf.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <iterator>
+#include <utility>
 
 #include "daemon/sources/block/program_stats.h"
-#include "daemon/util/printable_text.h"
 #include "freeze.skel.h"
 
 namespace ssdpulse::block {
-namespace {
-
-/// dev_t within the kernel: MINORBITS is 20 (include/linux/kdev_t.h).
-std::string device_number(__u32 device) {
-  constexpr unsigned kMinorBits = 20;
-  return std::to_string(device >> kMinorBits) + ":" + std::to_string(device & ((1U << kMinorBits) - 1));
-}
-
-}  // namespace
-
 void FreezePrograms::SkeletonDeleter::operator()(freeze* skeleton) const { freeze::destroy(skeleton); }
 
 util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_counts_skipped_runs) {
@@ -48,21 +36,15 @@ util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_c
 }
 
 const std::map<std::string, std::string>& FreezePrograms::frozen() {
-  for (const freeze_event& event : events_.fetch()) {
-    if (event.frozen == 0) {
-      frozen_.erase(device_number(event.device));
-      continue;
-    }
-    const auto* const end = std::find(std::begin(event.name), std::end(event.name), '\0');
-    frozen_[device_number(event.device)] = util::printable_text(std::string(std::begin(event.name), end));
+  std::uint64_t lost = events_lost();
+  for (const model::ProgramStats& program : program_stats()) {
+    lost += program.recursion_misses.value_or(0);  // runs that the kernel skipped
   }
-  // What is not known to be frozen is not claimed.
-  if (const std::uint64_t lost = skeleton_->bss->freezes_lost; lost != lost_) {
-    lost_ = lost;
-    frozen_.clear();
-  }
-  return frozen_;
+  blocks_.observe(events_.fetch(), lost);
+  return blocks_.commands();
 }
+
+std::uint64_t FreezePrograms::events_lost() const { return skeleton_->bss->freezes_lost; }
 
 std::vector<model::ProgramStats> FreezePrograms::program_stats() const {
   std::vector<model::ProgramStats> result;
@@ -72,7 +54,8 @@ std::vector<model::ProgramStats> FreezePrograms::program_stats() const {
 
 void FreezePrograms::detach() {
   freeze::detach(skeleton_.get());
-  frozen_.clear();
+  events_ = {};
+  blocks_.forget();
 }
 
 FreezePrograms::~FreezePrograms() = default;

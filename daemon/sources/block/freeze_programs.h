@@ -13,6 +13,7 @@
 
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/event_ring.h"
+#include "daemon/sources/block/frozen_super_blocks.h"
 #include "daemon/util/result.h"
 
 struct freeze;
@@ -27,9 +28,10 @@ class FreezePrograms {
   FreezePrograms(const FreezePrograms&) = delete;
   FreezePrograms& operator=(const FreezePrograms&) = delete;
 
-  /// Super blocks that are frozen or being frozen, by MAJOR:MINOR as in mountinfo: the command that did it. Those that
-  /// were frozen before open() are not among them.
+  /// As FrozenSuperBlocks::commands(). Those that were frozen before open() are not among them.
   const std::map<std::string, std::string>& frozen();
+  /// Changes that found no room on their way here.
+  [[nodiscard]] std::uint64_t events_lost() const;
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
   /// For good, like BlockPrograms::detach(); then nothing is known to be frozen.
   void detach();
@@ -42,8 +44,7 @@ class FreezePrograms {
   };
   std::unique_ptr<freeze, SkeletonDeleter> skeleton_;
   EventRing<freeze_event> events_;
-  std::uint64_t lost_ = 0;
-  std::map<std::string, std::string> frozen_;
+  FrozenSuperBlocks blocks_;
   bool kernel_counts_skipped_runs_ = false;
 };
 

@@ -127,6 +127,8 @@ QUEUE = [
            for metric, side in ((QUEUE_TIME, "queue"), (DEVICE_TIME, "device"))], "side", stack="normal"),
     lines("In flight", "Requests issued to the driver and not yet completed, at the time of the scrape.", "short",
           (f"sum by (operation) (ssdpulse_io_in_flight{{{DEVICE}}})", BY_OPERATION), "operation"),
+    lines("Depth", "Requests in flight, sampled once a second: their 50th and 99th percentiles. Known to a power of two.",
+          "short", [(quantile(q, "ssdpulse_device_depth_ios", "device"), f"p{100 * q:.0f}") for q in (0.5, 0.99)], "quantile", log=2),
     lines("Time at full depth", "Share of the time in which a request waited because all tags of the device were taken.",
           "percentunit", (rate("ssdpulse_io_queue_full_seconds_total", "operation"), BY_OPERATION), "operation"),
     lines("Requeues, failovers, never issued", "Requests that the driver gave back or that moved to another path, and "

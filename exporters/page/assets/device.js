@@ -328,7 +328,8 @@ export class DeviceView {
         fact("reads", rate("read"), bytes(now.read.bytes / now.seconds) + "/s"), fact("writes", rate("write"), bytes(now.write.bytes / now.seconds) + "/s"),
         fact("in flight", String(now.in_flight), busyWords(device)));
     }
-    if (device.mounts.length) facts.push(fact("mounted", device.mounts.map((mount) => mount.mountpoint).join(", "), device.mounts.map((mount) => mount.fstype + (mount.discard ? " with discard" : "")).join(", ")));
+    if (device.mounts.length) facts.push(fact("mounted", device.mounts.map((mount) => mount.mountpoint).join(", "), device.mounts.map((mount) => mount.fstype + (mount.discard ? " with discard" : "") + (mount.size_bytes ? `, ${bytes(mount.available_bytes)} of ${bytes(mount.size_bytes)} free` : "")
+      + (mount.full_in_seconds !== null ? `, full in ${duration(mount.full_in_seconds)} if it goes on like this` : "")).join("; ")));
     if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));
     if (device.nvme) {
       const waf = device.nvme.write_amplification;
@@ -348,11 +349,11 @@ export class DeviceView {
     this.saidMarks = key;
     if (this.marks.length === 0) {
       this.legend.replaceChildren();
-      this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time and no burst of discards in this range."));
+      this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time, no burst of discards, and nothing was held up above the drives in this range."));
       return;
     }
     // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
-    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds ?? mark.peak_seconds : mark.kind === "bursts" ? 0 : Infinity);
+    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds ?? mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
     const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
     const listed = this.marks.filter((mark) => worst.includes(mark));
     const rest = this.marks.length - listed.length;
@@ -375,7 +376,7 @@ export class DeviceView {
   markWords(mark) {
     const at = this.time(mark.begin);
     if (mark.kind === "bursts") return `${at} discards (${mark.trigger}) ${bytes(mark.bytes)}`;
-    if (mark.kind === "waits") return `${at} held up above the drives (${mark.cause.replace("_", " ")})`;
+    if (mark.kind === "waits") return `${at} ${mark.words}`;
     if (mark.kind === "settings") return `${at} ${mark.name} changed`;
     if (mark.kind === "marks") return `${at} ${mark.text}`;
     if (mark.kind === "clock") return `${at} the clock ${mark.seconds > 0 ? "jumped ahead" : "was set back"}`;
@@ -385,8 +386,11 @@ export class DeviceView {
   explainAt(time) {
     if (time === null || !this.marks) return;
     const near = (this.until - this.from) / 60;
-    const hit = this.marks.filter((mark) => mark.begin - near <= time && time <= (mark.end ?? this.until) + near);
-    if (hit.length) this.explain(hit.find((mark) => mark.kind === "spikes") ?? hit[0], true);
+    // What is held up for hours must not hide what is below it: only its beginning and its end can be clicked.
+    const hit = this.marks.filter((mark) => (mark.kind === "waits"
+      ? [mark.begin, mark.end ?? this.until].some((edge) => Math.abs(time - edge) <= near)
+      : mark.begin - near <= time && time <= (mark.end ?? this.until) + near));
+    if (hit.length) this.explain(hit.find((mark) => mark.kind === "spikes") ?? hit.find((mark) => mark.kind !== "waits") ?? hit[0], true);
     else if (this.inPast) this.offerZoom(time);
     else this.exactColumn();
   }

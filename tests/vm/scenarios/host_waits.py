@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds up I/O above the drives: io.max of a slice, a suspended volume, a full file system; and a check of an array.
+"""What holds up I/O above the drives: io.max of a slice, a suspended volume, a frozen file system, a full one; an array checked.
 
 Each is named within NAMED seconds and gone GONE seconds after its end; nothing else is claimed meanwhile, and nothing
 before. The oracles are the load's own figures, dmsetup, df and the kernel's files.
@@ -11,7 +11,7 @@ import machine
 import owners
 from devices import Backend, Nvme
 
-KERNELS = ("6.12",)  # what is read has been the same since 5.10
+KERNELS = ("5.10", "6.12", "newest")  # the functions that freeze have changed in between
 PART = "stacks"  # CI has system.test_host_waits
 NAMED, GONE = 8, 12  # of a guest's seconds: an emulated one is slow to answer
 HEALTHY, HEALTHY_LONG = 40, 1800
@@ -92,6 +92,7 @@ def run(vm, check):
 
     answer = watch.story("frozen", lambda: vm.sh("fsfreeze --freeze /tmp/vol"), lambda: vm.sh("fsfreeze --unfreeze /tmp/vol"))
     check.that("/tmp/vol is frozen by fsfreeze" in answer["sentence"], "the mount point, and who froze it")
+    watch.story("frozen", lambda: vm.sh("fsfreeze --freeze /tmp/vol"), lambda: vm.sh("echo j >/proc/sysrq-trigger"))
     print(f"     fio: {[line for line in end_load(vm, 'db').splitlines() if 'clat' in line][:2]}")
 
     check.equal(vm.sh("n=$(df -Pk /tmp/vol | tail -1 | awk '{print $4}'); fallocate -l $((n - 2000))k /tmp/vol/filler && echo made").strip(),
