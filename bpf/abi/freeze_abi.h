@@ -4,15 +4,11 @@
  */
 #pragma once
 
-#define FREEZE_THAWED 0
-#define FREEZE_FROZEN 1
-#define FREEZE_ALL_THAWED 2 /* all super blocks, by SysRq */
-
 #define FREEZE_NAME_LEN 16 /* TASK_COMM_LEN of every kernel */
 
 struct freeze_event {
-	__u32 device; /* the kernel's dev_t of the super block, as in mountinfo */
-	__u32 state;
+	__u32 device;		    /* the kernel's dev_t of the super block, as in mountinfo */
+	__u32 frozen;		    /* 1: it is, after what the task did */
 	__u32 by_thaw;		    /* 1: the task wanted to thaw it */
 	char name[FREEZE_NAME_LEN]; /* of the task */
 };

@@ -21,9 +21,7 @@ std::string device_number(__u32 device) {
 void FrozenSuperBlocks::observe(const std::vector<freeze_event>& events, std::uint64_t lost) {
   for (const freeze_event& event : events) {
     const std::string device = device_number(event.device);
-    if (event.state == FREEZE_ALL_THAWED) {
-      forget();
-    } else if (event.state != FREEZE_FROZEN) {
+    if (event.frozen == 0) {
       commands_.erase(device);
     } else if (event.by_thaw != 0) {
       commands_[device].clear();  // the thaw was refused, or somebody else keeps it frozen, too

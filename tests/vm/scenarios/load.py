@@ -19,7 +19,7 @@ FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newes
 FULL = {"write_class": "end functions, flags and pages"}
 DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_issue_discard": "on_discard",
             "bio_chain_and_submit": "on_discard_bio"}
-FREEZES = ("on_all_thawed", "on_frozen", "on_thawed")
+FREEZES = ("on_frozen", "on_thawed")
 SHARES_GUEST = True
 BOTH = ["on_complete", "on_issue"]
 # What is set besides the defaults, and how the features then differ.
