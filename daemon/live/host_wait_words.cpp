@@ -45,6 +45,13 @@ std::string volume_title(const std::string& volume, const model::Snapshot& now) 
   return mounted == now.filesystems.end() ? both : fmt::format("{} ({})", mounted->mountpoint, both);
 }
 
+/// Of a disk or a volume.
+std::string target_title(const std::string& device, const model::Snapshot& now) {
+  const bool is_volume = std::any_of(now.memberships.begin(), now.memberships.end(),
+                                     [&](const model::Membership& one) { return one.array == device; });
+  return is_volume ? volume_title(device, now) : model::device_title(now, device).full;
+}
+
 /// "40 writes a second", "10 MB a second of reads"
 std::string limit_words(const HostWait& wait) {
   const double most = evidence_of(wait, "limit_per_second");
@@ -88,8 +95,7 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
                                     ? wait.file
                                     : fmt::format("{} of {}", wait.file, model::tenant_title(wait.subject));
       return fmt::format("{} {} held at its limit of {} on {} ({}){}", model::tenant_title(wait.tenant), is,
-                         limit_words(wait), model::device_title(now, wait.device).full, where,
-                         waits_words(wait, "it", tense));
+                         limit_words(wait), target_title(wait.device, now), where, waits_words(wait, "it", tense));
     }
     case HostWaitCause::dirty_throttling:
       return fmt::format(
