@@ -36,8 +36,9 @@ struct SpikeTenant {
   std::string name;
   std::uint64_t bytes = 0;    // read and written in it; discarded, where the cause is discards
   std::uint64_t commits = 0;  // flushes and FUA writes
-  double waited_seconds =
-      0;  // by its I/Os together beyond what is usual: reads and writes in the device, commits in all
+  /// By its I/Os together beyond what is usual: reads and writes in the device, and before it if it sent nearly all of
+  /// them; commits in all.
+  double waited_seconds = 0;
   bool operator==(const SpikeTenant&) const = default;
 };
 inline constexpr std::size_t kMostSpikeTenants = 3;

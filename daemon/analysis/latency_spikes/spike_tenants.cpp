@@ -10,6 +10,8 @@ namespace {
 using model::AttributedOperation;
 using model::SpikeTenant;
 
+constexpr double kNearlyAllIos = 0.8;  // a share
+
 const model::AttributedTotals& of(const TenantDone& done, AttributedOperation operation) {
   return done.totals[static_cast<std::size_t>(operation)];
 }
@@ -111,7 +113,6 @@ void SpikeTenants::add(const TenantWork& work, double seconds) {
 
 /// The tenant besides the root that does nearly all writes.
 std::optional<std::string> SpikeTenants::only_writer() const {
-  constexpr double kNearlyAll = 0.8;
   std::uint64_t all = 0, most = 0;
   std::string writer;
   for (const auto& [name, done] : done_) {
@@ -122,8 +123,8 @@ std::optional<std::string> SpikeTenants::only_writer() const {
       writer = name;
     }
   }
-  return most > 0 && static_cast<double>(most) >= kNearlyAll * static_cast<double>(all) ? std::optional(writer)
-                                                                                        : std::nullopt;
+  return most > 0 && static_cast<double>(most) >= kNearlyAllIos * static_cast<double>(all) ? std::optional(writer)
+                                                                                           : std::nullopt;
 }
 
 /// Seconds that each tenant's I/Os waited beyond what is usual for it.
@@ -144,11 +145,27 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
     return waits;
   }
   const AttributedOperation operation = attributed_operation(spike.operation);
+  double in_device = 0;
+  std::uint64_t all = 0;
+  const model::AttributedTotals* most = nullptr;
+  std::string whose;
   for (const auto& [name, tenant_done] : done_) {
     const model::AttributedTotals& done = of(tenant_done, operation);
+    all += done.ios;
+    if (most == nullptr || done.ios > most->ios) {
+      most = &done;
+      whose = name;
+    }
     if (const auto usual = usual_.seconds(name, operation)) {
       waits[name] = static_cast<double>(done.device_ns) / 1e9 - *usual * static_cast<double>(done.ios);
+      in_device += std::max(0.0, waits[name]);
     }
+  }
+  // What was waited before the device is not measured by tenant. It is known only of who does nearly everything.
+  const double before_device = spike.excess_seconds - in_device;
+  if (before_device > in_device && most != nullptr && most->ios > 0 &&
+      static_cast<double>(most->ios) >= kNearlyAllIos * static_cast<double>(all)) {
+    waits[whose] = std::max(0.0, waits[whose]) + before_device;
   }
   return waits;
 }
