@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "daemon/model/incidents.h"
+#include "daemon/model/tenant_title.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -38,6 +40,8 @@ constexpr std::string_view kCheckPath =
     "SAN, or the limits of a cloud volume.";
 constexpr std::string_view kCompare =
     "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
+
+constexpr std::array<std::string_view, 3> kUnits{".service", ".slice", ".scope"};
 
 constexpr ExplanationRow kExplanations[] = {
     // The reason of discards names who trims: see kTriggers.
@@ -154,6 +158,24 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 }
 
 }  // namespace
+
+std::string next_with(std::string next, const std::string& culprit) {
+  const std::string title = model::tenant_title(culprit);
+  const bool is_unit = std::any_of(kUnits.begin(), kUnits.end(), [&](std::string_view kind) {
+    return culprit.size() > kind.size() && culprit.compare(culprit.size() - kind.size(), kind.size(), kind) == 0;
+  });
+  const auto replace = [&next](std::string_view words, const std::string& by) {
+    if (const auto at = next.find(words); at != std::string::npos) {
+      next.replace(at, words.size(), by);
+    }
+  };
+  replace("Find out who calls fsync so often, and have it commit", "Have " + title + " commit");
+  replace("what sends most", title);
+  if (is_unit) {
+    replace("set-property UNIT", "set-property " + title);
+  }
+  return next;
+}
 
 std::span<const ExplanationRow> explanation_rows() { return kExplanations; }
 

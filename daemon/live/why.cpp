@@ -229,6 +229,8 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
     answer.next = kHung;
   } else if (!answer.next.empty() && !answer.culprit.empty() && answer.culprit == answer.victim) {
     answer.next = kOwnWork;
+  } else if (!answer.next.empty() && !answer.culprit.empty()) {
+    answer.next = next_with(answer.next, answer.culprit);
   }
   return answer;
 }

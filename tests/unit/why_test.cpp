@@ -90,6 +90,12 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
       << answer.sentence;
   EXPECT_EQ(answer.culprit, "backup.service");
   EXPECT_EQ(answer.victim, "db.service");
+  EXPECT_EQ(answer.next.find("Limit backup.service (systemctl set-property backup.service IOReadBandwidthMax="), 0U)
+      << answer.next;
+  EXPECT_EQ(next_with("Find out who calls fsync so often, and have it commit in groups.", "/db"),
+            "Have /db commit in groups.");
+  EXPECT_EQ(next_with("Limit what sends most (systemctl set-property UNIT X).", "user 1000"),
+            "Limit user 1000 (systemctl set-property UNIT X).");
   const auto sentences = evidence_words(one).decided;
   EXPECT_EQ(sentences.at(1), "Read and wrote most, beyond their own usual: backup.service (1.2 GB).");
   EXPECT_EQ(sentences.at(2), "Slowed most, added up beyond their own usual: db.service (3.1 s).");
