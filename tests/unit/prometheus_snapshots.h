@@ -204,7 +204,7 @@ inline model::Snapshot small_snapshot() {
   entry.spikes[1].active = model::SpikeCause::gc;
   entry.hint_path = {model::HintReach::block_layer, model::DriveSeparation::fdp};
   entry.utilisation = {12.5, 0.25};
-  for (const std::uint64_t in_flight : {0, 1, 7}) {
+  for (const std::uint64_t in_flight : {0U, 1U, 7U}) {
     entry.depth.add(in_flight);
   }
   snapshot.devices = {entry};
