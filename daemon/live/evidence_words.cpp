@@ -143,9 +143,10 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
   const std::string ios = spike.ios == 0 && stands_still ? "What was sent last still waits"
                           : commits ? count_words(spike.ios, "commit was slow", "commits were slow")
                                     : count_words(spike.ios, "I/O was slow", "I/Os were slow");
-  words.decided.push_back(spike.excess_seconds > 0 ? fmt::format("{}; together they waited {} beyond what is usual.",
-                                                                 ios, latency_words(spike.excess_seconds))
-                                                   : ios + ".");
+  const bool has_amount = spike.excess_seconds > 0 && !(spike.ios == 0 && stands_still);
+  words.decided.push_back(has_amount ? fmt::format("{}; together they waited {} beyond what is usual.", ios,
+                                                   latency_words(spike.excess_seconds))
+                                     : ios + ".");
   if (!spike.heaviest.empty() && spike.cause != SpikeCause::unknown) {
     words.decided.push_back(fmt::format(
         "{} most, beyond their own usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",

@@ -171,6 +171,9 @@ std::string next_with(std::string next, const std::string& culprit) {
   };
   replace("Find out who calls fsync so often, and have it commit", "Have " + title + " commit");
   replace("what sends most", title);
+  if (culprit != "fstrim.service") {
+    replace("systemctl stop fstrim.service", "it runs in " + title);
+  }
   if (is_unit) {
     replace("set-property UNIT", "set-property " + title);
   }

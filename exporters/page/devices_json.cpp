@@ -144,9 +144,15 @@ Json usual_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::
   return usual;
 }
 
-/// The operation whose p99 exceeds its usual most, if that is far; null if none does.
-Json above_usual_of(const model::DeviceSnapshot& device, const Json& now) {
+/// The operation whose p99 exceeds its usual most, if that is far; null if none does, and while the last ten seconds
+/// still have some of a spike that is over.
+Json above_usual_of(const Known& known, const Json& now) {
+  const model::DeviceSnapshot& device = *known.device;
   Json above_usual;
+  if (std::any_of(known.columns.begin(), known.columns.end(),
+                  [](const auto& column) { return column && column->in_spike(); })) {
+    return above_usual;
+  }
   double most = kHigh;
   for (const auto& [name, operation] : kShown) {
     const auto& baseline = device.spikes[index(operation)].baseline;
@@ -292,7 +298,7 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   };
   const model::DeviceTitle title = model::device_title(snapshot, device.name);
   Json now = now_of(known);
-  Json above_usual = above_usual_of(*known.device, now);
+  Json above_usual = above_usual_of(known, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
   const char* state = !device.iostats         ? "unknown"
@@ -332,12 +338,13 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
 }
 
 /// The order changes when something happens, not with every second's noise.
-auto need_of(const Known& known, const model::Snapshot& snapshot) {
+auto need_of(const Known& known, const model::Snapshot& snapshot, const std::string& first) {
   double excess = 0;
   for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
     excess += spike.device == known.device->device->name ? 1 + spike.excess_seconds : 0;
   }
-  return std::tuple(-excess, -static_cast<double>(spike_seconds(known)));
+  const bool is_first = known.device->device->name == first;  // what the first line is about
+  return std::tuple(-excess, is_first ? 0.0 : 1.0, -static_cast<double>(spike_seconds(known)));
 }
 
 }  // namespace
@@ -346,15 +353,16 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
   const auto situation = situation_of(snapshot, past);
   const auto reach = past.ring().reach();
   Json answer = head_of(snapshot);
-  answer["why"] = why_json(live::why(situation), situation.bursts);
+  const live::Why why = live::why(situation);
+  answer["why"] = why_json(why, situation.bursts);
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
   const auto glance = past.ring().glance(snapshot.number);
-  using Entry = std::pair<std::tuple<double, double>, Json>;
+  using Entry = std::pair<std::tuple<double, double, double>, Json>;
   std::vector<Entry> entries;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
     const Known known = look_at(device, past, glance, snapshot);
-    entries.emplace_back(need_of(known, snapshot), device_json(known, snapshot, situation));
+    entries.emplace_back(need_of(known, snapshot, why.device), device_json(known, snapshot, situation));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
   for (Entry& entry : entries) {

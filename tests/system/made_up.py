@@ -116,7 +116,7 @@ GAUGES = {
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
     "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
     "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes | feature=io_path decision=exact | "
-                                    "feature=io_accounting decision=unknown",
+                                    "feature=io_accounting decision=unknown | feature=freezes decision=freeze_super",
     "ssdpulse_latency_mode_info": "mode=full",
     "ssdpulse_build_info": "version=0.1.0 revision=r", "ssdpulse_snapshot_timestamp_seconds": "",
     "ssdpulse_web_connections": "",

@@ -94,6 +94,10 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
       << answer.next;
   EXPECT_EQ(next_with("Find out who calls fsync so often, and have it commit in groups.", "/db"),
             "Have /db commit in groups.");
+  EXPECT_EQ(next_with("It can be stopped (systemctl stop fstrim.service).", "fstrim.service"),
+            "It can be stopped (systemctl stop fstrim.service).");
+  EXPECT_EQ(next_with("It can be stopped (systemctl stop fstrim.service).", "cron.service"),
+            "It can be stopped (it runs in cron.service).");
   EXPECT_EQ(next_with("Limit what sends most (systemctl set-property UNIT X).", "user 1000"),
             "Limit user 1000 (systemctl set-property UNIT X).");
   const auto sentences = evidence_words(one).decided;

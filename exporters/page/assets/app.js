@@ -86,13 +86,13 @@ class App {
     const sentence = document.getElementById("sentence");
     if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
     const next = document.getElementById("next");
-    next.hidden = !why.next;
+    next.hidden = !why.next && !why.device;
     const device = this.store.overview.devices.find((one) => one.name === why.device);
     const operation = why.operation ?? slowOperation(device);
     const said = [why.next, why.device, operation].join(" ");
     if (next.dataset.said !== said) {
       next.dataset.said = said;
-      next.replaceChildren(element("strong", {}, "Next: "), why.next + " ", this.runbookButton(why.runbook), " ",
+      next.replaceChildren(...(why.next ? [element("strong", {}, "Next: "), why.next + " "] : []), this.runbookButton(why.runbook), " ",
         why.device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device?.use || why.device}`) : "");
     }
   }
@@ -133,7 +133,10 @@ class App {
     } catch (error) {
       text = "The daemon does not answer.";
     }
-    this.show(name, ...markdown(text, name, (other) => this.runbook(other)));
+    // The page is about all causes: what to do about this one comes first.
+    const why = this.store.overview?.why;
+    const now = why?.runbook === name && why.next ? [element("p", {}, element("strong", {}, "Next: "), why.next)] : [];
+    this.show(name, ...now, ...markdown(text, name, (other) => this.runbook(other)));
   }
 
   onKey(event) {
