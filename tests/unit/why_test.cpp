@@ -597,7 +597,7 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
             "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (its "
             "reads 3.1 s more in all).");
-  EXPECT_EQ(answer.next, kStopFstrim);
+  EXPECT_EQ(answer.next, next_with(kStopFstrim, "backup.service"));
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);
   EXPECT_EQ(read.excess_seconds, 7.5);
