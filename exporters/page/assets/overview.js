@@ -173,7 +173,7 @@ export class Overview {
     this.gaps.replaceChildren(element("h2", { id: "not-measured" }, "What is not measured here, and why"));
     if (status.not_measured.length === 0) this.gaps.append(element("p", {}, "Nothing: every source answers."));
     else {
-      this.gaps.append(element("div", { class: "scroll" }, element("table", {},
+      this.gaps.append(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
         element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
         element("tbody", {}, ...status.not_measured.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change)))))));
     }

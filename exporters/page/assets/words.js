@@ -54,8 +54,8 @@ export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit
 
 // Where a drive is shown, with the heatmap of its slow operation; without one, of reads.
 export const deviceLink = (name, operation) => `#/device/${encodeURIComponent(name)}${operation && operation !== "read" ? `?heat=${operation}` : ""}`;
-// Of the spike that goes on and that the first line would be about; null: there is none.
-export const slowOperation = (device) => device?.spikes?.[0]?.operation ?? null;
+// Of the spike that goes on and cost most waiting; null: there is none.
+export const slowOperation = (device) => [...(device?.spikes ?? [])].sort((a, b) => b.excess_seconds - a.excess_seconds)[0]?.operation ?? null;
 const pad = (number) => String(number).padStart(2, "0");
 export function date(seconds) {
   const at = new Date(seconds * 1000);
