@@ -159,6 +159,12 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 
 }  // namespace
 
+std::string next_without_load(std::string next) {
+  constexpr std::string_view kDrive = "Otherwise check the drive:";
+  const auto at = next == kSlowFlush ? next.find(kDrive) : std::string::npos;
+  return at == std::string::npos ? next : "Check the drive:" + next.substr(at + kDrive.size());
+}
+
 std::string next_with(std::string next, const std::string& culprit) {
   const std::string title = model::tenant_title(culprit);
   const bool is_unit = std::any_of(kUnits.begin(), kUnits.end(), [&](std::string_view kind) {

@@ -223,6 +223,11 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   if (const LatencySpike* named = incident.with_culprit()) {
     answer.culprit = model::culprit_of(*named)->name;
   }
+  constexpr double kMoreLoad = 1.25;  // times the usual
+  if (const auto load = spike.evidence.find("load_to_usual");
+      load != spike.evidence.end() && load->second < kMoreLoad) {
+    answer.next = next_without_load(answer.next);
+  }
   answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
   if (!answer.next.empty() && spike.cause == SpikeCause::unknown &&
       !standstill_words(incident, incident.going_on ? Tense::present : Tense::past).empty()) {

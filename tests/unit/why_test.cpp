@@ -75,6 +75,18 @@ TEST(why, says_that_all_is_as_usual) {
   EXPECT_EQ(answer.next, "");
 }
 
+TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
+  Host host;
+  LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
+  one.operation = SpikeOperation::commit;
+  one.evidence = {{"load_to_usual", 0.5}, {"flushes_to_usual", 0.3}};
+  host.snapshot.spikes_going_on = {one};
+  EXPECT_EQ(host.ask().next.find("Check the drive: temperature"), 0U) << host.ask().next;
+  one.evidence["load_to_usual"] = 2;
+  host.snapshot.spikes_going_on = {one};
+  EXPECT_EQ(host.ask().next.find("If much is written at the same time"), 0U) << host.ask().next;
+}
+
 TEST(why, names_who_moved_most_and_who_was_slowed) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);

@@ -50,7 +50,7 @@ function stateWords(device) {
   return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
 }
 
-function row(device, day) {
+function row(device, day, first) {
   const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
   const [state, ...why] = stateWords(device);
   const others = [...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter((one) => !device.title.includes(one));
@@ -60,7 +60,7 @@ function row(device, day) {
   const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
   const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
   const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
-    element("td", { class: "name", "data-label": "" }, element("a", { href: deviceLink(device.name, slowOperation(device)) }, device.title), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
+    element("td", { class: "name", "data-label": "" }, element("a", { href: deviceLink(device.name, first?.device === device.name && first.operation ? first.operation : slowOperation(device)) }, device.title), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
     element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), ...why.filter(Boolean).map((one) => element("small", {}, one))),
     cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
     cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
@@ -152,7 +152,7 @@ export class Overview {
     const focusedRow = document.activeElement?.closest?.("tr[data-device]");
     const focused = focusedRow?.dataset.device;
     const place = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
-    const rows = shown.map((device) => row(device, day));
+    const rows = shown.map((device) => row(device, day, overview.why));
     this.body.replaceChildren(...rows.map((one) => one.made));
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => drawStrips(rows, day));
