@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All checks. Each is defined in the file of its name in one of the two folders; check_list.cpp puts them in order.
+// All checks. Each is defined in the file of its subject in one of the two folders; check_list.cpp puts them in order.
 #pragma once
 
 #include "daemon/doctor/check.h"

@@ -41,6 +41,7 @@ constexpr std::string_view kCheckPath =
 constexpr std::string_view kCompare =
     "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
 
+constexpr double kMoreLoad = 1.25;  // times the usual
 constexpr std::array<std::string_view, 3> kUnits{".service", ".slice", ".scope"};
 
 constexpr ExplanationRow kExplanations[] = {
@@ -159,13 +160,16 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 
 }  // namespace
 
-std::string next_without_load(std::string next) {
+std::string next_for_load(std::string next, const LatencySpike& spike) {
   constexpr std::string_view kDrive = "Otherwise check the drive:";
-  const auto at = next == kSlowFlush ? next.find(kDrive) : std::string::npos;
-  return at == std::string::npos ? next : "Check the drive:" + next.substr(at + kDrive.size());
+  const auto load = spike.evidence.find("load_to_usual");
+  if (next != kSlowFlush || load == spike.evidence.end() || load->second >= kMoreLoad) {
+    return next;
+  }
+  return "Check the drive:" + next.substr(next.find(kDrive) + kDrive.size());
 }
 
-std::string next_with(std::string next, const std::string& culprit) {
+std::string next_for_culprit(std::string next, const std::string& culprit) {
   const std::string title = model::tenant_title(culprit);
   const bool is_unit = std::any_of(kUnits.begin(), kUnits.end(), [&](std::string_view kind) {
     return culprit.size() > kind.size() && culprit.compare(culprit.size() - kind.size(), kind.size(), kind) == 0;
@@ -198,7 +202,6 @@ const ExplanationRow& explanation_row(model::SpikeOperation operation, SpikeCaus
 }
 
 Load load_of(const LatencySpike& spike) {
-  constexpr double kMoreLoad = 1.25;
   const auto has = [&spike](const char* key, double least) {
     const auto found = spike.evidence.find(key);
     return found != spike.evidence.end() && found->second >= least;

@@ -40,10 +40,10 @@ struct ExplanationRow {
   std::string_view runbook;
 };
 std::span<const ExplanationRow> explanation_rows();
-/// What to do about slow flushes where not more is written than usual: then no writer is to be limited.
-std::string next_without_load(std::string next);
+/// What to do, without a writer to limit where not more is written than usual.
+std::string next_for_load(std::string next, const model::LatencySpike& spike);
 /// What to do, where it is known who should do less: for whoever "sends most" or "calls fsync so often", the name.
-std::string next_with(std::string next, const std::string& culprit);
+std::string next_for_culprit(std::string next, const std::string& culprit);
 /// The only row for these.
 const ExplanationRow& explanation_row(model::SpikeOperation operation, model::SpikeCause cause, Load load);
 

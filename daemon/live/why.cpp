@@ -223,11 +223,7 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   if (const LatencySpike* named = incident.with_culprit()) {
     answer.culprit = model::culprit_of(*named)->name;
   }
-  constexpr double kMoreLoad = 1.25;  // times the usual
-  if (const auto load = spike.evidence.find("load_to_usual");
-      load != spike.evidence.end() && load->second < kMoreLoad) {
-    answer.next = next_without_load(answer.next);
-  }
+  answer.next = next_for_load(answer.next, spike);
   answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
   if (!answer.next.empty() && spike.cause == SpikeCause::unknown &&
       !standstill_words(incident, incident.going_on ? Tense::present : Tense::past).empty()) {
@@ -235,7 +231,7 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   } else if (!answer.next.empty() && !answer.culprit.empty() && answer.culprit == answer.victim) {
     answer.next = kOwnWork;
   } else if (!answer.next.empty() && !answer.culprit.empty()) {
-    answer.next = next_with(answer.next, answer.culprit);
+    answer.next = next_for_culprit(answer.next, answer.culprit);
   }
   return answer;
 }

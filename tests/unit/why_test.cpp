@@ -104,13 +104,13 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   EXPECT_EQ(answer.victim, "db.service");
   EXPECT_EQ(answer.next.find("Limit backup.service (systemctl set-property backup.service IOReadBandwidthMax="), 0U)
       << answer.next;
-  EXPECT_EQ(next_with("Find out who calls fsync so often, and have it commit in groups.", "/db"),
+  EXPECT_EQ(next_for_culprit("Find out who calls fsync so often, and have it commit in groups.", "/db"),
             "Have /db commit in groups.");
-  EXPECT_EQ(next_with("It can be stopped (systemctl stop fstrim.service).", "fstrim.service"),
+  EXPECT_EQ(next_for_culprit("It can be stopped (systemctl stop fstrim.service).", "fstrim.service"),
             "It can be stopped (systemctl stop fstrim.service).");
-  EXPECT_EQ(next_with("It can be stopped (systemctl stop fstrim.service).", "cron.service"),
+  EXPECT_EQ(next_for_culprit("It can be stopped (systemctl stop fstrim.service).", "cron.service"),
             "It can be stopped (it runs in cron.service).");
-  EXPECT_EQ(next_with("Limit what sends most (systemctl set-property UNIT X).", "user 1000"),
+  EXPECT_EQ(next_for_culprit("Limit what sends most (systemctl set-property UNIT X).", "user 1000"),
             "Limit user 1000 (systemctl set-property UNIT X).");
   const auto sentences = evidence_words(one).decided;
   EXPECT_EQ(sentences.at(1), "Read and wrote most, beyond their own usual: backup.service (1.2 GB).");
@@ -609,7 +609,7 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
             "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (its "
             "reads 3.1 s more in all).");
-  EXPECT_EQ(answer.next, next_with(kStopFstrim, "backup.service"));
+  EXPECT_EQ(answer.next, next_for_culprit(kStopFstrim, "backup.service"));
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);
   EXPECT_EQ(read.excess_seconds, 7.5);

@@ -147,13 +147,13 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
   const AttributedOperation operation = attributed_operation(spike.operation);
   double in_device = 0;
   std::uint64_t all = 0;
-  const model::AttributedTotals* most = nullptr;
+  const model::AttributedTotals* busiest = nullptr;
   std::string whose;
   for (const auto& [name, tenant_done] : done_) {
     const model::AttributedTotals& done = of(tenant_done, operation);
     all += done.ios;
-    if (most == nullptr || done.ios > most->ios) {
-      most = &done;
+    if (busiest == nullptr || done.ios > busiest->ios) {
+      busiest = &done;
       whose = name;
     }
     if (const auto usual = usual_.seconds(name, operation)) {
@@ -163,8 +163,8 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
   }
   // What was waited before the device is not measured by tenant. It is known only of who does nearly everything.
   const double before_device = spike.excess_seconds - in_device;
-  if (before_device > in_device && most != nullptr && most->ios > 0 &&
-      static_cast<double>(most->ios) >= kNearlyAllIos * static_cast<double>(all)) {
+  if (before_device > in_device && busiest != nullptr && busiest->ios > 0 &&
+      static_cast<double>(busiest->ios) >= kNearlyAllIos * static_cast<double>(all)) {
     waits[whose] = std::max(0.0, waits[whose]) + before_device;
   }
   return waits;

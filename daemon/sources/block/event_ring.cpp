@@ -14,9 +14,9 @@ void EventRing<Event>::Deleter::operator()(ring_buffer* ring) const {
 }
 
 template <typename Event>
-util::Result<EventRing<Event>> EventRing<Event>::open(int map_fd, std::size_t most) {
+util::Result<EventRing<Event>> EventRing<Event>::open(int map_fd, std::size_t limit) {
   EventRing result;
-  result.batch_->most = most;
+  result.batch_->limit = limit;
   result.ring_.reset(ring_buffer__new(map_fd, take, result.batch_.get(), nullptr));
   if (!result.ring_) {
     return util::fail_errno("cannot map a ring buffer of the kernel");
@@ -27,11 +27,11 @@ util::Result<EventRing<Event>> EventRing<Event>::open(int map_fd, std::size_t mo
 /// Returns a negative value when no more events are wanted now. This one counts as taken either way.
 template <typename Event>
 int EventRing<Event>::take(void* batch, void* data, std::size_t bytes) {
-  auto& [most, events] = *static_cast<Batch*>(batch);
+  auto& [limit, events] = *static_cast<Batch*>(batch);
   if (bytes == sizeof(Event)) {
     std::memcpy(&events.emplace_back(), data, sizeof(Event));
   }
-  return events.size() < most ? 0 : -EAGAIN;
+  return events.size() < limit ? 0 : -EAGAIN;
 }
 
 template <typename Event>

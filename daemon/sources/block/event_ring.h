@@ -22,8 +22,8 @@ class EventRing {
  public:
   /// Nothing is ever sent through this one.
   EventRing() = default;
-  /// `most`: the most events that one fetch takes, so that it ends however many arrive meanwhile.
-  static util::Result<EventRing> open(int map_fd, std::size_t most);
+  /// `limit`: how many events that one fetch takes, so that it ends however many arrive meanwhile.
+  static util::Result<EventRing> open(int map_fd, std::size_t limit);
 
   /// What was sent since the last call, in the order of sending. Valid until the next call.
   const std::vector<Event>& fetch();
@@ -34,7 +34,7 @@ class EventRing {
   };
   /// What libbpf's callback writes to; it never moves.
   struct Batch {
-    std::size_t most = 0;
+    std::size_t limit = 0;
     std::vector<Event> events;
   };
   static int take(void* batch, void* data, std::size_t bytes);
