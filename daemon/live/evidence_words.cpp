@@ -181,8 +181,7 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
     }
     failed = failed || row.cause == SpikeCause::error;
     const bool against = value < row.against;
-    const bool proves = (row.key == std::string_view("device_share") && spike.cause == SpikeCause::unknown) ||
-                        (row.key == std::string_view("flushes_to_usual") && spike.cause == SpikeCause::flush);
+    const bool proves = row.key == std::string_view("device_share") && spike.cause == SpikeCause::unknown;
     const bool general = row.cause == SpikeCause::unknown && row.key != std::string_view("device_share") &&
                          row.key != std::string_view("accepted_as_baseline");
     auto& list = proves || general || (row.cause == spike.cause && row.cause != SpikeCause::unknown && !against)

@@ -72,10 +72,10 @@ constexpr ExplanationRow kExplanations[] = {
      kLessQueue, "SsdpulseTailLiftedByQueueing"},
     {"fc", SpikeCause::queue, "u", "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
      kCheckQueue, "SsdpulseTailLiftedByQueueing"},
-    {"rw", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it [can|could] handle",
-     kLessLoad, "SsdpulseTailLatencyHigh"},
-    {"fc", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it [can|could] handle",
-     kLessLoad, "SsdpulseCommitsSlow"},
+    {"rw", SpikeCause::saturation, "m", "because there [is|was] too much load for the drive", kLessLoad,
+     "SsdpulseTailLatencyHigh"},
+    {"fc", SpikeCause::saturation, "m", "because there [is|was] too much load for the drive", kLessLoad,
+     "SsdpulseCommitsSlow"},
     {"rw", SpikeCause::saturation, "u",
      "because the drive's queue slots [are|were] all in use more of the time than usual, although the load [has|had] "
      "hardly risen",
@@ -235,7 +235,8 @@ Load load_of(const model::Incident& incident) {
 
 std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
   constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
-      "trim", "", "garbage collection", "queue of the host", "overload", "throttling", "I/O errors", "unexplained"};
+      "trim",          "",           "garbage collection", "queueing on the host",
+      "too much load", "throttling", "I/O errors",         "unexplained"};
   const bool more = load.value_or(load_of(spike)) == Load::more;
   std::string words(spike.cause == SpikeCause::flush              ? (more ? "many fsyncs" : "slow flushes")
                     : spike.cause == SpikeCause::unknown && !more ? "the drive itself"

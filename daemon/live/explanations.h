@@ -50,7 +50,7 @@ const ExplanationRow& explanation_row(model::SpikeOperation operation, model::Sp
 inline constexpr double kStandstillSeconds = 3;  // in which nothing completes: worth a sentence of its own
 
 Load load_of(const model::LatencySpike& spike);
-/// For a column: "overload by backup.service". `load`: as for explain().
+/// For a column: "too much load by backup.service". `load`: as for explain().
 std::string short_words(const model::LatencySpike& spike, std::optional<Load> load = std::nullopt);
 /// Of all spikes of the headline's device that have its cause: one sentence has one load.
 Load load_of(const model::Incident& incident);

@@ -147,7 +147,17 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
                      verb, fmt::join(names, ", "), more);
 }
 
-/// What the culprit did: "moved 1.2 GB, more than usual".
+/// "wrote", "read" or "read and wrote"; of an older row that does not say, the last.
+std::string_view transfer_words(const LatencySpike& spike) {
+  constexpr double kNearlyAll = 0.9;
+  const auto share = spike.evidence.find(std::string(model::kWrittenShare));
+  if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kNearlyAll - 0.5) {
+    return "read and wrote";
+  }
+  return share->second > 0.5 ? "wrote" : "read";
+}
+
+/// What the culprit did: "wrote 1.2 GB, more than usual".
 std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
     return fmt::format("sent {}, more than usual", count_words(culprit.commits, "commit", "commits"));
@@ -155,10 +165,11 @@ std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   const std::string bytes = size_words(static_cast<double>(culprit.bytes));
   return spike.cause == SpikeCause::discard
              ? fmt::format("discarded {}", bytes)
-             : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : "moved", bytes);
+             : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : transfer_words(spike),
+                           bytes);
 }
 
-/// "its commits 24 s, reads 3 s more in all"
+/// "its commits 24 s, reads 3 s more, added up over all I/Os"
 std::string waits_words(const Incident& incident, const std::string& victim) {
   std::map<SpikeOperation, double> waited;
   for (const LatencySpike& spike : incident.spikes) {
@@ -175,11 +186,11 @@ std::string waits_words(const Incident& incident, const std::string& victim) {
   for (const auto& [operation, seconds] : waited) {
     waits.push_back(fmt::format("{} {}", operation_name(operation), latency_words(seconds)));
   }
-  return waits.empty() ? "" : fmt::format("its {} more in all", fmt::join(waits, ", "));
+  return waits.empty() ? "" : fmt::format("its {} more, added up over all I/Os", fmt::join(waits, ", "));
 }
 
-/// " backup.service moved 1.2 GB, more than usual; db.service was slowed most (its reads 3.1 s more in all)." What has
-/// not completed yet has no amount.
+/// " backup.service read 1.2 GB, more than usual; db.service was slowed most (its reads 3.1 s more, added up over all
+/// I/Os)." What has not completed yet has no amount.
 std::string tenants_words(const Incident& incident) {
   const LatencySpike* named = incident.with_culprit();
   const SpikeTenant* victim = incident.victim();
@@ -384,10 +395,10 @@ Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::
   Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
   const std::string lasted = duration_words(Seconds(wait.duration).count());
-  answer.sentence =
-      answer.when == When::ended
-          ? fmt::format("{} Until {} ago: {}, for {}.", calm, duration_words(Seconds(ago).count()), what, lasted)
-          : fmt::format("{} Earlier, at {}: {}, for {}.", calm, clock_words(wait.begin), what, lasted);
+  answer.sentence = answer.when == When::ended
+                        ? fmt::format("{} From {} until {} ago: {}, for {}.", calm, clock_words(wait.begin),
+                                      duration_words(Seconds(ago).count()), what, lasted)
+                        : fmt::format("{} Earlier, at {}: {}, for {}.", calm, clock_words(wait.begin), what, lasted);
   return answer;
 }
 
@@ -442,10 +453,11 @@ Why right_now(const Situation& situation) {
                   stood_still ? "" : ", for " + duration_words(Seconds(last.end - last.begin).count()),
                   explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
-  answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
-                                                             duration_words(Seconds(ago).count()), was)
-                                               : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks,
-                                                             clock_words(last.begin), title, was);
+  answer.sentence =
+      answer.when == When::ended
+          ? fmt::format("{}{} {} was slow from {} until {} ago: {}", calm, remarks, title, clock_words(last.begin),
+                        duration_words(Seconds(ago).count()), was)
+          : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks, clock_words(last.begin), title, was);
   return answer;
 }
 

@@ -42,6 +42,8 @@ struct SpikeTenant {
   bool operator==(const SpikeTenant&) const = default;
 };
 inline constexpr std::size_t kMostSpikeTenants = 3;
+/// Evidence: what part of the bytes of the heaviest tenant was written; the rest was read.
+inline constexpr std::string_view kWrittenShare = "heaviest_written_share";
 
 struct LatencySpike {
   std::string device;

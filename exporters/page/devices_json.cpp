@@ -134,6 +134,20 @@ constexpr std::array<std::pair<const char*, model::SpikeOperation>, 3> kShown{
      {"write", model::SpikeOperation::write},
      {"commit", model::SpikeOperation::commit}}};
 
+/// For how long no I/O of the kind has completed while some wait; null where that is not so. A commit is not a request
+/// by itself: it waits with all else.
+Json standstill_of(const std::vector<model::LatencySpike>& spikes, model::SpikeOperation operation) {
+  double longest = 0;
+  for (const model::LatencySpike& spike : spikes) {
+    const bool of_device = operation == model::SpikeOperation::commit;
+    const auto found = spike.evidence.find(of_device ? "device_standstill_seconds" : "standstill_seconds");
+    if (found != spike.evidence.end() && (of_device || spike.operation == operation)) {
+      longest = std::max(longest, found->second);
+    }
+  }
+  return longest >= live::kStandstillSeconds ? rounded(longest) : Json();
+}
+
 /// What spikes are judged by: the same value everywhere. Null until it is known.
 Json usual_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::*value) {
   Json usual;
@@ -298,6 +312,11 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   };
   const model::DeviceTitle title = model::device_title(snapshot, device.name);
   Json now = now_of(known);
+  for (const auto& [name, operation] : kShown) {
+    if (!now.is_null()) {
+      now[name]["standstill_seconds"] = standstill_of(own, operation);
+    }
+  }
   Json above_usual = above_usual_of(known, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);

@@ -105,7 +105,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_device_busy_seconds_total",
      "Time in which anything was in flight, by the kernel's account in steps of a jiffy: its rate is what iostat shows "
      "as "
-     "%util. Of a multipath head, that of its busiest path. Read every few seconds.",
+     "%util. Of a multipath head, that of its busiest path.",
      "seconds", Type::counter, Modes::all, kDeviceLabels, "queue/iostats is 0",
      [](const Snapshot& s, Samples& out) {
        for (const auto& entry : s.devices) {

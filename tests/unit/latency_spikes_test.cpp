@@ -158,6 +158,24 @@ struct Log : Steady {
   std::vector<std::pair<double, double>> flushes;
 };
 
+TEST(LatencySpikes, WhatIsSlowBesideASpikeDoesNotBecomeUsual) {
+  // Writes take somewhat longer while commits are far slower: too little for a spike of their own.
+  Steady sim(33);
+  constexpr double kFirst = 60, kLast = 160;
+  const auto slow = [](double now) { return now >= kFirst && now < kLast; };
+  for (double at = 1; at < 170; at += 0.5) {
+    sim.interfere(Operation::flush, at, at + (slow(at) ? 0.4 : 0.005));
+  }
+  sim.law = [&](double now, Operation operation, double) {
+    return Service{0, sim.around(slow(now) && operation == Operation::write ? 1.7 * kBase : kBase)};
+  };
+  sim.run(200);
+  const auto usual = [&](std::size_t tick) {
+    return sim.figures.at(tick)[index(model::SpikeOperation::write)].baseline.value().p99_seconds;
+  };
+  EXPECT_LT(usual(155), 1.3 * usual(58));
+}
+
 TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
   Log sim(31, 0.7);
   sim.hold_up_reads();

@@ -258,6 +258,14 @@ TEST_F(Golden, the_past) {
   expect("past_device_80x24", draw(past_state(), view, 80, 24, true));
 }
 
+TEST(top_screen, what_waits_has_taken_longer_than_all_that_completed) {
+  Json all = devices();
+  all["devices"][0]["now"]["read"]["standstill_seconds"] = 11.0;
+  State hung = state();
+  hung.overview = overview_from(all);
+  EXPECT_NE(draw(hung, View{}, 120, 40, true).text().find(">11s"), std::string::npos);
+}
+
 TEST(top_past, has_the_figures_of_the_minute_and_nothing_that_is_not_known) {
   const Overview overview = *past_state().overview;
   ASSERT_EQ(overview.drives.size(), 4U);

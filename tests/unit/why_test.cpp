@@ -87,6 +87,36 @@ TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
   EXPECT_EQ(host.ask().next.find("If much is written at the same time"), 0U) << host.ask().next;
 }
 
+TEST(why, says_whether_the_culprit_read_or_wrote) {
+  Host host;
+  LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
+  one.heaviest = {{"backup.service", 31'000'000}};
+  one.slowed = {{"db.service", 3'000'000, 0, 3.1}};
+  one.active_tenants = 2;
+  const std::pair<double, const char*> cases[] = {
+      {0, "read 31"}, {0.05, "read 31"}, {0.5, "read and wrote 31"}, {0.95, "wrote 31"}, {1, "wrote 31"}};
+  for (const auto& [share, words] : cases) {
+    one.evidence = {{"load_to_usual", 3}, {"heaviest_written_share", share}};
+    host.snapshot.spikes_going_on = {one};
+    EXPECT_NE(host.ask().sentence.find(std::string("backup.service ") + words), std::string::npos) << share;
+  }
+}
+
+TEST(why, a_slow_flush_is_not_supported_by_what_speaks_against_it) {
+  LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
+  one.operation = SpikeOperation::commit;
+  one.evidence = {{"flushes_to_usual", 0.03}, {"flush_to_commit", 0.15}, {"during_flushes_share", 0.8}};
+  const EvidenceWords words = evidence_words(one);
+  const auto says = [](const std::vector<std::string>& lines, const std::string& part) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  };
+  EXPECT_FALSE(says(words.decided, "hardly any flushes"));
+  EXPECT_FALSE(says(words.decided, "15 %"));
+  EXPECT_TRUE(says(words.decided, "80 %"));
+  EXPECT_TRUE(says(words.other, "hardly any flushes"));
+}
+
 TEST(why, names_who_moved_most_and_who_was_slowed) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
@@ -96,8 +126,9 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   one.active_tenants = 2;
   host.snapshot.spikes_going_on = {one};
   const Why answer = host.ask();
-  EXPECT_NE(answer.sentence.find("than it can handle. backup.service moved 1.2 GB, more than usual; db.service was "
-                                 "slowed most (its reads 3.1 s more in all)."),
+  EXPECT_NE(answer.sentence.find(
+                "too much load for the drive. backup.service read and wrote 1.2 GB, more than usual; db.service was "
+                "slowed most (its reads 3.1 s more, added up over all I/Os)."),
             std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.culprit, "backup.service");
@@ -262,7 +293,8 @@ TEST(why_above_the_drives, what_ended_last_is_spoken_of) {
   Situation situation{&host.snapshot, {spike("sda", SpikeCause::flush, 200s, 60s)}, {}, host.since};
   situation.ended_waits = {wait(model::HostWaitCause::suspended, 50s, 30s)};
   EXPECT_EQ(why(situation).sentence,
-            "No drive is slower than usual. Until 30 s ago: dm-3 was suspended, and all I/O to it waited, for 20 s.");
+            "No drive is slower than usual. From 22:12:30 UTC until 30 s ago: dm-3 was suspended, and all I/O to it "
+            "waited, for 20 s.");
   situation.ended_waits = {wait(model::HostWaitCause::suspended, 400s, 300s)};
   EXPECT_NE(why(situation).sentence.find("Earlier, at 22:10:00 UTC: sda"), std::string::npos)
       << why(situation).sentence;
@@ -393,7 +425,8 @@ TEST(why, says_what_ended_just_now_and_what_was_earlier) {
   EXPECT_EQ(answer.when, When::ended);
   EXPECT_EQ(
       answer.sentence,
-      "No drive is slower than usual. sda was slow until 30 s ago: reads took up to 24 ms, 12 times longer than "
+      "No drive is slower than usual. sda was slow from 22:11:50 UTC until 30 s ago: reads took up to 24 ms, 12 times "
+      "longer than "
       "usual (2 ms), for 60 s, because flushes of the drive's cache (fsync) took up more of the time than usual, and "
       "held up other I/O.");
   EXPECT_NE(answer.next, "");
@@ -412,7 +445,8 @@ TEST(why, the_last_incident_is_named_however_much_an_earlier_one_cost) {
   batch.excess_seconds = 1300;
   LatencySpike trim = spike("sda", SpikeCause::discard, 39s, 33s);
   host.ended = {batch, trim};
-  EXPECT_NE(host.ask().sentence.find("sda was slow until 6 s ago"), std::string::npos) << host.ask().sentence;
+  EXPECT_NE(host.ask().sentence.find("sda was slow from 22:12:41 UTC until 6 s ago"), std::string::npos)
+      << host.ask().sentence;
   EXPECT_EQ(host.ask().incident->headline().cause, SpikeCause::discard);
   host.snapshot.spikes_going_on = {spike("sdb", SpikeCause::unknown, 5s, 5s)};
   EXPECT_EQ(host.ask().device, "sdb") << "what goes on comes first";
@@ -457,8 +491,9 @@ TEST(why, the_headline_is_the_operation_in_which_somebody_else_waited) {
   host.snapshot.spikes_going_on = {flood, reads};
   const Why answer = host.ask();
   EXPECT_EQ(answer.sentence.rfind("sda: reads take up to", 0), 0U) << answer.sentence;
-  EXPECT_NE(answer.sentence.find("db.service was slowed most (its reads 224 s, writes 24 s more in all)"),
-            std::string::npos)
+  EXPECT_NE(
+      answer.sentence.find("db.service was slowed most (its reads 224 s, writes 24 s more, added up over all I/Os)"),
+      std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.incident->spikes.size(), 2U);
 }
@@ -565,7 +600,8 @@ TEST(why, answers_for_a_time_past) {
 TEST(why, a_spike_that_is_over_but_not_judged_is_known) {
   Host host;
   host.snapshot.spikes_unjudged = {spike("sda", SpikeCause::gc, 40s, 30s)};
-  EXPECT_NE(host.ask().sentence.find("sda was slow until 10 s ago: reads took up to 24 ms"), std::string::npos)
+  EXPECT_NE(host.ask().sentence.find("sda was slow from 22:12:40 UTC until 10 s ago: reads took up to 24 ms"),
+            std::string::npos)
       << host.ask().sentence;
   EXPECT_EQ(host.ask(kNow - 20s).verdict, Verdict::slow);
 }
@@ -608,7 +644,7 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   EXPECT_EQ(answer.sentence,
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
             "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (its "
-            "reads 3.1 s more in all).");
+            "reads 3.1 s more, added up over all I/Os).");
   EXPECT_EQ(answer.next, next_for_culprit(kStopFstrim, "backup.service"));
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);

@@ -124,6 +124,10 @@ Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation o
   for (const SpikeOperation other : {SpikeOperation::read, SpikeOperation::write}) {
     around.others_long = around.others_long || (other != operation && has_long(window.operation(other)));
   }
+  for (const Channel& other : channels_) {
+    around.others_in_spike = around.others_in_spike || (&other != &channels_[index(operation)] && other.open &&
+                                                        other.open->span.kind != EvidenceKind::rare);
+  }
   around.unseen_lately =
       operation == SpikeOperation::flush && missed_at_ && seconds_between(*missed_at_, window.end) < kUnseenSeconds;
   if (tick.kernel_in_flight && operation == SpikeOperation::read) {

@@ -92,9 +92,13 @@ void ExcessSignal::Usual::learn(const SignalWindow& now) {
 
 void ExcessSignal::learn(const SignalWindow& healthy) { usual_.learn(healthy); }
 
-void ExcessSignal::open() {
+void ExcessSignal::forget_held() {
   usual_.mean.forget_held();
   usual_.median.forget_held();
+}
+
+void ExcessSignal::open() {
+  forget_held();
   changed_ = Usual{};
 }
 

@@ -37,6 +37,7 @@ class ExcessSignal {
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit, double floor_seconds);
 
   void learn(const SignalWindow& healthy);
+  void forget_held();
   void open();
   void learn_changed(const SignalWindow& slow);
   void accept();

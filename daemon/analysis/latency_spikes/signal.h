@@ -22,9 +22,10 @@ struct Surroundings {
   // Of reads and writes:
   double ios_per_second = 0;
   double bytes_per_second = 0;
-  double usual_rate = 0;       // I/Os of the operation per second; 0: unknown
-  bool others_long = false;    // I/Os of another operation ended after kLongSeconds or more
-  bool unseen_lately = false;  // completions were missed, for an operation that the kernel does not count
+  double usual_rate = 0;         // I/Os of the operation per second; 0: unknown
+  bool others_long = false;      // I/Os of another operation ended after kLongSeconds or more
+  bool others_in_spike = false;  // another operation has a spike of more than outliers
+  bool unseen_lately = false;    // completions were missed, for an operation that the kernel does not count
   std::optional<std::int64_t> kernel_in_flight = {};  // see model::KernelInFlight; at least those of this operation
 };
 

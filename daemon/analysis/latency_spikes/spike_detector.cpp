@@ -59,12 +59,16 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
   const bool enough = count(pooled) >= kLeastIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
   tail_.choose(now);
+  if (around.others_in_spike) {
+    tail_.forget_held();
+    excess_.forget_held();
+  }
   const auto slow = look(now, floor_seconds);
   if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
     if (slow) {
       tail_.learn_changed(now);
       excess_.learn_changed(now);
-    } else {
+    } else if (!around.others_in_spike) {
       tail_.learn(now);
       excess_.learn(now);
     }

@@ -203,6 +203,12 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
     }
   }
   spike.heaviest = senders(std::move(by_bytes));
+  if (const auto first = spike.heaviest.empty() ? done_.end() : done_.find(spike.heaviest.front().name);
+      first != done_.end() && !of_discards && spike.heaviest.front().bytes > 0) {
+    spike.evidence[std::string(model::kWrittenShare)] =
+        static_cast<double>(of(first->second, AttributedOperation::write).bytes) /
+        static_cast<double>(spike.heaviest.front().bytes);
+  }
   spike.committers = senders(std::move(by_commits));
   spike.slowed = largest(std::move(by_wait));
   // The commits of a file system's journal are the root's, whoever called fsync: then it is whoever writes more often.

@@ -42,9 +42,13 @@ void TailSignal::learn(const SignalWindow& healthy) {
   busy_.learn(healthy.begin, healthy.end, tail);
 }
 
-void TailSignal::open() {
+void TailSignal::forget_held() {
   recent_.forget_held();
   busy_.forget_held();
+}
+
+void TailSignal::open() {
+  forget_held();
   changed_ = Baseline{};
 }
 

@@ -26,6 +26,8 @@ class TailSignal {
   /// Call first for each window: the load decides which baseline counts. In a spike, it stays the one of its begin.
   void choose(const SignalWindow& now);
   void learn(const SignalWindow& healthy);
+  /// Call while what was seen last may be part of a spike of another operation.
+  void forget_held();
   /// Call when a spike opens; if it lasts, its own windows show the new normal.
   void open();
   void learn_changed(const SignalWindow& slow);

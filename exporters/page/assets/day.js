@@ -5,7 +5,7 @@
 import { element, latency, count, duration, clock, date, exact, many } from "./words.js";
 import { sharpContext } from "./plot.js";
 
-const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing"], ["saturation", "saturation"],
+const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing on the host"], ["saturation", "too much load"],
   ["thermal", "heat"], ["error", "errors"], ["unknown", "an unknown cause"]]);
 const TALLEST = 1000; // seconds waited; a bar grows with their logarithm
 const LATE = 180; // seconds until a minute is surely in the history
@@ -32,7 +32,8 @@ export function dayWords(day, device) {
   if (!device) return "no data";
   const parts = [];
   const worst = worstOf(device);
-  if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push("no spike, no burst");
+  // What goes on is written when it has ended.
+  if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push(`no spike, no burst until ${minute(day.hour.to)}`);
   else {
     parts.push(device.spikes_in_all === 0 ? "no spike" : many(device.spikes_in_all, "spike") + (worst ? `, worst ${minute(worst.begin)} by ${byCause(worst.cause)}` : ""));
     parts.push(device.bursts_in_all === 0 ? "no burst" : many(device.bursts_in_all, "burst"));

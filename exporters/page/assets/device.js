@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it over the same time, and an explanation of what happened. The last quarter
 // of an hour comes second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, many, manyOf, plural, busyWords } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, zone, date, localTime, exact, many, manyOf, plural, busyWords } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
@@ -19,7 +19,7 @@ const LETTERS = { discard: "D", flush: "F", gc: "G", queue: "Q", saturation: "S"
 // What the letter of a mark stands for.
 const LEGEND = new Map([["D", "slow because of discards (trim)"], ["F", "slow because of flushes (fsync)"], ["G", "slow because the drive collects garbage"],
   ["Q", "slow because of queueing on the host"], ["S", "slow because of too much load"], ["T", "slow because the drive throttles for heat"], ["E", "slow because of errors"],
-  ["?", "slow, for a reason that is not known"], ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
+  ["?", "slow, unexplained by what is measured here: the drive itself, or its path"], ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
 
 export class DeviceView {
   constructor(app, device) {
@@ -318,13 +318,15 @@ export class DeviceView {
     const now = device.now;
     const fact = (label, words, small) => element("li", {}, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
+    // What waits has taken longer already than all that completed before.
+    const tail = (kind) => (now[kind].standstill_seconds ? "> " + latency(now[kind].standstill_seconds) : latency(now[kind].p99));
     const usual = (kind) => (device.usual_p99[kind] === null ? "" : `usually ${latency(device.usual_p99[kind])}, learned in ${duration(device.usual_learned_seconds[kind])}`);
     this.title.textContent = [device.title, device.model].filter(Boolean).join(" · ");
     const facts = [fact("size", bytes(device.size_bytes), [device.transport, device.scheduler].filter(Boolean).join(", "))];
     if (now) {
       facts.push(
-        fact("read p99", latency(now.read.p99), usual("read")), fact("write p99", latency(now.write.p99), usual("write")),
-        fact("fsync p99", latency(now.commit.p99), usual("commit")),
+        fact("read p99", tail("read"), usual("read")), fact("write p99", tail("write"), usual("write")),
+        fact("fsync p99", tail("commit"), usual("commit")),
         fact("reads", rate("read"), bytes(now.read.bytes / now.seconds) + "/s"), fact("writes", rate("write"), bytes(now.write.bytes / now.seconds) + "/s"),
         fact("in flight", String(now.in_flight), busyWords(device)));
     }
@@ -358,8 +360,16 @@ export class DeviceView {
     const listed = this.marks.filter((mark) => worst.includes(mark));
     const rest = this.marks.length - listed.length;
     this.sayLegend(listed);
+    this.explainNewest();
     this.marksList.replaceChildren(...listed.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
       element("b", {}, this.letter(mark)), " ", this.markWords(mark)))), rest > 0 ? element("li", { class: "faint" }, `and ${rest} that cost less: choose a shorter time to see them`) : "");
+  }
+
+  // Whoever comes here wants to know what the slow time was: once, if nothing has been chosen.
+  explainNewest() {
+    const newest = this.marks.filter((mark) => mark.kind === "spikes").sort((a, b) => (b.end ?? Infinity) - (a.end ?? Infinity) || b.excess_seconds - a.excess_seconds)[0];
+    if (this.hasExplained || this.chosen !== null || !newest) return;
+    this.explain(newest);
   }
 
   // Only of the letters that are shown.
@@ -422,7 +432,8 @@ export class DeviceView {
 
   explain(mark, focus) {
     this.chosen = mark.id;
-    const time = `${this.time(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)}`;
+    this.hasExplained = true;
+    const time = `${this.time(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)} (${zone(mark.begin)})`;
     const box = element("div", { class: "explain", tabindex: "-1", "data-explains": mark.id });
     if (mark.kind === "bursts") {
       box.append(element("h3", {}, `A burst of discards, ${time}`), element("p", {}, `Sent by: ${mark.trigger}. Discarded: ${bytes(mark.bytes)}.`));

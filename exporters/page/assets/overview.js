@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, and what is not measured here.
 
-import { element, latency, count, bytes, percent, short, duration, clock, deviceLink, plural, slowOperation, busyWords } from "./words.js";
+import { element, latency, count, bytes, percent, short, duration, clock, zone, deviceLink, plural, slowOperation, busyWords } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
@@ -14,9 +14,10 @@ function tail(device, kind) {
   const now = device.now?.[kind];
   const usual = device.usual_p99[kind];
   if (!device.now) return ["no data", ""];
+  if (now.standstill_seconds) return ["> " + latency(now.standstill_seconds), "none completes"];
   if (!now || now.ios === 0) return ["none", usual === null || usual === undefined ? "" : "usually " + latency(usual)];
   if (now.p99 === null) return ["not timed", ""];
-  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual)}`];
+  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual)}`.replaceAll(" ", "\u00a0")];
 }
 
 function amplification(nvme, modelled) {
@@ -177,6 +178,6 @@ export class Overview {
         element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
         element("tbody", {}, ...status.not_measured.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change)))))));
     }
-    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}.`));
+    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)} ${zone(status.taken_at)}. Times on this page are in the time zone of this browser; those in sentences say UTC.`));
   }
 }

@@ -129,7 +129,7 @@ export class Tenants {
   async live() {
     const now = Date.now() / 1000;
     // The first two soon, so that there is something to see.
-    if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 2 : EVERY)) return;
+    if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 0.9 : EVERY)) return;
     this.asking = true;
     this.askedAt = now;
     try {
@@ -148,7 +148,7 @@ export class Tenants {
     const after = this.samples[this.samples.length - 1];
     const seconds = after ? after.taken_at - before.taken_at : 0;
     if (!(seconds > 0)) {
-      for (const bars of [this.tenants, this.paths, this.hints, this.classes, this.streams]) bars.show(null, 0, "Asking the daemon …");
+      for (const bars of [this.tenants, this.paths, this.hints, this.classes, this.streams]) bars.show(null, 0, "Counted from now on: the first figures follow in a second.");
       this.hintPath.textContent = "";
       return;
     }

@@ -63,6 +63,11 @@ export function date(seconds) {
 }
 // For an input of type datetime-local, which knows only the local time zone.
 export const localTime = (seconds) => `${date(seconds)}T${pad(new Date(seconds * 1000).getHours())}:${pad(new Date(seconds * 1000).getMinutes())}`;
+// Of this browser: "UTC+02:00".
+export function zone(seconds) {
+  const ahead = -new Date(seconds * 1000).getTimezoneOffset();
+  return ahead === 0 ? "UTC" : `UTC${ahead < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(ahead) / 60))}:${pad(Math.abs(ahead) % 60)}`;
+}
 // Never by a locale: some of them call midnight 24:00.
 export function clock(seconds) {
   const at = new Date(seconds * 1000);

@@ -18,6 +18,9 @@ struct Column {
 };
 
 std::string tail(const Drive& drive, const Tails& tails, const std::optional<double>& value) {
+  if (drive.measured && tails.standstill_seconds) {
+    return ">" + latency_text(tails.standstill_seconds);  // what waits has taken longer already
+  }
   return !drive.measured ? "?" : tails.ios_per_second > 0 ? latency_text(value) : "-";
 }
 

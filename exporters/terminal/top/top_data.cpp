@@ -46,6 +46,7 @@ Tails tails_from(const Json& device, const char* kind) {
   tails.p99 = number(at(now, "p99"));
   tails.p999 = number(at(now, "p999"));
   tails.usual_p99 = number(at(at(device, "usual_p99"), kind));
+  tails.standstill_seconds = number(at(now, "standstill_seconds"));
   return tails;
 }
 

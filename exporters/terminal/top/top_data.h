@@ -18,6 +18,7 @@ struct Tails {
   std::optional<double> p99;
   std::optional<double> p999;
   std::optional<double> usual_p99;
+  std::optional<double> standstill_seconds;  // for so long none has completed while some wait
 };
 
 /// Reads during which a discard, or a flush, was in flight.

@@ -30,7 +30,7 @@ FLOOR = "300ms"  # for those that were blind spots: the guest is occasionally he
 EXCESS = 0.1
 OPERATIONS = ("read", "write", "flush", "commit")
 CAUSE_WORDS = {"discard": "trim", "flush": "flush", "gc": "garbage collection", "queue": "on the host",
-               "saturation": "more work than it can handle", "error": "I/Os fail", "unknown": "nothing measured here explains"}
+               "saturation": "too much load", "error": "I/Os fail", "unknown": "nothing measured here explains"}
 EXCESS_TOTAL = "ssdpulse_latency_excess_seconds_total"
 # Nothing is wrong with these: jobs, and settings of the backend. The last becomes ten times slower in 150 s.
 HEALTH = {
