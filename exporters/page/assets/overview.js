@@ -17,7 +17,7 @@ function tail(device, kind) {
   if (now.standstill_seconds) return ["> " + latency(now.standstill_seconds), "none completes"];
   if (!now || now.ios === 0) return ["none", usual === null || usual === undefined ? "" : "usually " + latency(usual)];
   if (now.p99 === null) return ["not timed", ""];
-  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual)}`.replaceAll(" ", "\u00a0")];
+  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual).replace(" ", "\u00a0")}`];
 }
 
 function amplification(nvme, modelled) {
