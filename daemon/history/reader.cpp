@@ -8,7 +8,9 @@
 #include <deque>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -19,14 +21,19 @@ namespace ssdpulse::history {
 
 using Clock = std::chrono::steady_clock;
 
+/// A question is answered by its deadline; what only a disk that hangs can explain is given up this much later.
+constexpr std::chrono::milliseconds kGrace{500};
+constexpr const char* kStuck = "the history does not answer: does its disk hang? Try again later";
+
 struct Reader::Implementation {
   explicit Implementation(std::string of) : path(std::move(of)) {}
 
   const std::string path;
   std::mutex mutex;
   std::condition_variable wake;
-  std::deque<std::function<void()>> questions;
-  std::size_t asked = 0;  // waiting or being answered
+  std::deque<std::pair<Clock::time_point, std::function<void()>>> questions;  // with their deadlines
+  std::size_t asked = 0;                                                      // waiting or being answered
+  std::optional<Clock::time_point> answer_by;  // the deadline of the question that is being answered
   bool stop = false;
   std::thread thread;
 
@@ -37,11 +44,15 @@ struct Reader::Implementation {
       if (questions.empty()) {
         return;
       }
-      const auto question = std::move(questions.front());
-      questions.pop_front();
-      lock.unlock();
-      question();
+      {
+        const auto [deadline, question] = std::move(questions.front());
+        questions.pop_front();
+        answer_by = deadline;
+        lock.unlock();
+        question();
+      }
       lock.lock();
+      answer_by.reset();
       --asked;
     }
   }
@@ -70,26 +81,33 @@ struct Reader::Implementation {
     }
   }
 
+  [[nodiscard]] bool is_stuck() const { return answer_by && Clock::now() >= *answer_by + kGrace; }
+
+  /// `question` must own what it needs: it may outlive the call, which ends by the deadline whatever the disk does.
   template <typename T>
   util::Result<T> ask(std::function<Outcome<T>(PastReader&)> question) {
-    std::promise<util::Result<T>> promise;
-    auto future = promise.get_future();
+    const auto deadline = Clock::now() + kDeadline;
+    const auto promise = std::make_shared<std::promise<util::Result<T>>>();
+    auto future = promise->get_future();
     {
       const std::lock_guard lock(mutex);
+      if (is_stuck()) {
+        return util::fail(kStuck);
+      }
       if (asked >= kMostQuestions) {
         return util::fail("the history is busy: try again later");
       }
       ++asked;
-      questions.emplace_back([this, &promise, &question, deadline = Clock::now() + kDeadline] {
+      questions.emplace_back(deadline, [this, promise, question = std::move(question), deadline] {
         try {
-          promise.set_value(answer<T>(question, deadline));
+          promise->set_value(answer<T>(question, deadline));
         } catch (...) {  // out of memory, or what `each` throws
-          promise.set_exception(std::current_exception());
+          promise->set_exception(std::current_exception());
         }
       });
     }
     wake.notify_one();
-    return future.get();
+    return future.wait_until(deadline + kGrace) == std::future_status::ready ? future.get() : util::fail(kStuck);
   }
 };
 
@@ -117,13 +135,35 @@ Reader::~Reader() {
   implementation_->thread.join();
 }
 
+bool Reader::is_stuck() const {
+  const std::lock_guard lock(implementation_->mutex);
+  return implementation_->is_stuck();
+}
+
 util::Result<std::vector<model::PastDevice>> Reader::devices() {
   return implementation_->ask<std::vector<model::PastDevice>>([](PastReader& past) { return past.devices(); });
 }
 
 util::Result<void> Reader::minutes(const Which& device, const model::Window& window,
                                    const std::function<void(model::MinuteOf&&)>& each) {
-  return implementation_->ask<void>([&](PastReader& past) { return past.minutes(device, window, each); });
+  // Until this call ends; see Implementation::ask().
+  struct Receiver {
+    std::mutex mutex;
+    const std::function<void(model::MinuteOf&&)>* each;
+  };
+  const auto receiver = std::make_shared<Receiver>();
+  receiver->each = &each;
+  auto result = implementation_->ask<void>([device, window, receiver](PastReader& past) {
+    return past.minutes(device, window, [&receiver](model::MinuteOf&& minute) {
+      const std::lock_guard lock(receiver->mutex);
+      if (receiver->each != nullptr) {
+        (*receiver->each)(std::move(minute));
+      }
+    });
+  });
+  const std::lock_guard lock(receiver->mutex);
+  receiver->each = nullptr;
+  return result;
 }
 
 util::Result<std::vector<model::MinuteOf>> Reader::minutes(const Which& device, const model::Window& window) {
@@ -141,28 +181,28 @@ util::Result<model::DeviceLoad> Reader::load(const Which& device, const model::W
 }
 
 util::Result<model::Series> Reader::series(const Which& device, const model::Window& window, std::size_t points) {
-  return implementation_->ask<model::Series>([&](PastReader& past) { return past.series(device, window, points); });
+  return implementation_->ask<model::Series>([=](PastReader& past) { return past.series(device, window, points); });
 }
 
 util::Result<std::vector<std::vector<std::uint8_t>>> Reader::seconds(const Which& device, const model::Window& window) {
-  return implementation_->ask<std::vector<Bytes>>([&](PastReader& past) { return past.seconds(device, window); });
+  return implementation_->ask<std::vector<Bytes>>([=](PastReader& past) { return past.seconds(device, window); });
 }
 
 util::Result<model::PastMoment> Reader::moment(model::PastTime at) {
-  return implementation_->ask<model::PastMoment>([&](PastReader& past) { return past.moment(at); });
+  return implementation_->ask<model::PastMoment>([=](PastReader& past) { return past.moment(at); });
 }
 
 util::Result<model::PastDay> Reader::day(model::PastTime at) {
-  return implementation_->ask<model::PastDay>([&](PastReader& past) { return past.day(at); });
+  return implementation_->ask<model::PastDay>([=](PastReader& past) { return past.day(at); });
 }
 
 util::Result<std::vector<model::Mark>> Reader::marks(const model::Window& window) {
-  return implementation_->ask<std::vector<model::Mark>>([&](PastReader& past) { return past.marks(window); });
+  return implementation_->ask<std::vector<model::Mark>>([=](PastReader& past) { return past.marks(window); });
 }
 
 util::Result<std::vector<model::SettingChange>> Reader::settings(const model::Window& window) {
   return implementation_->ask<std::vector<model::SettingChange>>(
-      [&](PastReader& past) { return past.settings(window); });
+      [=](PastReader& past) { return past.settings(window); });
 }
 
 }  // namespace ssdpulse::history

@@ -51,6 +51,9 @@ class Reader {
   // All of them wait for their answer, from any thread. An error explains what to do: no file, busy, too late, or
   // (ENOENT) no such device.
 
+  /// A question was given up at its deadline, and the thread still reads for it: the disk hangs. Any thread.
+  [[nodiscard]] bool is_stuck() const;
+
   util::Result<std::vector<model::PastDevice>> devices();
 
   /// The minutes of a window in order; hours where minutes are no longer kept. An hour that lies only partly in it is

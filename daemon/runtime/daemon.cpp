@@ -32,6 +32,7 @@
 #include "daemon/web/current_snapshot.h"
 #include "daemon/web/history_routes.h"
 #include "daemon/web/listeners.h"
+#include "daemon/web/own_hosts.h"
 #include "daemon/web/page_routes.h"
 #include "daemon/web/server.h"
 #include "exporters/http/pages.h"
@@ -174,7 +175,24 @@ std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& 
   return groups;
 }
 
-http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown) {
+/// What cannot be answered now, although the daemon is ready.
+std::vector<std::string> missing_of(const web::CurrentSnapshot& current, const history::Reader* reader) {
+  std::vector<std::string> missing;
+  if (const auto snapshot = current.get()) {
+    for (const model::SourceStatus& source : snapshot->sources) {
+      if (!source.up) {
+        missing.push_back(source.name + ": " + (source.reason.empty() ? "down" : source.reason));
+      }
+    }
+  }
+  if (reader != nullptr && reader->is_stuck()) {
+    missing.emplace_back("history: reading the file does not end; does its disk answer?");
+  }
+  return missing;
+}
+
+http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
+                    std::vector<std::string> hosts, const history::Reader* reader) {
   auto metrics = [&current, &page, shown](const http::Request& request) -> http::Response {
     const bool native_alone = request.parameter("histograms") == "native";
     if (!native_alone && !request.parameter("histograms").empty()) {
@@ -198,7 +216,10 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
     return {
         200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
-  return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
+  return http::daemon_pages(web::for_own_hosts(std::move(hosts), std::move(metrics), web::GuardedListeners::loopback),
+                            [&current, reader] {
+                              return http::Readiness{current.fresh(), missing_of(current, reader)};
+                            });
 }
 
 /// Somebody may be waiting for a device that the configuration leaves out.
@@ -387,7 +408,7 @@ ExitCode run(const config::Configure& configure) {
     ask_day = [&reader](model::PastTime at) { return reader->day(at); };
   }
   page::Site site(past, onsets, std::move(ask_moment), std::move(ask_day));
-  auto pages = routes(current, metrics, groups_of(config->metrics));
+  auto pages = routes(current, metrics, groups_of(config->metrics), config->web.hosts, reader.get());
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {

@@ -168,11 +168,12 @@ void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_ma
       for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
         return past(request, reader, *one_at_a_time);
       });
-  routes["/api/v1/history"] = handler;
-  routes["/api/v1/history/*"] = handler;
-  routes["POST /api/v1/marks"] =
+  routes["/api/v1/history"] = {handler, http::Lane::slow};
+  routes["/api/v1/history/*"] = {handler, http::Lane::slow};
+  routes["POST /api/v1/marks"] = {
       for_own_hosts(std::move(hosts), [keep = std::move(keep_mark), rate = std::make_shared<MarkRate>()](
-                                          const http::Request& request) { return mark(request, keep, *rate); });
+                                          const http::Request& request) { return mark(request, keep, *rate); }),
+      http::Lane::slow};
 }
 
 }  // namespace ssdpulse::web

@@ -22,9 +22,11 @@ const http::Headers& page_headers() {
   return headers;
 }
 
-http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler) {
-  return [hosts = std::move(hosts), handler = std::move(handler)](const http::Request& request) -> http::Response {
-    if (http::is_own_host(request.host, hosts)) {
+http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler, GuardedListeners guarded) {
+  return [hosts = std::move(hosts), handler = std::move(handler),
+          guarded](const http::Request& request) -> http::Response {
+    const bool guards = guarded == GuardedListeners::all || request.loopback || !hosts.empty();
+    if (!guards || http::is_own_host(request.host, hosts)) {
       return handler(request);
     }
     return {421, "text/plain; charset=utf-8", "", page_headers(),

@@ -33,9 +33,14 @@ void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& 
     routes[std::string(file.path)] = for_own_hosts(
         hosts, [&site](const http::Request& request) { return response_of(site.file(question_of(request))); });
   }
-  routes["/api/v1/*"] = for_own_hosts(std::move(hosts), [&current, &site](const http::Request& request) {
+  const auto api = for_own_hosts(std::move(hosts), [&current, &site](const http::Request& request) {
     return response_of(site.api(current.get(), question_of(request)));
   });
+  routes["/api/v1/*"] = {api, http::Lane::page};
+  // From the history.
+  routes["/api/v1/day"] = {api, http::Lane::slow};
+  routes["/api/v1/why"] = {api, http::Lane::page,
+                           [](const http::Request& request) { return !request.parameter("at").empty(); }};
 }
 
 }  // namespace ssdpulse::web

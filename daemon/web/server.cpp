@@ -13,8 +13,7 @@ namespace {
 http::Limits limits_of_local_server() {
   http::Limits limits;
   limits.connections = 64;
-  limits.workers = 1;
-  limits.slow_workers = 1;
+  limits.lanes = {{{1, 32, 32}, {1, 32, 32}, {1, 16, 16}}};
   return limits;
 }
 

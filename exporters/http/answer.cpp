@@ -36,6 +36,21 @@ ResponsePtr to_mhd(const Response& response) {
   return {result, MHD_destroy_response};
 }
 
+struct Fields {
+  std::size_t hosts = 0;
+  std::size_t lengths = 0;
+  bool has_blank_name = false;
+};
+
+MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char*) {
+  auto& fields = *static_cast<Fields*>(to);
+  fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
+  fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
+  fields.has_blank_name =
+      fields.has_blank_name || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
+  return MHD_YES;
+}
+
 constexpr std::size_t kParameters = 16;
 
 MHD_Result note_parameter(void* query, MHD_ValueKind, const char* name, const char* value) {
@@ -45,6 +60,11 @@ MHD_Result note_parameter(void* query, MHD_ValueKind, const char* name, const ch
 }
 
 }  // namespace
+
+bool has_header(const Headers& headers, const char* name) {
+  return std::any_of(headers.begin(), headers.end(),
+                     [name](const auto& header) { return ::strcasecmp(header.first.c_str(), name) == 0; });
+}
 
 Response short_answer(unsigned status, const char* words) {
   Response response;
@@ -59,10 +79,7 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
     return MHD_NO;  // out of memory: libmicrohttpd closes the connection
   }
   for (const auto& [name, value] : response.headers) {
-    const auto is_this = [&name = name](const auto& header) {
-      return ::strcasecmp(header.first.c_str(), name.c_str()) == 0;
-    };
-    if (std::none_of(headers.begin(), headers.end(), is_this) &&
+    if (!has_header(headers, name.c_str()) &&
         MHD_add_response_header(converted.get(), name.c_str(), value.c_str()) != MHD_YES) {
       return MHD_NO;
     }
@@ -98,6 +115,12 @@ bool is_local(const Peer& peer) {
   // An IPv6 peer is identified by its network, and that of ::1 has no other host.
   return peer.size() == kVersion4 ? peer[0] == kLoopback
                                   : std::all_of(peer.begin(), peer.end(), [](char byte) { return byte == 0; });
+}
+
+bool is_ambiguous(MHD_Connection* connection) {
+  Fields fields;
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
+  return fields.hosts > 1 || fields.lengths > 1 || fields.has_blank_name;
 }
 
 bool has_body(MHD_Connection* connection) {

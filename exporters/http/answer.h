@@ -12,6 +12,7 @@
 
 namespace ssdpulse::http {
 
+bool has_header(const Headers& headers, const char* name);  // in any case of letters
 Response short_answer(unsigned status, const char* words);
 
 /// Queues the response, with these headers in addition to its own.
@@ -26,6 +27,8 @@ bool is_local(const Peer& peer);
 /// The page that is requested. At most 16 query parameters, whose total size is bounded by the memory of a connection.
 Request request_of(MHD_Connection* connection, std::string_view path);
 
+/// A proxy in front may have read it otherwise: two Host or Content-Length fields, or a blank in a field's name.
+bool is_ambiguous(MHD_Connection* connection);
 bool has_body(MHD_Connection* connection);
 
 }  // namespace ssdpulse::http

@@ -27,6 +27,7 @@ class Connections {
     bool hung_up = false;                // the client sends nothing more: its deadline is not extended
     std::shared_ptr<const void> held;    // what must live as long as the connection
     Handshake handshake = {};
+    bool loopback = false;  // its listener serves this host alone
   };
 
   /// The reference stays valid until remove().

@@ -187,4 +187,8 @@ Result<Listener> adopt(UniqueFd socket) {
   });
 }
 
+bool is_loopback(const Listener& listener) {
+  return listener.address.starts_with("127.") || listener.address.starts_with("[::1]:");
+}
+
 }  // namespace ssdpulse::http

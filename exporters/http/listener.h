@@ -29,6 +29,9 @@ util::Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& 
 /// that somebody listens on, and a file that is not a socket, are errors.
 util::Result<Listener> listen_on_unix(const std::string& path);
 
+/// Serves this host alone, over TCP: 127.0.0.0/8 or ::1.
+bool is_loopback(const Listener& listener);
+
 /// A socket that was opened elsewhere: bound, listening, TCP or unix.
 util::Result<Listener> adopt(util::UniqueFd socket);
 

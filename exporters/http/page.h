@@ -3,6 +3,8 @@
 // them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +25,7 @@ struct Request {
   std::string if_none_match;                                   // the same
   std::string own;                                             // of X-Ssdpulse, which no page of another site can send
   bool local = false;                                          // from this host, or over a unix socket
+  bool loopback = false;                                       // the listener serves this host alone, over TCP
   bool logged_in = false;                                      // with a user's password
   std::multimap<std::string, std::string, std::less<>> query;  // decoded, in the order of the request; at most 16
 
@@ -48,14 +51,34 @@ struct Response {
   std::shared_ptr<const std::string> body;  // null: empty
 };
 
-/// Runs on a worker thread, several at a time. It may take long (others are still answered or refused), but must
-/// return: until then it occupies one of Limits::requests, and stop() waits for it.
-/// An exception becomes a 500. The handler of a path that begins with /-/ runs on the server's own thread, and must not
-/// wait; that of a path that begins with /api/v1/history or /api/v1/day runs on separate threads, as it may take
-/// seconds.
+/// Runs on a worker thread, several at a time, and must return: until then it occupies one of its lane's requests, and
+/// stop() waits for it. An exception becomes a 500.
 using Handler = std::function<Response(const Request&)>;
+
+/// Which threads answer, and which requests share a bound: none waits for one of another lane.
+enum class Lane : std::uint8_t {
+  scrape,  // metrics: what Prometheus needs every few seconds
+  page,    // from memory: milliseconds
+  slow,    // may wait for a disk, or take seconds
+  instant  // on the server's own thread, without a bound: must not wait
+};
+inline constexpr std::size_t kThreadedLanes = 3;
+
+struct Route {
+  // NOLINTBEGIN(google-explicit-constructor): a handler alone is a page
+  Route() = default;
+  template <typename Callable>
+  Route(Callable handler_of, Lane usual = Lane::page, std::function<bool(const Request&)> slow = nullptr)
+      : handler(std::move(handler_of)), lane(usual), is_slow(std::move(slow)) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  Handler handler;
+  Lane lane = Lane::page;
+  std::function<bool(const Request&)> is_slow;  // which of its requests use Lane::slow; empty: none. Must not wait
+};
+
 /// By exact path; a key that ends in /* is for all paths below, if no other key fits. A key that begins with "POST " is
 /// for that method, and for an empty body: all data is in the query. All others are for GET and HEAD.
-using Routes = std::map<std::string, Handler, std::less<>>;
+using Routes = std::map<std::string, Route, std::less<>>;
 
 }  // namespace ssdpulse::http

@@ -21,10 +21,10 @@ constexpr const char* kLandingPage = R"(<!DOCTYPE html>
 </html>
 )";
 
-Response text(unsigned status, const char* words) {
+Response text(unsigned status, std::string words) {
   Response response;
   response.status = status;
-  response.body = std::make_shared<const std::string>(words);
+  response.body = std::make_shared<const std::string>(std::move(words));
   return response;
 }
 
@@ -36,15 +36,21 @@ Response landing_page() {
 
 }  // namespace
 
-Routes daemon_pages(Handler metrics, std::function<bool()> ready) {
+Routes daemon_pages(Handler metrics, std::function<Readiness()> readiness) {
   return {
-      {"/metrics", std::move(metrics)},
-      {"/", [](const Request&) { return landing_page(); }},
-      {"/-/healthy", [](const Request&) { return text(200, "healthy\n"); }},
+      {"/metrics", {std::move(metrics), Lane::scrape}},
+      {"/", {[](const Request&) { return landing_page(); }}},
+      {"/-/healthy", {[](const Request&) { return text(200, "healthy\n"); }, Lane::instant}},
       {"/-/ready",
-       [ready = std::move(ready)](const Request&) {
-         return ready() ? text(200, "ready\n") : text(503, "not ready: no sample was taken lately\n");
-       }},
+       {[readiness = std::move(readiness)](const Request&) {
+          const Readiness now = readiness();
+          std::string words = now.ready ? "ready\n" : "not ready: no sample was taken lately\n";
+          for (const std::string& one : now.missing) {
+            words += one + '\n';
+          }
+          return text(now.ready ? 200 : 503, std::move(words));
+        },
+        Lane::instant}},
   };
 }
 

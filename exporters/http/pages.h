@@ -3,13 +3,20 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "exporters/http/page.h"
 
 namespace ssdpulse::http {
 
 /// /metrics as given; / (links to the others); /-/healthy (200 while the server answers at all);
-/// /-/ready (200 while `ready` returns true, else 503). `ready` is called on the server's own thread.
-Routes daemon_pages(Handler metrics, std::function<bool()> ready);
+/// /-/ready (200 while it is ready, else 503; and what cannot be answered now, a line each). `readiness` is called on
+/// the server's own thread, and must not wait.
+struct Readiness {
+  bool ready = false;
+  std::vector<std::string> missing;  // "history: its disk does not answer"
+};
+Routes daemon_pages(Handler metrics, std::function<Readiness()> readiness);
 
 }  // namespace ssdpulse::http

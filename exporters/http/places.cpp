@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace ssdpulse::http {
 namespace {
@@ -14,18 +15,27 @@ Peer bytes_of(const Address& address, std::size_t from, std::size_t size) {
   return {reinterpret_cast<const char*>(&address) + from, size};
 }
 
+/// A process of this host chooses freely among the addresses of the loopback network.
+Peer peer_of_v4(const in_addr& v4) {
+  return bytes_of(ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET ? in_addr{htonl(INADDR_LOOPBACK)} : v4, 0,
+                  sizeof(v4));
+}
+
 }  // namespace
 
 Peer peer_of(const sockaddr* address) {
   constexpr std::size_t kNetwork = 8;  // bytes of an IPv6 address
   if (address != nullptr && address->sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-    return bytes_of(v4, 0, sizeof(v4));
+    return peer_of_v4(reinterpret_cast<const sockaddr_in*>(address)->sin_addr);
   }
   if (address != nullptr && address->sa_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-    return IN6_IS_ADDR_V4MAPPED(&v6) ? bytes_of(v6, sizeof(v6) - sizeof(in_addr), sizeof(in_addr))
-                                     : bytes_of(v6, 0, kNetwork);
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+      in_addr v4{};
+      std::memcpy(&v4, reinterpret_cast<const char*>(&v6) + sizeof(v6) - sizeof(v4), sizeof(v4));
+      return peer_of_v4(v4);
+    }
+    return bytes_of(v6, 0, kNetwork);
   }
   return {};
 }

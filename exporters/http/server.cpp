@@ -40,11 +40,12 @@ util::Result<void> Server::Implementation::start() {
   MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, reinterpret_cast<void*>(no_certificate())},
                                   {MHD_OPTION_END, 0, nullptr}};
   const bool tls = protection_->tls != nullptr;
-  daemon_ = MHD_start_daemon(
-      tls ? kFlags | MHD_USE_TLS : kFlags, 0, nullptr, nullptr, &on_request, this, MHD_OPTION_NOTIFY_COMPLETED,
-      &on_completed, this, MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
-      limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory, MHD_OPTION_STRICT_FOR_CLIENT,
-      1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? tls_options : tls_options + 1, MHD_OPTION_END);
+  daemon_ = MHD_start_daemon(tls ? kFlags | MHD_USE_TLS : kFlags, 0, nullptr, nullptr, &on_request, this,
+                             MHD_OPTION_URI_LOG_CALLBACK, &on_uri, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &on_completed,
+                             this, MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
+                             limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory,
+                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+                             tls ? tls_options : tls_options + 1, MHD_OPTION_END);
   const auto* info = daemon_ == nullptr ? nullptr : MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == nullptr) {
     return util::fail(tls && MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) == MHD_NO
@@ -58,8 +59,10 @@ util::Result<void> Server::Implementation::start() {
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  workers_ = std::make_unique<Workers>(limits_.workers, "http-page");
-  slow_workers_ = std::make_unique<Workers>(limits_.slow_workers, "http-history");
+  constexpr std::array<const char*, kThreadedLanes> kNames{"http-scrape", "http-page", "http-history"};
+  for (std::size_t lane = 0; lane < kThreadedLanes; ++lane) {
+    lanes_[lane].workers = std::make_unique<Workers>(limits_.lanes[lane].workers, kNames[lane]);
+  }
   login_thread_ = std::make_unique<Logins>();
   thread_ = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "http");
@@ -77,8 +80,9 @@ void Server::Implementation::stop() {
   }
   // libmicrohttpd aborts if it is stopped with suspended connections: let the workers resume them all first.
   login_thread_.reset();
-  slow_workers_.reset();
-  workers_.reset();
+  for (LaneOfServer& lane : lanes_) {
+    lane.workers.reset();
+  }
   if (daemon_ != nullptr) {
     MHD_stop_daemon(std::exchange(daemon_, nullptr));
   }
@@ -93,6 +97,7 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
     const auto now = Clock::now();
     auto& added =
         server.connections_.add(info->connect_fd, now + server.limits_.request_time, now + server.limits_.pressed_time);
+    added.loopback = server.accepting_loopback_;
     *context = &added;
     epoll_event once{};
     once.events = EPOLLRDHUP | EPOLLONESHOT;
@@ -168,9 +173,9 @@ void Server::Implementation::loop() {
     if (polled[1].revents != 0) {
       note_hang_ups();
     }
-    for (std::size_t i = 3; i < polled.size(); ++i) {
-      if ((polled[i].revents & POLLIN) != 0) {
-        accept_from(polled[i].fd);
+    for (std::size_t i = 0; i < listeners_.size(); ++i) {
+      if ((polled[i + 3].revents & POLLIN) != 0) {
+        accept_from(listeners_[i]);
       }
     }
     MHD_run(daemon_);
@@ -212,11 +217,13 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
   return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
 }
 
-void Server::Implementation::accept_from(int listener) {
+void Server::Implementation::accept_from(const Listener& listener) {
+  accepting_loopback_ = is_loopback(listener);
   while (!full()) {
     sockaddr_storage address{};
     socklen_t length = sizeof(address);
-    const int fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd =
+        ::accept4(listener.socket.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       MHD_add_connection(daemon_, fd, reinterpret_cast<const sockaddr*>(&address), length);  // closes it on failure
     } else if (errno != EINTR && errno != ECONNABORTED) {

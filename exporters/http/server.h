@@ -3,9 +3,11 @@
 // A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of a few), no request
 // bodies.
 //
-// One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
-// begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
-//   pages being made          Limits::requests, and Limits::requests_of_one for one address; one more gets 503 with
+// One thread moves all bytes, others run the page handlers, those of each lane apart; a slow client holds none. Routes
+// of Lane::instant are answered by the first, whatever the others do. Everything is bounded from the start:
+//   pages being made          of each lane LaneLimits::requests, and LaneLimits::requests_of_one for one address (all
+//   of
+//                             127.0.0.0/8 is one, and so is an IPv6 /64); one more gets 503 with
 //                             Retry-After at once. A page that is being sent no longer counts: a client that does not
 //                             receive it keeps no page from others
 //   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
@@ -25,6 +27,7 @@
 //                             requests. A client that misses one of these is reset.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,18 +37,22 @@
 #include "daemon/util/result.h"
 #include "exporters/http/listener.h"
 #include "exporters/http/page.h"
+#include "exporters/http/places.h"
 #include "exporters/http/security.h"
 
 namespace ssdpulse::http {
 
+struct LaneLimits {
+  unsigned workers = 1;  // threads
+  unsigned requests = 1;
+  unsigned requests_of_one = 1;
+};
+
 struct Limits {
-  unsigned requests = 96;
-  unsigned requests_of_one = 64;
+  std::array<LaneLimits, kThreadedLanes> lanes{{{2, 96, 64}, {2, 96, 48}, {2, 16, 6}}};  // by Lane
   unsigned logins = 8;  // with the pauses after wrong ones, about two seconds at a usual cost of 10
   unsigned logins_of_one = 2;
   unsigned connections = 1280;  // a thousand clients at one instant, and idle ones
-  unsigned workers = 2;
-  unsigned slow_workers = 2;
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second
   int receive_buffer = 16 * 1024;
@@ -53,6 +60,7 @@ struct Limits {
   std::chrono::milliseconds idle_time{120'000};  // longer than a usual scrape interval
   std::chrono::milliseconds pressed_time{1'000};
   std::chrono::milliseconds answer_time{10'000};
+  Peer (*peer_of)(const sockaddr*) = http::peer_of;  // whose requests share the bounds of one address
 
   /// File descriptors that the server may have open; with fewer, clients wait in the backlog longer.
   [[nodiscard]] std::size_t fds(std::size_t listeners) const { return connections + listeners + 4; }

@@ -35,6 +35,7 @@ struct Exchange {
   Credentials credentials;
   bool right = false;
   // a page
+  std::size_t lane = 0;  // below kThreadedLanes
   const Handler* handler = nullptr;
   Request request;
   Response response;
@@ -60,6 +61,7 @@ class Server::Implementation {
   }
 
  private:
+  static void* on_uri(void* self, const char* uri, MHD_Connection* connection);
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char* version, const char* upload, size_t* upload_size, void** exchange);
   static void on_completed(void* self, MHD_Connection* connection, void** exchange, MHD_RequestTerminationCode code);
@@ -85,7 +87,7 @@ class Server::Implementation {
   void wake() const { ::eventfd_write(wake_event_.get(), 1); }
   void loop();
   int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
-  void accept_from(int listener);
+  void accept_from(const Listener& listener);
   void note_failed_handshake(MHD_Connection* connection, const Handshake& handshake);
   void note_hang_ups();
   void give_back_memory();
@@ -102,15 +104,20 @@ class Server::Implementation {
       hang_ups_;  // an epoll of all connections: libmicrohttpd misses some hang-ups, and would keep those as idle
   std::atomic<bool> stopping_{false};
   std::thread thread_;
-  std::unique_ptr<Workers> workers_;
-  std::unique_ptr<Workers> slow_workers_;
+  struct LaneOfServer {
+    explicit LaneOfServer(const LaneLimits& limits) : places(limits.requests, limits.requests_of_one) {}
+    std::unique_ptr<Workers> workers;
+    Places places;  // whose pages are being made; used only by the loop
+  };
+  std::array<LaneOfServer, kThreadedLanes> lanes_{LaneOfServer(limits_.lanes[0]), LaneOfServer(limits_.lanes[1]),
+                                                  LaneOfServer(limits_.lanes[2])};
   std::unique_ptr<Logins> login_thread_;
 
   // Used only by the loop.
   Connections connections_;
-  Places requests_{limits_.requests, limits_.requests_of_one};  // whose pages are being made
-  Places logins_{limits_.logins, limits_.logins_of_one};        // waiting or being checked
+  Places logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
   Clock::time_point accept_again_{};
+  bool accepting_loopback_ = false;  // of the listener whose connection is being added
   log::Limiter handshake_words_{std::chrono::minutes(1)};
   bool crowded_ = false;  // many connections were open at once, and their memory is still ours
 

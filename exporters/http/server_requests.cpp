@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The path of one request: method and body, login, page; each step may end it.
-#include <algorithm>
-#include <iterator>
-
 #include "exporters/http/answer.h"
 #include "exporters/http/server_implementation.h"
 
 namespace ssdpulse::http {
 namespace {
 
-constexpr std::string_view kInstantPages = "/-/";
-constexpr std::string_view kSlowPages[] = {"/api/v1/history", "/api/v1/day"};
+// What a page of another site must not read or reinterpret is never an answer to it.
+constexpr std::pair<const char*, const char*> kEveryAnswer[] = {{"X-Content-Type-Options", "nosniff"},
+                                                                {"Cross-Origin-Resource-Policy", "same-origin"}};
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd keeps for a request whose headers it has passed to us and which has no Exchange.
 char headers_seen;
+// The same before its headers, if its path, once decoded, would end before its end.
+char uri_is_cut;
 
-Peer peer_at(MHD_Connection* connection) {
+const sockaddr* address_of(MHD_Connection* connection) {
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  return peer_of(info == nullptr ? nullptr : info->client_addr);
+  return info == nullptr ? nullptr : info->client_addr;
 }
 
 Routes::const_iterator route_of(const Routes& routes, std::string_view path) {
@@ -32,15 +32,21 @@ Routes::const_iterator route_of(const Routes& routes, std::string_view path) {
 
 }  // namespace
 
+void* Server::Implementation::on_uri(void*, const char* uri, MHD_Connection*) {
+  const std::string_view path = std::string_view(uri).substr(0, std::string_view(uri).find('?'));
+  return path.find("%00") == std::string_view::npos ? nullptr : &uri_is_cut;
+}
+
 MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
                                               const char* method, const char*, const char*, size_t* upload_size,
                                               void** exchange) {
   auto& server = *static_cast<Implementation*>(self);
   try {
     const std::string path = (std::string_view(method) == MHD_HTTP_METHOD_POST ? "POST " : "") + std::string(url);
-    if (*exchange == nullptr) {
-      *exchange = &headers_seen;
-      return server.begin(connection, method, path);
+    if (*exchange == nullptr || *exchange == &uri_is_cut) {
+      const bool is_clear = std::exchange(*exchange, &headers_seen) == nullptr && !is_ambiguous(connection);
+      return is_clear ? server.begin(connection, method, path)
+                      : server.reply(connection, short_answer(400, "this request could be read in two ways\n"));
     }
     if (*exchange == &headers_seen) {
       return server.answer(connection, path, exchange);
@@ -81,7 +87,7 @@ MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::strin
 MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::shared_ptr<const Users> users,
                                           Credentials credentials, void** exchange) {
   auto made = std::make_unique<Exchange>();
-  made->peer = peer_at(connection);
+  made->peer = limits_.peer_of(address_of(connection));
   if (!logins_.take(made->peer)) {
     ++refused_logins_;
     return reply(connection, short_answer(503, "too many logins at once; try again\n"), kRetryLater);
@@ -102,26 +108,28 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   if (route == routes_.end()) {
     return reply(connection, short_answer(404, "no such page\n"));
   }
-  Request request = request_of(connection, path);
-  if (path.substr(0, kInstantPages.size()) == kInstantPages) {
-    return reply(connection, route->second(request));
-  }
+  const Route& of = route->second;
   auto made = std::make_unique<Exchange>();
-  made->peer = peer_at(connection);
-  if (!requests_.take(made->peer)) {
+  made->peer = limits_.peer_of(address_of(connection));
+  made->request = request_of(connection, path);
+  made->request.local = is_local(peer_of(address_of(connection)));
+  const auto* taking = ours(connection);
+  made->request.loopback = taking != nullptr && taking->loopback;
+  made->request.logged_in = protection()->users != nullptr;
+  if (of.lane == Lane::instant) {
+    return reply(connection, of.handler(made->request));
+  }
+  made->lane = static_cast<std::size_t>(of.is_slow && of.is_slow(made->request) ? Lane::slow : of.lane);
+  LaneOfServer& lane = lanes_[made->lane];
+  if (!lane.places.take(made->peer)) {
     ++refused_;
     return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
   }
   made->connection = connection;
-  made->handler = &route->second;
-  made->request = std::move(request);
-  made->request.local = is_local(made->peer);
-  made->request.logged_in = protection()->users != nullptr;
+  made->handler = &of.handler;
   auto& page = *made;
   MHD_suspend_connection(connection);
-  const bool slow = std::any_of(std::begin(kSlowPages), std::end(kSlowPages),
-                                [&](std::string_view prefix) { return path.starts_with(prefix); });
-  (slow ? slow_workers_ : workers_)->submit([this, &page] { make_page(page); });
+  lane.workers->submit([this, &page] { make_page(page); });
   *exchange = made.release();
   return MHD_YES;
 }
@@ -144,6 +152,11 @@ MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Respo
   const auto in_force = protection();
   Headers headers = in_force->headers;
   headers.insert(headers.end(), more.begin(), more.end());
+  for (const auto& [name, value] : kEveryAnswer) {
+    if (!has_header(headers, name) && !has_header(response.headers, name)) {
+      headers.emplace_back(name, value);
+    }
+  }
   if (auto* taking = ours(connection)) {
     connections_.set_deadline(*taking, taking->deadline, Clock::now() + limits_.pressed_time);
     if (taking->held != in_force->tls) {  // its client was judged by certificates that are no longer in force
@@ -193,7 +206,7 @@ void Server::Implementation::hand_back(const Exchange& exchange) {
 void Server::Implementation::forget(void** exchange) {
   const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
   *exchange = &headers_seen;
-  (done->users != nullptr ? logins_ : requests_).leave(done->peer);
+  (done->users != nullptr ? logins_ : lanes_[done->lane].places).leave(done->peer);
 }
 
 void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,
@@ -202,7 +215,7 @@ void Server::Implementation::on_completed(void* self, MHD_Connection* connection
   if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
     ++server.answered_;
   }
-  if (*exchange != nullptr && *exchange != &headers_seen) {
+  if (*exchange != nullptr && *exchange != &headers_seen && *exchange != &uri_is_cut) {
     server.forget(exchange);
   }
   *exchange = nullptr;

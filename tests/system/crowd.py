@@ -50,9 +50,9 @@ class Client:
 
 
 def crowd(port, clients, every, seconds, path_of, addresses=1):
-    """(Counter of statuses, seconds each answer took). Paths come from `path_of(client number, question number)`."""
+    """(Counter of statuses, seconds each answer took). In a network of web.in_own_network(). Paths come from `path_of(client number, question number)`."""
     begin = time.monotonic()
-    all_ = [Client(port, f"127.0.0.{1 + i % addresses}", begin + every * i / clients) for i in range(clients)]
+    all_ = [Client(port, f"198.51.100.{2 + i % addresses}", begin + every * i / clients) for i in range(clients)]
     numbers = {client: i for i, client in enumerate(all_)}
     asked, statuses, took = Counter(), Counter(), []
     with selectors.DefaultSelector() as selector:

@@ -30,7 +30,6 @@ SCRAPE_LIMIT = 10.0  # seconds: the usual time limit of a Prometheus
 MORE_MEMORY = {False: 32 << 20, True: 96 << 20}
 MEMORY_KEPT = 16 << 20
 PASSWORD = "correct horse"
-ELSEWHERE = "127.0.0.2"  # where the well-behaved clients come from
 MISSED, CUT = "ssdpulse_missed_ticks_total", "ssdpulse_web_connections_cut_total"
 
 
@@ -171,10 +170,10 @@ def test(check, state):
                          "basic_auth_users": {user: web.bcrypt(PASSWORD, 8) for user in ("prometheus", "late")}})
 
     def plain(port):
-        return web.Client(port, source=ELSEWHERE)
+        return web.Client(port, source=web.ELSEWHERE)
 
     def secured(port, user="prometheus"):
-        return web.Client(port, web.basic(user, PASSWORD), authority.certificate, source=ELSEWHERE)
+        return web.Client(port, web.basic(user, PASSWORD), authority.certificate, source=web.ELSEWHERE)
 
     def kinds_of_descriptors(pid):
         return dict(Counter(re.sub(r"[0-9]+", "N", os.readlink(entry)) for entry in Path(f"/proc/{pid}/fd").iterdir()))
@@ -194,4 +193,5 @@ def test(check, state):
             check.equal(client.get()[0], 200, "a scrape afterwards")
 
 
+web.in_own_network()
 rig.main(test)

@@ -12,6 +12,7 @@ import resource
 import time
 
 import host
+import web
 from crowd import Scrapes, crowd
 from lib import rig
 from past import DAY, HOUR, MINUTE, READ, READ_DEVICE_NONE, READ_TOTAL, Past, load, word
@@ -77,4 +78,5 @@ def test(check, state):
                     one._process.communicate()
 
 
+web.in_own_network()
 rig.main(test)

@@ -321,6 +321,9 @@ def no_page(check, state):
         check.that(status == 200 and b"<script" not in body and b'href="/metrics"' in body, "without a page, / only says where the metrics are")
         status, _, body = client.get()
         check.that(status == 200 and b"ssdpulse_build_info" in body, "without a page, /metrics is as ever")
+        # A web site whose name points at 127.0.0.1 has the browser of this host ask by that name.
+        check.equal([client.get(headers={"Host": name})[0] for name in ("evil.example", f"evil.example:{daemon.port}", "localhost", "127.0.0.1")],
+                    [421, 421, 200, 200], "/metrics on loopback by names of others, and by its own")
         check.that("page url=" not in daemon.log.read_text(), "and the log names no page")
 
 

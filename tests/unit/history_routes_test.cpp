@@ -11,12 +11,29 @@
 
 #include "daemon/history/store.h"
 #include "daemon/web/mark_rate.h"
+#include "daemon/web/own_hosts.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::web {
 namespace {
 
 using namespace std::chrono_literals;
+
+TEST(OwnHosts, MetricsTakeAnyNameOnlyWhereNoBrowserOfThisHostCanAsk) {
+  const auto status = [](bool loopback, const std::vector<std::string>& hosts, const char* host) {
+    http::Request request;
+    request.loopback = loopback;
+    request.host = host;
+    return for_own_hosts(
+               hosts, [](const http::Request&) { return http::Response{}; }, GuardedListeners::loopback)(request)
+        .status;
+  };
+  EXPECT_EQ(status(true, {}, "evil.example"), 421U);
+  EXPECT_EQ(status(true, {}, "localhost:1"), 200U);
+  EXPECT_EQ(status(false, {}, "db1.example.org"), 200U) << "Prometheus asks by the host's name";
+  EXPECT_EQ(status(false, {"db1.example.org"}, "db1.example.org"), 200U);
+  EXPECT_EQ(status(false, {"db1.example.org"}, "evil.example"), 421U);
+}
 
 TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   const auto reader = history::Reader::open("/nowhere/ssdpulse.db");
@@ -29,9 +46,9 @@ TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   request.local = true;
   request.query.emplace("text", "flood");
   for (int i = 0; i < 60; ++i) {
-    ASSERT_EQ(routes["POST /api/v1/marks"](request).status, 200U) << i;
+    ASSERT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U) << i;
   }
-  const http::Response refused = routes["POST /api/v1/marks"](request);
+  const http::Response refused = routes["POST /api/v1/marks"].handler(request);
   EXPECT_EQ(refused.status, 503U);
   EXPECT_NE(refused.body->find("60 marks within a minute"), std::string::npos);
   EXPECT_EQ(kept, 60);
@@ -62,7 +79,7 @@ struct WrittenHistory {
     request.host = "localhost";
     request.path = "/api/v1/history/sda";
   }
-  http::Response answer() { return routes["/api/v1/history/*"](request); }
+  http::Response answer() { return routes["/api/v1/history/*"].handler(request); }
 
   const tests::TemporaryTree tree;
   const util::Result<std::unique_ptr<history::Reader>> reader = history::Reader::open(written_history(tree));

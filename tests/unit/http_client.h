@@ -15,6 +15,7 @@
 
 #include "daemon/util/unique_fd.h"
 #include "exporters/http/listener.h"
+#include "exporters/http/places.h"
 
 namespace ssdpulse::test {
 
@@ -42,6 +43,12 @@ inline std::uint16_t port_of(const std::string& address) {
 inline std::vector<http::Listener> local_listener() {
   auto listeners = http::listen_on({{"127.0.0.1", 0}});
   return listeners ? std::move(*listeners) : std::vector<http::Listener>{};
+}
+
+/// Each address of the loopback network for itself, unlike http::peer_of().
+inline http::Peer each_address(const sockaddr* address) {
+  const auto& v4 = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  return {reinterpret_cast<const char*>(&v4), sizeof v4};
 }
 
 class Client {

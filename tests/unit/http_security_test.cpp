@@ -92,7 +92,7 @@ Response page(const Request&) {
 Running run(std::shared_ptr<const Protection> protection, Limits limits = {}, const Handler& metrics = page) {
   auto listeners = test::local_listener();
   const auto port = test::port_of(listeners.at(0).address);
-  auto routes = daemon_pages(metrics, [] { return true; });
+  auto routes = daemon_pages(metrics, [] { return Readiness{true, {}}; });
   auto server = Server::start(std::move(listeners), std::move(routes), limits, std::move(protection));
   EXPECT_TRUE(server);
   return {std::move(*server), port};
@@ -144,6 +144,9 @@ Peer peer(const char* text) {
 
 TEST(Places, AreSharedAmongAddresses) {
   EXPECT_EQ(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
+  EXPECT_EQ(peer("::ffff:127.200.1.2"), peer("::ffff:127.0.0.1"));  // both of the same host
+  EXPECT_EQ(peer("127.1.2.3"), peer("::ffff:127.0.0.1"));
+  EXPECT_NE(peer("126.0.0.1"), peer("127.0.0.1"));
   EXPECT_NE(peer("::ffff:192.0.2.2"), peer("::ffff:192.0.2.1"));
   EXPECT_EQ(peer("2001:db8::1"), peer("2001:db8::2:3"));  // in the same network
   EXPECT_NE(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
@@ -337,7 +340,9 @@ TEST(SecuredServer, GuessingHoldsUpNobody) {
 
 // The guesser and the client that logs in for the first time have different addresses: the latter waits, but gets in.
 TEST(SecuredServer, GuessingKeepsNobodyFromLoggingIn) {
-  const auto running = run(protect(users({{"a", bcrypt("right", 8)}})));
+  Limits limits;
+  limits.peer_of = test::each_address;
+  const auto running = run(protect(users({{"a", bcrypt("right", 8)}})), limits);
   std::vector<Client> guessing;
   for (int i = 0; i < 60; ++i) {
     guessing.emplace_back(running.port);
@@ -351,7 +356,9 @@ TEST(SecuredServer, GuessingKeepsNobodyFromLoggingIn) {
 
 TEST(SecuredServer, StopsPromptlyWhilePasswordsWait) {
   const Slow slow(11);
-  auto running = run(protect(users({{"a", slow.hash}})));
+  Limits limits;
+  limits.peer_of = test::each_address;
+  auto running = run(protect(users({{"a", slow.hash}})), limits);
   std::vector<Client> guessing;
   for (unsigned i = 0; i < Limits{}.logins; ++i) {
     const auto address = "127.0.0." + std::to_string(1 + i);
@@ -405,30 +412,64 @@ struct HeldPages {
 // One address asks for as many pages as can be made at once: another address still gets its page.
 TEST(BusyServer, KeepsPlacesForOtherAddresses) {
   Limits limits;
-  limits.requests = 4;
-  limits.requests_of_one = 3;
+  limits.lanes[0] = {2, 4, 3};
+  limits.peer_of = test::each_address;
   HeldPages pages(limits);
-  for (unsigned i = 0; i < limits.requests; ++i) {
+  for (unsigned i = 0; i < 4; ++i) {
     pages.ask();
   }
   EXPECT_TRUE(pages.are_refused(1));
   pages.ask("127.0.0.2");  // gets the last place
   pages.ask("127.0.0.3");  // or this one does
   EXPECT_TRUE(pages.are_refused(2));
-  pages.expect_pages(limits.requests);
+  pages.expect_pages(4);
 }
 
 TEST(BusyServer, StillSaysThatItIsHealthy) {
   Limits limits;
-  limits.requests = 2;
+  limits.lanes[0] = {2, 2, 2};
   HeldPages pages(limits);
-  for (unsigned i = 0; i < limits.requests + 1; ++i) {
+  for (unsigned i = 0; i < 3; ++i) {
     pages.ask();
   }
   EXPECT_TRUE(pages.are_refused(1));
   EXPECT_EQ(pages.running.status("/-/healthy"), 200);
   EXPECT_EQ(pages.running.status("/-/ready"), 200);
-  pages.expect_pages(limits.requests);
+  pages.expect_pages(2);
+}
+
+// Every place of a lane is taken, and its threads wait: the other lanes answer.
+TEST(BusyServer, NoLaneWaitsForAnother) {
+  std::promise<void> release;
+  const auto held = [released = release.get_future().share()](const Request& request) {
+    released.wait();
+    return page(request);
+  };
+  auto listeners = test::local_listener();
+  const auto port = test::port_of(listeners.at(0).address);
+  Routes routes{
+      {"/metrics", {page, Lane::scrape}},
+      {"/api/v1/devices", {page, Lane::page}},
+      {"/api/v1/why",
+       {[held](const Request& request) { return request.parameter("at").empty() ? page(request) : held(request); },
+        Lane::page, [](const Request& request) { return !request.parameter("at").empty(); }}},
+      {"/api/v1/day", {held, Lane::slow}}};
+  const auto server = Server::start(std::move(listeners), std::move(routes));
+  ASSERT_TRUE(server);
+  std::vector<Client> slow;
+  for (int i = 0; i < 96; ++i) {
+    slow.emplace_back(port);
+    slow.back().get(i % 2 == 0 ? "/api/v1/why?at=1" : "/api/v1/day");
+  }
+  EXPECT_TRUE(soon([&] { return (*server)->counters().refused == 96 - Limits{}.lanes[2].requests_of_one; }));
+  for (int i = 0; i < 20; ++i) {
+    for (const char* path : {"/metrics", "/api/v1/devices", "/api/v1/why"}) {
+      Client client(port);
+      client.get(path);
+      EXPECT_EQ(Client::status(client.answer()), 200) << path;
+    }
+  }
+  release.set_value();
 }
 
 // All slots are taken by clients that send nothing: they lose them as soon as somebody else waits.

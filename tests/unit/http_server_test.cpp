@@ -52,7 +52,9 @@ TEST(Server, ServesTheDaemonsPages) {
         response.content_encoding = request.accept_encoding + request.parameter("histograms");
         return response;
       },
-      [&] { return ready.load(); }));
+      [&] {
+        return Readiness{ready.load(), {}};
+      }));
   Client client(running.port);  // one connection for all of it: keep-alive
   client.get("/metrics?x=1&histograms=%20native", "Accept: of-bread\r\nAccept-Encoding: gzip\r\n");
   auto answer = client.answer();
@@ -108,6 +110,41 @@ TEST(Server, OtherMethodsAndBodiesAreRefused) {
     client.send(std::string("GET / HTTP/1.1\r\nHost: here\r\n") + body);
     EXPECT_EQ(Client::status(client.answer()), 413) << body;
     EXPECT_TRUE(client.is_closed());
+  }
+}
+
+// A proxy in front of the server may read each of these otherwise than the server does.
+TEST(Server, AmbiguousRequestsAreRefused) {
+  const auto running = run({{"/metrics", [](const Request&) { return ok(bytes("x")); }}});
+  const std::pair<const char*, const char*> cases[] = {
+      {"GET /metrics%00/x HTTP/1.1\r\nHost: a\r\n\r\n", "NUL"},
+      {"GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", "NUL alone"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "two hosts"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nhOST: a\r\n\r\n", "the same host twice"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n", "two lengths"},
+      {"GET /metrics HTTP/1.1\r\nHost : a\r\n\r\n", "a blank before the colon"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A : b\r\n\r\n", "a blank before the colon of another field"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\r\n  c: d\r\n\r\n", "a folded field with a name of its own"},
+  };
+  for (const auto& [request, what] : cases) {
+    Client client(running.port);
+    client.send(request);
+    const auto answer = client.answer();
+    EXPECT_TRUE(answer.empty() || Client::status(answer) == 400) << what << ": " << answer;
+  }
+  Client client(running.port);
+  client.get("/metrics?a=%00");  // an argument may hold anything
+  EXPECT_EQ(Client::status(client.answer()), 200);
+}
+
+TEST(Server, EveryAnswerSaysThatItIsNotForOtherSites) {
+  const auto running = run({{"/metrics", [](const Request&) { return ok(bytes("x")); }}});
+  for (const char* path : {"/metrics", "/nowhere", "/metrics%00"}) {
+    Client client(running.port);
+    client.get(path);
+    const auto answer = client.answer();
+    EXPECT_EQ(Client::header(answer, "X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(Client::header(answer, "Cross-Origin-Resource-Policy"), "same-origin") << path;
   }
 }
 
@@ -217,7 +254,7 @@ TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
 // While nobody has got a page yet, one more request is refused, in whatever order they come.
 TEST(Server, BeyondTheBoundA503ComesAtOnce) {
   Limits limits;
-  limits.requests = 4;
+  limits.lanes[1] = {2, 4, 4};
   std::promise<void> release;
   const auto released = release.get_future().share();
   const auto running = run({{"/",
@@ -227,7 +264,7 @@ TEST(Server, BeyondTheBoundA503ComesAtOnce) {
                              }}},
                            limits);
   std::vector<Client> clients;
-  for (unsigned i = 0; i < limits.requests + 1; ++i) {
+  for (unsigned i = 0; i < 5; ++i) {
     clients.emplace_back(running.port);
     clients.back().get("/");
   }
@@ -254,7 +291,7 @@ TEST(Server, BeyondTheBoundA503ComesAtOnce) {
 // They request page after page and read none: a page that was handed over no longer counts as being made.
 TEST(Server, ClientsThatDoNotReadKeepNobodyFromBeingAnswered) {
   Limits limits;
-  limits.requests = 4;
+  limits.lanes[1] = {2, 4, 4};
   const auto body = bytes(std::string(4 << 20, 'b'));
   const auto running = run(
       {{"/", [](const Request&) { return ok(bytes("x")); }}, {"/metrics", [&](const Request&) { return ok(body); }}},
@@ -351,7 +388,7 @@ TEST(Server, AThousandClientsAtOnce) {
   std::cout << answered << " x 200, " << refused << " x 503 in " << took.count() << " ms; anonymous memory +" << grown
             << " KiB, clients included\n";
   EXPECT_EQ(answered + refused, kClients);
-  EXPECT_GE(answered, Limits{}.requests_of_one);
+  EXPECT_GE(answered, Limits{}.lanes[1].requests_of_one);
   EXPECT_LT(took, 5s);
   EXPECT_LT(grown, 200U * 1024);  // half of that under sanitizers; 64 copies of the body would be 512 MiB
   EXPECT_LE(running.server->counters().connections, kClients);
