@@ -140,6 +140,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
     result.web.config_file = absolute.string();
   }
   result.web.systemd_socket = options.systemd_socket;
+  result.web.allow_less_protection = options.allow_less_protection;
   override_with(options.include, result.devices.include);
   override_with(options.exclude, result.devices.exclude);
   return result;

@@ -23,6 +23,7 @@ struct ConfigurationOptions {
   std::string web_config_file;
   std::optional<std::string> web_socket;
   bool systemd_socket = false;
+  bool allow_less_protection = false;
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   std::optional<std::string> history_directory;

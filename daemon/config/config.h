@@ -24,11 +24,12 @@ inline constexpr std::size_t kLongestSocketPath = 107;
 
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
-  std::string config_file;         // absolute; empty: plain HTTP, open to anyone who can connect
-  bool page = true;                // whether people are served too, or only Prometheus
-  std::vector<std::string> hosts;  // names other than localhost by which people's browsers may address this host
-  std::string socket;              // absolute path of a unix socket for commands of this host; empty: none
-  bool systemd_socket = false;     // only from the command line: sockets come from systemd instead
+  std::string config_file;             // absolute; empty: plain HTTP, open to anyone who can connect
+  bool page = true;                    // whether people are served too, or only Prometheus
+  std::vector<std::string> hosts;      // names other than localhost by which people's browsers may address this host
+  std::string socket;                  // absolute path of a unix socket for commands of this host; empty: none
+  bool systemd_socket = false;         // only from the command line: sockets come from systemd instead
+  bool allow_less_protection = false;  // only from the command line: than in the last run
   bool operator==(const Web&) const = default;
 };
 

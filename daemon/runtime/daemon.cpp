@@ -358,8 +358,14 @@ ExitCode run(const config::Configure& configure) {
     return give_up(ExitCode::address, local.error().message);
   }
   // Reports errors in this file before the kernel is touched. It is read for use later, without any privilege.
-  if (const auto security = web::WebServer::read(config->web.config_file); !security) {
+  const auto security = web::WebServer::read(config->web.config_file);
+  if (!security) {
     return security.error();
+  }
+  if (const auto compared = web::WebServer::compare_with_last_run(*security, config->history.directory,
+                                                                  config->web.allow_less_protection);
+      !compared) {
+    return compared.error();
   }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
@@ -419,7 +425,8 @@ ExitCode run(const config::Configure& configure) {
       web::add_history(pages, *reader, keep_mark, config->web.hosts);
     }
   }
-  auto web = web::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages), config->web.config_file);
+  auto web = web::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages), config->web.config_file,
+                                   config->history.directory);
   if (!web) {
     return web.error();
   }

@@ -11,6 +11,7 @@
 #include "daemon/config/entries.h"
 #include "daemon/config/web_file.h"
 #include "daemon/util/log.h"
+#include "daemon/web/kept_protection.h"
 
 namespace ssdpulse::web {
 namespace {
@@ -20,11 +21,20 @@ using namespace std::chrono_literals;
 constexpr auto kLookInterval = 5s;
 constexpr auto kRest = 1s;
 
+/// Whoever may write the file decides who may read the pages.
+void refuse_if_others_write(const std::string& file, std::vector<std::string>& problems) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0) {
+    problems.push_back(file + ": everybody may write it; needed: chmod o-w");
+  }
+}
+
 /// The text, or the content of the file.
 std::string pem_of(const std::string& text, const std::string& file, std::vector<std::string>& problems) {
   if (file.empty()) {
     return text;
   }
+  refuse_if_others_write(file, problems);
   auto read = config::read_regular_file(file);
   if (!read) {
     problems.push_back(file + ": " + read.error().message + "; needed: PEM that the user of the daemon may read");
@@ -76,6 +86,7 @@ std::string stamps_of(const std::vector<std::string>& files) {
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
   LoadedWebSecurity loaded{nullptr, {path}, stamps_of({path}), false};
   std::vector<std::string> problems;
+  refuse_if_others_write(path, problems);
   const auto file = config::load_web_file(path);
   if (!file) {
     for (const auto& problem : file.error()) {
@@ -163,6 +174,11 @@ void WebSecurityWatch::run() {
 
 void WebSecurityWatch::load() {
   auto loaded = load_web_security(path_, in_force_.get());
+  if (const auto lost = loaded.outcome ? lost_words(kinds_of(in_force_.get()), kinds_of(loaded.outcome->get())) : "";
+      !lost.empty()) {
+    loaded.outcome = tl::make_unexpected(std::vector<std::string>{
+        path_ + ": " + lost + " would be turned off: that takes a restart with --web.allow-less-protection"});
+  }
   if (loaded.outcome && !use_(*loaded.outcome)) {
     loaded.outcome = tl::make_unexpected(
         std::vector<std::string>{path_ + ": tls_server_config: TLS is turned on or off by a restart only"});
@@ -172,7 +188,7 @@ void WebSecurityWatch::load() {
   good_ = loaded.outcome.has_value();
   if (loaded.outcome) {
     in_force_ = *loaded.outcome;
-    log::info("web configuration reloaded file={}", path_);
+    log::info("web configuration reloaded file={} {}", path_, fields_of(kinds_of(in_force_.get())));
     return;
   }
   ++failures_;

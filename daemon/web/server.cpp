@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/util/log.h"
+#include "daemon/web/kept_protection.h"
 
 namespace ssdpulse::web {
 namespace {
@@ -33,10 +34,36 @@ tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::strin
   return security;
 }
 
+tl::expected<void, util::ExitCode> WebServer::compare_with_last_run(const LoadedWebSecurity& security,
+                                                                    const std::string& directory, bool allow_less) {
+  if (directory.empty()) {
+    return {};
+  }
+  const auto kept = kept_protection(directory);
+  if (!kept) {
+    log::warning("not known how the last run protected the pages: {}", kept.error().message);
+    return {};
+  }
+  const std::string lost = lost_words(*kept, kinds_of(security.outcome->get()));
+  if (lost.empty()) {
+    return {};
+  }
+  if (allow_less) {
+    log::warning("the pages are less protected than in the last run: without {}", lost);
+    return {};
+  }
+  log::error(
+      "the last run protected its pages by {}, which web.config_file no longer asks for: put that back, or start "
+      "once with --web.allow-less-protection",
+      lost);
+  return tl::make_unexpected(util::ExitCode::usage);
+}
+
 tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::vector<http::Listener> listeners,
                                                                           std::optional<http::Listener> local,
                                                                           http::Routes routes,
-                                                                          const std::string& config_file) {
+                                                                          const std::string& config_file,
+                                                                          const std::string& directory) {
   auto security = read(config_file);
   if (!security) {
     return tl::make_unexpected(security.error());
@@ -67,8 +94,7 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
     return tl::make_unexpected(util::ExitCode::failure);
   }
   for (const std::string& address : addresses) {
-    log::info("serving url={}://{}/metrics users={}", scheme, address,
-              protection && protection->users ? "listed" : "all");
+    log::info("serving url={}://{}/metrics {}", scheme, address, fields_of(kinds_of(protection.get())));
   }
   // Not a unix socket.
   const auto found = std::find_if(addresses.begin(), addresses.end(),
@@ -77,6 +103,11 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
     const std::string& address = *found;
     log::info("page url={}://{}/ from_elsewhere=\"ssh -L {}:{} THIS_HOST\"", scheme, address,
               address.substr(address.rfind(':') + 1), address);
+  }
+  if (!directory.empty()) {
+    if (auto kept = keep_protection(directory, kinds_of(protection.get())); !kept) {
+      log::warning("the next start will not know how the pages are protected now: {}", kept.error().message);
+    }
   }
   auto web = std::make_unique<WebServer>();
   web->server_ = std::move(*server);

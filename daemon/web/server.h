@@ -19,12 +19,19 @@ class WebServer {
   /// The config file and the files it names, or the exit code for a problem with them, which is logged.
   static tl::expected<LoadedWebSecurity, util::ExitCode> read(const std::string& config_file);
 
+  /// Whether the pages would be protected by all that protected them in the last run; if not, which is logged, the exit
+  /// code. `directory`: of the history; empty: nothing is known of the last run.
+  static tl::expected<void, util::ExitCode> compare_with_last_run(const LoadedWebSecurity& security,
+                                                                  const std::string& directory, bool allow_less);
+
   /// `config_file` empty: plain HTTP for everybody. `local`: null, or a unix socket, which has neither TLS nor users:
-  /// its file mode decides who may connect. Problems are logged.
+  /// its file mode decides who may connect. `directory`: of the history, where the kind of protection is kept; empty:
+  /// it is not. Problems are logged.
   static tl::expected<std::unique_ptr<WebServer>, util::ExitCode> start(std::vector<http::Listener> listeners,
                                                                         std::optional<http::Listener> local,
                                                                         http::Routes routes,
-                                                                        const std::string& config_file);
+                                                                        const std::string& config_file,
+                                                                        const std::string& directory);
 
   void reload();  // rereads the config file, on another thread
   void describe(model::Snapshot& snapshot) const;

@@ -36,7 +36,7 @@ _ssdpulse() {
             words='run top why what-if doctor audit history mark report devices metrics simulate check-config print-config --help --version'
           fi
           ;;
-        run) words="$options --web.systemd-socket --log.level --log.format --help" ;;
+        run) words="$options --web.allow-less-protection --web.systemd-socket --log.level --log.format --help" ;;
         print-config) words="$options --help" ;;
         devices) words="$options --json --help" ;;
         metrics) words='--json --man --help' ;;

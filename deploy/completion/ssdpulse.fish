@@ -79,6 +79,7 @@ complete -c ssdpulse -n $configured -l web.socket -r -F -d 'Unix socket for the 
 complete -c ssdpulse -n $configured -l nvme.reader-socket -r -F -d 'Socket of a log reader that runs as a service'
 complete -c ssdpulse -n $configured -l devices.include -x -a '(command ls /sys/block)' -d 'Block devices to measure'
 complete -c ssdpulse -n $configured -l devices.exclude -x -a '(command ls /sys/block)' -d 'Block devices to leave out'
+complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l web.allow-less-protection -d 'Start with less protection of the pages than in the last run'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l web.systemd-socket -d 'Serve on the sockets that systemd passes'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l log.format -x -a 'text json' -d 'Form of the log'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l log.level -x -a 'debug info warning error' -d 'What is logged'

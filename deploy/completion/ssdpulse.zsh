@@ -47,7 +47,7 @@ _ssdpulse() {
   shift words
   ((CURRENT--))
   case $command in
-    run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
+    run) _arguments $options '--web.allow-less-protection[start with less protection of the pages than in the last run]' '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
     print-config) _arguments $options ;;
     devices) _arguments $options '--json[print JSON]' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;

@@ -15,6 +15,7 @@ util::Result<std::shared_ptr<const Protection>> make_protection(const Security& 
       return tl::unexpected(std::move(tls.error()));
     }
     protection->tls = std::move(*tls);
+    protection->requires_client_certificates = security.tls->require_client && security.tls->verify_client;
   }
   if (!security.users.empty()) {
     protection->users = std::make_shared<Users>(security.users, previous != nullptr ? previous->users.get() : nullptr);

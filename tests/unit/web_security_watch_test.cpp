@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include "daemon/web/kept_protection.h"
 #include "daemon/web/security.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -30,6 +32,57 @@ TEST(WebSecurityWatch, SeesWhatChangedBeforeItLooked) {
   }
   EXPECT_EQ(used, 1);
   EXPECT_TRUE(watch.good());
+}
+
+TEST(WebSecurityWatch, AReloadNeverLoosens) {
+  const tests::TemporaryTree tree;
+  tree.file("web.yaml", "basic_auth_users:\n  alice" + kUser);
+  auto loaded = load_web_security(tree.path("web.yaml"));
+  ASSERT_TRUE(loaded.outcome);
+  std::atomic<int> used = 0;
+  WebSecurityWatch watch(tree.path("web.yaml"), std::move(loaded), [&](const auto&) { return ++used > 0; });
+  std::uint64_t failures = 0;
+  for (const char* cut : {"", "http_server_config: {}\n", "basic_auth_users: {}\n", "basic_auth_users:\n"}) {
+    tree.file("web.yaml", cut);
+    watch.reload();
+    for (int i = 0; i < 400 && watch.failures() == failures; ++i) {
+      std::this_thread::sleep_for(50ms);
+    }
+    EXPECT_EQ(watch.failures(), ++failures) << cut;
+    failures = watch.failures();
+    EXPECT_FALSE(watch.good());
+  }
+  EXPECT_EQ(used, 0) << "alice is still needed";
+}
+
+TEST(WebSecurity, WhatEverybodyMayWriteIsRefused) {
+  const tests::TemporaryTree tree;
+  tree.file("web.yaml", "basic_auth_users:\n  alice" + kUser);
+  EXPECT_TRUE(load_web_security(tree.path("web.yaml")).outcome);
+  std::filesystem::permissions(tree.path("web.yaml"), std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  const auto refused = load_web_security(tree.path("web.yaml"));
+  ASSERT_FALSE(refused.outcome);
+  EXPECT_NE(refused.outcome.error().at(0).find("everybody may write it"), std::string::npos);
+}
+
+TEST(KeptProtection, IsWhatTheNextStartIsComparedWith) {
+  using Kind = ProtectionKind;
+  const tests::TemporaryTree tree;
+  const std::string directory = tree.path("");
+  EXPECT_EQ(kept_protection(directory).value(), ProtectionKinds{}) << "the first start";
+  for (const ProtectionKinds& kinds :
+       {ProtectionKinds{Kind::users}, {Kind::tls, Kind::users, Kind::client_certificates}, {}, {Kind::tls}}) {
+    ASSERT_TRUE(keep_protection(directory, kinds));
+    EXPECT_EQ(kept_protection(directory).value(), kinds);
+  }
+  tree.file(kProtectionFileName, "tls\n\x1b[31m users of_a_later_version\n");
+  EXPECT_EQ(kept_protection(directory).value(), (ProtectionKinds{Kind::tls, Kind::users}));
+  EXPECT_EQ(lost_words({Kind::tls, Kind::users}, {Kind::tls}), "users");
+  EXPECT_EQ(lost_words({Kind::tls, Kind::users, Kind::client_certificates}, {}),
+            "TLS and users and client certificates");
+  EXPECT_EQ(lost_words({Kind::users}, {Kind::users, Kind::tls}), "");
+  EXPECT_EQ(fields_of({Kind::users}), "tls=no users=listed client_certificates=not_required");
 }
 
 }  // namespace
