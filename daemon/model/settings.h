@@ -107,7 +107,7 @@ struct HostSettings {
   std::optional<std::uint32_t> numa_nodes{};
   std::vector<std::string> swap_volumes{};             // names of disks and partitions, zram among them
   std::set<std::string> programs{};                    // names of running processes
-  std::vector<std::string> virtual_machines{};         // command lines of qemu, truncated
+  std::vector<std::string> virtual_machines{};         // command lines of QEMU, as in procfs; empty: not readable
   std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
   TimerSettings fstrim{};
   std::optional<std::uint64_t> deepest_sleep_us{};  // exit latency of the deepest enabled state of the first CPU

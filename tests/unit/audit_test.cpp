@@ -111,6 +111,14 @@ std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
     }
   };
 }
+std::function<void(MadeUpHost&)> machines(std::vector<std::string> lines) {
+  return [=](Host h) { h.facts.settings.virtual_machines = lines; };
+}
+const char* const kQemuJson =
+    R"(qemu-system-x86_64 -blockdev {"driver":"host_device","filename":"/dev/vg0/db1","aio":"threads",)"
+    R"("node-name":"libvirt-1-storage"})";
+const char* const kQemuTwo =
+    "qemu-system-x86_64 -drive file=/dev/vg0/db1,format=raw,if=virtio -drive file=/iso,media=cdrom,aio=io_uring";
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -499,9 +507,20 @@ const std::vector<Row>& table() {
       {"F17", kInfo, both(check_runs, [](Host h) { h.spike_that_goes_on("gc", 1000); })},
       {"F17", kAdvise, both(check_runs, [](Host h) { h.spike_that_goes_on("saturation", 1000); })},
       {"F18", kNot, nothing},
-      {"F18", kUnknown, [](Host h) { h.facts.settings.virtual_machines = {""}; }},
-      {"F18", kInfo, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=threads"}; }},
-      {"F18", kOk, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=io_uring"}; }},
+      {"F18", kUnknown, machines({""})},
+      {"F18", kUnknown, machines({"qemu -readconfig db1.cfg"})},
+      {"F18", kNot, machines({"qemu -nographic -drive file=rbd:pool/db1"})},
+      {"F18", kInfo, machines({"qemu -drive file=x,aio=threads"})},
+      {"F18", kInfo, machines({kQemuJson})},
+      {"F18", kInfo, machines({kQemuTwo})},
+      {"F18", kInfo, machines({"qemu -drive file=x,aio=native", kQemuJson})},
+      {"F18", kOk, machines({"qemu -drive file=x,aio=io_uring"})},
+      {"F18", kAdvise, both(machines({kQemuJson}), [](Host h) {
+         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"sync\",access=\"raw\"", 50e6);
+       })},
+      {"F18", kInfo, both(machines({kQemuJson}), [](Host h) {
+         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"io_uring\",access=\"raw\"", 50e6);
+       })},
       {"F19", kOk, nothing},
       {"F19", kNot, [](Host h) { h.facts.settings.deepest_sleep_us.reset(); }},
       {"F19", kInfo, [](Host h) { h.facts.settings.deepest_sleep_us = 200; }},

@@ -154,6 +154,11 @@ std::uint32_t numbered(const std::string& directory, std::string_view prefix) {
   }));
 }
 
+/// Not qemu-img, qemu-ga and the emulators of single programs.
+bool runs_guests(const std::string& name) {
+  return name.rfind("qemu-system", 0) == 0 || name.rfind("qemu-storage", 0) == 0 || name == "qemu-kvm" || name == "kvm";
+}
+
 void read_programs(const std::string& proc, model::HostSettings& settings) {
   constexpr std::size_t kMostProcesses = 100'000;
   constexpr std::size_t kMostLines = 256;
@@ -167,10 +172,8 @@ void read_programs(const std::string& proc, model::HostSettings& settings) {
       continue;
     }
     settings.programs.insert(name);
-    if (name.rfind("qemu", 0) == 0 && settings.virtual_machines.size() < kMostLines) {
-      auto line = util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or("");
-      std::replace(line.begin(), line.end(), '\0', ' ');
-      settings.virtual_machines.push_back(std::move(line));
+    if (runs_guests(name) && settings.virtual_machines.size() < kMostLines) {
+      settings.virtual_machines.push_back(util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or(""));
     }
   }
 }
