@@ -56,6 +56,7 @@ struct Device {
   bool write_back_cache = false;
   bool discard = false;  // discard_max_bytes > 0
   bool iostats = true;   // queue/iostats: false hides the device from diskstats
+  bool of_virtual_machine = false;  // the host itself is one; see medium.h
 };
 
 /// `device` (a measured disk) carries part of `array` (an md or dm device), at any depth of stacking.
