@@ -44,6 +44,7 @@ constexpr std::array kDiskFiles{
     "device/numa_node",
     "device/iopolicy",  // of NVMe multipath, whose device is the subsystem
     // of arrays
+    "stat",
     "md/level",
     "md/chunk_size",
     "md/sync_action",
@@ -80,6 +81,14 @@ void take_first(const std::string& directory, const char* file, const char* as, 
   }
 }
 
+/// Of a volume on a single disk or partition.
+void take_only_slave(const std::string& directory, model::Attributes& files) {
+  const auto names = sysfs::list_directory(directory + "/slaves");
+  if (names && names->size() == 1) {
+    take_first(directory + "/slaves", "stat", "slave/stat", files);
+  }
+}
+
 void take_member_offsets(const std::string& directory, model::Attributes& files) {
   constexpr std::size_t kMost = 64;
   std::size_t taken = 0;
@@ -99,6 +108,7 @@ model::Attributes disk_files(const std::string& directory) {
   }
   take_first(directory + "/device/scsi_disk", "cache_type", "scsi_cache_type", files);
   take_first(directory + "/device/scsi_host", "link_power_management_policy", "link_power_management_policy", files);
+  take_only_slave(directory, files);
   take_member_offsets(directory, files);
   return files;
 }
