@@ -653,9 +653,8 @@ TEST(audit, undo_removes_each_file_that_was_made_for_good) {
   MadeUpHost host;
   much_memory(host);
   host.facts.settings.swap_volumes = {"nvme0n1p1"};
-  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{{"queue/nomerges", "2"},
-                                                                                                                                                                      {"queue/wbt_lat_usec", "75000"},
-                                                                                   {"queue/iostats", "0"}}) {
+  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{
+           {"queue/nomerges", "2"}, {"queue/wbt_lat_usec", "75000"}, {"queue/iostats", "0"}}) {
     host.disk().files.set(name, text);
   }
   int files = 0;

@@ -35,13 +35,11 @@ constexpr std::array kDiskFiles{
     "queue/physical_block_size",
     "queue/logical_block_size",
     "queue/zoned",
-    "queue/atomic_write_unit_max_bytes",
     "mq/0/nr_tags",
     "cache_type",
     "alignment_offset",
     "device/queue_depth",
     "device/timeout",
-    "device/numa_node",
     "device/iopolicy",  // of NVMe multipath, whose device is the subsystem
     // of arrays
     "stat",
@@ -55,7 +53,7 @@ constexpr std::array kDiskFiles{
 };
 
 constexpr std::array kControllerFiles{
-    "power/pm_qos_latency_tolerance_us", "numa_node", "queue_count", "state", "transport", "hmb",
+    "power/pm_qos_latency_tolerance_us", "queue_count", "state", "transport", "hmb",
 };
 
 constexpr std::array kLinkFiles{
