@@ -109,16 +109,15 @@ def run(check, state):
                 audits(check, place, config)
                 if takes:
                     check.equal(os.read(taken, 1), b"x", "the server had taken the question when it was stopped")
-    for takes in (False, True):
-        with dead_mount(state, f"files-{takes}", "dead", takes=False) as (place, _):
-            words = "its file system does not answer"
-            for command in (("audit", "--accepted", place / "accepted.yaml"), ("audit", "-c", place / "ssdpulse.yaml"),
-                            ("report", "--last", "1h", "--history.directory", place), ("audit", "--history.directory", place),
-                            ("history", "-c", place / "ssdpulse.yaml"), ("doctor", "-c", place / "ssdpulse.yaml")):
-                done = ended(check, rig.BINARY, *command)
-                check.that(words in done.stderr, f"{' '.join(map(str, command))}: {done.stderr}")
-        break
+    (Path(state) / "there.yaml").write_text(f"history:\n  directory: {state}/files/history\n", encoding="utf-8")
+    with dead_mount(state, "files", "dead", takes=False) as (place, _):
+        file = place / "ssdpulse.yaml"
+        for command in (("audit", "--accepted", file), ("audit", "-c", file), ("audit", "--history.directory", place),
+                        ("report", "--last", "1h", "--history.directory", place), ("history", "-c", file), ("doctor", "-c", file),
+                        ("why", "-c", file), ("check-config", file), ("check-config", f"{state}/there.yaml"),
+                        ("print-config", "-c", file), ("devices", "-c", file)):
+            done = ended(check, rig.BINARY, *command)
+            check.that("its file system does not answer" in done.stderr, " ".join(map(str, command)))
 
 
-if __name__ == "__main__":
-    rig.main(run)
+rig.main(run)
