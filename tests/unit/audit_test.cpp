@@ -186,6 +186,7 @@ const std::vector<Row>& table() {
       {"Q6", kAdvise, both(file("queue/wbt_lat_usec", "75000"), [](Host h) { h.excess("saturation", 1000); })},
       {"Q7", kOk, nothing},
       {"Q7", kUnknown, no_files()},
+      {"Q7", kInfo, [](Host h) { h.io("read", 1e5, 800, 0, 4e8); }},
       {"Q7", kInfo, [](Host h) { h.disk().device.rotational = true; }},
       {"Q7", kAdvise, [](Host h) {
          h.disk().device.rotational = true;
