@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: argv -> the command that it names -> exit status.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "daemon/commands/commands.h"
 #include "daemon/commands/suggestion.h"
 #include "daemon/model/version.h"
+#include "daemon/util/in_time.h"
 
 namespace {
 
@@ -23,6 +25,11 @@ constexpr commands::AddCommand* kCommands[] = {
     commands::add_what_if, commands::add_history,      commands::add_mark,         commands::add_doctor,
     commands::add_audit,   commands::add_report,       commands::add_nvme_reader,
 };
+
+/// Those that are to end by themselves: not the services, the screen, and what takes as long as its input.
+bool must_end(const std::string& command) {
+  return command != "run" && command != "nvme-reader" && command != "top" && command != "simulate";
+}
 
 /// From the commands, or from the options of the command that was given.
 std::optional<std::string> suggestion(const CLI::App& app, const std::string& wrong) {
@@ -58,6 +65,12 @@ int parse_and_run(int argc, char** argv) {
       "address;\n6 what was asked for was not measured, or is not known yet.");
   for (commands::AddCommand* const add : kCommands) {
     add(app, exit_code);
+  }
+  std::optional<util::TimeLimit> limit;
+  if (argc > 1 && argv[1][0] != '-' && must_end(argv[1])) {
+    const std::string command = argv[1];
+    const bool reads_much = command == "history" || command == "report";
+    limit.emplace(command, std::chrono::minutes(reads_much ? 10 : 1));  // far more than it takes
   }
   try {
     // The parser would only report that a command is missing.

@@ -88,6 +88,13 @@ std::optional<double> media_bytes_per_day(const std::vector<model::PastWear>& we
   return any && seconds >= kSecondsPerDay / 2 ? std::optional(bytes * kSecondsPerDay / seconds) : std::nullopt;
 }
 
+bool changes_trimming(const model::SettingChange& change) {
+  const auto has_discard = [](const std::string& options) { return options.find("discard") != std::string::npos; };
+  return change.before &&
+         (change.name == "fstrim.timer" || change.name.ends_with("discard_max_bytes") ||
+          (change.name.starts_with("mount ") && has_discard(*change.before) != has_discard(change.value)));
+}
+
 }  // namespace
 
 double DevicePast::per_day(double amount) const {
@@ -173,6 +180,20 @@ void PastSums::add(const model::MinuteOf& minute) {
     const auto [of_fstrim, of_others] = split(beside, since_fstrim);
     add_waiting(true, reads, of_fstrim, alone);
     add_waiting(false, reads, of_others, alone);
+  }
+}
+
+void PastSums::add_discards(const model::Series& series) {
+  model::WallTime since{};
+  for (const model::SettingChange& change : series.settings) {
+    since = changes_trimming(change) ? std::max(since, change.at) : since;
+  }
+  for (const model::SeriesPoint& point : series.points) {
+    if (point.start >= since) {
+      past_.discards_observed_seconds += static_cast<double>(point.load.measured_ms) / 1000;
+      past_.discarded_bytes +=
+          static_cast<double>(point.load.operations.at(model::index(model::Operation::discard)).bytes);
+    }
   }
 }
 

@@ -35,6 +35,9 @@ struct DevicePast {
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
   bool excess_is_known = true;         // false: some of the spikes were written by a version that did not record it
   std::optional<double> media_bytes_per_day = {};
+  // As far back as discards are looked for, which may be once a month, but not before a change of what trims.
+  double discards_observed_seconds = 0;
+  double discarded_bytes = 0;
 
   [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
   [[nodiscard]] double per_day(double amount) const;
@@ -65,6 +68,10 @@ class PastSums {
   PastSums(const model::Series& series, double time_scale);
 
   void add(const model::MinuteOf& minute);
+
+  /// `series`: of a window as far back as discards are looked for. Its points should be short: one in which what trims
+  /// was changed does not count.
+  void add_discards(const model::Series& series);
 
   [[nodiscard]] DevicePast take();
 

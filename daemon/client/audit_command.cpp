@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 #include "daemon/audit/audit.h"
 #include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/client/commands.h"
 #include "daemon/config/accepted_file.h"
+#include "daemon/sources/host/room_watch.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/sources/settings/crypt_table.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/duration_text.h"
+#include "daemon/util/in_time.h"
+#include "daemon/util/printable_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -25,6 +29,10 @@ std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& op
   const std::string path =
       options.accepted_file.empty() ? options.findings.root + config::kAcceptedFile : options.accepted_file;
   std::vector<audit::Acceptance> list;
+  if (const auto answers = util::file_answers(path); !answers) {
+    std::cerr << answers.error().message << '\n';
+    return std::nullopt;
+  }
   if (options.accepted_file.empty() && ::access(path.c_str(), F_OK) != 0) {
     return list;
   }
@@ -48,6 +56,9 @@ std::string add_pasts(const model::Inventory& inventory, const AuditOptions& opt
   for (const model::Device& device : inventory.devices) {
     names.push_back(device.name);
   }
+  if (const auto answers = util::file_answers(options.history_file); !answers) {
+    return answers.error().message;
+  }
   auto history = history::Reader::open(options.history_file);
   auto pasts = history ? gathering::read_pasts(**history, names, std::chrono::system_clock::now(), options.time_scale)
                        : tl::make_unexpected(history.error());
@@ -56,6 +67,35 @@ std::string add_pasts(const model::Inventory& inventory, const AuditOptions& opt
   }
   facts.pasts = std::move(*pasts);
   return {};
+}
+
+std::string room_text(const std::string& mountpoint) {
+  const auto room = host::room_of(mountpoint);
+  return room ? fmt::format("{} {} {}", room->size_bytes, room->available_bytes, room->free_bytes) : "";
+}
+
+/// Asks every file system how full it is, and says which ones do not answer.
+void add_rooms(model::HostSettings& settings) {
+  constexpr std::chrono::milliseconds kLeast{50};  // once the time for all is used up
+  auto left = 5 * util::kPerQuestion;
+  std::vector<model::FilesystemRoom> rooms;
+  for (model::MountSettings& mount : settings.mounts) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto text =
+        util::in_time([&] { return room_text(mount.mountpoint); }, std::clamp(left, kLeast, util::kPerQuestion));
+    left -= std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+    mount.answers = text.has_value();
+    if (!text) {
+      std::cerr << util::printable_text(mount.mountpoint)
+                << ": its file system does not answer; how full it is, is not known\n";
+      continue;
+    }
+    model::FilesystemRoom room{mount.mountpoint};
+    if (std::istringstream(*text) >> room.size_bytes >> room.available_bytes >> room.free_bytes) {
+      rooms.push_back(std::move(room));
+    }
+  }
+  settings::add_rooms(rooms, settings);
 }
 
 util::Result<audit::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
@@ -68,6 +108,7 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   audit::Facts facts;
   facts.settings = settings::read({root}, *inventory);
   if (root.empty()) {
+    add_rooms(facts.settings);
     settings::add_crypt_flags(facts.settings);
   }
   facts.enough = options.enough;

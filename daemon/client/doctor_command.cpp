@@ -11,6 +11,7 @@
 #include "daemon/doctor/doctor.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/sources/probe/probe.h"
+#include "daemon/util/in_time.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -35,12 +36,22 @@ std::vector<model::Device> measured_devices(const config::Devices& chosen, const
   return devices;
 }
 
+/// Empty, and said on stderr, if its file system does not answer.
+std::string if_it_answers(const std::string& root, const std::string& path) {
+  const auto answers = path.empty() ? util::Result<void>() : util::file_answers(root + path);
+  if (!answers) {
+    std::cerr << answers.error().message << '\n';
+  }
+  return answers ? path : "";
+}
+
 doctor::Findings of_host(const config::Config& config, const std::string& root, const util::Error& error) {
   const bool somebody = error.error_number != kNobodyAnswers;
   doctor::Findings all{doctor::unanswered(somebody ? std::optional(error.error_number) : std::nullopt, error.message)};
-  const doctor::Start start{probe::look({root}, {config.history.directory, config.nvme.reader_socket}),
-                            somebody ? std::vector<std::uint16_t>{} : ports_of(config.web),
-                            measured_devices(config.devices, root)};
+  const doctor::Start start{
+      probe::look({root},
+                  {if_it_answers(root, config.history.directory), if_it_answers(root, config.nvme.reader_socket)}),
+      somebody ? std::vector<std::uint16_t>{} : ports_of(config.web), measured_devices(config.devices, root)};
   for (model::Finding& one : doctor::examine(start)) {
     all.push_back(std::move(one));
   }

@@ -7,6 +7,7 @@
 #include "daemon/client/history_text.h"
 #include "daemon/client/time_text.h"
 #include "daemon/history/reader.h"
+#include "daemon/util/in_time.h"
 #include "exporters/page/history_json.h"
 
 namespace ssdpulse::client {
@@ -53,6 +54,9 @@ Answer ask_daemon(Api& api, const Asked& asked) {
 }
 
 Answer read_file(const std::string& path, const Asked& asked) {
+  if (const auto answers = util::file_answers(path); !answers) {
+    return tl::make_unexpected(answers.error());
+  }
   auto reader = history::Reader::open(path);
   if (!reader) {
     return tl::make_unexpected(reader.error());

@@ -10,6 +10,7 @@
 #include "daemon/client/commands.h"
 #include "daemon/client/past_windows.h"
 #include "daemon/history/reader.h"
+#include "daemon/util/in_time.h"
 #include "daemon/util/read_file.h"
 #include "exporters/report/report.h"
 
@@ -194,7 +195,8 @@ bool print(const report::Report& report, const ReportOptions& options) {
 
 util::ExitCode report(const std::string& history_file, const ReportOptions& options) {
   using util::ExitCode;
-  auto history = Reader::open(history_file);
+  const auto answers = util::file_answers(history_file);
+  auto history = answers ? Reader::open(history_file) : tl::make_unexpected(answers.error());
   auto made = history ? make_report(**history, options) : tl::make_unexpected(history.error());
   if (!made) {
     std::cerr << made.error().message << '\n';

@@ -6,6 +6,7 @@
 #include "daemon/commands/configuration_options.h"
 #include "daemon/commands/host_gaps.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/util/in_time.h"
 #include "daemon/web/security.h"
 
 namespace ssdpulse::commands {
@@ -15,6 +16,10 @@ namespace {
 bool web_security_is_good(const config::Config& configured) {
   if (configured.web.config_file.empty()) {
     return true;
+  }
+  if (const auto answers = util::file_answers(configured.web.config_file); !answers) {
+    std::cerr << answers.error().message << '\n';
+    return false;
   }
   const auto loaded = web::load_web_security(configured.web.config_file);
   if (!loaded.outcome) {

@@ -5,6 +5,7 @@
 
 #include "daemon/commands/configuration_options.h"
 #include "daemon/config/parse.h"
+#include "daemon/util/in_time.h"
 
 namespace ssdpulse::commands {
 
@@ -26,6 +27,9 @@ void ask_the_service(config::Web& web) {
 }
 
 config::Config config_in(const std::string& file) {
+  if (const auto answers = util::file_answers(file.empty() ? kDefaultConfigFile : file); !answers) {
+    throw CLI::ParseError(answers.error().message, CLI::ExitCodes::ValidationError);
+  }
   const auto loaded = config::load(file.empty() ? kDefaultConfigFile : file);
   if (!loaded && !file.empty()) {
     throw CLI::ParseError(to_string(loaded.error()), CLI::ExitCodes::ValidationError);

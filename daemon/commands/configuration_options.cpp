@@ -10,6 +10,7 @@
 #include "daemon/config/device_pattern.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
+#include "daemon/util/in_time.h"
 
 namespace ssdpulse::commands {
 namespace {
@@ -147,6 +148,10 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
 }
 
 std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options) {
+  if (const auto answers = util::file_answers(options.config_file.value_or(options.default_file)); !answers) {
+    std::cerr << answers.error().message << '\n';
+    return std::nullopt;
+  }
   auto configured = configure(options);
   if (configured) {
     return *configured;

@@ -7,6 +7,7 @@
 
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/glob.h"
+#include "daemon/util/in_time.h"
 
 namespace ssdpulse::commands {
 namespace {
@@ -44,6 +45,10 @@ std::vector<std::string> host_gaps(const config::Config& config, const model::In
   }
   if (!config.history.directory.empty()) {
     const auto parent = std::filesystem::path(config.history.directory + "/").parent_path().parent_path();
+    if (const auto answers = util::file_answers(parent.string()); !answers) {
+      gaps.push_back("history.directory: " + answers.error().message);
+      return gaps;
+    }
     std::error_code error;
     const auto type = std::filesystem::status(parent, error).type();
     if (type == std::filesystem::file_type::not_found) {

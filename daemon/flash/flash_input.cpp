@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "daemon/model/medium.h"
+
 namespace ssdpulse::flash {
 namespace {
 
@@ -16,18 +18,6 @@ constexpr std::uint64_t kLargestPage = 65536;  // the largest unit that drives m
 bool any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(),
                      [text](std::string_view part) { return text.find(part) != std::string_view::npos; });
-}
-
-/// Drives that are really software: what flash there is behind them, and what else writes to it, cannot be known.
-bool is_virtual(const model::Device& device, const model::NvmeIdentity* identity) {
-  constexpr std::array<std::string_view, 5> kReal{"nvme", "sata", "sas", "usb", "mmc"};
-  if (std::find(kReal.begin(), kReal.end(), device.transport) == kReal.end()) {
-    return true;
-  }
-  if (identity != nullptr && !identity->transport.empty() && identity->transport != "pcie") {
-    return true;
-  }
-  return any_of(device.model, {"QEMU", "Amazon Elastic", "nvme_card-pd", "MSFT NVMe", "Virtual", "VBOX", "VMware"});
 }
 
 /// Drives that write less the better the data compresses.
@@ -64,7 +54,8 @@ void add(FlashDrive& drive, const stages::DeviceTick& entry) {
   drive.facts.size_bytes += device.size_bytes;
   drive.facts.rotational |= device.rotational;
   drive.facts.zoned |= device.zoned;
-  drive.facts.virtual_device |= is_virtual(device, identity);
+  // What flash there is behind software, and what else writes to it, cannot be known.
+  drive.facts.virtual_device |= model::medium_of(device, entry.drive.get()) != model::Medium::drive;
   drive.facts.compresses |= compresses(device, identity);
   drive.facts.partly_measured |= !entry.block.io || !entry.block.whole;
 }

@@ -74,6 +74,7 @@ struct FilesystemRoom {
   std::uint64_t available_bytes = 0;
   std::uint64_t inodes = 0;  // 0: the file system has no fixed number
   std::uint64_t available_inodes = 0;
+  std::uint64_t free_bytes = 0;  // with those that only root may use
   bool operator==(const FilesystemRoom&) const = default;
 };
 

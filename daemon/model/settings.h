@@ -81,6 +81,7 @@ struct MountSettings {
   std::vector<std::string> volumes;    // directly below
   std::vector<std::string> disks;      // measured ones
   std::optional<double> used_ratio{};  // of what unprivileged users may fill
+  bool answers = true;                 // false: whoever asked gave up waiting
 };
 
 /// A systemd timer, according to its unit files and the links that enable it.
@@ -104,13 +105,10 @@ struct HostSettings {
   std::optional<double> uptime_seconds{};
   std::optional<std::uint64_t> memory_bytes{};
   std::optional<std::uint32_t> cpus{};
-  std::optional<std::uint32_t> numa_nodes{};
   std::vector<std::string> swap_volumes{};             // names of disks and partitions, zram among them
-  std::set<std::string> programs{};                    // names of running processes
-  std::vector<std::string> virtual_machines{};         // command lines of qemu, truncated
+  std::vector<std::string> virtual_machines{};         // command lines of QEMU, as in procfs; empty: not readable
   std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
   TimerSettings fstrim{};
-  std::optional<std::uint64_t> deepest_sleep_us{};  // exit latency of the deepest enabled state of the first CPU
 };
 
 }  // namespace ssdpulse::model

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/model/device.h"
@@ -178,5 +179,17 @@ struct Snapshot {
   std::shared_ptr<const FlashFigures> flash;          // what the flash models report; null where they are switched off
   std::shared_ptr<const std::vector<Finding>> audit;  // findings of danger and advice; null before the first audit
 };
+
+/// The drive that has the device as a namespace; null: none that is known.
+inline const NvmeDrive* drive_of(const Snapshot& snapshot, std::string_view device) {
+  for (const NvmeDrive& drive : snapshot.nvme_drives) {
+    for (const NvmeNamespace& one : drive.identity->namespaces) {
+      if (one.device == device) {
+        return &drive;
+      }
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace ssdpulse::model

@@ -152,6 +152,9 @@ AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> histo
     audit::Facts facts;
     facts.settings = settings::read({}, inventory);
     if (snapshot) {
+      if (snapshot->host.signals) {
+        settings::add_rooms(snapshot->host.signals->rooms, facts.settings);
+      }
       // A separate page, so that its bytes are freed afterwards.
       exposition::MetricsPage page;
       facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);

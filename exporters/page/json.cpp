@@ -56,17 +56,6 @@ std::string run_of(const model::Snapshot& snapshot) {
   return fmt::format("{:.2f}", snapshot.process.start_time_seconds);
 }
 
-const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device) {
-  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
-    for (const model::NvmeNamespace& one : drive.identity->namespaces) {
-      if (one.device == device) {
-        return &drive;
-      }
-    }
-  }
-  return nullptr;
-}
-
 Json head_of(const model::Snapshot& snapshot) {
   return {{"run", run_of(snapshot)}, {"snapshot", snapshot.number}, {"taken_at", seconds_of(snapshot.taken_at)}};
 }

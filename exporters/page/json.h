@@ -43,8 +43,7 @@ std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; no
 Json head_of(const model::Snapshot& snapshot);
 std::string run_of(const model::Snapshot& snapshot);
 
-/// The drive that has the device as a namespace; null: none that is known.
-const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device);
+using model::drive_of;
 
 Json sentences_json(const std::vector<std::string>& sentences);
 /// `over`: the spike has ended.

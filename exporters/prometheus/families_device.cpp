@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/model/medium.h"
 #include "exporters/prometheus/families.h"
 #include "exporters/prometheus/labels.h"
 
@@ -38,7 +39,9 @@ void device_info(const Snapshot& snapshot, Samples& out) {
                   {"rotational", true_or_false(device.rotational)},
                   {"write_back_cache", true_or_false(device.write_back_cache)},
                   {"discard", true_or_false(device.discard)},
-                  {"iostats", true_or_false(device.iostats)}});
+                  {"iostats", true_or_false(device.iostats)},
+                  {"medium", std::string(model::name(model::medium_of(device, model::drive_of(snapshot, device.name)),
+                                                     model::kMediumNames))}});
   }
 }
 
@@ -75,6 +78,8 @@ constexpr LabelDescription kIdentity[] = {
     {"write_back_cache", "whether it has a volatile write cache that flushes must empty", kTrueOrFalse},
     {"discard", "whether it accepts discards", kTrueOrFalse},
     {"iostats", "whether the kernel keeps statistics for it (queue/iostats)", kTrueOrFalse},
+    {"medium", "software: a virtual disk or a volume of a cloud; unknown: of a virtual machine, and it shows no wear",
+     model::kMediumNames},
 };
 constexpr LabelDescription kMember[] = {
     {"array", "the md or dm device"},

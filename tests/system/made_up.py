@@ -89,9 +89,9 @@ GAUGES = {
     "ssdpulse_tenant_io_limit_bytes_per_second": LIMITS, "ssdpulse_tenant_io_limit_ios_per_second": LIMITS,
     "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
-                            "rotational=false write_back_cache=false discard=true iostats=true | "
+                            "rotational=false write_back_cache=false discard=true iostats=true medium=drive | "
                             "device=sda model=Example serial=S2 firmware=F1 wwid=w2 transport=sata scheduler=none "
-                            "rotational=false write_back_cache=true discard=true iostats=false",
+                            "rotational=false write_back_cache=true discard=true iostats=false medium=drive",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",

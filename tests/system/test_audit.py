@@ -75,7 +75,6 @@ def turn(audit, disk, attribute, value, rule, verdict, what):
 def settings(check, audit, disk):
     seed = 1
     check.equal(audit.finding("Q3", disk.name)["verdict"], "info", "nomerges alone is no advice")
-    turn(audit, disk, "rq_affinity", 0, "Q4", "info", "rq_affinity 0")
     rig.fio(disk, seed, rw="write", bs="4k", size="32M", loops=8)
     rig.fio(disk, seed, rw="randread", bs="4k", size="32M", iodepth=64, ioengine="libaio", loops=4)
     audit.daemon.after_ticks(2)

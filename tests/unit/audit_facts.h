@@ -36,7 +36,6 @@ struct MadeUpHost {
              {"queue/nr_requests", "1023"},
              {"mq/0/nr_tags", "1023"},
              {"queue/nomerges", "0"},
-             {"queue/rq_affinity", "1"},
              {"queue/read_ahead_kb", "128"},
              {"queue/wbt_lat_usec", "2000"},
              {"queue/rotational", "0"},
@@ -51,7 +50,6 @@ struct MadeUpHost {
          }) {
       disk.files.set(file, text);
     }
-    disk.controller.set("power/pm_qos_latency_tolerance_us", "0");
     for (const char* end : {"current", "max"}) {
       disk.controller.set(fmt::format("device/{}_link_speed", end), "16.0 GT/s PCIe");
       disk.controller.set(fmt::format("device/{}_link_width", end), "4");
@@ -79,24 +77,19 @@ struct MadeUpHost {
              {"proc/sys/vm/dirty_background_ratio", "10"},
              {"proc/sys/vm/dirty_background_bytes", "0"},
              {"proc/sys/vm/swappiness", "60"},
-             {"sys/module/pcie_aspm/parameters/policy", "[default] performance powersave powersupersave"},
              {"sys/module/nvme/parameters/max_host_mem_size_mb", "128"},
-             {"sys/module/nvme/parameters/poll_queues", "0"},
          }) {
       facts.settings.files.set(file, text);
     }
     facts.settings.uptime_seconds = 172800;
     facts.settings.memory_bytes = std::uint64_t{8} << 30U;
     facts.settings.cpus = 4;
-    facts.settings.numa_nodes = 1;
     facts.settings.fstrim = {true, "weekly", "100min"};
-    facts.settings.deepest_sleep_us = 50;
 
     page =
         "# HELP x\n"
         "process_start_time_seconds 1000000\n"
         "ssdpulse_snapshot_timestamp_seconds 1172800\n"
-        "ssdpulse_write_hint_path_info{device=\"nvme0n1\",kernel=\"drive\",drive=\"fdp\"} 1\n"
         "ssdpulse_nvme_temperature_celsius{controller=\"nvme0\",sensor=\"composite\"} 40\n"
         "ssdpulse_nvme_percentage_used_ratio{controller=\"nvme0\"} 0.1\n"
         "ssdpulse_nvme_available_spare_ratio{controller=\"nvme0\"} 1\n"
@@ -108,6 +101,7 @@ struct MadeUpHost {
         "ssdpulse_nvme_host_memory_buffer_bytes{controller=\"nvme0\",amount=\"minimum\"} 16777216\n"
         "ssdpulse_write_amplification_lower_ratio{controller=\"nvme0\",window=\"24h\"} 1.1\n";
     io("commit", 1000, 0.1, 0, 0);
+    discards(1e9);
     metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"read\",reason=\"failover\"", 0);
   }
 
@@ -130,6 +124,11 @@ struct MadeUpHost {
       metric(std::string(name) + "_sum", labels, sum);
     }
     metric("ssdpulse_io_bytes_total", labels, bytes);
+  }
+  /// Instead of those that there are.
+  void discards(double bytes) {
+    forget("ssdpulse_io_bytes_total{device=\"nvme0n1\",operation=\"discard\"");
+    metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"discard\"", bytes);
   }
   void excess(const std::string& cause, double seconds) {
     metric("ssdpulse_latency_excess_seconds_total",

@@ -518,10 +518,10 @@ class Damage {
 };
 
 /// A rule, and the disk's file without which its verdict is unknown.
-constexpr std::pair<const char*, const char*> kNeeds[] = {
-    {"Q2", "queue/nr_requests"},   {"Q3", "queue/nomerges"},          {"Q4", "queue/rq_affinity"},
-    {"Q5", "queue/read_ahead_kb"}, {"Q7", "queue/rotational"},        {"Q9", "queue/max_sectors_kb"},
-    {"Q10", "queue/iostats"},      {"Q13", "queue/discard_max_bytes"}};
+constexpr std::pair<const char*, const char*> kNeeds[] = {{"Q2", "queue/nr_requests"},       {"Q3", "queue/nomerges"},
+                                                          {"Q5", "queue/read_ahead_kb"},     {"Q7", "queue/rotational"},
+                                                          {"Q9", "queue/max_sectors_kb"},    {"Q10", "queue/iostats"},
+                                                          {"Q13", "queue/discard_max_bytes"}};
 
 /// How many findings are unknown because their file was not readable.
 int unknown_where_unreadable(const Facts& facts, const std::vector<Finding>& all) {

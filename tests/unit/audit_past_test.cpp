@@ -169,6 +169,35 @@ TEST(device_past, a_scaled_clock_makes_bursts_as_long_as_it_runs_fast) {
   EXPECT_NEAR(past.fstrim.excess_seconds, 6 * 10 * 0.1, 0.01) << "seconds 0 to 5 are minutes";
 }
 
+TEST(device_past, discards_are_looked_for_since_what_trims_was_last_changed) {
+  model::Series series;
+  for (int hour = 0; hour < 100; ++hour) {
+    series.points.push_back({model::PastTime{std::chrono::hours(hour)}, {}});
+    series.points.back().load.measured_ms = 3'600'000;
+    series.points.back().load.operations.at(model::index(model::Operation::discard)).bytes = hour < 40 ? 1 : 0;
+  }
+  const auto seen = [&] {
+    PastSums sums(model::Series{}, 1);
+    sums.add_discards(series);
+    const DevicePast past = sums.take();
+    return std::pair(past.discards_observed_seconds / 3600, past.discarded_bytes);
+  };
+  const auto change = [&](int hour, const char* name, std::optional<std::string> before, const char* value) {
+    series.settings.push_back({model::WallTime{std::chrono::hours(hour)}, "", name, std::move(before), value});
+  };
+  EXPECT_EQ(seen(), std::pair(100.0, 40.0));
+  change(10, "scheduler", "none", "bfq");
+  change(20, "fstrim.timer", std::nullopt, "disabled");
+  change(30, "mount /data", "rw,discard", "rw,noatime,discard");
+  EXPECT_EQ(seen(), std::pair(100.0, 40.0)) << "none of these changes it";
+  change(30, "mount /data", "rw", "rw,discard");
+  EXPECT_EQ(seen(), std::pair(70.0, 10.0));
+  change(50, "fstrim.timer", "disabled", "enabled OnCalendar=weekly");
+  EXPECT_EQ(seen(), std::pair(50.0, 0.0));
+  change(60, "md0 discard_max_bytes", "0", "4096");
+  EXPECT_EQ(seen(), std::pair(40.0, 0.0));
+}
+
 tests::MadeUpHost trimmed_twice() {
   tests::MadeUpHost host;
   host.mount().options.insert("discard");

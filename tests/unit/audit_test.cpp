@@ -62,7 +62,33 @@ void trims_of_both(Host h) {
              1e9);
   }
 }
-void never_trimmed(Host h) { h.facts.settings.fstrim.enabled = false; }
+void never_trimmed(Host h) {
+  h.facts.settings.fstrim.enabled = false;
+  h.discards(0);
+}
+/// The timer is enabled, but in so many times `enough` no discard was seen; something was written.
+std::function<void(MadeUpHost&)> no_discards(double days, const char* calendar = "weekly") {
+  return [=](Host h) {
+    h.discards(0);
+    h.facts.settings.fstrim.calendar = calendar;
+    DevicePast past;
+    past.load.measured_ms = 7 * 6 * 3'600'000;
+    past.load.operations.at(model::index(model::Operation::write)).bytes = 1'000'000'000'000;
+    past.discards_observed_seconds = days * 6 * 3600;
+    h.facts.pasts.emplace("nvme0n1", past);
+  };
+}
+/// Of dm-crypt and of the disk below it: a million reads of this many milliseconds.
+std::function<void(MadeUpHost&)> crypt_takes(int above, int below, int ios_below = 1'000'000) {
+  return [=](Host h) {
+    h.array().files.set("stat", fmt::format("1000000 0 8000000 {} 0 0 0 0 0 0 0", above * 1'000'000));
+    h.array().files.set("slave/stat", fmt::format("{} 0 8000000 {} 0 0 0 0 0 0 0", ios_below, below * 1'000'000));
+  };
+}
+void random_reads(Host h) {
+  h.io("read", 1e6, 2000, 0, 4e9);
+  h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+}
 void many_tags(Host h) {
   h.disk().files.set("mq/0/nr_tags", "5000");
   h.disk().files.set("queue/nr_requests", "2048");
@@ -111,6 +137,14 @@ std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
     }
   };
 }
+std::function<void(MadeUpHost&)> machines(std::vector<std::string> lines) {
+  return [=](Host h) { h.facts.settings.virtual_machines = lines; };
+}
+const char* const kQemuJson =
+    R"(qemu-system-x86_64 -blockdev {"driver":"host_device","filename":"/dev/vg0/db1","aio":"threads",)"
+    R"("node-name":"libvirt-1-storage"})";
+const char* const kQemuTwo =
+    "qemu-system-x86_64 -drive file=/dev/vg0/db1,format=raw,if=virtio -drive file=/iso,media=cdrom,aio=io_uring";
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -136,9 +170,6 @@ const std::vector<Row>& table() {
                              h.io("write", 1e6, 100, 0, 4e9);
                              h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 3e9);
                            })},
-      {"Q4", kOk, nothing},
-      {"Q4", kUnknown, no_files()},
-      {"Q4", kInfo, file("queue/rq_affinity", "0")},
       {"Q5", kOk, nothing},
       {"Q5", kUnknown, no_files()},
       {"Q5", kInfo, [](Host h) {
@@ -155,6 +186,7 @@ const std::vector<Row>& table() {
       {"Q6", kAdvise, both(file("queue/wbt_lat_usec", "75000"), [](Host h) { h.excess("saturation", 1000); })},
       {"Q7", kOk, nothing},
       {"Q7", kUnknown, no_files()},
+      {"Q7", kInfo, [](Host h) { h.io("read", 1e5, 800, 0, 4e8); }},
       {"Q7", kInfo, [](Host h) { h.disk().device.rotational = true; }},
       {"Q7", kAdvise, [](Host h) {
          h.disk().device.rotational = true;
@@ -186,9 +218,6 @@ const std::vector<Row>& table() {
          h.disk().device.model = "Amazon Elastic Block Store";
          h.metric("ssdpulse_io_errors_total", "device=\"nvme0n1\",operation=\"read\",error=\"timeout\"", 2);
        }},
-      {"Q12", kOk, nothing},
-      {"Q12", kNot, [](Host h) { h.facts.settings.files = {}; }},
-      {"Q12", kInfo, [](Host h) { h.facts.settings.files.set("sys/module/nvme/parameters/poll_queues", "4"); }},
       {"Q13", kOk, nothing},
       {"Q13", kUnknown, no_files()},
       {"Q13", kNot, file("queue/discard_max_bytes", "0")},
@@ -213,6 +242,7 @@ const std::vector<Row>& table() {
       {"N1", kUnknown, [](Host h) { h.page.clear(); }},
       {"N1", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_block_size_rank"); }},
       {"N1", kInfo, better_blocks},
+      {"N1", kAdvise, both(better_blocks, [](Host h) { h.excess("saturation", 1000); })},
       {"N2", kOk, nothing},
       {"N2", kInfo, [](Host h) { h.disk().partitions[0].start_bytes = 63 * 512; }},
       {"N2", kAdvise, [](Host h) {
@@ -257,29 +287,13 @@ const std::vector<Row>& table() {
          h.amplification(3);
          h.disk().partitions[0].size_bytes = 999'000'000'000;
        }},
-      {"N5", kOk, nothing},
-      {"N5", kNot, no_nvme},
-      {"N5", kNot, [](Host h) {
-         h.disk().controller = {};
-         h.disk().controller.set("state", "live");
-       }},
-      {"N5", kUnknown, [](Host h) { h.disk().controller = {}; }},
-      {"N5", kInfo, [](Host h) { h.disk().controller.set("power/pm_qos_latency_tolerance_us", "100000"); }},
-      {"N6", kOk, nothing},
-      {"N6", kNot, [](Host h) { h.facts.settings.files = {}; }},
-      {"N6", kInfo,
-       [](Host h) {
-         h.facts.settings.files.set("sys/module/pcie_aspm/parameters/policy", "default [powersave]");
-       }},
       {"N7", kOk, nothing},
       {"N7", kNot, no_nvme},
       {"N7", kUnknown, [](Host h) { h.disk().controller.set("device/current_link_speed", "Unknown"); }},
       {"N7", kInfo, [](Host h) { h.disk().controller.set("device/current_link_width", "1"); }},
-      {"N8", kNot, nothing},
-      {"N8", kUnknown, [](Host h) { h.facts.settings.numa_nodes = 2; }},
-      {"N8", kInfo, [](Host h) {
-         h.facts.settings.numa_nodes = 2;
-         h.disk().controller.set("numa_node", "1");
+      {"N7", kAdvise, [](Host h) {
+         h.disk().controller.set("device/current_link_width", "1");
+         h.excess("saturation", 1000);
        }},
       {"N9", kOk, nothing},
       {"N9", kNot, no_nvme},
@@ -317,6 +331,8 @@ const std::vector<Row>& table() {
       {"N12", kOk, asks_for(128, 128)},
       {"N12", kInfo, asks_for(200, 16)},
       {"N12", kInfo, asks_for(200, 129)},
+      {"N12", kAdvise, both(asks_for(200, 129), random_reads)},
+      {"N12", kAdvise, both(asks_for(200, 16), random_reads)},
       {"N12", kInfo, [](Host h) { h.disk().controller.set("hmb", "0"); }},
       {"N13", kNot, nothing},
       {"N13", kUnknown, no_nvme},
@@ -350,9 +366,12 @@ const std::vector<Row>& table() {
          h.disk().device.paths.resize(2);
          h.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
        }},
-      {"N15", kNot, nothing},
-      {"N15", kInfo, file("queue/atomic_write_unit_max_bytes", "65536")},
       {"N16", kOk, nothing},
+      {"N16", kInfo, [](Host h) {
+         h.disk().device.write_back_cache = false;
+         h.io("commit", 1e6, 11000, 0, 0);
+       }},
+      {"N16", kOk, [](Host h) { h.disk().device.write_back_cache = false; }},
       {"N16", kUnknown, [](Host h) { h.forget("ssdpulse_io_latency_seconds"); }},
       {"N16", kInfo, [](Host h) { h.io("commit", 1e4, 1100, 0, 0); }},
       {"N16", kAdvise, [](Host h) { h.io("commit", 1e5, 11000, 0, 0); }},
@@ -369,6 +388,8 @@ const std::vector<Row>& table() {
       {"F3", kOk, nothing},
       {"F3", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F3", kNot, never_trimmed},
+      {"F3", kInfo, no_discards(31)},
+      {"F3", kOk, no_discards(3)},
       {"F3", kNot, both(trims_of_both, [](Host h) {
          h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
        })},
@@ -383,8 +404,22 @@ const std::vector<Row>& table() {
       {"F4", kNot, both(never_trimmed, [](Host h) { h.disk().device.discard = false; })},
       {"F4", kNot, both(never_trimmed, stopped_discards)},
       {"F4", kNot, both(never_trimmed, [](Host h) { h.mount().options = {"ro"}; })},
-      {"F4", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F4", kUnknown, both(never_trimmed, [](Host h) { h.facts.settings.fstrim.enabled.reset(); })},
       {"F4", kInfo, never_trimmed},
+      {"F4", kOk, no_discards(3)},
+      {"F4", kInfo, no_discards(8)},
+      {"F4", kOk, no_discards(8, "monthly")},
+      {"F4", kOk, no_discards(31, "*-*-01 03:00")},
+      {"F4", kOk, no_discards(31, "Sun *-*-1..7 03:00")},
+      {"F4", kInfo, no_discards(36, "monthly")},
+      {"F4", kInfo, no_discards(2, "*-*-* 03:00")},
+      {"F4", kInfo, both(no_discards(31), option("discard"))},
+      {"F4", kOk, both(no_discards(31), [](Host h) { h.facts.pasts.at("nvme0n1").discarded_bytes = 1; })},
+      {"F4", kOk, both(no_discards(31), [](Host h) {
+         h.facts.pasts.at("nvme0n1").load.operations.at(model::index(model::Operation::write)).bytes = 0;
+       })},
+      {"F4", kNot, both(no_discards(31), stopped_discards)},
+      {"F4", kAdvise, both(no_discards(31), [](Host h) { h.amplification(2); })},
       {"F4", kAdvise, both(never_trimmed, [](Host h) { h.amplification(2); })},
       {"F5", kOk, nothing},
       {"F5", kUnknown, [](Host h) { h.array().files = {}; }},
@@ -413,6 +448,10 @@ const std::vector<Row>& table() {
       {"F6", kUnknown, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-LUKS2-x"); }},
       {"F6", kInfo, encrypted({"allow_discards"})},
       {"F6", kInfo, encrypted({"no_write_workqueue"})},
+      {"F6", kInfo, both(encrypted({}), crypt_takes(2, 2))},
+      {"F6", kInfo, both(encrypted({}), crypt_takes(9, 2, 2'000'000))},
+      {"F6", kInfo, both(both(encrypted({}), crypt_takes(9, 2)), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
+      {"F6", kAdvise, both(encrypted({}), crypt_takes(9, 2))},
       {"F6", kOk, encrypted({"no_read_workqueue", "no_write_workqueue"})},
       {"F7", kOk, nothing},
       {"F7", kDanger, option("nobarrier")},
@@ -432,29 +471,10 @@ const std::vector<Row>& table() {
          h.mount().options.clear();
          h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"metadata\"", 50e9);
        }},
-      {"F10", kNot, nothing},
-      {"F10", kOk, [](Host h) {
-         h.array().files.set("md/level", "raid5");
-         h.array().files.set("md/chunk_size", "65536");
-         h.mount() = {"/data", "xfs", {"relatime", "sunit=128"}, {"md0"}, {"nvme0n1"}, 0.5};
-       }},
-      {"F10", kInfo, [](Host h) {
-         h.array().files.set("md/level", "raid5");
-         h.array().files.set("md/chunk_size", "65536");
-         h.mount() = {"/data", "xfs", {"relatime"}, {"md0"}, {"nvme0n1"}, 0.5};
-       }},
-      {"F10", kUnknown, [](Host h) {
-         h.array().files.set("md/level", "raid5");
-         h.mount() = {"/data", "xfs", {"relatime"}, {"md0"}, {"nvme0n1"}, 0.5};
-       }},
-      {"F11", kNot, nothing},
-      {"F11", kOk, [](Host h) { h.mount().fstype = "btrfs"; }},
-      {"F11", kInfo, [](Host h) {
-         h.mount().fstype = "btrfs";
-         h.facts.settings.programs = {"postgres"};
-       }},
       {"F12", kOk, nothing},
       {"F12", kUnknown, [](Host h) { h.mount().used_ratio.reset(); }},
+      {"F12", kUnknown, [](Host h) { h.mount().answers = false; }},
+      {"F12", kNot, [](Host h) { h.mount().options = {"ro"}; }},
       {"F12", kInfo, [](Host h) { h.mount().used_ratio = 0.95; }},
       {"F12", kAdvise, [](Host h) {
          h.mount().used_ratio = 0.95;
@@ -484,14 +504,11 @@ const std::vector<Row>& table() {
        }},
       {"F15", kOk, nothing},
       {"F15", kInfo, [](Host h) { h.facts.settings.cgroup_limits = {{"a.slice/io.max", "259:0 rbps=1"}}; }},
-      {"F16", kNot, nothing},
-      {"F16", kUnknown, [](Host h) { h.page.clear(); }},
-      {"F16", kOk, [](Host h) { h.metric("ssdpulse_write_hint_bytes_total", "device=\"nvme0n1\",hint=\"short\"", 1); }},
-      {"F16", kInfo, [](Host h) {
-         h.metric("ssdpulse_write_hint_bytes_total", "device=\"nvme0n1\",hint=\"short\"", 1);
-         h.forget("ssdpulse_write_hint_path_info");
-         h.metric("ssdpulse_write_hint_path_info", "device=\"nvme0n1\",kernel=\"block_layer\",drive=\"none\"", 1);
+      {"F15", kInfo, [](Host h) {
+         h.metric("ssdpulse_tenant_io_limit_ios_per_second", "tenant=\"a.service\",device=\"nvme0n1\",operation=\"read\"", 5);
        }},
+      {"F15", kAdvise, [](Host h) { h.metric("ssdpulse_host_wait_seconds_total", "cause=\"cgroup_limit\"", 200); }},
+      {"F15", kOk, [](Host h) { h.metric("ssdpulse_host_wait_seconds_total", "cause=\"pressure\"", 200); }},
       {"F17", kOk, nothing},
       {"F17", kNot, [](Host h) { h.array().files = {}; }},
       {"F17", kInfo, check_runs},
@@ -499,14 +516,20 @@ const std::vector<Row>& table() {
       {"F17", kInfo, both(check_runs, [](Host h) { h.spike_that_goes_on("gc", 1000); })},
       {"F17", kAdvise, both(check_runs, [](Host h) { h.spike_that_goes_on("saturation", 1000); })},
       {"F18", kNot, nothing},
-      {"F18", kUnknown, [](Host h) { h.facts.settings.virtual_machines = {""}; }},
-      {"F18", kInfo, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=threads"}; }},
-      {"F18", kOk, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=io_uring"}; }},
-      {"F19", kOk, nothing},
-      {"F19", kNot, [](Host h) { h.facts.settings.deepest_sleep_us.reset(); }},
-      {"F19", kInfo, [](Host h) { h.facts.settings.deepest_sleep_us = 200; }},
-      {"F20", kNot, nothing},
-      {"F20", kInfo, [](Host h) { h.facts.settings.programs = {"mysqld"}; }},
+      {"F18", kUnknown, machines({""})},
+      {"F18", kUnknown, machines({"qemu -readconfig db1.cfg"})},
+      {"F18", kNot, machines({"qemu -nographic -drive file=rbd:pool/db1"})},
+      {"F18", kInfo, machines({"qemu -drive file=x,aio=threads"})},
+      {"F18", kInfo, machines({kQemuJson})},
+      {"F18", kInfo, machines({kQemuTwo})},
+      {"F18", kInfo, machines({"qemu -drive file=x,aio=native", kQemuJson})},
+      {"F18", kOk, machines({"qemu -drive file=x,aio=io_uring"})},
+      {"F18", kAdvise, both(machines({kQemuJson}), [](Host h) {
+         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"sync\",access=\"raw\"", 50e6);
+       })},
+      {"F18", kInfo, both(machines({kQemuJson}), [](Host h) {
+         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"io_uring\",access=\"raw\"", 50e6);
+       })},
       {"F21", kOk, nothing},
       {"F21", kNot, no_nvme},
       {"F21", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_log_read_latency_effect_ratio"); }},
@@ -557,6 +580,33 @@ TEST(audit, every_rule_is_in_the_table) {
   EXPECT_TRUE(known.empty());
 }
 
+TEST(audit, every_rule_can_advise_or_warn) {
+  std::set<std::string> silent;
+  for (const Rule& rule : rules()) {
+    silent.insert(std::string(rule.id));
+    EXPECT_EQ(rule.limit.rfind("never", 0), std::string_view::npos) << rule.id;
+  }
+  for (const Row& row : table()) {
+    if (row.verdict == kAdvise || row.verdict == kDanger) {
+      silent.erase(row.id);
+    }
+  }
+  EXPECT_TRUE(silent.empty()) << *silent.begin();
+}
+
+TEST(audit, it_is_trimmed_is_not_said_where_nothing_was_discarded) {
+  for (const bool online : {false, true}) {
+    MadeUpHost host;
+    no_discards(31)(host);
+    if (online) {
+      host.mount().options.insert("discard");
+    }
+    const Finding one = of(judge(host.gathered()), "F4");
+    EXPECT_NE(one.found.find("yet nothing was discarded in the 7 d 18 h measured"), std::string::npos) << one.found;
+    EXPECT_EQ((one.found + one.why).find("it is trimmed"), (one.found + one.why).find("it is trimmed, ")) << one.found;
+  }
+}
+
 TEST(audit, advises_nothing_without_measurements_or_before_enough_of_them) {
   for (const Row& row : table()) {
     if (row.verdict != kAdvise || std::string(row.id) == "N10" || std::string(row.id) == "Q10") {
@@ -569,7 +619,8 @@ TEST(audit, advises_nothing_without_measurements_or_before_enough_of_them) {
     MadeUpHost early;
     row.change(early);
     early.facts.enough = std::chrono::hours(49);
-    EXPECT_EQ(of(judge(early.gathered()), row.id).verdict, kInfo) << row.id;
+    const Verdict verdict = of(judge(early.gathered()), row.id).verdict;
+    EXPECT_TRUE(verdict == kInfo || verdict == kOk) << row.id;  // ok: what is measured may still happen
   }
 }
 
@@ -603,10 +654,8 @@ TEST(audit, undo_removes_each_file_that_was_made_for_good) {
   MadeUpHost host;
   much_memory(host);
   host.facts.settings.swap_volumes = {"nvme0n1p1"};
-  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{{"queue/nomerges", "2"},
-                                                                                   {"queue/rq_affinity", "0"},
-                                                                                   {"queue/wbt_lat_usec", "75000"},
-                                                                                   {"queue/iostats", "0"}}) {
+  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{
+           {"queue/nomerges", "2"}, {"queue/wbt_lat_usec", "75000"}, {"queue/iostats", "0"}}) {
     host.disk().files.set(name, text);
   }
   int files = 0;
@@ -617,7 +666,7 @@ TEST(audit, undo_removes_each_file_that_was_made_for_good) {
       EXPECT_NE(one.undo.find("; rm -f " + one.persistent.substr(to + 3)), std::string::npos) << one.id << one.undo;
     }
   }
-  EXPECT_EQ(files, 6);
+  EXPECT_EQ(files, 5);
 }
 
 TEST(audit, rules_of_udev_match_the_disk_and_not_its_name_of_today) {
@@ -686,7 +735,9 @@ TEST(audit, gives_no_command_that_erases_a_drive) {
   host.disk().partitions.clear();
   host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 0);
   const Finding one = of(judge(host.gathered()), "N1");
-  EXPECT_EQ(one.change + one.persistent + one.undo, "") << "a volume that is not active is not seen";
+  EXPECT_NE(one.change.find("the next drive"), std::string::npos) << "a volume that is not active is not seen";
+  EXPECT_EQ((one.change + one.undo).find("nvme format"), std::string::npos) << one.change;
+  EXPECT_EQ(one.persistent, "");
   EXPECT_NE(one.why.find("erases everything on it"), std::string::npos) << one.why;
 }
 

@@ -154,6 +154,13 @@ TEST(doctor, every_trouble_of_a_daemon) {
        [](auto& s) {
          s.devices[0].hint_path = model::WriteHintPath{model::HintReach::dropped, {}};
        }},
+      {"write-hints", Verdict::info, "",
+       [](auto& s) {
+         s.devices[0].hint_path = model::WriteHintPath{model::HintReach::block_layer, model::DriveSeparation::fdp};
+         auto io = std::make_shared<model::DeviceIo>();
+         io->writes.hint_bytes[2] = 1;
+         s.devices[0].io = io;
+       }},
       {"log-pages", Verdict::info, "", [](auto& s) { s.nvme_drives[0].polling.refused_pages["ocp"] = "refused"; }},
       {"write-amplification", Verdict::info, "", [](auto& s) { s.nvme_drives[0].write_amplification = {}; }},
       {"write-amplification", Verdict::info, "", [](auto& s) { s.nvme_drives[0].write_amplification.ratios.clear(); }},

@@ -4,6 +4,7 @@
 
 #include "daemon/analysis/flash_model/offline_model.h"
 #include "daemon/flash/model_runner.h"
+#include "daemon/model/medium.h"
 #include "tests/fixtures/temporary_tree.h"
 #include "tests/unit/flash_models_rig.h"
 
@@ -596,6 +597,61 @@ TEST(FlashInput, KnowsDrivesByTheirNamespaces) {
   found = drives_of(tick);
   EXPECT_TRUE(found[0].facts.partly_measured);
   EXPECT_FALSE(found[0].measured_day);
+}
+
+struct MediumCase {
+  const char* transport;
+  const char* model;
+  std::uint16_t vendor_id;
+  bool of_virtual_machine;
+  double used;  // of the drive's life, as it reports it
+  const char* medium;
+};
+
+const MediumCase kMedia[] = {
+    {"nvme", "bhyve-NVMe", 0xFB5D, false, 0, "software"},
+    {"nvme", "bhyve-NVMe", 0xFB5D, true, 0.3, "software"},
+    {"sata", "BHYVE SATA DISK", 0, true, 0, "software"},
+    {"nvme", "QEMU NVMe Ctrl", 0x1B36, true, 0, "software"},
+    {"nvme", "VMware Virtual NVMe Disk", 0x15AD, true, 0, "software"},
+    {"nvme", "ORCL-VBOX-NVME-VER12", 0x80EE, true, 0, "software"},
+    {"nvme", "Amazon Elastic Block Store", 0x1D0F, true, 0, "software"},
+    {"nvme", "nvme_card-pd", 0x1AE0, true, 0, "software"},
+    {"nvme", "MSFT NVMe Accelerator v1.0", 0x1414, true, 0, "software"},
+    {"nvme", "Linux", 0, false, 0, "software"},
+    {"nvme", "Renamed by its user", 0x1B36, false, 0, "software"},
+    {"scsi", "INTEL SSDSC2BB48", 0, false, 0, "software"},
+    {"virtio", "", 0, true, 0, "software"},
+    {"nvme", "A hypervisor that no list knows", 0xABCD, true, 0, "unknown"},
+    {"nvme", "SAMSUNG MZQL21T9HCJR", 0x144D, true, 0.03, "drive"},
+    {"nvme", "SAMSUNG MZQL21T9HCJR", 0x144D, true, 0, "unknown"},
+    {"nvme", "SAMSUNG MZQL21T9HCJR", 0x144D, false, 0, "drive"},
+    {"sata", "INTEL SSDSC2BB48", 0, false, 0, "drive"},
+    {"sata", "INTEL SSDSC2BB48", 0, true, 0, "unknown"},
+};
+
+TEST(FlashInput, ADiskIsTakenForADriveOnlyIfNothingSpeaksAgainstIt) {
+  for (const MediumCase& one : kMedia) {
+    stages::DeviceTick entry = disk("nvme0n1", one.transport);
+    model::Device device = *entry.block.device;
+    device.model = one.model;
+    device.of_virtual_machine = one.of_virtual_machine;
+    entry.block.device = std::make_shared<const model::Device>(device);
+    auto identity = std::make_shared<model::NvmeIdentity>();
+    identity->controller = "nvme0";
+    identity->transport = "pcie";
+    identity->vendor_id = one.vendor_id;
+    auto drive = std::make_shared<model::NvmeDrive>();
+    drive->identity = identity;
+    drive->values = {{model::NvmeField::percentage_used_ratio, "", one.used},
+                     {model::NvmeField::power_on_seconds, "", 1e6}};
+    entry.drive = one.vendor_id != 0 ? drive : nullptr;
+    EXPECT_EQ(model::name(model::medium_of(device, entry.drive.get()), model::kMediumNames), one.medium) << one.model;
+    stages::Tick tick;
+    tick.devices = {entry};
+    ASSERT_EQ(drives_of(tick).size(), 1U);
+    EXPECT_EQ(drives_of(tick)[0].facts.virtual_device, std::string_view(one.medium) != "drive") << one.model;
+  }
 }
 
 TEST(FlashInput, ADriveIsMeasuredInPartWhereADiskOrAPathOfItIsNot) {

@@ -98,6 +98,22 @@ void add_multipath(const SysfsHost& host, bool listed_in_block) {
   }
 }
 
+TEST(Inventory, KnowsWhetherTheHostIsAVirtualMachine) {
+  const auto is_one = [](const tests::SysfsHost& host) { return tests::look(host).devices.at(0).of_virtual_machine; };
+  const std::vector<std::pair<const char*, const char*>> files{
+      {"proc/cpuinfo", "flags\t\t: fpu vme de hypervisor lahf_lm\n"},
+      {"sys/hypervisor/type", "xen\n"},
+      {"proc/device-tree/hypervisor/compatible", "linux,kvm"}};
+  for (const auto& [file, text] : files) {
+    const tests::SysfsHost host;
+    tests::add_nvme(host, 0, "0", "");
+    host.tree().file("proc/cpuinfo", "flags\t\t: fpu vme de lahf_lm\n");
+    EXPECT_FALSE(is_one(host));
+    host.tree().file(file, text);
+    EXPECT_TRUE(is_one(host)) << file;
+  }
+}
+
 TEST(Inventory, MultipathHeadOwnsItsHiddenPaths) {
   for (const bool listed_in_block : {true, false}) {
     const SysfsHost host;

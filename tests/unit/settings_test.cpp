@@ -25,17 +25,19 @@ TEST(settings, of_a_host) {
   host.partition(tests::kNvme0, "nvme0n1", "nvme0n1p1", "259:1");
   host.tree().add("sys/devices/" + std::string(tests::kNvme0), R"(nvme0n1/nvme0n1p1/start = 2048
     queue_count = 5
+    nvme0n1/nvme0n1p1/stat = 1 2 3
     device/current_link_width = 4)");
   host.array("dm-0", "252:0", {std::string(tests::kNvme0) + "/nvme0n1/nvme0n1p1"}, "dm/name = data\ndm/uuid = CRYPT-x");
   host.mounts(
       "31 1 259:1 / /my\\040data rw,noatime shared:1 - xfs /dev/nvme0n1p1 rw,sunit=128\n"
       "32 1 0:9 / /run rw - tmpfs tmpfs rw\n");
   host.tree().add(".", R"(proc/meminfo = MemTotal:  1024 kB
-    proc/7/comm = mysqld
+    proc/7/comm = kvm
+    proc/8/comm = qemu-ga
+    proc/9/comm = qemu-system-x86
+    proc/9/cmdline = qemu -hda /a
     proc/sys/vm/swappiness = 10
-    sys/devices/system/cpu/cpu0/cpuidle/state1/latency = 10
-    sys/devices/system/cpu/cpu0/cpuidle/state2/latency = 200
-    sys/devices/system/cpu/cpu0/cpuidle/state2/disable = 1
+    sys/devices/system/cpu/cpu0/
     sys/devices/system/cpu/cpu1/
     sys/devices/system/cpu/cpufreq/
     sys/fs/cgroup/system.slice/db.service/io.max = 259:0 rbps=1
@@ -58,14 +60,14 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(disk.partitions[0].start_bytes, 1U << 20U);
   ASSERT_EQ(all.arrays.size(), 1U);
   EXPECT_EQ(all.arrays[0].files.text("dm/name"), "data");
+  EXPECT_EQ(all.arrays[0].files.text("slave/stat"), "1 2 3");
+  EXPECT_EQ(all.virtual_machines, (std::vector<std::string>{"", "qemu -hda /a\n"})) << "one is not readable";
   EXPECT_EQ(all.arrays[0].disks, std::vector<std::string>{"nvme0n1"});
   ASSERT_EQ(all.mounts.size(), 1U);
   EXPECT_EQ(all.mounts[0].mountpoint, "/my data");
   EXPECT_EQ(all.mounts[0].options, (std::set<std::string>{"rw", "noatime", "sunit=128"}));
   EXPECT_EQ(all.memory_bytes, 1U << 20U);
   EXPECT_EQ(all.cpus, 2U);
-  EXPECT_EQ(all.deepest_sleep_us, 10U);
-  EXPECT_EQ(all.programs, std::set<std::string>{"mysqld"});
   EXPECT_EQ(all.swap_volumes, std::vector<std::string>{"nvme0n1p1"});
   EXPECT_EQ(all.cgroup_limits.size(), 1U);
   EXPECT_EQ(all.fstrim.enabled, true);

@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <stdexcept>
 
 #include "daemon/util/glob.h"
+#include "daemon/util/in_time.h"
 #include "daemon/util/log.h"
 #include "daemon/util/read_file.h"
 #include "daemon/util/unique_fd.h"
@@ -16,6 +19,7 @@
 namespace ssdpulse {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(Glob, MeansWhatAShellMeans) {
@@ -124,6 +128,58 @@ TEST(Limiter, KeysBeyondTheBoundShareOneUntilOthersExpire) {
   EXPECT_EQ(limiter.admit("f", start + seconds(10)), 0U);  // a, b and c have expired: it has its own key again
   EXPECT_EQ(limiter.admit("g", start + seconds(10)), 0U);
 }
+
+TEST(InTime, AnswersAreWholeAndWhatNeverAnswersIsLeftBehind) {
+  const std::string large(1U << 20U, 'x');
+  EXPECT_EQ(util::in_time([&] { return large; }), large);
+  EXPECT_EQ(util::in_time([] { return std::string(); }), "");
+  EXPECT_EQ(util::in_time([]() -> std::string { throw std::runtime_error("no"); }), std::nullopt);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(util::in_time(
+                [] {
+                  ::pause();
+                  return std::string("late");
+                },
+                milliseconds(100)),
+            std::nullopt);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
+}
+
+TEST(InTime, NobodyWaitsForAStreamThatTheProcessLeftBehindHolds) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const util::UniqueFd in(ends[0]);
+  util::UniqueFd out(ends[1]);
+  EXPECT_FALSE(util::in_time(
+      [] {
+        ::sleep(2);
+        return std::string();
+      },
+      milliseconds(50)));
+  out.reset();
+  char one = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(::read(in.get(), &one, 1), 0) << "its end";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
+}
+
+TEST(InTime, AFileThatIsNotThereAnswers) {
+  EXPECT_TRUE(util::file_answers("/nonexistent/file"));
+  EXPECT_TRUE(util::file_answers("/"));
+  EXPECT_TRUE(util::file_answers("/proc/self/status"));
+}
+
+TEST(TimeLimitDeathTest, EndsTheProcessAndSaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const util::TimeLimit limit("audit", seconds(1));
+        ::pause();
+      },
+      testing::ExitedWithCode(1), "ssdpulse audit gave up after 1 s: something that it asked does not answer");
+}
+
+TEST(TimeLimit, IsNoneForWhatEnds) { const util::TimeLimit limit("audit", std::chrono::hours(1)); }
 
 }  // namespace
 }  // namespace ssdpulse

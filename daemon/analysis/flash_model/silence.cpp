@@ -37,7 +37,7 @@ std::string in_words(FlashSilence silence) {
     case FlashSilence::zoned:
       return "the host collects its zones, not the drive";
     case FlashSilence::virtual_device:
-      return "what is behind a virtual device is not known";
+      return "it is a virtual disk, or of a virtual machine and shows no wear: what is behind it is not known";
     case FlashSilence::compression:
       return "the drive compresses: what it writes depends on the data";
     case FlashSilence::no_size:

@@ -17,7 +17,7 @@ struct FlashDriveFacts {
   std::uint64_t size_bytes = 0;
   bool rotational = false;
   bool zoned = false;
-  bool virtual_device = false;
+  bool virtual_device = false;         // or it may be one
   bool wanted_though_virtual = false;  // by the configuration
   bool compresses = false;
   bool partly_measured = false;  // a namespace or path that we do not see

@@ -90,6 +90,13 @@ bool is_unit(std::string_view part) {
   });
 }
 
+/// What holds Slurm's jobs: slurm, slurm_NODE (cgroup v1), slurmstepd.scope, and NODE_slurmstepd.scope where several
+/// slurmd share a host.
+bool is_of_slurm(std::string_view part) {
+  constexpr std::string_view kSteps = "_slurmstepd.scope";
+  return part.substr(0, 5) == "slurm" || (part.size() > kSteps.size() && strip_suffix(part, kSteps));
+}
+
 /// qemu-3-db1 and lxc-17-web, as libvirt registers them: with a run number that is not part of the guest's name.
 std::optional<std::string> guest_of(std::string_view registered, std::string_view driver) {
   if (!strip_prefix(registered, driver) || !strip_prefix(registered, "-")) {
@@ -111,7 +118,9 @@ class Search {
       return {std::string(model::kRootTenant), TenantKind::root, "/"};
     }
     for (at_ = 0; at_ < parts_.size() && found_.name.empty(); ++at_) {
+      const bool is_known = !unknown_ || at_ <= 1;
       look();
+      holds_jobs_ = holds_jobs_ || (is_known && is_of_slurm(part()));
     }
     if (!found_.name.empty()) {
       return found_;
@@ -194,8 +203,7 @@ class Search {
 
   bool job() {
     std::string_view name = part();
-    const auto is_of_slurm = [&](std::size_t at) { return at < at_ && parts_[at].substr(0, 5) == "slurm"; };
-    if (!strip_prefix(name, "job_") || !is_number(name) || !(is_of_slurm(0) || is_of_slurm(1))) {
+    if (!strip_prefix(name, "job_") || !is_number(name) || !holds_jobs_) {
       return false;
     }
     found(TenantKind::job, "job/" + std::string(name));
@@ -252,7 +260,7 @@ class Search {
       return false;
     }
     // A user's units belong to the user, Slurm's to its jobs; a Kubernetes container may lie in its runtime's unit.
-    const bool of_jobs = part().substr(0, 5) == "slurm";
+    const bool of_jobs = is_of_slurm(part());
     const bool holds_pods = at_ + 1 < parts_.size() && parts_[at_ + 1].find(':') != std::string_view::npos;
     if (!user_.empty() || !pod_.empty()) {
       return true;
@@ -276,6 +284,7 @@ class Search {
   Parts parts_;
   std::size_t at_ = 0;
   bool unknown_ = false;
+  bool holds_jobs_ = false;
   std::string pod_;   // pod/UID
   std::string user_;  // user/UID/
   model::Tenant found_{};

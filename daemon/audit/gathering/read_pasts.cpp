@@ -37,6 +37,11 @@ util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reade
     if (!read) {
       return tl::make_unexpected(read.error());
     }
+    const auto far = history.series(*device, {end - kReachOfDiscards, end}, kReachOfDiscards.count());
+    if (!far) {
+      return tl::make_unexpected(far.error());
+    }
+    sums.add_discards(*far);
     pasts.emplace(disk, sums.take());
   }
   return pasts;

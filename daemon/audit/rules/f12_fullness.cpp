@@ -17,8 +17,14 @@ Finding advise_to_free(Finding finding) {
 }
 
 Finding fullness(const Facts& facts, const MountSettings& mount) {
+  if (mount.options.count("ro") > 0 && mount.options.count("rw") == 0) {
+    return not_applicable("nothing is written to it: it is mounted read-only");
+  }
+  if (!mount.answers) {
+    return unknown("how full it is", "the file system does not answer");
+  }
   if (!mount.used_ratio) {
-    return unknown("how full it is", "this user may not query it");
+    return unknown("how full it is", "it was not asked, or this user may not ask");
   }
   const std::string found = fmt::format("{:.0f} % of it is used", 100 * *mount.used_ratio);
   const Measurements::Labels here{{"mountpoint", mount.mountpoint}};

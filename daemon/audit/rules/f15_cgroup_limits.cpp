@@ -4,25 +4,39 @@
 namespace ssdpulse::audit {
 namespace {
 
-Finding cgroup_limits(const Facts& facts) {
+/// Limits in the top two levels, and those that the daemon sees on whoever has sent I/O; empty: none is known.
+std::string limited(const Facts& facts) {
   const std::string model = facts.settings.files.text("sys/fs/cgroup/io.cost.qos");
-  const bool cost = model.find("enable=1") != std::string::npos;
-  if (facts.settings.cgroup_limits.empty() && !cost) {
-    return ok("no control group in the top two levels limits I/O");
-  }
-  std::string groups = cost ? "io.cost.qos" : "";
+  std::string groups = model.find("enable=1") != std::string::npos ? "io.cost.qos" : "";
   for (const auto& [file, limit] : facts.settings.cgroup_limits) {
     groups += (groups.empty() ? "" : " ") + file;
   }
-  return info("control groups limit I/O", "their I/Os wait before measurement begins: " + groups.substr(0, 200));
+  const bool deeper = facts.measured.sum("ssdpulse_tenant_io_limit_bytes_per_second", {}).has_value() ||
+                      facts.measured.sum("ssdpulse_tenant_io_limit_ios_per_second", {}).has_value();
+  return groups.empty() && deeper ? "some below the top two levels" : groups.substr(0, 200);
+}
+
+Finding cgroup_limits(const Facts& facts) {
+  const Measurements::Labels at_limit{{"cause", "cgroup_limit"}};
+  const auto waited = facts.measured.per_day("ssdpulse_host_wait_seconds_total", at_limit);
+  const std::string groups = limited(facts);
+  if (groups.empty() && waited.value_or(0) == 0) {
+    return ok("no control group is known to limit I/O");
+  }
+  Finding bad = info("control groups limit I/O",
+                     "their I/Os wait before they reach a drive" + (groups.empty() ? "" : ": " + groups));
+  bad.change = "raise the limits of those that wait (`ssdpulse why` names them), or accept this finding";
+  bad.undo = "the former limits";
+  bad.risk = "others on the same drive wait longer";
+  return weigh(facts, std::move(bad), {{"excess_seconds_per_day", waited, kExcessLimit}});
 }
 
 }  // namespace
 
 const Rule kF15{.id = "F15",
                 .title = "I/O limits of control groups",
-                .limit = "never: waiting there is not measured",
-                .source = "Documentation/admin-guide/cgroup-v2.rst, io",
+                .limit = "somebody waits at a limit for 60 s a day",
+                .source = "Documentation/admin-guide/cgroup-v2.rst, io; ssdpulse, ssdpulse_host_wait_seconds_total",
                 .of_host = cgroup_limits};
 
 }  // namespace ssdpulse::audit

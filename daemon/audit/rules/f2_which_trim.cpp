@@ -9,17 +9,18 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
     return unknown("how it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
   if (!has_online_discard(mount)) {
-    return not_applicable(*facts.settings.fstrim.enabled ? "fstrim alone trims it: F3 looks at when"
-                                                         : "it is not trimmed: see F4");
+    return not_applicable(*facts.settings.fstrim.enabled
+                              ? "only fstrim.timer is to trim it: F4 looks at whether it does"
+                              : "it is not trimmed: see F4");
   }
   if (*facts.settings.fstrim.enabled) {
-    return not_applicable("it is trimmed twice: see F1");
+    return not_applicable("both are to trim it: see F1");
   }
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   const TrimCost cost = trim_cost(facts, mount.disks);
-  Finding bad = info("it is trimmed online only",
+  Finding bad = info("only online discard is to trim it",
                      "authorities disagree on whether that or fstrim is better: this host's own numbers decide");
   bad.risk = "fstrim makes one long burst: choose its hour, and compare";
   if (drop_online_discard(bad, mount)) {

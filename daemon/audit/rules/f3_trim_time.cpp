@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "daemon/audit/rules/rules.h"
@@ -20,7 +22,8 @@ Finding trim_time(const Facts& facts) {
     return not_applicable("everything is trimmed online at a lower cost: see F1");
   }
   const std::string when = timer.calendar.empty() ? "weekly" : timer.calendar;
-  Finding bad = info("fstrim runs " + when, "it trims everything at once, and right after a boot that missed it");
+  Finding bad =
+      info("fstrim.timer is set to " + when, "it trims everything at once, and right after a boot that missed it");
   bad.change =
       "systemctl edit fstrim.timer  # [Timer] OnCalendar= (empty), then OnCalendar=Sun 04:00, Persistent=false";
   bad.undo = "systemctl revert fstrim.timer";
@@ -41,7 +44,18 @@ Finding trim_time(const Facts& facts) {
     bad.evidence["longest_fstrim_burst_seconds"] = *cost.fstrim.longest_burst_seconds;
   }
   if ((!facts.measured.empty() || !facts.pasts.empty()) && seconds.value_or(0) == 0) {
-    return ok("fstrim runs " + when + ", but did not during the measurement");
+    std::vector<std::string> disks;
+    for (const DiskSettings& disk : facts.settings.disks) {
+      if (disk.device.discard) {
+        disks.push_back(disk.device.name);
+      }
+    }
+    const Discarded seen = discarded_on(facts, disks);
+    return seen.bytes == 0.0 && seen.seconds >= seconds_until_fstrim(facts)
+               ? info(fmt::format("fstrim.timer is set to {}, yet nothing was discarded in the {} measured", when,
+                                  duration(seen.seconds)),
+                      "fstrim does not run, fails, or has nothing to do: see F4, and journalctl -u fstrim.service")
+               : ok("fstrim.timer is set to " + when + "; fstrim did not run during the measurement");
   }
   return weigh(facts, std::move(bad),
                {{"fstrim_seconds_per_day", seconds, 1}, {"excess_seconds_per_day", excess, kExcessLimit}});

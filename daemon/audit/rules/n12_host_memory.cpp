@@ -11,23 +11,39 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 constexpr double kMostShare = 1.0 / 16;  // of the host's memory, for one drive
+constexpr double kRandom = 0.5;
+constexpr double kReadingPerDay = 600;  // seconds, of all reads together
 
 std::optional<double> wanted(const Facts& facts, const DiskSettings& disk, std::string_view amount) {
   return facts.measured.largest("ssdpulse_nvme_host_memory_buffer_bytes",
                                 {{"controller", disk.controller_name}, {"amount", amount}});
 }
 
-void raise_limit(const Facts& facts, double bytes, Finding& finding) {
+/// Seconds that reads take.
+std::optional<double> reading_per_day(const Facts& facts, const std::string& name) {
+  if (const DevicePast* past = past_of(facts, name)) {
+    return past->per_day(timed(*past, {model::Latency::read_total}).seconds);
+  }
+  return facts.measured.per_day("ssdpulse_io_latency_seconds_sum", {{"device", name}, {"operation", "read"}});
+}
+
+Finding raise_limit(const Facts& facts, const std::string& name, double bytes, Finding finding) {
   const auto& memory = facts.settings.memory_bytes;
   if (!memory || bytes > kMostShare * static_cast<double>(*memory)) {
     finding.why += "; no higher limit is given: that is more than a sixteenth of the host's memory, or it is not known";
-    return;
+    return finding;
   }
   const double mebibytes = std::ceil(bytes / kMebibyte);
   finding.change =
       fmt::format("nvme.max_host_mem_size_mb={:.0f} on the kernel's command line, then restart the host", mebibytes);
   finding.undo = "remove it again, then restart the host";
   finding.risk = fmt::format("each drive that asks for it takes up to {:.0f} MiB of memory", mebibytes);
+  const Measurements::Labels reads{{"device", name}, {"operation", "read"}};
+  const auto sequential = ratio(facts.measured.sum("ssdpulse_io_sequential_bytes_total", reads),
+                                facts.measured.sum("ssdpulse_io_bytes_total", reads));
+  return weigh(facts, std::move(finding),
+               {{"random_share_of_reads", sequential ? std::optional(1 - *sequential) : std::nullopt, kRandom},
+                {"reading_seconds_per_day", reading_per_day(facts, name), kReadingPerDay}});
 }
 
 Finding host_memory(const Facts& facts, const DiskSettings& disk) {
@@ -54,19 +70,17 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
       "drives without memory of their own mostly keep tables there: without it, random reads may wait for the flash "
       "twice";
   if (*minimum > most) {
-    Finding finding = info(
+    Finding bad = info(
         fmt::format("{}, needs {:.0f} MiB and gets none, as the limit is {} MiB", asks, *minimum / kMebibyte, *limit),
         why);
-    raise_limit(facts, std::max(*preferred, *minimum), finding);
-    return finding;
+    return raise_limit(facts, disk.device.name, std::max(*preferred, *minimum), std::move(bad));
   }
   if (disk.controller.text("hmb") == "0") {
     return info(asks + ", and has none", "the kernel found no room for it, or it was turned off");
   }
   if (*preferred > most) {
-    Finding finding = info(fmt::format("{}, and gets {} MiB", asks, *limit), why);
-    raise_limit(facts, std::max(*preferred, *minimum), finding);
-    return finding;
+    Finding bad = info(fmt::format("{}, and gets {} MiB", asks, *limit), why);
+    return raise_limit(facts, disk.device.name, std::max(*preferred, *minimum), std::move(bad));
   }
   return ok(asks + ", and may have it");
 }
@@ -75,8 +89,9 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN12{.id = "N12",
                 .title = "Host memory for drives without their own",
-                .limit = "never: which reads it would help is not measured",
+                .limit = "it asks for more than it gets, and reads, half of them random, take 600 s a day",
                 .source = "drivers/nvme/host/pci.c, nvme_setup_host_mem; NVM Express Base, Host Memory Buffer",
+                .by_history = true,
                 .of_disk = host_memory};
 
 }  // namespace ssdpulse::audit

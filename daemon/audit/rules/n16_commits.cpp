@@ -23,10 +23,16 @@ Commits commits_of(const Facts& facts, const std::string& name) {
 }
 
 Finding commits(const Facts& facts, const DiskSettings& disk) {
-  if (!disk.device.write_back_cache) {
-    return ok("its cache needs no flushes");
-  }
   const auto [seconds, per_day] = commits_of(facts, disk.device.name);
+  if (!disk.device.write_back_cache) {
+    if (seconds.value_or(0) < kSlow || per_day.value_or(0) < kWaitingPerDay) {
+      return ok("its cache needs no flushes");
+    }
+    Finding finding = info("its cache needs no flushes, as it says, yet commits are slow",
+                           "they wait for something else, or it does flush: `ssdpulse why` during one");
+    finding.evidence = {{"mean_commit_seconds", *seconds}, {"commit_seconds_per_day", *per_day}};
+    return finding;
+  }
   if (!seconds) {
     return unknown("what a commit costs", "none was measured");
   }

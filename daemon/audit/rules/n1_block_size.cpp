@@ -34,19 +34,26 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   if (!rank_of_other || *rank_of_other >= *rank) {
     return ok(fmt::format("the drive ranks no block size higher than its own, {} bytes", now));
   }
+  Finding bad = info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}",
+                                 now, rank_text(*rank), other, rank_text(*rank_of_other)),
+                     "the drive says so itself, and a format erases everything on it, on some drives all namespaces");
   // No command: nothing here sees everything that may be on it (an inactive volume, a mount elsewhere, swap).
-  return info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}", now,
-                          rank_text(*rank), other, rank_text(*rank_of_other)),
-              "the drive says so itself; the benefit here is not measured, and a format erases everything on it, on "
-              "some drives all namespaces: for the next drive of this model, before it is used (man nvme-format)");
+  bad.change = fmt::format("format the next drive of this model with blocks of {} bytes, before it is used", other);
+  bad.undo = "format it again, while it is empty";
+  bad.risk = "systems that boot from it must know such blocks";
+  return weigh(
+      facts, std::move(bad),
+      {{"ranks_above", *rank - *rank_of_other, 1},
+       {"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
 }
 
 }  // namespace
 
 const Rule kN1{.id = "N1",
                .title = "Block size that an NVMe drive is formatted with",
-               .limit = "never: the benefit of another size is not measured, and a format erases the drive",
+               .limit = "the drive ranks another size higher, and queueing or saturation causes 60 s of waiting a day",
                .source = "NVM Express NVM Command Set, LBA format, relative performance",
+               .by_history = true,
                .of_disk = block_size};
 
 }  // namespace ssdpulse::audit

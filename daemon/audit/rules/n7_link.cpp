@@ -14,7 +14,7 @@ double speed(const std::string& text) {
   return std::sscanf(text.c_str(), "%lf", &value) == 1 ? value : 0;
 }
 
-Finding link(const Facts&, const DiskSettings& disk) {
+Finding link(const Facts& facts, const DiskSettings& disk) {
   const auto text = [&](const char* file) { return disk.controller.text(std::string("device/") + file); };
   if (disk.controller_name.empty() || text("max_link_speed").empty()) {
     return not_applicable("it is not a PCI Express NVMe drive");
@@ -31,18 +31,21 @@ Finding link(const Facts&, const DiskSettings& disk) {
   if (*width >= *most && now >= best) {
     return ok(found);
   }
-  Finding finding = info(found, "large transfers are slower than the drive; the slot or the board may not have more");
-  finding.change = "put it into another slot, or seat it again";
-  finding.risk = "the host is down meanwhile";
-  return finding;
+  Finding bad = info(found, "large transfers are slower than the drive; the slot or the board may not have more");
+  bad.change = "put it into another slot, or seat it again";
+  bad.undo = "the former slot";
+  bad.risk = "the host is down meanwhile";
+  return weigh(facts, std::move(bad),
+               {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"saturation"}), kExcessLimit}});
 }
 
 }  // namespace
 
 const Rule kN7{.id = "N7",
                .title = "PCI Express link",
-               .limit = "never: the board's wiring is not known",
+               .limit = "it is narrower or slower than the drive's own, and saturation causes 60 s of waiting a day",
                .source = "Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",
+               .by_history = true,
                .of_disk = link};
 
 }  // namespace ssdpulse::audit

@@ -5,7 +5,8 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr double kFasterThanAnyHead = 0.001;  // seconds
-constexpr double kReads = 10'000;             // fewer may all have come from a cache
+constexpr double kSlowAsAHead = 0.005;
+constexpr double kReads = 10'000;  // fewer may all have come from a cache
 
 struct Reads {
   std::optional<double> mean_seconds;
@@ -28,10 +29,16 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
   if (!disk.files.number("queue/rotational")) {
     return unknown("whether it spins", "queue/rotational is not readable");
   }
-  if (!disk.device.rotational) {
-    return ok("the kernel considers it an SSD");
-  }
   const auto [seconds, count] = reads_of(facts, disk.device.name);
+  if (!disk.device.rotational) {
+    if (seconds.value_or(0) < kSlowAsAHead || count.value_or(0) < kReads) {
+      return ok("the kernel considers it an SSD");
+    }
+    Finding finding = info("the kernel considers it an SSD, yet its reads take as long as a spinning disk's",
+                           "it is one behind a controller or hypervisor, or something slows it down: `ssdpulse why`");
+    finding.evidence = {{"mean_read_seconds", *seconds}, {"reads", *count}};
+    return finding;
+  }
   if (seconds.value_or(1) >= kFasterThanAnyHead) {
     Finding finding =
         info("the kernel considers it a spinning disk", "it is as slow as one, or too little was read to tell");

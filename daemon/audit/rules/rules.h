@@ -10,7 +10,6 @@ namespace ssdpulse::audit {
 extern const Rule kQ1;
 extern const Rule kQ2;
 extern const Rule kQ3;
-extern const Rule kQ4;
 extern const Rule kQ5;
 extern const Rule kQ6;
 extern const Rule kQ7;
@@ -18,24 +17,19 @@ extern const Rule kQ8;
 extern const Rule kQ9;
 extern const Rule kQ10;
 extern const Rule kQ11;
-extern const Rule kQ12;
 extern const Rule kQ13;
 extern const Rule kQ14;
 extern const Rule kN1;
 extern const Rule kN2;
 extern const Rule kN3;
 extern const Rule kN4;
-extern const Rule kN5;
-extern const Rule kN6;
 extern const Rule kN7;
-extern const Rule kN8;
 extern const Rule kN9;
 extern const Rule kN10;
 extern const Rule kN11;
 extern const Rule kN12;
 extern const Rule kN13;
 extern const Rule kN14;
-extern const Rule kN15;
 extern const Rule kN16;
 extern const Rule kF1;
 extern const Rule kF2;
@@ -46,17 +40,12 @@ extern const Rule kF6;
 extern const Rule kF7;
 extern const Rule kF8;
 extern const Rule kF9;
-extern const Rule kF10;
-extern const Rule kF11;
 extern const Rule kF12;
 extern const Rule kF13;
 extern const Rule kF14;
 extern const Rule kF15;
-extern const Rule kF16;
 extern const Rule kF17;
 extern const Rule kF18;
-extern const Rule kF19;
-extern const Rule kF20;
 extern const Rule kF21;
 
 /// dm-crypt volumes whose flags cryptsetup can change by name alone while they are open. A LUKS2 header also keeps
@@ -95,6 +84,16 @@ struct TrimCost {
   std::optional<double> excess_seconds;  // waiting in spikes that discards caused, or of both ways if that is more
 };
 TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks);
+
+/// What was discarded on some disks, by whomever, as far back as is known.
+struct Discarded {
+  std::optional<double> bytes;  // absent: not measured on all of them
+  double seconds = 0;           // that all of them were observed
+};
+Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks);
+
+/// In how many seconds of measuring fstrim.timer has certainly run once, by its calendar.
+double seconds_until_fstrim(const Facts& facts);
 
 /// Adds the tail of reads during discards and of the others, for the disk with the worst one, and the longest burst.
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding);

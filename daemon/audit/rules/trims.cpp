@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <sstream>
+#include <utility>
 
 #include "daemon/audit/rules/rules.h"
 
@@ -43,6 +46,39 @@ void add_past(const DevicePast& past, const TrimPast& trim, WayOfTrimming& way) 
   if (device.ios > 0 || total.ios == 0) {
     add(way.excess_seconds, past.per_day(trim.excess_seconds));
   }
+}
+
+/// Of systemd.time(7), the longest time between two elapses that the calendar certainly keeps to.
+int days_between_runs(const std::string& calendar) {
+  constexpr std::array<std::pair<std::string_view, int>, 9> kWords{{{"minutely", 1},
+                                                                    {"hourly", 1},
+                                                                    {"daily", 1},
+                                                                    {"weekly", 7},
+                                                                    {"monthly", 31},
+                                                                    {"quarterly", 92},
+                                                                    {"semiannually", 184},
+                                                                    {"yearly", 366},
+                                                                    {"annually", 366}}};
+  for (const auto& [word, days] : kWords) {
+    if (calendar == word) {
+      return days;
+    }
+  }
+  std::istringstream parts(calendar);
+  bool is_weekly = calendar.empty();
+  for (std::string part; parts >> part;) {
+    const std::size_t last = part.rfind('-');
+    if (last != std::string::npos && part.find(':') == std::string::npos && part.find_first_of("0123456789*") == 0) {
+      const bool every_day = part.substr(last + 1) == "*";
+      const std::string before = part.substr(0, last);
+      const bool every_month = before.substr(before.rfind('-') + 1) == "*";
+      if (!every_month || !every_day) {
+        return every_month ? 31 : 366;
+      }
+    }
+    is_weekly = is_weekly || std::isalpha(static_cast<unsigned char>(part.front())) != 0;
+  }
+  return is_weekly ? 7 : 1;
 }
 
 }  // namespace
@@ -101,6 +137,30 @@ TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
   add(beside, cost.fstrim.excess_seconds);
   cost.excess_seconds = std::max(cost.excess_seconds, beside);
   return cost;
+}
+
+Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks) {
+  Discarded all;
+  std::optional<double> least;
+  for (const std::string& disk : disks) {
+    const DevicePast* past = past_of(facts, disk);
+    const auto live = facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk}, {"operation", "discard"}});
+    if (past == nullptr && !live) {
+      return {};
+    }
+    const double seconds =
+        past != nullptr ? past->discards_observed_seconds : facts.measured.observed_seconds().value_or(0);
+    const double kept = past != nullptr ? past->discarded_bytes : 0;
+    all.bytes = all.bytes.value_or(0) + std::max(kept, live.value_or(0));  // its last minute is not in the history yet
+    least = std::min(least.value_or(seconds), seconds);
+  }
+  all.seconds = least.value_or(0);
+  return all;
+}
+
+double seconds_until_fstrim(const Facts& facts) {
+  constexpr double kMargin = 1.1;  // RandomizedDelaySec=, and days without a daemon
+  return kMargin * static_cast<double>(facts.enough.count()) * days_between_runs(facts.settings.fstrim.calendar);
 }
 
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding) {

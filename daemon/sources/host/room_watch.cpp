@@ -37,8 +37,9 @@ std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint) {
   if (::statvfs(mountpoint.c_str(), &space) != 0 || space.f_blocks == 0 || (space.f_flag & ST_RDONLY) != 0) {
     return std::nullopt;
   }
-  return model::FilesystemRoom{mountpoint, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize,
-                               space.f_files, space.f_favail};
+  return model::FilesystemRoom{
+      mountpoint,     space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize, space.f_files,
+      space.f_favail, space.f_bfree * space.f_frsize};
 }
 
 RoomWatch::RoomWatch(Ask ask) : ask_(ask), answers_(std::make_shared<Answers>()) {}

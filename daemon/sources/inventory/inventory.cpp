@@ -3,6 +3,7 @@
 #include "daemon/sources/inventory/inventory.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -50,6 +51,17 @@ model::Coverage coverage_of(const model::Device& device, const Stacking& stackin
     return model::Coverage::excluded;
   }
   return device.size_bytes == 0 ? model::Coverage::empty : model::Coverage::measured;
+}
+
+/// Also true in the first domain of Xen, which has the host's hardware.
+bool is_virtual_machine(const InventoryRoots& roots) {
+  constexpr std::size_t kFirstProcessor = 16U << 10U;
+  std::ifstream cpuinfo(roots.proc + "/cpuinfo", std::ios::binary);
+  std::string text(kFirstProcessor, '\0');
+  cpuinfo.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, cpuinfo.gcount())));
+  return text.find(" hypervisor") != std::string::npos || !sysfs::read_text(roots.sys + "/hypervisor/type").empty() ||
+         sysfs::read_raw(roots.proc + "/device-tree/hypervisor/compatible").has_value();
 }
 
 void read_paths(const std::string& directory, const HiddenPaths& hidden, model::Device& device) {
@@ -131,6 +143,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
                [](const std::string& name) { return !sysfs::head_of_hidden_path(name); });
   const Stacking stacking(roots.sys, disks);
 
+  const bool virtual_machine = is_virtual_machine(roots);
   model::Inventory inventory;
   for (const std::string& name : disks) {
     const std::string directory = roots.sys + "/block/" + name;
@@ -138,6 +151,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
     if (!device) {
       continue;
     }
+    device->of_virtual_machine = virtual_machine;
     device->coverage = coverage_of(*device, stacking, filter);
     if (device->coverage != model::Coverage::stacked) {
       read_paths(directory, hidden, *device);

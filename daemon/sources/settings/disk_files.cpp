@@ -35,15 +35,14 @@ constexpr std::array kDiskFiles{
     "queue/physical_block_size",
     "queue/logical_block_size",
     "queue/zoned",
-    "queue/atomic_write_unit_max_bytes",
     "mq/0/nr_tags",
     "cache_type",
     "alignment_offset",
     "device/queue_depth",
     "device/timeout",
-    "device/numa_node",
     "device/iopolicy",  // of NVMe multipath, whose device is the subsystem
     // of arrays
+    "stat",
     "md/level",
     "md/chunk_size",
     "md/sync_action",
@@ -54,7 +53,7 @@ constexpr std::array kDiskFiles{
 };
 
 constexpr std::array kControllerFiles{
-    "power/pm_qos_latency_tolerance_us", "numa_node", "queue_count", "state", "transport", "hmb",
+    "power/pm_qos_latency_tolerance_us", "queue_count", "state", "transport", "hmb",
 };
 
 constexpr std::array kLinkFiles{
@@ -80,6 +79,14 @@ void take_first(const std::string& directory, const char* file, const char* as, 
   }
 }
 
+/// Of a volume on a single disk or partition.
+void take_only_slave(const std::string& directory, model::Attributes& files) {
+  const auto names = sysfs::list_directory(directory + "/slaves");
+  if (names && names->size() == 1) {
+    take_first(directory + "/slaves", "stat", "slave/stat", files);
+  }
+}
+
 void take_member_offsets(const std::string& directory, model::Attributes& files) {
   constexpr std::size_t kMost = 64;
   std::size_t taken = 0;
@@ -99,6 +106,7 @@ model::Attributes disk_files(const std::string& directory) {
   }
   take_first(directory + "/device/scsi_disk", "cache_type", "scsi_cache_type", files);
   take_first(directory + "/device/scsi_host", "link_power_management_policy", "link_power_management_policy", files);
+  take_only_slave(directory, files);
   take_member_offsets(directory, files);
   return files;
 }

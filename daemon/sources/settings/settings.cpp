@@ -2,7 +2,6 @@
 #include "daemon/sources/settings/settings.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
@@ -106,7 +105,7 @@ std::vector<std::string> words(const std::string& line) {
   return found;
 }
 
-void read_mounts(const std::string& root, const model::Inventory& inventory, model::HostSettings& settings) {
+void read_mounts(const model::Inventory& inventory, model::HostSettings& settings) {
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     const auto is_measured = [&](const model::DiskSettings& disk) { return disk.device.name == filesystem.device; };
     if (std::none_of(settings.disks.begin(), settings.disks.end(), is_measured)) {
@@ -120,11 +119,6 @@ void read_mounts(const std::string& root, const model::Inventory& inventory, mod
     }
     model::MountSettings mount{
         filesystem.mountpoint, filesystem.fstype, filesystem.options, filesystem.volumes, {filesystem.device}};
-    struct statvfs space {};
-    if (::statvfs((root + filesystem.mountpoint).c_str(), &space) == 0 && space.f_blocks > space.f_bfree) {
-      const auto used = static_cast<double>(space.f_blocks - space.f_bfree);
-      mount.used_ratio = used / (used + static_cast<double>(space.f_bavail));
-    }
     settings.mounts.push_back(std::move(mount));
   }
 }
@@ -154,7 +148,12 @@ std::uint32_t numbered(const std::string& directory, std::string_view prefix) {
   }));
 }
 
-void read_programs(const std::string& proc, model::HostSettings& settings) {
+/// Not qemu-img, qemu-ga and the emulators of single programs.
+bool runs_guests(const std::string& name) {
+  return name.rfind("qemu-system", 0) == 0 || name.rfind("qemu-storage", 0) == 0 || name == "qemu-kvm" || name == "kvm";
+}
+
+void read_virtual_machines(const std::string& proc, model::HostSettings& settings) {
   constexpr std::size_t kMostProcesses = 100'000;
   constexpr std::size_t kMostLines = 256;
   std::size_t seen = 0;
@@ -163,14 +162,8 @@ void read_programs(const std::string& proc, model::HostSettings& settings) {
       continue;
     }
     const std::string name = sysfs::read_text(proc + "/" + process + "/comm");
-    if (name.empty()) {
-      continue;
-    }
-    settings.programs.insert(name);
-    if (name.rfind("qemu", 0) == 0 && settings.virtual_machines.size() < kMostLines) {
-      auto line = util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or("");
-      std::replace(line.begin(), line.end(), '\0', ' ');
-      settings.virtual_machines.push_back(std::move(line));
+    if (runs_guests(name) && settings.virtual_machines.size() < kMostLines) {
+      settings.virtual_machines.push_back(util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or(""));
     }
   }
 }
@@ -205,16 +198,6 @@ void read_cgroups(const std::string& directory, const std::string& below, int le
   }
 }
 
-void read_sleep(const std::string& sys, model::HostSettings& settings) {
-  const std::string states = sys + "/devices/system/cpu/cpu0/cpuidle";
-  for (const std::string& state : names_in(states)) {
-    const auto latency = sysfs::read_number(states + "/" + state + "/latency");
-    if (latency && sysfs::read_number(states + "/" + state + "/disable").value_or(0) == 0) {
-      settings.deepest_sleep_us = std::max(settings.deepest_sleep_us.value_or(0), *latency);
-    }
-  }
-}
-
 }  // namespace
 
 model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& device) {
@@ -241,25 +224,33 @@ model::Attributes read_host_files(const SettingsRoot& root) {
   return files;
 }
 
+void add_rooms(const std::vector<model::FilesystemRoom>& rooms, model::HostSettings& settings) {
+  for (model::MountSettings& mount : settings.mounts) {
+    const auto room = std::find_if(rooms.begin(), rooms.end(), [&](const model::FilesystemRoom& one) {
+      return one.mountpoint == mount.mountpoint;
+    });
+    if (room != rooms.end() && room->size_bytes > room->free_bytes) {
+      const auto used = static_cast<double>(room->size_bytes - room->free_bytes);
+      mount.used_ratio = used / (used + static_cast<double>(room->available_bytes));
+    }
+  }
+}
+
 model::HostSettings read(const SettingsRoot& root, const model::Inventory& inventory) {
   const std::string& top = root.directory;
   const std::string sys = top + "/sys";
   model::HostSettings settings;
   read_disks(root, inventory, settings);
-  read_mounts(top, inventory, settings);
+  read_mounts(inventory, settings);
   settings.files = read_host_files(root);
   settings.uptime_seconds = uptime_seconds(top + "/proc");
   settings.memory_bytes = memory_bytes(top + "/proc");
   if (const auto cpus = numbered(sys + "/devices/system/cpu", "cpu")) {
     settings.cpus = cpus;
   }
-  if (const auto nodes = numbered(sys + "/devices/system/node", "node")) {
-    settings.numa_nodes = nodes;
-  }
-  read_programs(top + "/proc", settings);
+  read_virtual_machines(top + "/proc", settings);
   read_swaps(top, settings);
   read_cgroups(sys + "/fs/cgroup", "", 2, settings);
-  read_sleep(sys, settings);
   settings.fstrim = read_timer(top, "fstrim.timer");
   return settings;
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "daemon/model/host_signals.h"
 #include "daemon/model/settings.h"
 
 namespace ssdpulse::settings {
@@ -21,7 +23,10 @@ model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& dev
 /// Only HostSettings::files.
 model::Attributes read_host_files(const SettingsRoot& root);
 
-/// `inventory` lists the disks and arrays that there are, and what is mounted on them.
+/// How full file systems are: only those that were asked, by whoever can wait for their answers.
+void add_rooms(const std::vector<model::FilesystemRoom>& rooms, model::HostSettings& settings);
+
+/// `inventory` lists the disks and arrays that there are, and what is mounted on them. Without rooms.
 model::HostSettings read(const SettingsRoot& root, const model::Inventory& inventory);
 
 }  // namespace ssdpulse::settings

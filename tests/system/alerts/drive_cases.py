@@ -269,9 +269,9 @@ def failing(growth, error="medium", operation="read"):
 UP = gauge("up", [(181, 1)])
 
 
-def there(minutes, away=180, model="ACME"):
+def there(minutes, away=180, medium="drive"):
     """There for this many minutes, then away for `away` minutes."""
-    return gauge("ssdpulse_device_info", [(minutes, 1), (away, None), (181, 1)], **DEVICE, model=model, serial="S1",
+    return gauge("ssdpulse_device_info", [(minutes, 1), (away, None), (181, 1)], **DEVICE, model="ACME", serial="S1", medium=medium,
                  transport="nvme", scheduler="none")
 
 
@@ -310,7 +310,7 @@ HEALTH += [
                    "nvme0n1 on db1:10936 (ACME, serial S1) is gone: removed, dropped by the kernel, or no longer measured."),)),
     health("DeviceGone", "away for three minutes", there(60, away=3), UP, silent=(64 * MINUTE, 67 * MINUTE, 80 * MINUTE)),
     health("DeviceGone", "the whole host is", there(60), gauge("up", [(61, 1), (120, 0)]), silent=(80 * MINUTE,)),
-    health("DeviceGone", "a volume of a cloud", there(60, model="Amazon Elastic Block Store"), UP, silent=(80 * MINUTE,)),
+    health("DeviceGone", "a volume of a cloud", there(60, medium="software"), UP, silent=(80 * MINUTE,)),
 
     health("CriticalWarning", "the drive calls itself unreliable", silent=BOTH,
            *[step_gauge("ssdpulse_nvme_critical_warning", 0, then, 0, **DRIVE, warning=warning)
