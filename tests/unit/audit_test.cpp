@@ -477,9 +477,9 @@ const std::vector<Row>& table() {
                               h.excess("queue", 1000);
                             })},
       {"F14", kNot, nothing},
-      {"F14", kInfo, [](Host h) { h.facts.settings.swap_volumes = {"nvme0n1p1"}; }},
+      {"F14", kInfo, [](Host h) { h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}}; }},
       {"F14", kAdvise, [](Host h) {
-         h.facts.settings.swap_volumes = {"nvme0n1p1"};
+         h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}};
          h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"swap\"", 9e9);
        }},
       {"F15", kOk, nothing},
@@ -602,7 +602,7 @@ TEST(audit, undoes_what_the_kernel_would_refuse_to_take_back) {
 TEST(audit, undo_removes_each_file_that_was_made_for_good) {
   MadeUpHost host;
   much_memory(host);
-  host.facts.settings.swap_volumes = {"nvme0n1p1"};
+  host.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}};
   for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{{"queue/nomerges", "2"},
                                                                                    {"queue/rq_affinity", "0"},
                                                                                    {"queue/wbt_lat_usec", "75000"},

@@ -66,7 +66,8 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(all.cpus, 2U);
   EXPECT_EQ(all.deepest_sleep_us, 10U);
   EXPECT_EQ(all.programs, std::set<std::string>{"mysqld"});
-  EXPECT_EQ(all.swap_volumes, std::vector<std::string>{"nvme0n1p1"});
+  ASSERT_EQ(all.swaps.size(), 1U);
+  EXPECT_EQ(all.swaps[0].disks, std::set<std::string>{"nvme0n1"});
   EXPECT_EQ(all.cgroup_limits.size(), 1U);
   EXPECT_EQ(all.fstrim.enabled, true);
   EXPECT_EQ(all.fstrim.calendar, "Sun 04:00") << "of the last .conf by name, wherever it is";

@@ -131,16 +131,16 @@ TEST(Stacking, DmMultipathCountsNothingTwice) {
 }
 
 TEST(Filesystems, OneMountForEachFilesystemAndItsRootIfShown) {
-  const auto mounts = parse_mountinfo(
-      "1 0 8:1 /sub /bind rw shared:5 master:2 - ext4 /dev/sda1 rw,discard\n"
-      "2 0 8:1 / /real\\011\\134x\\040y rw - ext4 /dev/sda1 rw,discard\n"
-      "3 0 8:1 / /second rw - ext4 /dev/sda1 rw\n"
-      "4 0 0:44 /@ / rw - btrfs /dev/sda2 rw,ssd,discard=async,subvol=/a\\054b\n"
-      "5 0 0:44 /@home /home rw - btrfs /dev/sda2 rw,discard=async\n"
-      "6 0 8:2 / /nodiscard rw,discard - ext4 /dev/sda2 rw,nodiscard,xdiscard\n"
-      "not a mount\n"
-      "7 0 8:3 / /short rw - ext4 /dev/sda3\n"
-      "8 0 8:4 / /last\\0400 rw - f2fs /dev/sd\\040a rw,discard");
+  const auto mounts = one_for_each_filesystem(
+      parse_mountinfo("1 0 8:1 /sub /bind rw shared:5 master:2 - ext4 /dev/sda1 rw,discard\n"
+                      "2 0 8:1 / /real\\011\\134x\\040y rw - ext4 /dev/sda1 rw,discard\n"
+                      "3 0 8:1 / /second rw - ext4 /dev/sda1 rw\n"
+                      "4 0 0:44 /@ / rw - btrfs /dev/sda2 rw,ssd,discard=async,subvol=/a\\054b\n"
+                      "5 0 0:44 /@home /home rw - btrfs /dev/sda2 rw,discard=async\n"
+                      "6 0 8:2 / /nodiscard rw,discard - ext4 /dev/sda2 rw,nodiscard,xdiscard\n"
+                      "not a mount\n"
+                      "7 0 8:3 / /short rw - ext4 /dev/sda3\n"
+                      "8 0 8:4 / /last\\0400 rw - f2fs /dev/sd\\040a rw,discard"));
   ASSERT_EQ(mounts.size(), 4U);
   EXPECT_EQ(mounts[0].mountpoint, "/real\t\\x y");
   EXPECT_TRUE(mounts[0].discard);

@@ -40,6 +40,9 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
   if (!facts.settings.fstrim.enabled) {
     return unknown("whether it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
+  if (!mount.unshown.complete) {
+    return unknown_for_options("whether it is trimmed");
+  }
   Finding bad = info("nothing trims it", "the drive treats deleted data as live, and moves it around");
   if (const auto place = word_or_why(mount.mountpoint, bad)) {
     bad.change = fmt::format("fstrim -v {}", *place);

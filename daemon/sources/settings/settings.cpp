@@ -118,8 +118,9 @@ void read_mounts(const std::string& root, const model::Inventory& inventory, mod
       known->disks.push_back(filesystem.device);
       continue;
     }
-    model::MountSettings mount{
-        filesystem.mountpoint, filesystem.fstype, filesystem.options, filesystem.volumes, {filesystem.device}};
+    model::MountSettings mount{filesystem.mountpoint, filesystem.fstype,   filesystem.options,
+                               filesystem.volumes,    {filesystem.device}, {},
+                               filesystem.unshown};
     struct statvfs space {};
     if (::statvfs((root + filesystem.mountpoint).c_str(), &space) == 0 && space.f_blocks > space.f_bfree) {
       const auto used = static_cast<double>(space.f_blocks - space.f_bfree);
@@ -171,16 +172,6 @@ void read_programs(const std::string& proc, model::HostSettings& settings) {
       auto line = util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or("");
       std::replace(line.begin(), line.end(), '\0', ' ');
       settings.virtual_machines.push_back(std::move(line));
-    }
-  }
-}
-
-void read_swaps(const std::string& root, model::HostSettings& settings) {
-  std::istringstream lines(util::read_file(root + "/proc/swaps", 1U << 16U).value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    const auto fields = words(line);
-    if (!fields.empty() && fields[0].rfind("/dev/", 0) == 0) {
-      settings.swap_volumes.push_back(fields[0].substr(5));
     }
   }
 }
@@ -257,7 +248,7 @@ model::HostSettings read(const SettingsRoot& root, const model::Inventory& inven
     settings.numa_nodes = nodes;
   }
   read_programs(top + "/proc", settings);
-  read_swaps(top, settings);
+  settings.swaps = inventory.swaps;
   read_cgroups(sys + "/fs/cgroup", "", 2, settings);
   read_sleep(sys, settings);
   settings.fstrim = read_timer(top, "fstrim.timer");
