@@ -64,8 +64,10 @@ std::string permanently(const MountSettings& mount, const std::string& option, c
   if (mount.unshown.in_force.count(option) == 0 || mount.fstype == "bcachefs" || !volume) {
     return fmt::format("remove {} from the options of {} in /etc/fstab", option, place);
   }
-  const bool journal = option.rfind("data=", 0) == 0;
-  return fmt::format("tune2fs -o ^{} {}", journal ? "journal_data_" + option.substr(5) : option, *volume);
+  const std::string flag = option == "data=journal"     ? "journal_data"
+                           : option == "data=writeback" ? "journal_data_writeback"
+                                                        : option;
+  return fmt::format("tune2fs -o ^{} {}", flag, *volume);
 }
 
 bool drop_online_discard(Finding& finding, const MountSettings& mount) {
