@@ -10,8 +10,8 @@
 #include "../abi/discard_abi.h"
 
 #define SECTOR_SHIFT 9
-#define PF_KTHREAD 0x00200000	/* include/linux/sched.h, since 2.6.35 */
-#define FITRIM 0xc0185879 /* include/uapi/linux/fs.h */
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h, since 2.6.35 */
+#define FITRIM 0xc0185879     /* include/uapi/linux/fs.h */
 #ifdef __TARGET_ARCH_x86
 #define NR_IOCTL 16
 #else
