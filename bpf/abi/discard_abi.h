@@ -7,7 +7,8 @@
  */
 #pragma once
 
-/* Who submits, by process name; user space distinguishes kernel threads by what is mounted. */
+/* Who submits, by process name, and by FITRIM where the kernel shows it; user space distinguishes kernel threads by
+ * what is mounted. */
 #define SUBMITTER_FSTRIM 0
 #define SUBMITTER_KERNEL 1
 #define SUBMITTER_BLKDISCARD 2

@@ -10,7 +10,13 @@
 #include "../abi/discard_abi.h"
 
 #define SECTOR_SHIFT 9
-#define PF_KTHREAD 0x00200000	/* include/linux/sched.h, since 2.6.35 */
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h, since 2.6.35 */
+#define FITRIM 0xc0185879     /* include/uapi/linux/fs.h */
+#ifdef __TARGET_ARCH_x86
+#define NR_IOCTL 16
+#else
+#define NR_IOCTL 29
+#endif
 #define BLKDEV_DISCARD_SECURE 1 /* include/linux/blkdev.h, until 5.19 */
 
 struct {
@@ -67,6 +73,21 @@ static __always_inline bool name_is(const struct submitter_name *name, const cha
 #define NAME_IS(name, text) name_is(name, text, sizeof(text) - 1, true)
 #define NAME_BEGINS(name, text) name_is(name, text, sizeof(text) - 1, false)
 
+/* Whether the task is in this ioctl; before Linux 5.15 that is not known. */
+static __always_inline bool calls_fitrim(void)
+{
+	struct pt_regs *regs;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return false;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#ifdef __TARGET_ARCH_x86
+	return BPF_CORE_READ(regs, orig_ax) == NR_IOCTL && (__u32)BPF_CORE_READ(regs, si) == FITRIM;
+#else
+	return BPF_CORE_READ(regs, syscallno) == NR_IOCTL && (__u32)BPF_CORE_READ(regs, regs[1]) == FITRIM;
+#endif
+}
+
 static __always_inline __u32 submitter_of(const struct submitter_name *name)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -74,7 +95,7 @@ static __always_inline __u32 submitter_of(const struct submitter_name *name)
 	/* bpf_get_current_task_btf came with 5.11. */
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
 		return SUBMITTER_KERNEL;
-	if (NAME_IS(name, "fstrim"))
+	if (NAME_IS(name, "fstrim") || calls_fitrim())
 		return SUBMITTER_FSTRIM;
 	if (NAME_IS(name, "blkdiscard"))
 		return SUBMITTER_BLKDISCARD;

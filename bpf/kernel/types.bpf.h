@@ -33,6 +33,11 @@ enum {
 	BPF_RB_NO_WAKEUP = 1,
 };
 
+/* Whether the running kernel has a helper. */
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175, /* since Linux 5.15 */
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
@@ -118,6 +123,17 @@ struct bio___until_5_12 {
 
 struct task_struct {
 	unsigned int flags;
+};
+
+/* What a task had in its registers when it entered the kernel. */
+struct pt_regs {
+#ifdef __TARGET_ARCH_x86
+	unsigned long si;
+	unsigned long orig_ax;
+#else
+	__u64 regs[31];
+	int syscallno;
+#endif
 };
 
 struct request {

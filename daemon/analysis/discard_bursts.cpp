@@ -95,7 +95,7 @@ void DiscardBurstFinder::take(const std::string& name, const DiscardVolume& volu
     if (increments[i].bytes == 0 || is_past || hands_down(i, volume)) {
       continue;
     }
-    Trigger& trigger = triggers_[index(trigger_of(i, volume.mounted_with_discard))];
+    Trigger& trigger = triggers_[index(trigger_of(i, volume.mounted_with_discard, volume.callers_discard))];
     (volume.is_array ? trigger.above : trigger.pending) += increments[i].bytes;
     trigger.ranges += volume.is_array ? 0 : increments[i].ranges;
     (volume.carries_array ? trigger.carriers : trigger.volumes).insert(name);

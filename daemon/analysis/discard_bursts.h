@@ -34,6 +34,7 @@ struct DiscardVolume {
   bool is_array = false;
   bool mounted_with_discard = false;  // its kernel threads count as `online`
   bool carries_array = false;         // its kernel threads pass down an array's discards, and submit none themselves
+  bool callers_discard = false;       // so do programs, for which its file system discards in their own context
 };
 
 struct DiscardTick {

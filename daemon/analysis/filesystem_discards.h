@@ -15,6 +15,10 @@
 
 namespace ssdpulse::analysis {
 
+/// Whether the file system, mounted with discard, also discards in the context of programs that delete something. The
+/// kernel refuses BLKDISCARD on what is mounted, so nobody else discards there but what calls FITRIM.
+bool callers_discard(const model::Filesystem& filesystem);
+
 class FilesystemDiscardCounter {
  public:
   /// `submitted` is by volume. Returns those now seen to be trimmed twice: each once while it is mounted.
@@ -35,6 +39,7 @@ class FilesystemDiscardCounter {
   struct Entry {
     model::FilesystemDiscards figures;
     SubmissionCursor cursor;
+    bool callers_discard = false;
   };
   static void add(const model::DiscardSubmitters& submitted, Entry& entry);
 

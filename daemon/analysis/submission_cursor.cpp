@@ -3,7 +3,7 @@
 
 namespace ssdpulse::analysis {
 
-model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard) {
+model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard, bool callers_discard) {
   switch (static_cast<model::DiscardSubmitter>(submitter)) {
     case model::DiscardSubmitter::fstrim:
       return model::DiscardTrigger::fstrim;
@@ -14,7 +14,7 @@ model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discar
     case model::DiscardSubmitter::mkfs:
       return model::DiscardTrigger::mkfs;
     case model::DiscardSubmitter::other:
-      break;
+      return callers_discard ? model::DiscardTrigger::online : model::DiscardTrigger::other;
   }
   return model::DiscardTrigger::other;
 }

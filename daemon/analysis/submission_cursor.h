@@ -12,8 +12,8 @@
 namespace ssdpulse::analysis {
 
 /// `submitter`: a model::DiscardSubmitter. Kernel threads act for a file system's mount option, or for an unknown
-/// reason.
-model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard);
+/// reason; so do programs if `callers_discard` (see there).
+model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard, bool callers_discard);
 
 struct SubmissionIncrement {
   std::uint64_t bytes = 0;

@@ -100,8 +100,8 @@ void add_rooms(model::HostSettings& settings) {
 
 util::Result<audit::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
   const std::string& root = options.findings.root;
-  const auto inventory =
-      inventory::read_inventory({root + "/sys", root + "/proc"}, {config.devices.include, config.devices.exclude});
+  const auto inventory = inventory::read_inventory({root + "/sys", root + "/proc", root + "/dev"},
+                                                   {config.devices.include, config.devices.exclude});
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
   }

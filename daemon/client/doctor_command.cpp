@@ -27,7 +27,8 @@ std::vector<std::uint16_t> ports_of(const config::Web& web) {
 }
 
 std::vector<model::Device> measured_devices(const config::Devices& chosen, const std::string& root) {
-  const auto inventory = inventory::read_inventory({root + "/sys", root + "/proc"}, {chosen.include, chosen.exclude});
+  const auto inventory =
+      inventory::read_inventory({root + "/sys", root + "/proc", root + "/dev"}, {chosen.include, chosen.exclude});
   std::vector<model::Device> devices;
   if (inventory) {
     std::copy_if(inventory->devices.begin(), inventory->devices.end(), std::back_inserter(devices),

@@ -76,15 +76,30 @@ struct Volume {
   bool carries_array = false;  // an md or dm device lies directly on it
 };
 
-/// A mounted file system and the measured disk under it; one entry per disk when it lies on an array.
+/// What mountinfo leaves out about a mounted file system: options that come from its super block's own defaults.
+struct UnshownOptions {
+  std::set<std::string> in_force = {};  // those that differ from the kernel's defaults; also among the mount's options
+  bool complete = true;                 // false: there may be others
+  std::optional<bool> journal = {};     // of ext3 and ext4: whether it has one
+};
+
+/// A mounted file system and the measured disk under it; one entry per disk when it lies on several.
 struct Filesystem {
   std::string device;
   std::string mountpoint;
   std::string fstype;
   bool discard = false;                   // mounted with online discard
-  std::vector<std::string> volumes = {};  // directly below it; only btrfs has more than one
+  std::vector<std::string> volumes = {};  // directly below it: all of btrfs or bcachefs; of xfs, logs and realtime last
   std::set<std::string> options = {};     // of the mount and of the super block
   std::string number = {};                // MAJOR:MINOR of the super block
+  UnshownOptions unshown = {};
+};
+
+/// A partition, volume or file that the host swaps to.
+struct Swap {
+  std::string name;             // as the kernel lists it
+  std::set<std::string> disks;  // at the bottom under it, measured or not
+  bool known = true;            // false: what it lies on could not be found out
 };
 
 /// The counters of /sys/block/X/stat that can be compared with ours (Documentation/block/stat.rst):
@@ -107,6 +122,7 @@ struct Inventory {
   std::vector<Membership> memberships;
   std::vector<Volume> volumes;  // sorted by name; of all disks
   std::vector<Filesystem> filesystems;
+  std::vector<Swap> swaps;
   std::vector<std::string> warnings;  // what could not be read, in words
 };
 

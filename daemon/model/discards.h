@@ -12,8 +12,8 @@
 
 namespace ssdpulse::model {
 
-/// Determined by what submitted a discard, never by what dispatched it. `online`: a kernel thread, for a file
-/// system that is mounted with discard.
+/// Determined by what submitted a discard, never by what dispatched it. `online`: a file system that is mounted with
+/// discard, by a kernel thread or in the context of the program that deleted something.
 enum class DiscardTrigger : std::uint8_t { fstrim, online, blkdiscard, mkfs, other };
 inline constexpr std::size_t kDiscardTriggers = 5;
 inline constexpr std::array<std::string_view, kDiscardTriggers> kDiscardTriggerNames{"fstrim", "online", "blkdiscard",

@@ -82,6 +82,7 @@ struct MountSettings {
   std::vector<std::string> disks;      // measured ones
   std::optional<double> used_ratio{};  // of what unprivileged users may fill
   bool answers = true;                 // false: whoever asked gave up waiting
+  UnshownOptions unshown{};
 };
 
 /// A systemd timer, according to its unit files and the links that enable it.
@@ -105,7 +106,7 @@ struct HostSettings {
   std::optional<double> uptime_seconds{};
   std::optional<std::uint64_t> memory_bytes{};
   std::optional<std::uint32_t> cpus{};
-  std::vector<std::string> swap_volumes{};             // names of disks and partitions, zram among them
+  std::vector<Swap> swaps{};                           // zram among them
   std::vector<std::string> virtual_machines{};         // command lines of QEMU, as in procfs; empty: not readable
   std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
   TimerSettings fstrim{};

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <string_view>
 
+#include "daemon/analysis/filesystem_discards.h"
+
 namespace ssdpulse::stages {
 
-std::set<std::string> volumes_with_discard(const model::Inventory& inventory) {
-  std::set<std::string> result;
+DiscardingVolumes volumes_with_discard(const model::Inventory& inventory) {
+  DiscardingVolumes result;
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     if (filesystem.discard) {
-      result.insert(filesystem.volumes.begin(), filesystem.volumes.end());
+      for (const std::string& volume : filesystem.volumes) {
+        result[volume] |= analysis::callers_discard(filesystem);
+      }
     }
   }
   return result;
@@ -39,11 +43,13 @@ std::set<std::string> arrays_among(const std::set<std::string>& volumes, const s
 }
 
 VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
-                                  const model::Inventory& inventory, const std::set<std::string>& with_discard) {
+                                  const model::Inventory& inventory, const DiscardingVolumes& with_discard) {
   std::map<std::string, analysis::DiscardVolume> uses;
   for (const model::Volume& volume : inventory.volumes) {
+    const auto discarding = with_discard.find(volume.name);
     for (const std::string& name : {volume.name, volume.device}) {
-      uses[name].mounted_with_discard |= with_discard.count(volume.name) != 0;
+      uses[name].mounted_with_discard |= discarding != with_discard.end();
+      uses[name].callers_discard |= discarding != with_discard.end() && discarding->second;
       uses[name].carries_array |= volume.carries_array;
     }
   }

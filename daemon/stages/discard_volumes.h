@@ -11,8 +11,9 @@
 
 namespace ssdpulse::stages {
 
-/// The volumes whose file system is mounted with discard.
-std::set<std::string> volumes_with_discard(const model::Inventory& inventory);
+/// The volumes whose file system is mounted with discard; those where programs also discard in its name are `true`.
+using DiscardingVolumes = std::map<std::string, bool>;
+DiscardingVolumes volumes_with_discard(const model::Inventory& inventory);
 
 /// Of the file systems that lie directly on these volumes.
 std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory);
@@ -24,9 +25,9 @@ std::set<std::string> arrays_among(const std::set<std::string>& volumes, const s
 using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::DiscardVolume>>;
 
 /// The watched volumes, by the device that carries out what is sent to them; they point into `submitted`.
-/// `with_discard`: the volumes where kernel threads are `online`. A disk is used like its partitions: what is sent to a
-/// partition that cannot be distinguished counts for the disk.
+/// `with_discard`: the volumes where kernel threads, and perhaps programs, are `online`. A disk is used like its
+/// partitions: what is sent to a partition that cannot be distinguished counts for the disk.
 VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
-                                  const model::Inventory& inventory, const std::set<std::string>& with_discard);
+                                  const model::Inventory& inventory, const DiscardingVolumes& with_discard);
 
 }  // namespace ssdpulse::stages

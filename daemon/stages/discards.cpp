@@ -54,8 +54,10 @@ Findings Discards::observe(const Tick& tick) {
   }
   const model::Inventory& inventory = *tick.inventory;
   // What was unmounted since the last tick discarded until then.
-  std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
-  online.insert(with_discard_.begin(), with_discard_.end());
+  DiscardingVolumes online = std::exchange(with_discard_, volumes_with_discard(inventory));
+  for (const auto& [volume, callers] : with_discard_) {
+    online[volume] |= callers;
+  }
   VolumesByDevice volumes = volumes_by_device(tick.discards, inventory, online);
   Findings findings;
   Lines& lines = findings.effects.lines;

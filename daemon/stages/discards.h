@@ -14,6 +14,7 @@
 
 #include "daemon/analysis/discard_bursts.h"
 #include "daemon/analysis/filesystem_discards.h"
+#include "daemon/stages/discard_volumes.h"
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/stage.h"
 
@@ -44,8 +45,8 @@ class Discards final : public Stage {
                                                                     const model::Inventory& inventory) const;
 
   PerDevice<Device> devices_;
-  std::deque<Look> looks_;              // the last ones, oldest first
-  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last tick
+  std::deque<Look> looks_;          // the last ones, oldest first
+  DiscardingVolumes with_discard_;  // at the last tick
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};
   log::Limiter small_limiter_{std::chrono::hours(1)};  // of small bursts

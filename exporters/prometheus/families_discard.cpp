@@ -45,8 +45,8 @@ void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
 }
 
 constexpr LabelDescription kTrigger{"trigger",
-                                    "who submitted them: a program of this name; online: the kernel, for a file system "
-                                    "mounted with discard; other: any "
+                                    "who submitted them: a program of this name; fstrim: also FITRIM of others; "
+                                    "online: a file system mounted with discard; other: any "
                                     "other program, or a submitter that was not seen",
                                     model::kDiscardTriggerNames};
 constexpr LabelDescription kTriggerLabels[] = {kDevice, kTrigger};

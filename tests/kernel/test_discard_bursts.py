@@ -22,6 +22,7 @@ from pathlib import Path
 from lib import metrics, rig, trace
 
 BLKDISCARD = 0x1277
+FITRIM = 0xC0185879
 MIB = 1 << 20
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
@@ -206,6 +207,36 @@ def file_system(check, subject, state, fstype, make):
         rig.run("umount", mountpoint)
 
 
+def trim(mountpoint):
+    """As fstrim does, under our own name."""
+    opened = os.open(mountpoint, os.O_RDONLY)
+    try:
+        fcntl.ioctl(opened, FITRIM, struct.pack("QQQ", 0, 2**64 - 1, 0))
+    finally:
+        os.close(opened)
+
+
+def in_our_context(check, subject, state, name, prepare, options):
+    """ext4 discards in the context of who removes a file if it has no journal, or data is not ordered before that."""
+    stage, disk, daemon = Stage(check, subject), subject.disk, subject.daemon
+    comm = re.escape(Path("/proc/self/comm").read_text().strip())
+    mountpoint = state / f"mnt-{name}"
+    mountpoint.mkdir()
+    rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", *prepare.get("mkfs", ()), disk.path)
+    if "tune2fs" in prepare:
+        rig.run("tune2fs", *prepare["tune2fs"], disk.path)
+    rig.run("mount", "-o", options, disk.path, mountpoint)
+    try:
+        daemon.after_ticks()  # mounts are read once per tick
+        stage.expect("online", f"{name}: removed files", lambda: remove_files(mountpoint), rf"{comm}|kworker.*|jbd2.*",
+                     str(mountpoint), 15 * MIB)
+        if tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2]) >= (5, 15):
+            stage.expect("fstrim", f"{name}: FITRIM of a program", lambda: trim(mountpoint), comm, str(mountpoint), 100 * MIB)
+            check.equal(warnings_of(daemon, disk.name), 1, f"{name}: warnings of discard and fstrim together")
+    finally:
+        rig.run("umount", mountpoint)
+
+
 def neighbours(check, subject, state):
     """Two partitions of one disk: one discards on each deletion, the other is trimmed. Neither has both."""
     stage, disk, daemon = Stage(check, subject), subject.disk, subject.daemon
@@ -300,7 +331,7 @@ def completion_only(check, state):
 
 
 def full(check, state, rng):
-    with rig.ram_disks(state, count=5, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
+    with rig.ram_disks(state, count=7, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
             rig.daemon(state, disks) as daemon:
         tracer.begin()
         [decision] = [dict(labels)["decision"] for labels in daemon.scrape().series(
@@ -311,11 +342,15 @@ def full(check, state, rng):
         for disk in disks:
             check.equal({name: present.get((disk.name, name)) for name in TRIGGERS}, dict.fromkeys(TRIGGERS, 0),
                         f"{disk.name}: from 0")
-        ext4, xfs, parts, one, two = (Subject(daemon, tracer, disk) for disk in disks)
+        ext4, xfs, parts, one, two, bare, defaults = (Subject(daemon, tracer, disk) for disk in disks)
         rig.side_by_side(partial(file_system, check, ext4, state, "ext4", ["mkfs.ext4", "-q", "-F"]),
                          partial(file_system, check, xfs, state, "xfs", ["mkfs.xfs", "-q", "-f"]),
                          partial(neighbours, check, parts, state),
-                         partial(one_cause, check, one, rng), partial(overlap, check, two, rng))
+                         partial(one_cause, check, one, rng), partial(overlap, check, two, rng),
+                         partial(in_our_context, check, bare, state, "ext4 without journal",
+                                 {"mkfs": ("-O", "^has_journal")}, "discard"),
+                         partial(in_our_context, check, defaults, state, "ext4 by its super block",
+                                 {"tune2fs": ("-o", "discard,journal_data_writeback")}, "defaults"))
 
 
 def test(check, state):

@@ -5,6 +5,7 @@
 """Does `ssdpulse audit` notice a changed setting, is its finding gone once the advised change has been made, word for
 word, and does the undo restore the setting? On loop devices, with a daemon that has measured for seconds.
 """
+import ctypes
 import json
 import os
 import re
@@ -190,6 +191,73 @@ def journals(check, audit, disk, mount):
         rig.run("mount", "-o", "remount,barrier", mount)
     finally:
         disk.set_queue("write_cache", "write back")
+
+
+def defaults_of_the_super_block(check, audit, disk, state):
+    """What tune2fs -o asks for is in force and not in mountinfo; the advice is where it comes from."""
+    mount = state / "mnt-defaults"
+    mount.mkdir()
+    rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", disk.path)
+
+    def defaults():
+        return re.search(r"Default mount options: +(.*)", rig.run("tune2fs", "-l", disk.path))[1]
+    before = defaults()
+    rig.run("tune2fs", "-o", "discard,nobarrier,journal_data_writeback", disk.path)
+    rig.run("mount", disk.path, mount)
+    try:
+        with fstrim_enabled():
+            found = {rule: audit.finding(rule, str(mount)) for rule in ("F1", "F7", "F8")}
+        check.equal({rule: one["verdict"] for rule, one in found.items()}, {"F1": "info", "F7": "danger", "F8": "info"},
+                    "options of the super block: verdicts")
+        check.that("data=writeback" in found["F8"]["found"], f"options of the super block: {found['F8']['found']}")
+    finally:
+        rig.run("umount", mount)
+    for command in (found["F1"]["persistent"], found["F7"]["persistent"], found["F8"]["change"].split(",")[0]):
+        check.that(command.startswith("tune2fs "), f"options of the super block: {command}")
+        shell(command)
+    check.equal(defaults(), before, "options of the super block: after the advice")
+    rig.run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", disk.path)
+    rig.run("mount", disk.path, mount)
+    try:
+        check.equal(audit.finding("F8", str(mount))["found"], "it has no journal", "ext4 without a journal")
+    finally:
+        rig.run("umount", mount)
+
+
+def over_two_disks(check, audit, first, second, state):
+    """btrfs from a link that is gone, xfs with its log elsewhere, swap in a file."""
+    mount, link = state / "mnt-two", state / "link"
+    mount.mkdir()
+
+    def disks():
+        return {dict(labels)["device"] for labels in audit.daemon.scrape().series("ssdpulse_filesystem_info",
+                                                                                  mountpoint=str(mount))}
+    rig.run("mkfs.btrfs", "-q", "-f", "-K", first.path, second.path)
+    link.symlink_to(second.path)
+    libc = ctypes.CDLL(None, use_errno=True)  # mount(8) would resolve the link
+    check.equal(libc.mount(bytes(link), bytes(mount), b"btrfs", 0, None), 0, "btrfs is mounted")
+    link.unlink()
+    try:
+        audit.daemon.after_ticks(2)
+        check.equal(disks(), {first.name, second.name}, "btrfs: its disks")
+    finally:
+        rig.run("umount", mount)
+    rig.run("mkfs.xfs", "-q", "-f", "-l", f"logdev={second.path}", first.path)
+    rig.run("mount", "-t", "xfs", "-o", f"logdev={second.path}", first.path, mount)
+    swap = mount / "swap"
+    try:
+        swap.write_bytes(bytes(16 << 20))
+        swap.chmod(0o600)
+        rig.run("mkswap", swap)
+        rig.run("swapon", swap)
+        audit.daemon.after_ticks(2)
+        check.equal(disks(), {first.name, second.name}, "xfs: its disks")
+        findings = json.loads(audit.run("--json", "--all").stdout)["findings"]
+        check.equal({one["device"]: one["verdict"] for one in findings if one["id"] == "F14"}.get(first.name), "info",
+                    "swap in a file")
+    finally:
+        rig.run("swapoff", swap, check=False)
+        rig.run("umount", mount)
 
 
 DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
@@ -386,10 +454,13 @@ def test(check, state):
             too_few_requests(check, audit, disk)
             accepted(check, audit, disk)
             trims(check, audit, other, state)
+            defaults_of_the_super_block(check, audit, other, state)
             memory(check, audit, other)
             partitions(check, audit, other)
             answers(check, audit)
         watched(check, state, other)
+    with rig.ram_disks(state, count=2, size="512M", filled=False) as disks, rig.daemon(state, disks) as daemon:
+        over_two_disks(check, Audit(check, daemon, state), *disks, state)
     waiting(check, state)
 
 

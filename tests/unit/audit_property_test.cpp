@@ -76,7 +76,7 @@ MadeUpHost any_host() {
     }
   }
   settings.memory_bytes = *rc::gen::element<std::uint64_t>(std::uint64_t{1} << 30U, std::uint64_t{1} << 40U);
-  settings.swap_volumes = {one_of("nvme0n1p1", "zram0")};
+  settings.swaps = {{"/dev/x", {one_of("nvme0n1", "zram0")}, true}};
   const auto amount = [] { return *rc::gen::element<double>(0, 1, 1e3, 1e6, 1e11); };
   for (const char* cause : {"discard", "queue", "saturation", "thermal"}) {
     host.excess(cause, amount());

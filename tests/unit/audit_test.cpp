@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "tests/unit/audit_facts.h"
 
@@ -146,6 +148,14 @@ const char* const kQemuJson =
 const char* const kQemuTwo =
     "qemu-system-x86_64 -drive file=/dev/vg0/db1,format=raw,if=virtio -drive file=/iso,media=cdrom,aio=io_uring";
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
+void may_have_other_options(Host h) { h.mount().unshown.complete = false; }
+/// In force by the super block's defaults.
+std::function<void(MadeUpHost&)> unshown(const char* name) {
+  return [=](Host h) {
+    h.mount().options.insert(name);
+    h.mount().unshown.in_force.insert(name);
+  };
+}
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
 const std::vector<Row>& table() {
@@ -380,10 +390,13 @@ const std::vector<Row>& table() {
       {"F1", kInfo, option("discard")},
       {"F1", kNot, both(trims_of_both, [](Host h) { h.disk().device.discard = false; })},
       {"F1", kAdvise, trims_of_both},
+      {"F1", kUnknown, may_have_other_options},
+      {"F1", kOk, both(never_trimmed, may_have_other_options)},
       {"F2", kNot, nothing},
       {"F2", kNot, both(both(never_trimmed, option("discard")), stopped_discards)},
       {"F2", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F2", kInfo, both(never_trimmed, option("discard"))},
+      {"F2", kUnknown, both(never_trimmed, may_have_other_options)},
       {"F2", kAdvise, both(both(never_trimmed, option("discard")), [](Host h) { h.excess("discard", 1000); })},
       {"F3", kOk, nothing},
       {"F3", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
@@ -405,6 +418,9 @@ const std::vector<Row>& table() {
       {"F4", kNot, both(never_trimmed, stopped_discards)},
       {"F4", kNot, both(never_trimmed, [](Host h) { h.mount().options = {"ro"}; })},
       {"F4", kUnknown, both(never_trimmed, [](Host h) { h.facts.settings.fstrim.enabled.reset(); })},
+      {"F4", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F4", kUnknown, both(never_trimmed, may_have_other_options)},
+      {"F4", kOk, may_have_other_options},
       {"F4", kInfo, never_trimmed},
       {"F4", kOk, no_discards(3)},
       {"F4", kInfo, no_discards(8)},
@@ -455,10 +471,16 @@ const std::vector<Row>& table() {
       {"F6", kOk, encrypted({"no_read_workqueue", "no_write_workqueue"})},
       {"F7", kOk, nothing},
       {"F7", kDanger, option("nobarrier")},
+      {"F7", kDanger, unshown("nobarrier")},
+      {"F7", kDanger, both(option("nobarrier"), may_have_other_options)},
+      {"F7", kUnknown, may_have_other_options},
       {"F7", kInfo, both(option("barrier=0"), [](Host h) { h.disk().device.write_back_cache = false; })},
       {"F8", kOk, nothing},
       {"F8", kNot, [](Host h) { h.mount().fstype = "xfs"; }},
       {"F8", kInfo, option("data=writeback")},
+      {"F8", kInfo, unshown("data=writeback")},
+      {"F8", kInfo, [](Host h) { h.mount().unshown.journal = false; }},
+      {"F8", kUnknown, may_have_other_options},
       {"F8", kInfo, option("data=journal")},
       {"F8", kAdvise, both(option("data=journal"),
                            [](Host h) {
@@ -466,6 +488,8 @@ const std::vector<Row>& table() {
                              h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"writeback\"", 50e9);
                            })},
       {"F9", kOk, nothing},
+      {"F9", kOk, may_have_other_options},
+      {"F9", kUnknown, both(may_have_other_options, [](Host h) { h.mount().options.clear(); })},
       {"F9", kInfo, [](Host h) { h.mount().options.clear(); }},
       {"F9", kAdvise, [](Host h) {
          h.mount().options.clear();
@@ -497,9 +521,14 @@ const std::vector<Row>& table() {
                               h.excess("queue", 1000);
                             })},
       {"F14", kNot, nothing},
-      {"F14", kInfo, [](Host h) { h.facts.settings.swap_volumes = {"nvme0n1p1"}; }},
+      {"F14", kUnknown, [](Host h) { h.facts.settings.swaps = {{"/dev/gone", {}, false}}; }},
+      {"F14", kNot, [](Host h) { h.facts.settings.swaps = {{"/dev/zram0", {"zram0"}, true}}; }},
+      {"F14", kInfo, [](Host h) {
+         h.facts.settings.swaps = {{"/dev/gone", {}, false}, {"/swapfile", {"nvme0n1", "nvme1n1"}, true}};
+       }},
+      {"F14", kInfo, [](Host h) { h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}}; }},
       {"F14", kAdvise, [](Host h) {
-         h.facts.settings.swap_volumes = {"nvme0n1p1"};
+         h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}};
          h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"swap\"", 9e9);
        }},
       {"F15", kOk, nothing},
@@ -653,9 +682,9 @@ TEST(audit, undoes_what_the_kernel_would_refuse_to_take_back) {
 TEST(audit, undo_removes_each_file_that_was_made_for_good) {
   MadeUpHost host;
   much_memory(host);
-  host.facts.settings.swap_volumes = {"nvme0n1p1"};
-  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{
-           {"queue/nomerges", "2"}, {"queue/wbt_lat_usec", "75000"}, {"queue/iostats", "0"}}) {
+      {"F4", kUnknown, both(never_trimmed, [](Host h) { h.facts.settings.fstrim.enabled.reset(); })},
+      {"F4", kUnknown, both(never_trimmed, may_have_other_options)},
+      {"F4", kOk, may_have_other_options},
     host.disk().files.set(name, text);
   }
   int files = 0;
@@ -882,6 +911,21 @@ TEST(audit, danger_first_then_by_what_it_costs) {
   EXPECT_EQ(all[2].id, "Q1");
   EXPECT_DOUBLE_EQ(*all[2].excess_seconds_per_day, 150);
   EXPECT_DOUBLE_EQ(*all[1].excess_seconds_per_day, 5000);
+}
+
+TEST(audit, options_of_the_super_block_are_changed_there) {
+  for (const auto& [id, option, command] : std::vector<std::tuple<const char*, const char*, const char*>>{
+           {"F1", "discard", "discard"},
+           {"F7", "nobarrier", "nobarrier"},
+           {"F8", "data=writeback", "journal_data_writeback"},
+           {"F8", "data=journal", "journal_data"}}) {
+    MadeUpHost host;
+    unshown(option)(host);
+    const Finding finding = of(judge(host.gathered()), id);
+    EXPECT_NE((finding.change + finding.persistent).find(fmt::format("tune2fs -o ^{} /dev/nvme0n1p1", command)),
+              std::string::npos)
+        << id << ": " << finding.change << "; " << finding.persistent;
+  }
 }
 
 TEST(audit, firmware_is_bad_only_where_a_source_says_so) {

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -119,6 +121,44 @@ TEST(FilesystemDiscards, threads_of_the_kernel_are_online_where_it_is_mounted_so
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::online), kMiB);
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::online), 0U);
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::other), 2 * kMiB);
+}
+
+TEST(FilesystemDiscards, programs_are_online_where_the_file_system_discards_in_their_context) {
+  struct Row {
+    const char* fstype;
+    std::set<std::string> options;
+    std::optional<bool> journal;
+    DiscardTrigger trigger;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"ext4", {"discard"}, true, DiscardTrigger::other},
+           {"ext4", {"discard"}, {}, DiscardTrigger::other},
+           {"ext4", {"discard"}, false, DiscardTrigger::online},
+           {"ext4", {"discard", "data=writeback"}, true, DiscardTrigger::online},
+           {"ext4", {"data=writeback"}, true, DiscardTrigger::other},
+           {"ext2", {"discard"}, false, DiscardTrigger::online},
+           {"vfat", {"discard"}, {}, DiscardTrigger::online},
+           {"f2fs", {"discard"}, {}, DiscardTrigger::online},
+           {"btrfs", {"discard"}, {}, DiscardTrigger::online},
+           {"btrfs", {"discard=async"}, {}, DiscardTrigger::other},
+           {"xfs", {"discard"}, {}, DiscardTrigger::other},
+       }) {
+    SCOPED_TRACE(std::string(row.fstype) + " " + (row.options.empty() ? "" : *row.options.begin()));
+    Host host;
+    Filesystem& one = host.mounted[0];
+    one.fstype = row.fstype;
+    one.options = row.options;
+    one.unshown.journal = row.journal;
+    one.discard = row.options.count("discard") + row.options.count("discard=async") > 0;
+    host.look();
+    host.submit("sda1", DiscardSubmitter::other, kMiB);
+    host.submit("sda1", DiscardSubmitter::fstrim, 2 * kMiB);
+    host.submit("sda1", DiscardSubmitter::blkdiscard, 3 * kMiB);
+    host.look();
+    EXPECT_EQ(host.bytes("sda1", row.trigger), kMiB);
+    EXPECT_EQ(host.bytes("sda1", DiscardTrigger::fstrim), 2 * kMiB);
+    EXPECT_EQ(host.bytes("sda1", DiscardTrigger::blkdiscard), 3 * kMiB);
+  }
 }
 
 TEST(FilesystemDiscards, never_fall_when_a_volume_begins_anew) {

@@ -68,7 +68,8 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(all.mounts[0].options, (std::set<std::string>{"rw", "noatime", "sunit=128"}));
   EXPECT_EQ(all.memory_bytes, 1U << 20U);
   EXPECT_EQ(all.cpus, 2U);
-  EXPECT_EQ(all.swap_volumes, std::vector<std::string>{"nvme0n1p1"});
+  ASSERT_EQ(all.swaps.size(), 1U);
+  EXPECT_EQ(all.swaps[0].disks, std::set<std::string>{"nvme0n1"});
   EXPECT_EQ(all.cgroup_limits.size(), 1U);
   EXPECT_EQ(all.fstrim.enabled, true);
   EXPECT_EQ(all.fstrim.calendar, "Sun 04:00") << "of the last .conf by name, wherever it is";

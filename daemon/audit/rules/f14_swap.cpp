@@ -11,14 +11,12 @@ namespace {
 constexpr double kSwapBytesPerDay = 1e9;
 
 Finding swap(const Facts& facts, const DiskSettings& disk) {
-  const bool used = std::any_of(
-      facts.settings.swap_volumes.begin(), facts.settings.swap_volumes.end(), [&](const std::string& volume) {
-        return volume == disk.device.name ||
-               std::any_of(disk.partitions.begin(), disk.partitions.end(),
-                           [&](const model::PartitionSettings& partition) { return partition.name == volume; });
-      });
-  if (!used) {
-    return not_applicable("it is not used for swap");
+  const auto& swaps = facts.settings.swaps;
+  if (std::none_of(swaps.begin(), swaps.end(),
+                   [&](const auto& one) { return one.disks.count(disk.device.name) > 0; })) {
+    const auto lost = std::find_if(swaps.begin(), swaps.end(), [](const auto& one) { return !one.known; });
+    return lost == swaps.end() ? not_applicable("it is not used for swap")
+                               : unknown("whether it is used for swap", "what " + lost->name + " lies on is not known");
   }
   const auto swappiness = facts.settings.files.number("proc/sys/vm/swappiness");
   Finding bad = info("the host swaps to it", "reads from swap wait behind everything else");

@@ -24,6 +24,9 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   if (!facts.settings.fstrim.enabled) {
     return unknown("whether it is trimmed twice", "whether fstrim.timer is enabled cannot be seen");
   }
+  if (!online && !mount.unshown.complete && *facts.settings.fstrim.enabled) {
+    return unknown_for_options("whether it is trimmed online, too");
+  }
   if (!online || !*facts.settings.fstrim.enabled) {
     return ok(online ? "it is trimmed online only" : "it is not trimmed online");
   }

@@ -8,6 +8,9 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
   if (!facts.settings.fstrim.enabled) {
     return unknown("how it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
+  if (!has_online_discard(mount) && !mount.unshown.complete && !*facts.settings.fstrim.enabled) {
+    return unknown_for_options("how it is trimmed");
+  }
   if (!has_online_discard(mount)) {
     return not_applicable(*facts.settings.fstrim.enabled
                               ? "only fstrim.timer is to trim it: F4 looks at whether it does"

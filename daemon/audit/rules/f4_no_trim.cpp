@@ -66,6 +66,9 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
     return unknown("whether it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
   if (said.empty()) {
+    if (!mount.unshown.complete) {
+      return unknown_for_options("whether it is trimmed");
+    }
     Finding bad = info("nothing trims it", "the drive treats deleted data as live, and moves it around");
     bad.persistent = "systemctl enable --now fstrim.timer";
     bad.undo = "systemctl disable --now fstrim.timer";

@@ -11,7 +11,7 @@ namespace {
 Finding barriers(const Facts& facts, const MountSettings& mount) {
   const bool without = mount.options.count("barrier=0") + mount.options.count("nobarrier") > 0;
   if (!without) {
-    return ok("it is mounted with barriers");
+    return mount.unshown.complete ? ok("it is mounted with barriers") : unknown_for_options("whether it has barriers");
   }
   const bool cache =
       std::any_of(facts.settings.disks.begin(), facts.settings.disks.end(), [&](const DiskSettings& disk) {
@@ -25,7 +25,7 @@ Finding barriers(const Facts& facts, const MountSettings& mount) {
                            "a power failure damages the file system and loses synced data");
   if (const auto place = word_or_why(mount.mountpoint, finding)) {
     finding.change = fmt::format("mount -o remount,barrier {}", *place);
-    finding.persistent = fmt::format("remove the option from {} in /etc/fstab", *place);
+    finding.persistent = permanently(mount, mount.options.count("nobarrier") > 0 ? "nobarrier" : "barrier=0", *place);
     finding.undo = fmt::format("mount -o remount,nobarrier {}  # and the former options in /etc/fstab", *place);
   }
   finding.risk = "each sync waits for the drive, as it must";

@@ -12,23 +12,28 @@ Finding journal_mode(const Facts& facts, const MountSettings& mount) {
   if (mount.fstype != "ext4" && mount.fstype != "ext3") {
     return not_applicable("it is not ext4");
   }
+  if (mount.unshown.journal == false) {
+    return info("it has no journal", "after a crash it must be checked first, and may have lost files: a trade-off");
+  }
   if (mount.options.count("data=writeback") > 0) {
     Finding finding = info("data is not ordered before the journal (data=writeback)",
                            "after a crash, files may contain deleted data of others: a trade-off, not a fix");
     if (const auto place = word_or_why(mount.mountpoint, finding)) {
-      finding.change =
-          fmt::format("remove data=writeback from the options of {} in /etc/fstab, then mount it again", *place);
+      finding.change = permanently(mount, "data=writeback", *place) + ", then mount it again";
     }
     finding.undo = "add it again";
     finding.risk = "syncs wait for the data of other files";
     return finding;
+  }
+  if (mount.options.count("data=journal") == 0 && !mount.unshown.complete) {
+    return unknown_for_options("whether data is ordered before the journal");
   }
   if (mount.options.count("data=journal") == 0) {
     return ok("data is ordered before the journal");
   }
   Finding bad = info("all data goes through the journal (data=journal)", "each byte is written twice");
   if (const auto place = word_or_why(mount.mountpoint, bad)) {
-    bad.change = fmt::format("remove data=journal from the options of {} in /etc/fstab, then mount it again", *place);
+    bad.change = permanently(mount, "data=journal", *place) + ", then mount it again";
   }
   bad.undo = "add it again";
   bad.risk = "a write that was not synced may be lost in part";

@@ -14,6 +14,9 @@ Finding access_times(const Facts& facts, const MountSettings& mount) {
       return ok(fmt::format("it is mounted with {}", option));
     }
   }
+  if (!mount.unshown.complete) {
+    return unknown_for_options("whether reads update the access time");
+  }
   Finding bad = info("each read updates the access time", "reads become writes");
   if (const auto place = word_or_why(mount.mountpoint, bad)) {
     bad.change = fmt::format("mount -o remount,relatime {}", *place);

@@ -65,6 +65,13 @@ bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array);
 /// Mounted with the option discard, in any of its forms.
 bool has_online_discard(const MountSettings& mount);
 
+/// For a rule that misses an option which may be in force all the same: see model::UnshownOptions.
+Finding unknown_for_options(std::string found);
+
+/// How to make a change of mount options permanent: in /etc/fstab, or in the super block if the option comes from
+/// there. `place`: the mountpoint, for a shell.
+std::string permanently(const MountSettings& mount, const std::string& option, const std::string& place);
+
 /// Adds to a finding the change that ends it, for now, permanently, and the undo; false if no command can be given.
 bool drop_online_discard(Finding& finding, const MountSettings& mount);
 

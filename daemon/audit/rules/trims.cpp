@@ -88,13 +88,30 @@ bool has_online_discard(const MountSettings& mount) {
                      [](const std::string& option) { return option == "discard" || option.rfind("discard=", 0) == 0; });
 }
 
+Finding unknown_for_options(std::string found) {
+  return unknown(
+      std::move(found),
+      "its super block may ask for options that /proc/self/mountinfo does not show, and they cannot be read");
+}
+
+std::string permanently(const MountSettings& mount, const std::string& option, const std::string& place) {
+  const auto volume = shell_word(mount.volumes.empty() ? "" : "/dev/" + mount.volumes.front());
+  if (mount.unshown.in_force.count(option) == 0 || mount.fstype == "bcachefs" || !volume) {
+    return fmt::format("remove {} from the options of {} in /etc/fstab", option, place);
+  }
+  const std::string flag = option == "data=journal"     ? "journal_data"
+                           : option == "data=writeback" ? "journal_data_writeback"
+                                                        : option;
+  return fmt::format("tune2fs -o ^{} {}", flag, *volume);
+}
+
 bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   const auto place = word_or_why(mount.mountpoint, finding);
   if (!place) {
     return false;
   }
   if (!knows_nodiscard(mount.fstype)) {
-    finding.persistent = fmt::format("remove discard from the options of {} in /etc/fstab", *place);
+    finding.persistent = permanently(mount, "discard", *place);
     finding.change = finding.persistent + ", unmount it and mount it again";
     finding.undo = "add discard to its options again, unmount it and mount it again";
     return true;
@@ -103,7 +120,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   const bool again = mount.fstype == "xfs";
   const std::string how = again ? fmt::format("umount {} && mount -o ", *place) : "mount -o remount,";
   finding.change = fmt::format("{}nodiscard {}", how, *place);
-  finding.persistent = fmt::format("remove discard from the options of {} in /etc/fstab", *place);
+  finding.persistent = permanently(mount, "discard", *place);
   finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *place);
   finding.risk +=
       again ? "; it is unmounted for a moment, which the kernel refuses while anything uses it, and must be in "

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mountinfo shows which super block is mounted where; sysfs shows which disk that is. btrfs invents its own device
-// numbers: there, the mount's source and btrfs' own list of members lead to the disks.
+// mountinfo shows which super block is mounted where; VolumesBelow knows which disks that is.
 #include "daemon/sources/inventory/filesystems.h"
 
 #include <algorithm>
@@ -10,7 +9,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "daemon/sources/inventory/unshown_options.h"
+#include "daemon/sources/inventory/volumes_below.h"
 #include "daemon/sources/sysfs.h"
+#include "daemon/util/read_file.h"
 
 namespace ssdpulse::inventory {
 
@@ -18,7 +20,8 @@ namespace sysfs = sources::sysfs;
 
 namespace {
 
-constexpr std::string_view kDevDirectory = "/dev/";
+constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
+constexpr std::size_t kMaxSwapsBytes = 1U << 16U;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -63,6 +66,8 @@ void add_options(std::string_view list, std::set<std::string>& options) {
 }
 
 std::optional<Mount> parse_line(std::string_view line) {
+  constexpr std::size_t kId = 0;
+  constexpr std::size_t kParent = 1;
   constexpr std::size_t kDeviceNumber = 2;
   constexpr std::size_t kRoot = 3;
   constexpr std::size_t kMountpoint = 4;
@@ -78,6 +83,8 @@ std::optional<Mount> parse_line(std::string_view line) {
     return std::nullopt;
   }
   Mount mount;
+  mount.id = fields[kId];
+  mount.parent = fields[kParent];
   mount.device_number = fields[kDeviceNumber];
   mount.root = unescape(fields[kRoot]);
   mount.mountpoint = unescape(fields[kMountpoint]);
@@ -89,55 +96,63 @@ std::optional<Mount> parse_line(std::string_view line) {
   return mount;
 }
 
-/// All members of the btrfs that `node` belongs to, as links of sysfs; `node` itself is among them.
-std::vector<std::string> btrfs_member_paths(const std::string& sys_root, const std::string& node) {
-  const std::string all = sys_root + "/fs/btrfs";
-  for (const std::string& id : sysfs::list_directory(all).value_or(std::vector<std::string>{})) {
-    const std::string devices = all + "/" + id + "/devices";
-    const auto members = sysfs::list_directory(devices).value_or(std::vector<std::string>{});
-    if (std::binary_search(members.begin(), members.end(), node)) {
-      std::vector<std::string> paths;
-      std::transform(members.begin(), members.end(), std::back_inserter(paths),
-                     [&](const std::string& member) { return sysfs::link_target(devices + "/" + member); });
-      return paths;
-    }
-  }
-  return {};
-}
-
-/// The link in sysfs of each disk or partition that the file system lies on directly.
-std::vector<std::string> volume_paths(const Mount& mount, const Stacking& stacking, const std::string& sys_root) {
-  if (mount.device_number.rfind("0:", 0) != 0) {
-    return {sysfs::link_target(sys_root + "/dev/block/" + mount.device_number)};
-  }
-  if (mount.source.rfind(kDevDirectory, 0) != 0) {
-    return {};
-  }
-  const std::string node = mount.source.substr(kDevDirectory.size());
-  const std::string disk = stacking.disk_of_node(node);
-  // dm members are listed as dm-N there, all others by their node's name.
-  const std::string member = node.rfind("mapper/", 0) == 0 ? disk : sysfs::to_sysfs_name(node);
-  std::vector<std::string> paths = btrfs_member_paths(sys_root, member);
-  if (paths.empty() && !disk.empty()) {
-    paths.push_back(sysfs::link_target(sys_root + "/class/block/" + member));
-  }
-  return paths;
-}
-
-void add_filesystems(const Mount& mount, const Stacking& stacking, const std::string& sys_root,
-                     std::vector<model::Filesystem>& filesystems) {
+/// The disks at the bottom under volumes, by their links in sysfs.
+std::set<std::string> disks_below(const std::vector<std::string>& paths, const Stacking& stacking) {
   std::set<std::string> disks;
-  std::vector<std::string> volumes;
-  for (const std::string& path : volume_paths(mount, stacking, sys_root)) {
+  for (const std::string& path : paths) {
     if (const std::string disk = stacking.disk_of_path(path); !disk.empty()) {
       disks.merge(stacking.disks_under(disk));
+    }
+  }
+  return disks;
+}
+
+void add_filesystems(const Mount& mount, const VolumesBelow& below, const Stacking& stacking,
+                     const InventoryRoots& roots, Uses& uses) {
+  const auto paths = below.of(mount, uses.warnings);
+  const auto disks = disks_below(paths, stacking);
+  if (disks.empty()) {
+    return;
+  }
+  std::vector<std::string> volumes;
+  for (const std::string& path : paths) {
+    if (!stacking.disk_of_path(path).empty()) {
       volumes.emplace_back(sysfs::base_name(path));
     }
   }
+  const auto unshown = read_unshown_options(mount, volumes.front(), below.pool_directory(mount), roots);
+  auto options = mount.options;
+  options.insert(unshown.in_force.begin(), unshown.in_force.end());
+  const bool discard = mount.discard || unshown.in_force.count("discard") > 0;
   for (const std::string& disk : disks) {
-    filesystems.push_back(
-        {disk, mount.mountpoint, mount.fstype, mount.discard, volumes, mount.options, mount.device_number});
+    uses.filesystems.push_back(
+        {disk, mount.mountpoint, mount.fstype, discard, volumes, options, mount.device_number, unshown});
   }
+}
+
+/// One line of proc/swaps: the path, whether it is a partition or a file, its size and use, separated by blanks or
+/// tabs.
+std::optional<model::Swap> read_swap(std::string_view line, const std::vector<Mount>& all, const VolumesBelow& below,
+                                     const Stacking& stacking) {
+  const std::size_t end = line.find_first_of(" \t");
+  if (line.substr(0, 1) != "/" || end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  model::Swap swap{unescape(line.substr(0, end)), {}, true};
+  const std::size_t type = std::min(line.find_first_not_of(" \t", end), line.size());
+  std::vector<std::string> ignored;
+  if (line.substr(type, 4) != "file") {
+    swap.disks = disks_below({below.of_node(swap.name)}, stacking);
+    swap.known = !swap.disks.empty();
+    return swap;
+  }
+  if (const Mount* mount = mount_of(swap.name, all)) {
+    swap.disks = disks_below(below.of(*mount, ignored), stacking);
+    swap.known = !swap.disks.empty() || mount->fstype.rfind("nfs", 0) == 0 || mount->fstype == "cifs";
+  } else {
+    swap.known = false;
+  }
+  return swap;
 }
 
 auto sort_key(const model::Filesystem& filesystem) { return std::tie(filesystem.device, filesystem.mountpoint); }
@@ -146,34 +161,82 @@ auto sort_key(const model::Filesystem& filesystem) { return std::tie(filesystem.
 
 std::vector<Mount> parse_mountinfo(std::string_view text) {
   std::vector<Mount> mounts;
-  std::unordered_map<std::string, std::size_t> by_number;
   for (const std::string_view line : split(text, '\n')) {
-    auto mount = parse_line(line);
-    if (!mount) {
-      continue;
-    }
-    const auto [known, is_new] = by_number.emplace(mount->device_number, mounts.size());
-    if (is_new) {
+    if (auto mount = parse_line(line)) {
       mounts.push_back(std::move(*mount));
-    } else if (mount->root == "/" && mounts[known->second].root != "/") {
-      mounts[known->second] = std::move(*mount);
     }
   }
   return mounts;
 }
 
-std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, const Stacking& stacking,
-                                              const std::string& sys_root) {
-  std::vector<model::Filesystem> filesystems;
+std::vector<Mount> one_for_each_filesystem(const std::vector<Mount>& mounts) {
+  std::vector<Mount> chosen;
+  std::unordered_map<std::string, std::size_t> by_number;
   for (const Mount& mount : mounts) {
-    add_filesystems(mount, stacking, sys_root, filesystems);
+    const auto [known, is_new] = by_number.emplace(mount.device_number, chosen.size());
+    if (is_new) {
+      chosen.push_back(mount);
+    } else if (mount.root == "/" && chosen[known->second].root != "/") {
+      chosen[known->second] = mount;
+    }
+  }
+  return chosen;
+}
+
+const Mount* mount_of(std::string_view path, const std::vector<Mount>& mounts) {
+  const auto leads_to = [&](const std::string& mountpoint) {
+    return mountpoint == "/" || (path.substr(0, mountpoint.size()) == mountpoint &&
+                                 (path.size() == mountpoint.size() || path[mountpoint.size()] == '/'));
+  };
+  const auto is_listed = [&](const std::string& id) {
+    return std::any_of(mounts.begin(), mounts.end(), [&](const Mount& mount) { return mount.id == id; });
+  };
+  const Mount* found = nullptr;
+  // As the kernel does: of the mounts on this one, the path meets the shortest first; others on the same directory lie
+  // on that. A loop would need a reading while mounts move.
+  for (std::size_t steps = 0; steps <= mounts.size(); ++steps) {
+    const Mount* next = nullptr;
+    for (const Mount& mount : mounts) {
+      const bool is_on_it = found == nullptr
+                                ? mount.mountpoint == "/" && (mount.parent == mount.id || !is_listed(mount.parent))
+                                : mount.parent == found->id && mount.id != found->id;
+      if (is_on_it && leads_to(mount.mountpoint) &&
+          (next == nullptr || mount.mountpoint.size() < next->mountpoint.size())) {
+        next = &mount;
+      }
+    }
+    if (next == nullptr) {
+      return found;
+    }
+    found = next;
+  }
+  return nullptr;
+}
+
+Uses read_uses(const Stacking& stacking, const InventoryRoots& roots) {
+  Uses uses;
+  const auto mountinfo = util::read_file(roots.proc + "/self/mountinfo", kMaxMountinfoBytes);
+  if (!mountinfo) {
+    uses.warnings.push_back("mounted file systems are unknown: " + mountinfo.error().message);
+  }
+  const std::vector<Mount> all = parse_mountinfo(mountinfo.value_or(""));
+  const std::vector<Mount> mounts = one_for_each_filesystem(all);
+  const VolumesBelow below(mounts, stacking, roots);
+  for (const Mount& mount : mounts) {
+    add_filesystems(mount, below, stacking, roots, uses);
   }
   const auto less = [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); };
-  std::stable_sort(filesystems.begin(), filesystems.end(), less);
+  std::stable_sort(uses.filesystems.begin(), uses.filesystems.end(), less);
   // Of mounts over each other, the entry of the lower one stays: metrics must not repeat a pair.
   const auto same = [](const auto& a, const auto& b) { return sort_key(a) == sort_key(b); };
-  filesystems.erase(std::unique(filesystems.begin(), filesystems.end(), same), filesystems.end());
-  return filesystems;
+  uses.filesystems.erase(std::unique(uses.filesystems.begin(), uses.filesystems.end(), same), uses.filesystems.end());
+  const auto swaps = util::read_file(roots.proc + "/swaps", kMaxSwapsBytes).value_or("");
+  for (const std::string_view line : split(swaps, '\n')) {
+    if (auto swap = read_swap(line, all, below, stacking)) {
+      uses.swaps.push_back(std::move(*swap));
+    }
+  }
+  return uses;
 }
 
 }  // namespace ssdpulse::inventory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file systems are mounted, and on which disks, in the daemon's own mount namespace.
+// Which file systems are mounted, in the daemon's own mount namespace, what the host swaps to, and on which disks.
 #pragma once
 
 #include <set>
@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/sources/inventory/inventory.h"
 #include "daemon/sources/inventory/stacking.h"
 
 namespace ssdpulse::inventory {
 
 /// One line of mountinfo (proc(5)), with its octal escapes decoded.
 struct Mount {
+  std::string id;
+  std::string parent;         // the mount that it is mounted on
   std::string device_number;  // MAJOR:MINOR of the super block; MAJOR is 0 for anonymous ones (btrfs, tmpfs, ...)
   std::string root;           // of the mount within its file system; "/" except for bind mounts and subvolumes
   std::string mountpoint;
@@ -23,12 +26,24 @@ struct Mount {
   std::set<std::string> options = {};  // of the mount and of the super block
 };
 
-/// Lines that are not mounts are left out. One mount for each super block: the first that shows its root, else the
-/// first.
+/// All lines that are mounts, in their order.
 std::vector<Mount> parse_mountinfo(std::string_view text);
 
-/// All disks under each mount, whatever their coverage; mounts without a disk are left out. Sorted.
-std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, const Stacking& stacking,
-                                              const std::string& sys_root);
+/// One mount for each super block: the first that shows its root, else the first.
+std::vector<Mount> one_for_each_filesystem(const std::vector<Mount>& mounts);
+
+/// The mount in which a path without symbolic links is found; null if there is none. Asks no file system, which might
+/// not answer.
+const Mount* mount_of(std::string_view path, const std::vector<Mount>& mounts);
+
+/// What self/mountinfo and swaps of procfs say.
+struct Uses {
+  std::vector<model::Filesystem> filesystems;  // for all disks under each mount, whatever their coverage; sorted
+  std::vector<model::Swap> swaps;
+  std::vector<std::string> warnings;
+};
+
+/// Mounts without a disk are left out.
+Uses read_uses(const Stacking& stacking, const InventoryRoots& roots);
 
 }  // namespace ssdpulse::inventory

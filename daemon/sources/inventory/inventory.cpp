@@ -15,15 +15,12 @@
 #include "daemon/sources/inventory/stacking.h"
 #include "daemon/sources/sysfs.h"
 #include "daemon/util/glob.h"
-#include "daemon/util/read_file.h"
 
 namespace ssdpulse::inventory {
 
 namespace sysfs = sources::sysfs;
 
 namespace {
-
-constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
 
 /// Hidden disk -> its directory, by head. All kernels keep a hidden disk below its controller, but not all list it in
 /// /sys/block.
@@ -97,19 +94,17 @@ std::optional<std::string> known_serial(const model::Inventory* previous, const 
   return same ? std::optional(known->serial) : std::nullopt;
 }
 
-void read_filesystems(const InventoryRoots& roots, const Stacking& stacking, model::Inventory& inventory) {
-  const auto mountinfo = util::read_file(roots.proc + "/self/mountinfo", kMaxMountinfoBytes);
-  if (!mountinfo) {
-    inventory.warnings.push_back("mounted file systems are unknown: " + mountinfo.error().message);
-    return;
-  }
+void add_uses(const InventoryRoots& roots, const Stacking& stacking, model::Inventory& inventory) {
+  Uses uses = read_uses(stacking, roots);
+  std::move(uses.warnings.begin(), uses.warnings.end(), std::back_inserter(inventory.warnings));
+  inventory.swaps = std::move(uses.swaps);
   std::set<std::string> measured;
   for (const model::Device& device : inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
       measured.insert(device.name);
     }
   }
-  for (model::Filesystem& filesystem : filesystems_of(parse_mountinfo(*mountinfo), stacking, roots.sys)) {
+  for (model::Filesystem& filesystem : uses.filesystems) {
     if (measured.count(filesystem.device) != 0) {
       inventory.filesystems.push_back(std::move(filesystem));
     }
@@ -160,7 +155,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
   }
   inventory.memberships = stacking.memberships();
   inventory.volumes = stacking.volumes();
-  read_filesystems(roots, stacking, inventory);
+  add_uses(roots, stacking, inventory);
   return inventory;
 }
 

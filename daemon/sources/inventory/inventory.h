@@ -15,6 +15,7 @@ namespace ssdpulse::inventory {
 struct InventoryRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";
+  std::string dev = "/dev";
 };
 
 /// Shell globs on device names (the head's name for NVMe multipath). A name wins over a pattern, even over those that

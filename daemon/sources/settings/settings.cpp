@@ -119,6 +119,7 @@ void read_mounts(const model::Inventory& inventory, model::HostSettings& setting
     }
     model::MountSettings mount{
         filesystem.mountpoint, filesystem.fstype, filesystem.options, filesystem.volumes, {filesystem.device}};
+    mount.unshown = filesystem.unshown;
     settings.mounts.push_back(std::move(mount));
   }
 }
@@ -164,16 +165,6 @@ void read_virtual_machines(const std::string& proc, model::HostSettings& setting
     const std::string name = sysfs::read_text(proc + "/" + process + "/comm");
     if (runs_guests(name) && settings.virtual_machines.size() < kMostLines) {
       settings.virtual_machines.push_back(util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or(""));
-    }
-  }
-}
-
-void read_swaps(const std::string& root, model::HostSettings& settings) {
-  std::istringstream lines(util::read_file(root + "/proc/swaps", 1U << 16U).value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    const auto fields = words(line);
-    if (!fields.empty() && fields[0].rfind("/dev/", 0) == 0) {
-      settings.swap_volumes.push_back(fields[0].substr(5));
     }
   }
 }
@@ -249,7 +240,7 @@ model::HostSettings read(const SettingsRoot& root, const model::Inventory& inven
     settings.cpus = cpus;
   }
   read_virtual_machines(top + "/proc", settings);
-  read_swaps(top, settings);
+  settings.swaps = inventory.swaps;
   read_cgroups(sys + "/fs/cgroup", "", 2, settings);
   settings.fstrim = read_timer(top, "fstrim.timer");
   return settings;
