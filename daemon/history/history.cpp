@@ -68,7 +68,8 @@ std::size_t remove_unfit(Batch& batch) {
 Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
-    return tl::unexpected(Failure{"cannot make " + directory + ": " + std::strerror(errno), false});
+    return tl::unexpected(
+        Failure{"cannot make " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   return {};
 }
@@ -78,12 +79,13 @@ Outcome<void> make_directory(const std::string& directory) {
 Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
   util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid()) {
-    return tl::unexpected(Failure{"cannot open " + directory + ": " + std::strerror(errno), false});
+    return tl::unexpected(
+        Failure{"cannot open " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
                                       ": stop one of them, or give each a history.directory of its own",
-                                  false});
+                                  false, false, Obstacle::daemon});
   }
   return lock;  // a file system without locks has nothing to respect
 }
@@ -251,6 +253,7 @@ void History::fail(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   ++status_.failures;
   status_.up = false;
+  status_.obstacle = failure.obstacle;
   if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
     log::warning("history stopped, measuring continues file={} reason=\"{}\"", path(), failure.message);
   }
@@ -269,7 +272,7 @@ bool History::set_file_aside(const std::string& why) {
   const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
   const auto kept = set_aside(options_.directory, kFileName, now);
   if (!kept) {
-    fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true});
+    fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true, false, Obstacle::damaged});
     return false;
   }
   log::warning("history file={} {}: set aside as {}, starting a new one", path(), why, kept->path);

@@ -38,7 +38,8 @@ struct Options {
 
 struct Status {
   bool up = false;
-  std::string reason = "not opened yet";  // why not up; empty when up
+  std::string reason = "it is being opened: a large file is checked first, and rows wait";  // why not up
+  Obstacle obstacle = Obstacle::opening;  // undefined when up, like the reason
   std::uint64_t rows_written = 0;         // and on the disk; all counts are for this process
   std::uint64_t rows_dropped = 0;         // too many were waiting, one exceeded its bound, or the file refused it
   std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
