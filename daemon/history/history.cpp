@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <initializer_list>
 #include <string_view>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "daemon/history/load_codec.h"
 #include "daemon/history/set_aside.h"
 #include "daemon/util/log.h"
+#include "daemon/util/utc_text.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -92,6 +94,12 @@ Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
 
 }  // namespace
 
+std::chrono::nanoseconds boot_clock() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 util::Result<std::unique_ptr<History>> History::open(Options options) {
   if (options.directory.empty() || options.directory.front() != '/') {
     return util::fail("\"" + options.directory + "\" is not an absolute path");
@@ -127,7 +135,7 @@ void History::add(Batch batch) {
     if (batch.rows() > 0) {
       pending_rows_ += batch.rows();
       states_came_ = states_came_ || !batch.states.empty();
-      batches_.push_back(std::move(batch));
+      batches_.push_back({std::move(batch), this_minute(), options_.boottime()});
       drop_surplus();
     }
   }
@@ -312,30 +320,55 @@ void History::answer_questions() {
   }
 }
 
+/// In the log: a clock that went back, and about once a day how much was deleted.
+void History::report(const Store::Written& written, std::chrono::nanoseconds boottime) {
+  if (written.step_back) {
+    log::warning(
+        "the clock went back from={} to={}: what the history was given in between is marked as stamped by a clock "
+        "ahead",
+        util::utc_text(minute_of(written.step_back->from)), util::utc_text(minute_of(written.step_back->to)));
+  }
+  for (const auto& [table, rows] : written.deleted) {
+    deleted_unlogged_ += rows;
+  }
+  if (deleted_unlogged_ > 0 && boottime >= deletions_logged_ + std::chrono::hours(24)) {
+    log::info("history deleted rows={}: see ssdpulse_history_rows_deleted_total", deleted_unlogged_);
+    deletions_logged_ = boottime;
+    deleted_unlogged_ = 0;
+  }
+}
+
 void History::write_batches() {
   while (store_) {
     std::unique_lock lock(mutex_);
     if (batches_.empty()) {
       return;
     }
-    Batch batch = std::move(batches_.front());
+    Waiting batch = std::move(batches_.front());
     batches_.pop_front();
     pending_rows_ -= batch.rows();
     lock.unlock();
 
     const auto begin = std::chrono::steady_clock::now();
-    const auto written = store_->write(batch, this_minute());
+    using std::chrono::duration_cast, std::chrono::milliseconds;
+    const auto written = store_->write(batch, {batch.wall, duration_cast<milliseconds>(batch.boottime - counted_to_)});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const std::uint64_t bytes = store_->bytes_on_disk();
     lock.lock();
     status_.bytes_on_disk = bytes;
     if (written) {
       status_.rows_written += batch.rows();
-      status_.rows_deleted += written->deleted_rows;
+      for (const auto& [table, rows] : written->deleted) {
+        status_.rows_deleted[table] += rows;
+      }
       status_.reach = written->reach;
       status_.last_write_seconds = took.count();
       status_.last_written = this_minute();
       declare_up();
+      lock.unlock();
+      // What is less than a millisecond is counted the next time.
+      counted_to_ += std::max(duration_cast<milliseconds>(batch.boottime - counted_to_), milliseconds(0));
+      report(*written, batch.boottime);
       continue;
     }
     if (written.error().refused) {  // now and on every retry

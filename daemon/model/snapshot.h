@@ -136,8 +136,8 @@ struct ProcessStats {
 
 /// What is kept on disk.
 struct HistoryFigures {
-  std::uint64_t rows_written = 0;  // by this process, like the next
-  std::uint64_t rows_deleted = 0;  // past the retention or the size limit
+  std::uint64_t rows_written = 0;                     // by this process, like the next
+  std::map<std::string, std::uint64_t> rows_deleted;  // by table: past the retention or the size limit
   std::uint64_t bytes_on_disk = 0;
   std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
   std::optional<WallTime> hours_from = {};    // the oldest hour

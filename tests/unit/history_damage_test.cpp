@@ -108,7 +108,7 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
 
 TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
   const std::vector<std::string> edits{
-      "PRAGMA user_version = 5",
+      "PRAGMA user_version = 6",
       "PRAGMA application_id = 1",
       "CREATE TABLE more (a)",
       "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",
@@ -135,12 +135,12 @@ TEST(Damaged, a_file_of_a_newer_version_is_named_as_such) {
   Rig rig;
   rig.start().add({{row_at(kBegin - 1min)}, {}});
   rig.stop();
-  rig.sql("PRAGMA user_version = 5");
+  rig.sql("PRAGMA user_version = 6");
   const std::atomic<bool> stop = false;
   std::optional<FileIdentity> checked;
   const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);
   ASSERT_FALSE(opened.has_value());
-  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 5"), std::string::npos)
+  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 6"), std::string::npos)
       << opened.error().message;
   const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
   ASSERT_FALSE(read.has_value());
