@@ -16,7 +16,7 @@ Outcome<void> take_back_steps(Connection& connection, std::int64_t from, std::in
 }
 
 Outcome<void> keep_step(Connection& connection, const ClockStep& step, std::int64_t measured) {
-  constexpr std::int64_t kMostSteps = 1000;
+  constexpr std::int64_t kMostSteps = 300;
   Statement row(connection, "INSERT INTO clock_step (measured, wall, before) VALUES (?, ?, ?)");
   return row.with(measured).with(step.to).with(step.from).run().and_then([&] {
     return connection.execute("DELETE FROM clock_step WHERE id <= (SELECT max(id) FROM clock_step) - " +

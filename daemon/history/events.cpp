@@ -112,8 +112,8 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::i
 Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at,
                      std::int64_t measured) {
   Statement row(connection,
-                "INSERT INTO setting (at_ms, device, name, value, measured) SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?4 IS NOT "
-                "(SELECT value FROM setting WHERE device = ?2 AND name = ?3 ORDER BY id DESC LIMIT 1)");
+                "INSERT INTO setting (at_ms, device, name, value, measured) SELECT ?1, ?2, ?3, ?4, ?5 "
+                "WHERE ?4 IS NOT (SELECT value FROM setting WHERE device = ?2 AND name = ?3 ORDER BY id DESC LIMIT 1)");
   return row.with(milliseconds_of(at)).with(setting.device).with(setting.name).with(setting.value).with(measured).run();
 }
 
