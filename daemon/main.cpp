@@ -62,7 +62,7 @@ int parse_and_run(int argc, char** argv) {
   app.footer(
       "Exit status: 0 stopped on request; 1 internal failure, or unusable certificate files; 2 wrong command line,\n"
       "configuration or input; 3 not permitted; 4 the kernel lacks a required feature; 5 cannot listen on the "
-      "address;\n6 what was asked for was not measured, or is not known yet.");
+      "address;\n6 what was asked for was not measured, or is not known yet; 7 too few files may be open.");
   for (commands::AddCommand* const add : kCommands) {
     add(app, exit_code);
   }

@@ -7,7 +7,7 @@ namespace ssdpulse::history {
 
 Outcome<std::optional<Account>> load_account(Connection& connection) {
   Statement row(connection,
-                "SELECT begun, minutes_from, hours_made_to, drive_minutes_thinned_to, tenant_bytes FROM account");
+                "SELECT measured_ms, wall, wall_measured, drive_minutes_thinned_to, tenant_bytes FROM account");
   return row.step().and_then([&](bool there) -> Outcome<std::optional<Account>> {
     if (!there) {
       return std::nullopt;
@@ -26,9 +26,9 @@ Outcome<std::optional<Account>> load_account(Connection& connection) {
 
 Outcome<void> save_account(Connection& connection, const Account& account) {
   Statement row(connection, "INSERT OR REPLACE INTO account VALUES (1, ?, ?, ?, ?, ?)");
-  return row.with(account.begun)
-      .with(account.minutes_from)
-      .with(account.hours_made_to)
+  return row.with(account.measured_ms)
+      .with(account.wall)
+      .with(account.wall_measured)
       .with(account.drive_minutes_thinned_to)
       .with(account.tenant_bytes)
       .run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Account: how far the upkeep of the device rows has come. One row of the history file; see schema/v4.sql.
+// Account: what the history file knows of the clocks, and how far its upkeep has come. One row; see schema/v5.sql.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,16 @@
 
 namespace ssdpulse::history {
 
-/// Times are whole hours, in minutes since the epoch.
 struct Account {
-  std::int64_t begun = 0;                     // rows of drive_minute before it are of older versions
-  std::int64_t minutes_from = 0;              // older minutes are removed: their hours have them
-  std::int64_t hours_made_to = 0;             // there are no younger hours
-  std::int64_t drive_minutes_thinned_to = 0;  // older ones are one an hour, unless older than begun
+  std::int64_t measured_ms = 0;               // by CLOCK_BOOTTIME, of the daemons that kept this file: only ever grows
+  std::int64_t wall = 0;                      // minutes since the epoch; the last reading that can be true; 0: none yet
+  std::int64_t wall_measured = 0;             // measured minutes at that reading
+  std::int64_t drive_minutes_thinned_to = 0;  // measured minutes; older ones are one an hour, unless of older versions
   std::int64_t tenant_bytes = 0;              // in tenant_minute and tenant_hour
   bool operator==(const Account&) const = default;
+
+  /// In minutes, as all rows have it.
+  [[nodiscard]] std::int64_t measured() const { return measured_ms / 60'000; }
 };
 
 /// Nothing: this version has never written a row.

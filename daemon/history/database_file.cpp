@@ -30,10 +30,10 @@ Outcome<std::optional<struct stat>> look_at(const std::string& path) {
     if (errno == ENOENT) {
       return std::nullopt;
     }
-    return tl::unexpected(Failure{path + ": " + std::strerror(errno), false});
+    return tl::unexpected(Failure{path + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   if (!S_ISREG(status.st_mode)) {
-    return tl::unexpected(Failure{path + " is not a regular file", false});
+    return tl::unexpected(Failure{path + " is not a regular file", false, false, Obstacle::kind});
   }
   return status;
 }
@@ -48,7 +48,7 @@ Outcome<void> look_at_header(const std::string& path, const struct stat& status)
   std::array<char, kHeaderBytes> header{};
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return tl::unexpected(Failure{"cannot read " + path, false});
+    return tl::unexpected(Failure{"cannot read " + path, false, false, obstacle_of(errno)});
   }
   file.read(header.data(), header.size());
   if (file.gcount() < static_cast<std::streamsize>(header.size()) ||

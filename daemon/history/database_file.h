@@ -15,7 +15,7 @@
 namespace ssdpulse::history {
 
 inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
-inline constexpr std::int64_t kSchemaVersion = 4;
+inline constexpr std::int64_t kSchemaVersion = 5;
 /// Of new files: an hour of a busy device is some 2 to 4 KiB; a 4 KiB page would hold one hour and waste the rest. An
 /// existing file keeps its page size: changing it would mean rewriting the whole file next to the old one.
 inline constexpr std::int64_t kPageBytesOfNewFiles = 16384;

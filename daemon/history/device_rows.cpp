@@ -2,8 +2,12 @@
 #include "daemon/history/device_rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "daemon/history/clock_steps.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -13,20 +17,23 @@ using Tenants = std::vector<NumberedTenant>;
 
 constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
 
-/// A row that we did not write counts as none: its content is lost, but what is added to it is right.
+/// A row that we did not write counts as none: its content is lost, but what is added to it is right. `measured`: of
+/// the row, if there is one.
 template <typename Value, typename Decode>
 Outcome<std::optional<Value>> value_at(Connection& connection, const std::string& sql, std::int64_t key,
-                                       Decode decode_bytes) {
+                                       std::optional<std::int64_t>& measured, Decode decode_bytes) {
   Statement row(connection, sql.c_str());
   return row.with(key).step().map([&](bool there) -> std::optional<Value> {
     const auto bytes = there ? row.blob(0) : std::nullopt;
+    measured = there ? row.integer(1) : std::nullopt;
     return bytes ? decode_bytes(std::span<const std::uint8_t>(*bytes)) : std::nullopt;
   });
 }
 
-Outcome<void> replace(Connection& connection, const char* table, std::int64_t key, const Bytes& bytes) {
-  Statement row(connection, ("INSERT OR REPLACE INTO " + std::string(table) + " VALUES (?, ?)").c_str());
-  return row.with(key).with(std::span<const std::uint8_t>(bytes)).run();
+Outcome<void> replace(Connection& connection, const char* table, std::int64_t key, const Bytes& bytes,
+                      std::int64_t measured) {
+  Statement row(connection, ("INSERT OR REPLACE INTO " + std::string(table) + " VALUES (?, ?, ?)").c_str());
+  return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
 }
 
 /// The heaviest of all that were seen; the rest go under number 0, which no name has.
@@ -60,53 +67,59 @@ void add_up(Tenants& sum, const Tenants& more) {
 }  // namespace
 
 Outcome<void> DeviceRows::add(const DeviceMinute& row) {
-  const auto device = id_of(row.device, row.minute);
-  if (!device) {
-    return tl::unexpected(device.error());
+  const std::int64_t minute = number_of(row.minute);
+  const auto lane = lane_of(row.device, minute);
+  if (!lane) {
+    return tl::unexpected(lane.error());
   }
   Tenants tenants;
   for (const model::TenantLoad& tenant : row.tenants) {
-    const auto id = tenant.name == model::kOtherTenants ? Outcome<std::int64_t>(0) : id_of(tenant.name, row.minute);
+    const auto id = tenant.name == model::kOtherTenants ? Outcome<std::int64_t>(0) : id_of(tenant.name);
     if (!id) {
       return tl::unexpected(id.error());
     }
     tenants.push_back({*id, tenant.totals});
   }
-  const std::int64_t minute = number_of(row.minute);
+  const std::int64_t measured = account_.measured();
   const auto add_to = [&](const char* loads, const char* of_tenants, std::int64_t when) {
-    const std::int64_t key = key_of(*device, when);
-    return merge(loads, key, row.load).and_then([&] {
-      return tenants.empty() ? Outcome<void>() : merge_tenants(of_tenants, key, tenants);
+    const std::int64_t key = key_of(lane->id, when);
+    return merge(loads, key, row.load, measured).and_then([&] {
+      return tenants.empty() ? Outcome<void>() : merge_tenants(of_tenants, key, tenants, measured);
     });
   };
-  if (minute >= account_.minutes_from) {
+  if (minute >= lane->minutes_from) {
     if (auto added = add_to("device_minute", "tenant_minute", minute); !added) {
       return added;
     }
   }
-  if (hour_of(minute) < account_.hours_made_to) {
+  if (hour_of(minute) < lane->hours_made_to) {
     return add_to("device_hour", "tenant_hour", hour_of(minute));
   }
   return {};
 }
 
-Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const DeviceLoad& load) {
-  auto before = value_at<DeviceLoad>(connection_, "SELECT load FROM " + std::string(table) + " WHERE at = ?", key,
-                                     [](auto bytes) { return decode(bytes); });
+/// A row is as old as what was added to it last.
+Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const DeviceLoad& load, std::int64_t measured) {
+  std::optional<std::int64_t> known;
+  auto before = value_at<DeviceLoad>(connection_, "SELECT load, measured FROM " + std::string(table) + " WHERE at = ?",
+                                     key, known, [](auto bytes) { return decode(bytes); });
   if (!before) {
     return tl::unexpected(before.error());
   }
+  measured = std::max(measured, known.value_or(measured));
   if (!*before) {
-    return replace(connection_, table, key, encode(load));
+    return replace(connection_, table, key, encode(load), measured);
   }
   model::add(**before, load);
-  return replace(connection_, table, key, encode(**before));
+  return replace(connection_, table, key, encode(**before), measured);
 }
 
-Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Tenants tenants) {
+/// No name that it holds was seen last before `measured`, so it keeps the oldest.
+Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Tenants tenants, std::int64_t measured) {
   std::int64_t bytes_before = 0;
-  auto before = value_at<Tenants>(connection_, "SELECT tenants FROM " + std::string(table) + " WHERE at = ?", key,
-                                  [&](auto bytes) {
+  std::optional<std::int64_t> known;
+  auto before = value_at<Tenants>(connection_, "SELECT tenants, measured FROM " + std::string(table) + " WHERE at = ?",
+                                  key, known, [&](auto bytes) {
                                     bytes_before = static_cast<std::int64_t>(bytes.size());
                                     return decode_tenants(bytes);
                                   });
@@ -118,35 +131,42 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
   }
   const Bytes bytes = encode(heaviest_of(tenants));
   account_.tenant_bytes += static_cast<std::int64_t>(bytes.size()) - bytes_before;
-  return replace(connection_, table, key, bytes);
+  return replace(connection_, table, key, bytes, std::min(measured, known.value_or(measured)));
 }
 
-Outcome<bool> DeviceRows::make_hour(Minute now) {
-  const auto oldest = first("device_minute", std::max(account_.hours_made_to, account_.minutes_from));
-  if (!oldest) {
-    return tl::unexpected(oldest.error());
+Outcome<void> DeviceRows::make_hours(Minute now) {
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
   }
-  if (!*oldest || hour_of(**oldest) + kHour > number_of(now)) {
-    return false;
-  }
-  const std::int64_t hour = hour_of(**oldest);
-  const auto devices = device_ids();
-  if (!devices) {
-    return tl::unexpected(devices.error());
-  }
-  for (const std::int64_t device : *devices) {
-    if (const auto made = make_hour_of(device, hour); !made) {
-      return tl::unexpected(made.error());
+  for (const Lane& lane : *all) {
+    const auto row = first_of(lane, "device_minute", std::max(lane.hours_made_to, lane.minutes_from));
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      continue;
+    }
+    const std::int64_t hour = hour_of((*row)->minute);
+    const bool over =
+        hour + kHour <= std::max(number_of(now), lane.last_minute) || lane.last_measured + kHour <= account_.measured();
+    if (!over) {
+      continue;
+    }
+    Statement made(connection_, "UPDATE device SET hours_made_to = ? WHERE id = ?");
+    if (const auto done =
+            make_hour_of(lane.id, hour).and_then([&] { return made.with(hour + kHour).with(lane.id).run(); });
+        !done) {
+      return done;
     }
   }
-  account_.hours_made_to = hour + kHour;
-  return true;
+  return {};
 }
 
-Outcome<void> DeviceRows::make_hour_of(std::int64_t device, std::int64_t hour) {
+Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
   const auto each_of = [&](const char* sql, const auto& take) -> Outcome<void> {
     Statement rows(connection_, sql);
-    rows.with(key_of(device, hour)).with(key_of(device, hour + kHour - 1));
+    rows.with(key_of(lane, hour)).with(key_of(lane, hour + kHour - 1));
     while (true) {
       const auto row = rows.step();
       if (!row) {
@@ -155,174 +175,328 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t device, std::int64_t hour) {
       if (!*row) {
         return {};
       }
-      take(rows.blob(0).value_or(Bytes{}));
+      take(rows.blob(0).value_or(Bytes{}), rows.integer(1).value_or(0));
     }
   };
   std::optional<DeviceLoad> sum;
-  auto loads = each_of("SELECT load FROM device_minute WHERE at BETWEEN ? AND ?", [&](const Bytes& bytes) {
-    if (const auto load = decode(bytes)) {
-      sum = sum.value_or(DeviceLoad{});
-      model::add(*sum, *load);
-    }
-  });
+  std::int64_t last = 0;
+  auto loads = each_of("SELECT load, measured FROM device_minute WHERE at BETWEEN ? AND ?",
+                       [&](const Bytes& bytes, std::int64_t measured) {
+                         if (const auto load = decode(bytes)) {
+                           sum = sum.value_or(DeviceLoad{});
+                           model::add(*sum, *load);
+                           last = std::max(last, measured);
+                         }
+                       });
   if (!loads || !sum) {
     return loads;
   }
   Tenants tenants;
-  auto users = each_of("SELECT tenants FROM tenant_minute WHERE at BETWEEN ? AND ?",
-                       [&](const Bytes& bytes) { add_up(tenants, decode_tenants(bytes).value_or(Tenants{})); });
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  auto users = each_of("SELECT tenants, measured FROM tenant_minute WHERE at BETWEEN ? AND ?",
+                       [&](const Bytes& bytes, std::int64_t measured) {
+                         add_up(tenants, decode_tenants(bytes).value_or(Tenants{}));
+                         first = std::min(first, measured);
+                       });
   if (!users) {
     return users;
   }
-  return merge("device_hour", key_of(device, hour), *sum).and_then([&] {
-    return tenants.empty() ? Outcome<void>() : merge_tenants("tenant_hour", key_of(device, hour), std::move(tenants));
+  return merge("device_hour", key_of(lane, hour), *sum, last).and_then([&] {
+    return tenants.empty() ? Outcome<void>()
+                           : merge_tenants("tenant_hour", key_of(lane, hour), std::move(tenants), first);
   });
 }
 
 Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
-  const auto oldest = first("device_minute");
-  if (!oldest) {
-    return tl::unexpected(oldest.error());
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
   }
-  const std::int64_t hour = hour_of(oldest->value_or(kLastMinute));
-  if (!*oldest || hour + kHour > std::min(end, account_.hours_made_to)) {
-    return 0;
+  std::vector<std::pair<Lane, Row>> ready;
+  std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
+  for (const Lane& lane : *all) {
+    const auto row = first_of(lane, "device_minute");
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row || hour_of((*row)->minute) + kHour > lane.hours_made_to) {
+      continue;
+    }
+    const std::int64_t hour = hour_of((*row)->minute);
+    Statement last(connection_, "SELECT max(measured) FROM device_minute WHERE at BETWEEN ? AND ?");
+    if (const auto there = last.with(key_of(lane.id, hour)).with(key_of(lane.id, hour + kHour - 1)).step(); !there) {
+      return tl::unexpected(there.error());
+    }
+    if (last.integer(0).value_or(end) < end) {
+      oldest = std::min(oldest, (*row)->measured);
+      ready.emplace_back(lane, **row);
+    }
   }
-  account_.minutes_from = std::max(account_.minutes_from, hour + kHour);
-  return erase("device_minute", nullptr, hour, hour + kHour - 1).and_then([&](std::uint64_t rows) {
-    return erase("tenant_minute", "tenants", 0, hour + kHour - 1).map([rows](std::uint64_t) { return rows; });
-  });
+  std::uint64_t rows = 0;
+  for (const auto& [lane, row] : ready) {
+    if (row.measured > oldest + kHour) {
+      continue;
+    }
+    const std::int64_t hour = hour_of(row.minute);
+    Statement thinned(connection_, "UPDATE device SET minutes_from = max(minutes_from, ?) WHERE id = ?");
+    auto gone =
+        thinned.with(hour + kHour)
+            .with(lane.id)
+            .run()
+            .and_then([&, id = lane.id] { return erase("tenant_minute", id, 0, hour + kHour - 1); })
+            .and_then([&, id = lane.id](std::uint64_t) { return erase("device_minute", id, hour, hour + kHour - 1); });
+    if (!gone) {
+      return gone;
+    }
+    rows += *gone;
+  }
+  return rows;
 }
 
 Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
-  constexpr std::int64_t kStep = 10 * kHour;  // of all devices
-  const auto oldest = first("device_hour");
-  if (!oldest) {
-    return tl::unexpected(oldest.error());
+  constexpr std::int64_t kStep = 10 * kHour;
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
   }
-  if (!*oldest || **oldest + kHour > end) {
-    return 0;
+  std::uint64_t rows = 0;
+  for (const Lane& lane : *all) {
+    const auto row = first_of(lane, "device_hour");
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row || (*row)->measured >= end) {
+      continue;
+    }
+    Statement young(connection_,
+                    "SELECT at FROM device_hour WHERE at BETWEEN ? AND ? AND measured >= ? ORDER BY at LIMIT 1");
+    const std::int64_t last = (*row)->minute + kStep;
+    if (const auto there = young.with(key_of(lane.id, 0)).with(key_of(lane.id, last)).with(end).step(); !there) {
+      return tl::unexpected(there.error());
+    }
+    const auto first_young = young.integer(0);
+    const std::int64_t to = first_young ? minute_of_key(*first_young) - 1 : last;
+    auto gone = erase("tenant_hour", lane.id, 0, to).and_then([&, id = lane.id](std::uint64_t) {
+      return erase("device_hour", id, 0, to);
+    });
+    if (!gone) {
+      return gone;
+    }
+    rows += *gone;
   }
-  const std::int64_t last = std::min(**oldest + kStep, end - kHour);
-  return erase("device_hour", nullptr, 0, last).and_then([&](std::uint64_t rows) {
-    return erase("tenant_hour", "tenants", 0, last).map([rows](std::uint64_t) { return rows; });
-  });
+  return rows;
 }
 
 Outcome<std::uint64_t> DeviceRows::forget_tenants() {
   constexpr std::int64_t kDay = 24 * kHour;
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
+  }
   for (const char* table : {"tenant_minute", "tenant_hour"}) {
-    const auto oldest = first(table);
-    if (!oldest) {
-      return tl::unexpected(oldest.error());
+    const auto age = oldest(table);
+    if (!age) {
+      return tl::unexpected(age.error());
     }
-    if (*oldest) {
-      const bool minutes = table == std::string_view("tenant_minute");
-      return erase(table, "tenants", 0, **oldest + (minutes ? kHour - 1 : kDay - 1));
+    if (!*age) {
+      continue;
     }
+    const std::int64_t step = table == std::string_view("tenant_minute") ? kHour : kDay;
+    std::uint64_t rows = 0;
+    for (const Lane& lane : *all) {
+      const auto row = first_of(lane, table);
+      if (!row) {
+        return tl::unexpected(row.error());
+      }
+      if (!*row || (*row)->measured >= **age + step) {
+        continue;
+      }
+      auto gone = erase(table, lane.id, 0, (*row)->minute + step - 1);
+      if (!gone) {
+        return gone;
+      }
+      rows += *gone;
+    }
+    return rows;
   }
   account_.tenant_bytes = 0;
   return 0;
 }
 
-/// `column`: the one whose bytes are counted in the account, or null.
-Outcome<std::uint64_t> DeviceRows::erase(const char* table, const char* column, std::int64_t from, std::int64_t to) {
-  const auto devices = device_ids();
-  if (!devices) {
-    return tl::unexpected(devices.error());
-  }
-  std::uint64_t rows = 0;
-  for (const std::int64_t device : *devices) {
-    const auto bounded = [&](const std::string& sql) {
-      Statement statement(connection_, (sql + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
-      statement.with(key_of(device, from)).with(key_of(device, to));
-      return statement;
-    };
-    if (column != nullptr) {
-      Statement bytes = bounded("SELECT coalesce(sum(length(" + std::string(column) + ")), 0)");
-      if (const auto row = bytes.step(); !row) {
-        return tl::unexpected(row.error());
-      }
-      account_.tenant_bytes -= bytes.integer(0).value_or(0);
+Outcome<std::uint64_t> DeviceRows::erase(const char* table, std::int64_t lane, std::int64_t from, std::int64_t to) {
+  const auto bounded = [&](const std::string& sql) {
+    Statement statement(connection_, (sql + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
+    statement.with(key_of(lane, from)).with(key_of(lane, to));
+    return statement;
+  };
+  if (std::string_view(table).substr(0, 6) == "tenant") {
+    Statement bytes = bounded("SELECT coalesce(sum(length(tenants)), 0)");
+    if (const auto row = bytes.step(); !row) {
+      return tl::unexpected(row.error());
     }
-    Statement gone = bounded("DELETE");
-    if (const auto done = gone.run(); !done) {
-      return tl::unexpected(done.error());
-    }
-    rows += connection_.changed_rows();
+    account_.tenant_bytes -= bytes.integer(0).value_or(0);
   }
-  return rows;
-}
-
-Outcome<void> DeviceRows::forget_names(std::int64_t last_kept) {
-  Statement devices(connection_,
-                    "DELETE FROM device WHERE last_minute < ?1 AND NOT EXISTS (SELECT 1 FROM device_hour WHERE at "
-                    "BETWEEN device.id * ?2 AND device.id * ?2 + ?2 - 1) AND NOT EXISTS (SELECT 1 FROM device_minute "
-                    "WHERE at BETWEEN device.id * ?2 AND device.id * ?2 + ?2 - 1)");
-  Statement tenants(connection_, "DELETE FROM tenant WHERE last_minute < ?");
-  return devices.with(last_kept).with(kMinutesOfADevice).run().and_then([&] {
-    return tenants.with(last_kept - 24 * kHour).run();
+  Statement gone = bounded("DELETE");
+  return gone.run().map([&] {
+    deleted_[table] += connection_.changed_rows();
+    return connection_.changed_rows();
   });
 }
 
-Outcome<std::optional<std::int64_t>> DeviceRows::first(const char* table, std::int64_t from) {
-  const auto devices = device_ids();
-  if (!devices) {
-    return tl::unexpected(devices.error());
+/// The row of the last lane also names the device in settings.
+Outcome<void> DeviceRows::forget_names(std::int64_t end) {
+  std::string unused =
+      "DELETE FROM device WHERE last_measured < ?1 AND (NOT EXISTS (SELECT 1 FROM setting WHERE "
+      "setting.device = device.identity) OR EXISTS (SELECT 1 FROM device AS later WHERE "
+      "later.identity = device.identity AND later.id > device.id))";
+  for (const char* table : {"device_hour", "device_minute", "tenant_hour", "tenant_minute"}) {
+    unused += " AND NOT EXISTS (SELECT 1 FROM " + std::string(table) +
+              " WHERE at BETWEEN device.id * ?2 AND device.id * ?2 + ?2 - 1)";
+  }
+  std::int64_t used_from = account_.measured();
+  for (const char* table : {"tenant_minute", "tenant_hour"}) {
+    const auto age = oldest(table);
+    if (!age) {
+      return tl::unexpected(age.error());
+    }
+    used_from = std::min(used_from, age->value_or(used_from));
+  }
+  Statement devices(connection_, unused.c_str());
+  Statement tenants(connection_, "DELETE FROM tenant WHERE last_measured < ?");
+  return devices.with(end)
+      .with(kMinutesOfADevice)
+      .run()
+      .and_then([&] {
+        deleted_["device"] += connection_.changed_rows();
+        return tenants.with(used_from).run();
+      })
+      .map([&] { deleted_["tenant"] += connection_.changed_rows(); });
+}
+
+/// Rows of a lane go forward but for what came late: that is among the first few.
+Outcome<std::optional<std::int64_t>> DeviceRows::oldest(const char* table) {
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
   }
   std::optional<std::int64_t> oldest;
-  for (const std::int64_t device : *devices) {
-    Statement row(connection_, ("SELECT min(at) FROM " + std::string(table) + " WHERE at BETWEEN ? AND ?").c_str());
-    if (const auto there = row.with(key_of(device, from)).with(key_of(device, kLastMinute)).step(); !there) {
+  for (const Lane& lane : *all) {
+    Statement row(connection_, ("SELECT min(measured) FROM (SELECT measured FROM " + std::string(table) +
+                                " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 4)")
+                                   .c_str());
+    if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kLastMinute)).step(); !there) {
       return tl::unexpected(there.error());
     }
-    if (const auto key = row.integer(0)) {
-      oldest = std::min(oldest.value_or(kLastMinute), minute_of_key(*key));
+    if (const auto measured = row.integer(0)) {
+      oldest = std::min(oldest.value_or(*measured), *measured);
     }
   }
   return oldest;
 }
 
-Outcome<std::vector<std::int64_t>> DeviceRows::device_ids() {
-  Statement rows(connection_, "SELECT id FROM device");
-  std::vector<std::int64_t> ids;
+Outcome<std::optional<std::int64_t>> DeviceRows::first(const char* table) {
+  const auto all = lanes();
+  if (!all) {
+    return tl::unexpected(all.error());
+  }
+  std::optional<std::int64_t> first;
+  for (const Lane& lane : *all) {
+    const auto row = first_of(lane, table, kClockUnset);
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (*row) {
+      first = std::min(first.value_or(kLastMinute), (*row)->minute);
+    }
+  }
+  return first;
+}
+
+Outcome<std::optional<DeviceRows::Row>> DeviceRows::first_of(const Lane& lane, const char* table, std::int64_t from) {
+  Statement row(
+      connection_,
+      ("SELECT at, measured FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 1").c_str());
+  return row.with(key_of(lane.id, from)).with(key_of(lane.id, kLastMinute)).step().map([&](bool there) {
+    return there ? std::optional(Row{minute_of_key(row.integer(0).value_or(0)), row.integer(1).value_or(0)})
+                 : std::nullopt;
+  });
+}
+
+Outcome<std::vector<DeviceRows::Lane>> DeviceRows::lanes() {
+  Statement rows(connection_, "SELECT id, last_minute, last_measured, minutes_from, hours_made_to FROM device");
+  std::vector<Lane> lanes;
   while (true) {
     const auto row = rows.step();
     if (!row) {
       return tl::unexpected(row.error());
     }
     if (!*row) {
-      return ids;
+      return lanes;
     }
     if (const auto id = rows.integer(0); id && *id > 0 && *id < kMinutesOfADevice / 2) {
-      ids.push_back(*id);
+      lanes.push_back({*id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0),
+                       rows.integer(4).value_or(0)});
     }
   }
 }
 
-Outcome<std::int64_t> DeviceRows::id_of(const DeviceKey& device, Minute minute) {
-  Statement upsert(connection_,
-                   "INSERT INTO device (identity, name, model, serial, last_minute) VALUES (?, ?, ?, ?, ?) "
-                   "ON CONFLICT (identity) DO UPDATE SET name = excluded.name, model = excluded.model, "
-                   "serial = excluded.serial, last_minute = max(last_minute, excluded.last_minute) RETURNING id");
-  return upsert.with(device.identity)
+/// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
+/// measures. So two clocks that take turns need two lanes, however often. A new one if all have gone further.
+Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int64_t minute) {
+  constexpr std::int64_t kLate = 10;  // measured minutes: what comes later to a minute is of another clock
+  Statement known(
+      connection_,
+      "SELECT id, last_minute, last_measured, minutes_from, hours_made_to FROM device WHERE identity = ?1 AND "
+      "(last_minute < ?2 OR (last_minute <= ?2 + ?4 AND last_measured >= ?3 - ?5)) ORDER BY abs(?2 - "
+      "last_minute - ?3 + last_measured), id DESC LIMIT 1");
+  const auto there =
+      known.with(device.identity).with(minute).with(account_.measured()).with(kSameClock).with(kLate).step();
+  if (!there) {
+    return tl::unexpected(there.error());
+  }
+  const std::int64_t measured = account_.measured();
+  Lane lane{0, minute, measured, 0, 0};
+  if (*there) {
+    lane = {known.integer(0).value_or(0), std::max(minute, known.integer(1).value_or(0)), measured,
+            known.integer(3).value_or(0), known.integer(4).value_or(0)};
+    Statement seen(
+        connection_,
+        "UPDATE device SET name = ?, model = ?, serial = ?, last_minute = ?, last_measured = ? WHERE id = ?");
+    return seen.with(device.name)
+        .with(device.model)
+        .with(device.serial)
+        .with(lane.last_minute)
+        .with(measured)
+        .with(lane.id)
+        .run()
+        .map([&] { return lane; });
+  }
+  Statement added(connection_,
+                  "INSERT INTO device (identity, name, model, serial, last_minute, last_measured, minutes_from, "
+                  "hours_made_to) VALUES (?, ?, ?, ?, ?, ?, 0, 0) RETURNING id");
+  return added.with(device.identity)
       .with(device.name)
       .with(device.model)
       .with(device.serial)
-      .with(number_of(minute))
+      .with(minute)
+      .with(measured)
       .step()
-      .and_then([&](bool row) -> Outcome<std::int64_t> {
-        const auto id = row ? upsert.integer(0) : std::nullopt;
-        return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a device without an id", true});
+      .and_then([&](bool row) -> Outcome<Lane> {
+        const auto id = row ? added.integer(0) : std::nullopt;
+        if (!id) {
+          return tl::unexpected(Failure{"a device without an id", true});
+        }
+        lane.id = *id;
+        return lane;
       });
 }
 
-Outcome<std::int64_t> DeviceRows::id_of(const std::string& tenant, Minute minute) {
+Outcome<std::int64_t> DeviceRows::id_of(const std::string& tenant) {
   Statement upsert(
       connection_,
-      "INSERT INTO tenant (name, last_minute) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET last_minute = "
-      "max(last_minute, excluded.last_minute) RETURNING id");
-  return upsert.with(tenant).with(number_of(minute)).step().and_then([&](bool row) -> Outcome<std::int64_t> {
+      "INSERT INTO tenant (name, last_measured) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET last_measured = "
+      "max(last_measured, excluded.last_measured) RETURNING id");
+  return upsert.with(tenant).with(account_.measured()).step().and_then([&](bool row) -> Outcome<std::int64_t> {
     const auto id = row ? upsert.integer(0) : std::nullopt;
     return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a tenant without an id", true});
   });

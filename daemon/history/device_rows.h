@@ -2,11 +2,19 @@
 // DeviceRows: what devices did, by minute and by hour, as rows. Adding is exact: everything added is found in the sum
 // of any window, word for word, even if it comes late or twice.
 //
+// The rows of a device lie in lanes, each a row of table device with a number of its own. In a lane, rows go forward in
+// both clocks; where the wall clock goes back, another lane goes on. So what a wrong clock stamped never touches what a
+// right one does, and the oldest rows are the first of a lane.
+//
 // An hour's row is made once the hour is over, and from then on is the sum of its minutes: later additions go to both.
-// After that, minutes can be removed. For one thread, within a transaction of the caller's.
+// After that, minutes can be removed. Ages are in measured minutes, see account.h. For one thread, within a transaction
+// of the caller's.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "daemon/history/account.h"
 #include "daemon/history/load_codec.h"
@@ -17,40 +25,60 @@ namespace ssdpulse::history {
 
 class DeviceRows {
  public:
-  /// Both must outlive this object.
-  DeviceRows(Connection& connection, Account& account) : connection_(connection), account_(account) {}
+  /// All of them must outlive this object. `deleted` counts what is removed here.
+  DeviceRows(Connection& connection, Account& account, DeletedRows& deleted)
+      : connection_(connection), account_(account), deleted_(deleted) {}
 
   Outcome<void> add(const DeviceMinute& row);
 
-  /// Makes the rows of the oldest finished hour that has none yet; false: there is no such hour.
-  Outcome<bool> make_hour(Minute now);
+  /// In each lane, makes the row of the oldest finished hour that has none yet.
+  Outcome<void> make_hours(Minute now);
 
-  /// Removes the minutes of the oldest hour that has any, if it is before `end` and its row is made. Returns how many.
+  /// Removes the minutes of the oldest hour, in all lanes that have one of about that age, if all of it is older than
+  /// `end` and its row is made. Returns how many.
   Outcome<std::uint64_t> thin_hour(std::int64_t end);
 
-  /// Removes hours that ended before `end`, about a thousand at a time.
+  /// Removes hours that are older than `end`, about ten in each lane.
   Outcome<std::uint64_t> forget_hours(std::int64_t end);
 
-  /// Removes the oldest tenant rows of all devices: about an hour of minutes or, if there are none, a day of hours.
+  /// Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
   Outcome<std::uint64_t> forget_tenants();
 
-  /// Removes names of devices that have no row any more, and of tenants that have none since then: numbers are reused.
-  Outcome<void> forget_names(std::int64_t last_kept);
+  /// Removes names that no row refers to, of devices not since `end`. Their numbers are not given out again.
+  Outcome<void> forget_names(std::int64_t end);
 
-  /// The oldest minute in a table.
-  Outcome<std::optional<std::int64_t>> first(const char* table, std::int64_t from = 0);
+  /// The age of the oldest row in a table.
+  Outcome<std::optional<std::int64_t>> oldest(const char* table);
+
+  /// The earliest stamp in a table, but for those of a clock that was not set.
+  Outcome<std::optional<std::int64_t>> first(const char* table);
 
  private:
-  Outcome<std::int64_t> id_of(const DeviceKey& device, Minute minute);
-  Outcome<std::int64_t> id_of(const std::string& tenant, Minute minute);
-  Outcome<std::vector<std::int64_t>> device_ids();
-  Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceLoad& load);
-  Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants);
-  Outcome<void> make_hour_of(std::int64_t device, std::int64_t hour);
-  Outcome<std::uint64_t> erase(const char* table, const char* column, std::int64_t from, std::int64_t to);
+  struct Lane {
+    std::int64_t id = 0;
+    std::int64_t last_minute = 0;
+    std::int64_t last_measured = 0;
+    std::int64_t minutes_from = 0;
+    std::int64_t hours_made_to = 0;
+  };
+  struct Row {
+    std::int64_t minute = 0;
+    std::int64_t measured = 0;
+  };
+
+  Outcome<std::vector<Lane>> lanes();
+  Outcome<Lane> lane_of(const DeviceKey& device, std::int64_t minute);
+  Outcome<std::int64_t> id_of(const std::string& tenant);
+  Outcome<std::optional<Row>> first_of(const Lane& lane, const char* table, std::int64_t from = 0);
+  Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceLoad& load, std::int64_t measured);
+  Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants,
+                              std::int64_t measured);
+  Outcome<void> make_hour_of(std::int64_t lane, std::int64_t hour);
+  Outcome<std::uint64_t> erase(const char* table, std::int64_t lane, std::int64_t from, std::int64_t to);
 
   Connection& connection_;
   Account& account_;
+  DeletedRows& deleted_;
 };
 
 }  // namespace ssdpulse::history

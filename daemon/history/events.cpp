@@ -2,49 +2,74 @@
 #include "daemon/history/events.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "daemon/history/account.h"
 
 namespace ssdpulse::history {
 namespace {
 
-/// Removes the oldest rows beyond `most` from a table that is ordered by its key.
-Outcome<void> keep_newest(Connection& connection, const char* table, const char* column, std::int64_t most) {
-  const std::string name(table);
-  const std::string key(column);
-  return connection.execute("DELETE FROM " + name + " WHERE " + key + " < (SELECT " + key + " FROM " + name +
-                            " ORDER BY " + key + " DESC LIMIT 1 OFFSET " + std::to_string(most - 1) + ")");
+/// A table of events, and the columns that tell its rows apart.
+struct Events {
+  const char* table;
+  const char* key;
+  const char* when;       // orders rows of one age
+  std::int64_t most = 0;  // at the default size; 0: bounded elsewhere
+};
+constexpr std::array kEvents{
+    Events{"latency_spike", "begin_ms, device, operation, measured", "begin_ms"},
+    Events{"discard_burst", "begin_ms, device, trigger, measured", "begin_ms", kMostBursts},
+    Events{"host_wait", "begin_ms, cause, subject, device, measured", "begin_ms", kMostWaits},
+    Events{"spike_seconds", "id", "id"},
+    Events{"mark", "at_ms", "at_ms", kMostMarks},
+};
+constexpr const char* kStep = "1000";  // rows
+
+/// Of a setting, the row that holds its value now.
+constexpr const char* kInForce =
+    "(value <> '' AND id = (SELECT max(id) FROM setting AS last WHERE last.device = setting.device AND last.name = "
+    "setting.name))";
+
+/// `chosen`: the end of a SELECT of keys.
+Outcome<void> erase(Connection& connection, const Events& events, const std::string& chosen, DeletedRows& deleted) {
+  const std::string table(events.table);
+  const std::string key(events.key);
+  return connection
+      .execute("DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + chosen + ")")
+      .map([&] { deleted[table] += connection.changed_rows(); });
 }
 
-/// Removes former values first, then current ones, each by age.
-Outcome<void> forget_settings(Connection& connection, std::int64_t rows) {
-  return connection.execute(
-      "DELETE FROM setting WHERE (device, name, at_ms) IN (SELECT device, name, at_ms FROM setting ORDER BY value <> "
-      "'' "
-      "AND at_ms = (SELECT max(at_ms) FROM setting AS last WHERE last.device = setting.device AND last.name = "
-      "setting.name), at_ms LIMIT " +
-      std::to_string(rows) + ")");
+constexpr Events kSettings{"setting", "id", "id", kMostSettings};
+
+std::int64_t share(std::int64_t most, std::uint64_t size_limit) {
+  constexpr std::uint64_t kDefaultSize = std::uint64_t{512} << 20U;
+  constexpr double kLeast = 1000;
+  return static_cast<std::int64_t>(std::max(
+      kLeast, static_cast<double>(most) * static_cast<double>(size_limit) / static_cast<double>(kDefaultSize)));
 }
 
 }  // namespace
 
-Outcome<void> insert(Connection& connection, const model::PastBurst& burst) {
-  Statement row(connection, "INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, ?)");
+Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std::int64_t measured) {
+  Statement row(connection, "INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, ?, ?)");
   return row.with(milliseconds_of(burst.begin))
       .with(burst.device)
       .with(burst.trigger)
+      .with(measured)
       .with(std::optional(burst.duration_seconds))
       .with(static_cast<std::int64_t>(burst.bytes))
       .run();
 }
 
-Outcome<void> insert(Connection& connection, const model::PastWait& wait) {
-  Statement row(connection, "INSERT OR REPLACE INTO host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::int64_t measured) {
+  Statement row(connection, "INSERT OR REPLACE INTO host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return row.with(milliseconds_of(wait.begin))
       .with(wait.cause)
       .with(wait.subject)
       .with(wait.device)
+      .with(measured)
       .with(wait.tenant)
       .with(std::optional(wait.duration_seconds))
       .with(wait.evidence)
@@ -52,14 +77,17 @@ Outcome<void> insert(Connection& connection, const model::PastWait& wait) {
       .run();
 }
 
-Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::uint64_t most_bytes) {
+Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::int64_t measured,
+                     std::uint64_t most_bytes, DeletedRows& deleted) {
   Statement row(connection,
-                "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)");
+                "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds, measured) VALUES (?, ?, "
+                "?, ?, ?, ?)");
   auto inserted = row.with(milliseconds_of(seconds.begin))
                       .with(milliseconds_of(seconds.end))
                       .with(seconds.device)
                       .with(std::optional(seconds.excess_seconds))
                       .with(std::span<const std::uint8_t>(seconds.seconds))
+                      .with(measured)
                       .run();
   while (inserted) {
     const auto bytes = connection.number("SELECT coalesce(sum(length(seconds)), 0) FROM spike_seconds");
@@ -70,49 +98,79 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::u
       return {};
     }
     auto gone = connection.execute(
-        "DELETE FROM spike_seconds WHERE id = (SELECT id FROM spike_seconds ORDER BY excess_seconds, end_ms LIMIT 1)");
+        "DELETE FROM spike_seconds WHERE id = (SELECT id FROM spike_seconds ORDER BY excess_seconds, measured, id "
+        "LIMIT "
+        "1)");
     if (!gone) {
       return gone;
     }
+    deleted["spike_seconds"] += connection.changed_rows();
   }
   return inserted;
 }
 
-Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at) {
+Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at,
+                     std::int64_t measured) {
   Statement row(connection,
-                "INSERT OR REPLACE INTO setting SELECT ?1, ?2, ?3, ?4 WHERE ?4 IS NOT (SELECT value FROM setting WHERE "
-                "device = ?2 AND name = ?3 ORDER BY at_ms DESC LIMIT 1)");
-  return row.with(milliseconds_of(at)).with(setting.device).with(setting.name).with(setting.value).run();
+                "INSERT INTO setting (at_ms, device, name, value, measured) SELECT ?1, ?2, ?3, ?4, ?5 "
+                "WHERE ?4 IS NOT (SELECT value FROM setting WHERE device = ?2 AND name = ?3 ORDER BY id DESC LIMIT 1)");
+  return row.with(milliseconds_of(at)).with(setting.device).with(setting.name).with(setting.value).with(measured).run();
 }
 
-Outcome<void> insert(Connection& connection, const model::Mark& mark) {
+Outcome<void> insert(Connection& connection, const model::Mark& mark, std::int64_t measured) {
   Statement row(
       connection,
       "INSERT INTO mark SELECT CASE WHEN EXISTS (SELECT 1 FROM mark WHERE at_ms = ?1) THEN (SELECT at_ms + 1 "
       "FROM mark WHERE at_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM mark AS next WHERE next.at_ms = mark.at_ms + "
-      "1) ORDER BY at_ms LIMIT 1) ELSE ?1 END, ?2");
-  return row.with(milliseconds_of(mark.at)).with(mark.text).run();
+      "1) ORDER BY at_ms LIMIT 1) ELSE ?1 END, ?2, ?3");
+  return row.with(milliseconds_of(mark.at)).with(mark.text).with(measured).run();
 }
 
-Outcome<void> forget_events(Connection& connection, Minute last_kept) {
-  const std::string before = std::to_string(milliseconds_of(last_kept));
-  return connection
-      .execute("DELETE FROM discard_burst WHERE begin_ms < " + before + "; DELETE FROM spike_seconds WHERE end_ms < " +
-               before + "; DELETE FROM mark WHERE at_ms < " + before + "; DELETE FROM host_wait WHERE begin_ms < " +
-               before)
-      .and_then([&] { return keep_newest(connection, "discard_burst", "begin_ms", kMostBursts); })
-      .and_then([&] { return keep_newest(connection, "host_wait", "begin_ms", kMostWaits); })
-      .and_then([&] { return keep_newest(connection, "mark", "at_ms", kMostMarks); })
-      .and_then([&] {
-        return connection.execute(
-            "DELETE FROM setting WHERE at_ms < " + before +
-            " AND (value = '' OR at_ms < (SELECT max(at_ms) FROM setting AS last WHERE last.device = setting.device "
-            "AND last.name = setting.name))");
-      })
-      .and_then([&] { return connection.number("SELECT count(*) FROM setting"); })
-      .and_then([&](std::int64_t settings) {
-        return settings <= kMostSettings ? Outcome<void>() : forget_settings(connection, settings - kMostSettings);
-      });
+Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {
+  std::optional<std::int64_t> oldest;
+  for (const Events& events : kEvents) {
+    Statement row(connection, ("SELECT min(measured) FROM " + std::string(events.table)).c_str());
+    if (const auto there = row.step(); !there) {
+      return tl::unexpected(there.error());
+    }
+    if (const auto measured = row.integer(0); measured && events.table != std::string_view("mark")) {
+      oldest = std::min(oldest.value_or(*measured), *measured);
+    }
+  }
+  return oldest;
+}
+
+Outcome<void> forget_events(Connection& connection, std::int64_t end, DeletedRows& deleted) {
+  const std::string older = " WHERE measured < " + std::to_string(end);
+  for (const Events& events : kEvents) {
+    const std::string oldest = older + " ORDER BY measured, " + events.when + " LIMIT " + kStep;
+    if (auto gone = erase(connection, events, oldest, deleted); !gone) {
+      return gone;
+    }
+  }
+  return erase(connection, kSettings, older + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep, deleted);
+}
+
+Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, DeletedRows& deleted) {
+  for (const Events& events : kEvents) {
+    if (events.most == 0) {
+      continue;
+    }
+    const std::string surplus = std::string(" ORDER BY measured DESC, ") + events.when + " DESC LIMIT " + kStep +
+                                " OFFSET " + std::to_string(share(events.most, size_limit));
+    if (auto gone = erase(connection, events, surplus, deleted); !gone) {
+      return gone;
+    }
+  }
+  // Former values first, then current ones.
+  const auto rows = connection.number("SELECT count(*) FROM setting");
+  if (!rows) {
+    return tl::unexpected(rows.error());
+  }
+  const std::int64_t surplus = *rows - share(kSettings.most, size_limit);
+  return surplus <= 0 ? Outcome<void>()
+                      : erase(connection, kSettings,
+                              std::string(" ORDER BY ") + kInForce + ", id LIMIT " + std::to_string(surplus), deleted);
 }
 
 }  // namespace ssdpulse::history

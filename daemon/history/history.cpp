@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <initializer_list>
 #include <string_view>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "daemon/history/load_codec.h"
 #include "daemon/history/set_aside.h"
 #include "daemon/util/log.h"
+#include "daemon/util/utc_text.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -68,7 +70,8 @@ std::size_t remove_unfit(Batch& batch) {
 Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
-    return tl::unexpected(Failure{"cannot make " + directory + ": " + std::strerror(errno), false});
+    return tl::unexpected(
+        Failure{"cannot make " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   return {};
 }
@@ -78,17 +81,24 @@ Outcome<void> make_directory(const std::string& directory) {
 Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
   util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid()) {
-    return tl::unexpected(Failure{"cannot open " + directory + ": " + std::strerror(errno), false});
+    return tl::unexpected(
+        Failure{"cannot open " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
                                       ": stop one of them, or give each a history.directory of its own",
-                                  false});
+                                  false, false, Obstacle::daemon});
   }
   return lock;  // a file system without locks has nothing to respect
 }
 
 }  // namespace
+
+std::chrono::nanoseconds boot_clock() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
 
 util::Result<std::unique_ptr<History>> History::open(Options options) {
   if (options.directory.empty() || options.directory.front() != '/') {
@@ -125,7 +135,7 @@ void History::add(Batch batch) {
     if (batch.rows() > 0) {
       pending_rows_ += batch.rows();
       states_came_ = states_came_ || !batch.states.empty();
-      batches_.push_back(std::move(batch));
+      batches_.push_back({std::move(batch), this_minute(), options_.boottime()});
       drop_surplus();
     }
   }
@@ -251,6 +261,7 @@ void History::fail(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   ++status_.failures;
   status_.up = false;
+  status_.obstacle = failure.obstacle;
   if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
     log::warning("history stopped, measuring continues file={} reason=\"{}\"", path(), failure.message);
   }
@@ -269,7 +280,7 @@ bool History::set_file_aside(const std::string& why) {
   const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
   const auto kept = set_aside(options_.directory, kFileName, now);
   if (!kept) {
-    fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true});
+    fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true, false, Obstacle::damaged});
     return false;
   }
   log::warning("history file={} {}: set aside as {}, starting a new one", path(), why, kept->path);
@@ -309,30 +320,55 @@ void History::answer_questions() {
   }
 }
 
+/// In the log: a clock that went back, and about once a day how much was deleted.
+void History::report(const Store::Written& written, std::chrono::nanoseconds boottime) {
+  if (written.step_back) {
+    log::warning(
+        "the clock went back from={} to={}: what the history was given in between is marked as stamped by a clock "
+        "ahead",
+        util::utc_text(minute_of(written.step_back->from)), util::utc_text(minute_of(written.step_back->to)));
+  }
+  for (const auto& [table, rows] : written.deleted) {
+    deleted_unlogged_ += rows;
+  }
+  if (deleted_unlogged_ > 0 && boottime >= deletions_logged_ + std::chrono::hours(24)) {
+    log::info("history deleted rows={}: see ssdpulse_history_rows_deleted_total", deleted_unlogged_);
+    deletions_logged_ = boottime;
+    deleted_unlogged_ = 0;
+  }
+}
+
 void History::write_batches() {
   while (store_) {
     std::unique_lock lock(mutex_);
     if (batches_.empty()) {
       return;
     }
-    Batch batch = std::move(batches_.front());
+    Waiting batch = std::move(batches_.front());
     batches_.pop_front();
     pending_rows_ -= batch.rows();
     lock.unlock();
 
     const auto begin = std::chrono::steady_clock::now();
-    const auto written = store_->write(batch, this_minute());
+    using std::chrono::duration_cast, std::chrono::milliseconds;
+    const auto written = store_->write(batch, {batch.wall, duration_cast<milliseconds>(batch.boottime - counted_to_)});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const std::uint64_t bytes = store_->bytes_on_disk();
     lock.lock();
     status_.bytes_on_disk = bytes;
     if (written) {
       status_.rows_written += batch.rows();
-      status_.rows_deleted += written->deleted_rows;
+      for (const auto& [table, rows] : written->deleted) {
+        status_.rows_deleted[table] += rows;
+      }
       status_.reach = written->reach;
       status_.last_write_seconds = took.count();
       status_.last_written = this_minute();
       declare_up();
+      lock.unlock();
+      // What is less than a millisecond is counted the next time.
+      counted_to_ += std::max(duration_cast<milliseconds>(batch.boottime - counted_to_), milliseconds(0));
+      report(*written, batch.boottime);
       continue;
     }
     if (written.error().refused) {  // now and on every retry

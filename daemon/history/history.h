@@ -28,27 +28,32 @@ namespace ssdpulse::history {
 
 inline constexpr const char* kFileName = "ssdpulse.db";
 
+/// CLOCK_BOOTTIME: nobody sets it, and it goes on while the host sleeps.
+std::chrono::nanoseconds boot_clock();
+
 struct Options {
   std::string directory;  // absolute; created if its parent exists
   StoreLimits limits = {};
   std::size_t most_pending_rows = 4096;                                // waiting for the disk
   std::chrono::milliseconds retry_interval = std::chrono::minutes(1);  // while the history is down
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // called by any thread
+  std::function<std::chrono::nanoseconds()> boottime = boot_clock;                              // likewise
 };
 
 struct Status {
   bool up = false;
-  std::string reason = "not opened yet";  // why not up; empty when up
-  std::uint64_t rows_written = 0;         // and on the disk; all counts are for this process
-  std::uint64_t rows_dropped = 0;         // too many were waiting, one exceeded its bound, or the file refused it
-  std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
-  std::uint64_t rows_unreadable = 0;      // found by recall: someone edited the file
-  std::uint64_t failures = 0;             // of opening, reading or writing
-  std::uint64_t files_set_aside = 0;      // as damaged
-  std::uint64_t bytes_on_disk = 0;        // database and journal
-  model::PastReach reach;                 // after the last write
-  double last_write_seconds = 0;          // how long the last batch took
-  std::optional<Minute> last_written;     // when, by the wall clock
+  std::string reason = "it is being opened: a large file is checked first, and rows wait";  // why not up
+  Obstacle obstacle = Obstacle::opening;      // undefined when up, like the reason
+  std::uint64_t rows_written = 0;             // and on the disk; all counts are for this process
+  std::uint64_t rows_dropped = 0;             // too many were waiting, one exceeded its bound, or the file refused it
+  DeletedRows rows_deleted = none_deleted();  // all tables are in it
+  std::uint64_t rows_unreadable = 0;          // found by recall: someone edited the file
+  std::uint64_t failures = 0;                 // of opening, reading or writing
+  std::uint64_t files_set_aside = 0;          // as damaged
+  std::uint64_t bytes_on_disk = 0;            // database and journal
+  model::PastReach reach;                     // after the last write
+  double last_write_seconds = 0;              // how long the last batch took
+  std::optional<Minute> last_written;         // when, by the wall clock
 };
 
 class History {
@@ -80,7 +85,13 @@ class History {
     std::promise<util::Result<Recalled>> answer;
   };
 
-  explicit History(Options options) : options_(std::move(options)) {}
+  /// A batch, and what the clocks showed when it came.
+  struct Waiting : Batch {
+    Minute wall;
+    std::chrono::nanoseconds boottime{};
+  };
+
+  explicit History(Options options) : options_(std::move(options)), counted_to_(options_.boottime()) {}
 
   void work();
   bool wait_for_work();  // false: at the end
@@ -91,6 +102,7 @@ class History {
   void fail(const Failure& failure);
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
+  void report(const Store::Written& written, std::chrono::nanoseconds boottime);
   void declare_up();  // with the mutex held, like the next two
   void drop_replaced_states();
   void drop_surplus();
@@ -100,7 +112,7 @@ class History {
   const Options options_;
   mutable std::mutex mutex_;  // guards what follows, up to the thread's own
   std::condition_variable wake_;
-  std::deque<Batch> batches_;
+  std::deque<Waiting> batches_;
   std::size_t pending_rows_ = 0;
   bool states_came_ = false;  // since replaced ones were last dropped
   std::deque<Question> questions_;
@@ -112,6 +124,9 @@ class History {
   std::optional<Store> store_;
   std::optional<FileIdentity> checked_;
   std::chrono::steady_clock::time_point next_try_;
+  std::chrono::nanoseconds counted_to_;  // CLOCK_BOOTTIME: the file counts what was measured until then
+  std::chrono::nanoseconds deletions_logged_{};
+  std::uint64_t deleted_unlogged_ = 0;
   std::thread thread_;
 };
 

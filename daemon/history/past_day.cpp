@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "daemon/history/clock_steps.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/reach.h"
 
@@ -48,37 +49,42 @@ bool is_worse(const PastDay::Worst& one, const PastDay::Worst& other) {
 }  // namespace
 
 Outcome<std::vector<PastReader::Found>> PastReader::seen_since(model::PastTime since) {
-  std::map<std::string, std::pair<std::int64_t, Found>> newest;
-  return slices()
-      .read("SELECT id, name, last_minute FROM device WHERE id BETWEEN ? AND ? ORDER BY id", 1, kMinutesOfADevice / 2,
-            [&](const Statement& row) {
-              Found found;
-              found.id = row.integer(0).value_or(0);
-              found.device.name = row.text(1).value_or("");
-              const std::int64_t last = row.integer(2).value_or(0);
-              if (last >= number_of(since)) {
-                auto& known = newest[found.device.name];
-                if (known.second.id == 0 || known.first < last) {
-                  known = {last, std::move(found)};
-                }
-              }
-              return true;
-            })
-      .map([&] {
-        std::vector<Found> all;
-        for (auto& [name, one] : newest) {
-          all.push_back(std::move(one.second));
-        }
-        return all;
-      });
+  auto every = all();
+  if (!every) {
+    return tl::unexpected(every.error());
+  }
+  std::map<std::string, std::pair<std::pair<std::int64_t, model::PastTime>, Found>> newest;
+  for (Found& found : *every) {
+    if (const auto known = first_and_last(found); !known) {
+      return tl::unexpected(known.error());
+    }
+    if (found.device.last < since) {
+      continue;
+    }
+    std::int64_t measured = 0;
+    for (const Lane& lane : found.lanes) {
+      measured = std::max(measured, lane.last_measured);
+    }
+    const std::pair last{measured, found.device.last};
+    auto& known = newest[found.device.name];
+    if (known.second.lanes.empty() || known.first < last) {
+      known = {last, std::move(found)};
+    }
+  }
+  std::vector<Found> seen;
+  for (auto& [name, one] : newest) {
+    seen.push_back(std::move(one.second));
+  }
+  return seen;
 }
 
-Outcome<void> PastReader::add_day_of(const Found& found, std::int64_t minutes_from, model::PastDay& day) {
+Outcome<void> PastReader::add_day_of(const Found& found, model::PastDay& day) {
   const std::int64_t from = number_of(day.window.from);
   const std::int64_t to = number_of(day.window.to);
   PastDay::Device device;
   device.name = found.device.name;
-  const auto read = [&](const char* table, std::int64_t first, std::int64_t last, std::int64_t length) {
+  const auto read = [&](const Lane& lane, const char* table, std::int64_t first, std::int64_t last,
+                        std::int64_t length) {
     if (first > last) {
       return Outcome<void>();
     }
@@ -89,26 +95,34 @@ Outcome<void> PastReader::add_day_of(const Found& found, std::int64_t minutes_fr
       }
       return true;
     };
-    return slices().read("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at",
-                         key_of(found.id, std::max<std::int64_t>(first, 0)), key_of(found.id, last), take);
+    return slices().read("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
+                             row_ahead(table) + " ORDER BY at",
+                         key_of(lane.id, std::max<std::int64_t>(first, 0)), key_of(lane.id, last), take);
   };
-  return read("device_hour", hour_of(from), std::min(minutes_from - kHour, to - 1), kHour)
-      .and_then([&] { return read("device_minute", std::max(from, minutes_from), to - 1, 1); })
-      .and_then([&] {
-        return loads(found, "device_minute", number_of(day.hour.from), number_of(day.hour.to) - 1,
-                     std::chrono::minutes(1), [&](model::MinuteOf&& one) {
-                       device.hour_measured_ms += one.load.measured_ms;
-                       model::add(device.hour_reads, one.load.latency(model::Latency::read_total));
-                       model::add(device.hour_writes, one.load.latency(model::Latency::write_total));
-                     });
-      })
-      .map([&] { day.devices.push_back(std::move(device)); });
+  for (const Lane& lane : found.lanes) {
+    auto done = read(lane, "device_hour", hour_of(from), std::min(lane.minutes_from - kHour, to - 1), kHour)
+                    .and_then([&] { return read(lane, "device_minute", std::max(from, lane.minutes_from), to - 1, 1); })
+                    .and_then([&] {
+                      return loads(found, lane, "device_minute", number_of(day.hour.from), number_of(day.hour.to) - 1,
+                                   std::chrono::minutes(1), [&](model::MinuteOf&& one) {
+                                     device.hour_measured_ms += one.load.measured_ms;
+                                     model::add(device.hour_reads, one.load.latency(model::Latency::read_total));
+                                     model::add(device.hour_writes, one.load.latency(model::Latency::write_total));
+                                   });
+                    });
+    if (!done) {
+      return done;
+    }
+  }
+  day.devices.push_back(std::move(device));
+  return {};
 }
 
 Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
   return slices().read(
       "SELECT begin_ms, device, operation, cause, duration_seconds, peak_seconds, substr(evidence, 1, 48) FROM "
-      "latency_spike WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
+      "latency_spike WHERE begin_ms BETWEEN ? AND ? AND NOT " +
+          stamped_ahead("latency_spike", "begin_ms / 60000") + " ORDER BY begin_ms",
       milliseconds_of(day.window.from - kLongestMark), milliseconds_of(day.window.to) - 1, [&](const Statement& row) {
         const std::int64_t begin = row.integer(0).value_or(0);
         auto* device = device_of(day, row.text(1).value_or(""));
@@ -131,7 +145,8 @@ Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
 
 Outcome<void> PastReader::add_day_bursts(model::PastDay& day) {
   return slices().read(
-      "SELECT begin_ms, device, duration_seconds FROM discard_burst WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
+      "SELECT begin_ms, device, duration_seconds FROM discard_burst WHERE begin_ms BETWEEN ? AND ? AND NOT " +
+          stamped_ahead("discard_burst", "begin_ms / 60000") + " ORDER BY begin_ms",
       milliseconds_of(day.window.from - kLongestMark), milliseconds_of(day.window.to) - 1, [&](const Statement& row) {
         if (auto* device = device_of(day, row.text(1).value_or("")); device != nullptr) {
           const bool there = each_slot(day, *device, row.integer(0).value_or(0), row.real(2).value_or(0),
@@ -159,19 +174,24 @@ Outcome<model::PastDay> PastReader::day(model::PastTime at) {
     }
     day.reach = *reach;
     for (const Found& one : *devices) {
-      if (const auto read = add_day_of(one, before->minutes_from, day); !read) {
+      if (const auto read = add_day_of(one, day); !read) {
         return tl::unexpected(read.error());
       }
     }
-    const auto marks = add_day_spikes(day).and_then([&] { return add_day_bursts(day); });
-    const auto after = account();
-    if (!marks || !after) {
-      return tl::unexpected(marks ? after.error() : marks.error());
+    if (const auto marks = add_day_spikes(day).and_then([&] { return add_day_bursts(day); }); !marks) {
+      return tl::unexpected(marks.error());
     }
-    if (after->minutes_from == before->minutes_from || number_of(day.window.from) >= after->minutes_from) {
+    bool again = false;  // minutes became hours meanwhile
+    for (const Found& one : *devices) {
+      const auto other = changed(one, day.window, false);
+      if (!other) {
+        return tl::unexpected(other.error());
+      }
+      again = again || *other;
+    }
+    if (!again) {
       return day;
     }
-    // The minutes became hours meanwhile: try again.
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "daemon/history/clock_steps.h"
 #include "daemon/history/past_reader.h"
 
 namespace ssdpulse::history {
@@ -52,9 +53,8 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
     }
     drives += (drives.empty() ? "" : ",") + std::to_string(ids.integer(0).value_or(0));
   }
-  const auto kept = account();
-  if (drives.empty() || !kept) {
-    return kept ? Outcome<void>() : tl::unexpected(kept.error());
+  if (drives.empty()) {
+    return {};
   }
   const auto step = series.step.count();
   std::optional<Reading> before;
@@ -82,7 +82,7 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
       }
     }
     before = std::move(now);
-    if (minute < kept->begun) {
+    if (row.integer(13).value_or(0) < 0) {  // of a version before histograms
       if (series.quantiles.empty() || series.quantiles.back().at != start) {
         series.quantiles.push_back({start, {}, {}, {}, {}});
       }
@@ -96,9 +96,9 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
   };
   return slices().read(
       "SELECT minute, percentage_used, available_spare, temperature_celsius, host_count, host_unit_bytes, media_count, "
-      "media_unit_bytes, source, read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds FROM "
-      "drive_minute WHERE minute BETWEEN ? AND ? AND drive IN (" +
-          drives + ") ORDER BY minute",
+      "media_unit_bytes, source, read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, "
+      "measured FROM drive_minute WHERE minute BETWEEN ? AND ? AND drive IN (" +
+          drives + ") AND NOT " + stamped_ahead("drive_minute", "minute") + " ORDER BY minute, measured",
       number_of(series.window.from), number_of(series.window.to) - 1, take);
 }
 

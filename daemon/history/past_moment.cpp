@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/history/clock_steps.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/reach.h"
 
@@ -22,58 +23,62 @@ std::uint64_t ios_of(const model::DeviceLoad& load) {
 
 Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model::PastTime at,
                                        model::PastMoment& moment) {
-  while (true) {
-    const auto before = account();
-    if (!before) {
-      return tl::unexpected(before.error());
-    }
-    const bool minute = number_of(at) >= before->minutes_from;
-    const auto length = minute ? std::chrono::minutes(1) : std::chrono::minutes(kHour);
-    const Minute start = minute ? at : minute_of(hour_of(number_of(at)));
-    moment.window = {start, start + length};
-    moment.devices.clear();
-    for (const Found& one : devices) {
-      auto read = loads(one, minute ? "device_minute" : "device_hour", number_of(start), number_of(start), length,
+  const auto kept_by_minute = [&](const Lane& lane) { return number_of(at) >= lane.minutes_from; };
+  const bool minute = std::all_of(devices.begin(), devices.end(), [&](const Found& one) {
+    return std::all_of(one.lanes.begin(), one.lanes.end(), kept_by_minute);
+  });
+  const auto length = minute ? std::chrono::minutes(1) : std::chrono::minutes(kHour);
+  const Minute start = minute ? at : minute_of(hour_of(number_of(at)));
+  moment.window = {start, start + length};
+  for (const Found& one : devices) {
+    std::optional<model::PastMoment::Measured> sum;
+    for (const Lane& lane : one.lanes) {
+      const bool by_minute = kept_by_minute(lane);
+      auto read = loads(one, lane, by_minute ? "device_minute" : "device_hour", number_of(start),
+                        number_of(by_minute ? start + length : start + std::chrono::minutes(1)) - 1, length,
                         [&](model::MinuteOf&& load) {
-                          moment.devices.push_back({load.device, load.load.measured_ms, ios_of(load.load)});
+                          sum = sum.value_or(model::PastMoment::Measured{load.device, 0, 0});
+                          sum->measured_ms += load.load.measured_ms;
+                          sum->ios += ios_of(load.load);
                         });
       if (!read) {
         return read;
       }
     }
-    const auto after = account();
-    if (!after) {
-      return tl::unexpected(after.error());
+    if (sum) {
+      moment.devices.push_back(std::move(*sum));
     }
-    if (minute == (number_of(at) >= after->minutes_from)) {
-      return {};
-    }
-    // The minutes became hours meanwhile: try again.
   }
+  return {};
 }
 
 Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment) {
   for (const Found& one : devices) {
-    for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-      const auto look = [&, table = table](const char* what, std::int64_t from, std::int64_t to) {
-        Statement row(connection_,
-                      ("SELECT " + std::string(what) + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
-        return row.with(key_of(one.id, std::max<std::int64_t>(from, 0))).with(key_of(one.id, to)).step().map([&](bool) {
-          return row.integer(0);
-        });
-      };
-      const auto before = look("max(at)", 0, number_of(moment.window.from) - length);
-      const auto after = look("min(at)", number_of(moment.window.to), kMinutesOfADevice - 1);
-      if (!before || !after) {
-        return tl::unexpected(!before ? before.error() : after.error());
-      }
-      if (*before) {
-        const Minute until = minute_of(minute_of_key(**before) + length);
-        moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
-      }
-      if (*after) {
-        const Minute from = minute_of(minute_of_key(**after));
-        moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
+    for (const Lane& lane : one.lanes) {
+      for (const auto& [table, length] :
+           {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
+        const auto look = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
+          Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
+                                      row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
+                                         .c_str());
+          return row.with(key_of(lane.id, std::max<std::int64_t>(from, 0)))
+              .with(key_of(lane.id, to))
+              .step()
+              .map([&](bool) { return row.integer(0); });
+        };
+        const auto before = look("DESC", 0, number_of(moment.window.from) - length);
+        const auto after = look("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
+        if (!before || !after) {
+          return tl::unexpected(!before ? before.error() : after.error());
+        }
+        if (*before) {
+          const Minute until = minute_of(minute_of_key(**before) + length);
+          moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
+        }
+        if (*after) {
+          const Minute from = minute_of(minute_of_key(**after));
+          moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
+        }
       }
     }
   }
@@ -112,21 +117,37 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
 }
 
 Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
-  model::PastMoment moment;
-  const auto devices = all();
-  auto kept = account();
-  if (!devices || !kept) {
-    return tl::unexpected(devices ? kept.error() : devices.error());
+  while (true) {
+    model::PastMoment moment;
+    const auto devices = all();
+    auto kept = account();
+    if (!devices || !kept) {
+      return tl::unexpected(devices ? kept.error() : devices.error());
+    }
+    const auto reach = reach_of(connection_, *kept);
+    if (!reach) {
+      return tl::unexpected(reach.error());
+    }
+    moment.reach = *reach;
+    const auto done =
+        add_measured(*devices, at, moment)
+            .and_then([&] { return moment.devices.empty() ? add_neighbours(*devices, moment) : Outcome<void>(); })
+            .and_then([&] { return add_events(at, moment); });
+    if (!done) {
+      return tl::unexpected(done.error());
+    }
+    bool again = false;  // minutes became hours meanwhile
+    for (const Found& one : *devices) {
+      const auto other = changed(one, {at, at + std::chrono::minutes(1)}, false);
+      if (!other) {
+        return tl::unexpected(other.error());
+      }
+      again = again || *other;
+    }
+    if (!again) {
+      return moment;
+    }
   }
-  const auto reach = reach_of(connection_, *kept);
-  if (!reach) {
-    return tl::unexpected(reach.error());
-  }
-  moment.reach = *reach;
-  return add_measured(*devices, at, moment)
-      .and_then([&] { return moment.devices.empty() ? add_neighbours(*devices, moment) : Outcome<void>(); })
-      .and_then([&] { return add_events(at, moment); })
-      .map([&] { return std::move(moment); });
 }
 
 Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model::Window& window) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "daemon/history/clock_steps.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/events.h"
 #include "daemon/history/load_codec.h"
@@ -20,7 +21,7 @@ using model::Window;
 
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
 
-tl::unexpected<Failure> changed() {
+tl::unexpected<Failure> hours_meanwhile() {
   return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
 }
 
@@ -66,24 +67,26 @@ Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milli
 
 Outcome<Account> PastReader::account() {
   return load_account(connection_).map([](const std::optional<Account>& account) {
-    return account.value_or(Account{std::numeric_limits<std::int64_t>::max()});
+    return account.value_or(Account{});
   });
 }
 
 Outcome<void> PastReader::first_and_last(Found& found) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = 0;
-  for (const char* table : {"device_hour", "device_minute"}) {
-    for (const char* what : {"min(at)", "max(at)"}) {  // separately, each is one lookup in the tree
-      Statement row(connection_,
-                    ("SELECT " + std::string(what) + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
-      if (const auto there = row.with(key_of(found.id, 0)).with(key_of(found.id, kMinutesOfADevice - 1)).step();
-          !there) {
-        return tl::unexpected(there.error());
-      }
-      if (const auto key = row.integer(0)) {
-        first = std::min(first, minute_of_key(*key));
-        last = std::max(last, minute_of_key(*key));
+  for (const Lane& lane : found.lanes) {
+    for (const char* table : {"device_hour", "device_minute"}) {
+      const std::string believed = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
+      for (const char* order : {" ORDER BY at LIMIT 1", " ORDER BY at DESC LIMIT 1"}) {  // each a lookup in the tree
+        Statement row(connection_, ("SELECT at FROM " + std::string(table) + believed + order).c_str());
+        if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kMinutesOfADevice - 1)).step();
+            !there) {
+          return tl::unexpected(there.error());
+        }
+        if (const auto key = row.integer(0)) {
+          first = minute_of_key(*key) < kClockUnset ? first : std::min(first, minute_of_key(*key));
+          last = std::max(last, minute_of_key(*key));
+        }
       }
     }
   }
@@ -92,22 +95,35 @@ Outcome<void> PastReader::first_and_last(Found& found) {
   return {};
 }
 
+/// As it was called last, with all of its lanes.
 Outcome<std::vector<PastReader::Found>> PastReader::all() {
-  std::vector<Found> all;
+  std::map<std::string, Found> by_identity;
   return slices()
-      .read("SELECT id, name, model, serial, identity FROM device WHERE id BETWEEN ? AND ? ORDER BY id", 1,
-            kMinutesOfADevice / 2,
-            [&](const Statement& row) {
-              all.push_back({row.integer(0).value_or(0),
-                             {row.text(1).value_or(""),
-                              row.text(2).value_or(""),
-                              row.text(3).value_or(""),
-                              {},
-                              {},
-                              row.text(4).value_or("")}});
-              return true;
-            })
-      .map([&] { return std::move(all); });
+      .read(
+          "SELECT id, name, model, serial, identity, minutes_from, hours_made_to, last_measured FROM device WHERE id "
+          "BETWEEN ? AND ? ORDER BY id",
+          1, kMinutesOfADevice / 2,
+          [&](const Statement& row) {
+            const std::string identity = row.text(4).value_or("");
+            const Lane lane{row.integer(0).value_or(0), row.integer(5).value_or(0), row.integer(6).value_or(0),
+                            row.integer(7).value_or(0)};
+            Found& found = by_identity[identity];
+            const bool last = std::all_of(found.lanes.begin(), found.lanes.end(),
+                                          [&](const Lane& other) { return other.last_measured <= lane.last_measured; });
+            if (last) {
+              found.device = {
+                  row.text(1).value_or(""), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity};
+            }
+            found.lanes.push_back(lane);
+            return true;
+          })
+      .map([&] {
+        std::vector<Found> all;
+        for (auto& [identity, found] : by_identity) {
+          all.push_back(std::move(found));
+        }
+        return all;
+      });
 }
 
 Outcome<std::vector<model::PastDevice>> PastReader::devices() {
@@ -126,37 +142,59 @@ Outcome<std::vector<model::PastDevice>> PastReader::devices() {
   return devices;
 }
 
+Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& identity) {
+  Statement rows(connection_,
+                 "SELECT id, minutes_from, hours_made_to, last_measured FROM device WHERE identity = ? ORDER BY id");
+  rows.with(identity);
+  std::vector<Lane> lanes;
+  while (true) {
+    const auto row = rows.step();
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      return lanes;
+    }
+    const std::int64_t id = rows.integer(0).value_or(0);
+    if (id > 0 && id < kMinutesOfADevice / 2) {
+      lanes.push_back({id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0)});
+    }
+  }
+}
+
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
   Statement row(connection_,
-                "SELECT id, identity, name, model, serial FROM device WHERE identity = ?1 OR (NOT ?2 AND (name = ?1 OR "
-                "serial = ?1)) ORDER BY last_minute DESC LIMIT 1");
+                "SELECT identity, name, model, serial FROM device WHERE identity = ?1 OR (NOT ?2 AND (name = ?1 OR "
+                "serial = ?1)) ORDER BY last_measured DESC, last_minute DESC LIMIT 1");
   return row.with(device.words)
       .with(std::int64_t{device.by_identity ? 1 : 0})
       .step()
       .and_then([&](bool there) -> Outcome<Found> {
-        const auto id = there ? row.integer(0) : std::nullopt;
-        if (!id || *id <= 0 || *id >= kMinutesOfADevice / 2) {
+        if (!there) {
           return tl::unexpected(Failure{kNoSuchDevice, false});
         }
-        Found found{*id,
-                    {row.text(2).value_or(""),
-                     row.text(3).value_or(""),
-                     row.text(4).value_or(""),
-                     {},
-                     {},
-                     row.text(1).value_or("")}};
-        return first_and_last(found).map([&] { return found; });
+        const std::string identity = row.text(0).value_or("");
+        Found found{{row.text(1).value_or(""), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity},
+                    {}};
+        return lanes_of(identity).and_then([&](std::vector<Lane> lanes) -> Outcome<Found> {
+          if (lanes.empty()) {
+            return tl::unexpected(Failure{kNoSuchDevice, false});
+          }
+          found.lanes = std::move(lanes);
+          return first_and_last(found).map([&] { return found; });
+        });
       });
 }
 
-Outcome<void> PastReader::loads(const Found& found, const char* table, std::int64_t from, std::int64_t to,
-                                std::chrono::minutes length, const EachLoad& each) {
+Outcome<void> PastReader::loads(const Found& found, const Lane& lane, const char* table, std::int64_t from,
+                                std::int64_t to, std::chrono::minutes length, const EachLoad& each) {
   if (from > to) {
     return {};
   }
   return slices().read(
-      "SELECT at, load FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at",
-      key_of(found.id, std::max<std::int64_t>(from, 0)), key_of(found.id, to), [&](const Statement& row) {
+      "SELECT at, load FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table) +
+          " ORDER BY at",
+      key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to), [&](const Statement& row) {
         auto load = decode(row.blob(1).value_or(Bytes{}));
         if (load) {  // else somebody edited it: that time is unknown
           each({found.device.name, minute_of(minute_of_key(row.integer(0).value_or(0))), length, std::move(*load)});
@@ -165,34 +203,102 @@ Outcome<void> PastReader::loads(const Found& found, const char* table, std::int6
       });
 }
 
+Outcome<void> PastReader::minutes_of(const Found& found, const Lane& lane, const Window& window, bool hours_alone,
+                                     const EachLoad& each) {
+  const std::int64_t hours_to = hours_alone ? lane.hours_made_to : lane.minutes_from;
+  const std::int64_t last_hour = std::min(hours_to, number_of(window.to)) - kHour;
+  return loads(found, lane, "device_hour", number_of(window.from), last_hour, std::chrono::hours(1), each)
+      .and_then([&] {
+        return loads(found, lane, "device_minute", std::max(number_of(window.from), hours_to), last_of(window),
+                     std::chrono::minutes(1), each);
+      });
+}
+
+Outcome<std::optional<std::int64_t>> PastReader::first_in(const Lane& lane, std::int64_t from, std::int64_t to) {
+  std::optional<std::int64_t> first;
+  for (const char* table : {"device_hour", "device_minute"}) {
+    Statement row(connection_, ("SELECT min(at) FROM " + std::string(table) + " WHERE at BETWEEN ? AND ?").c_str());
+    if (const auto there = row.with(key_of(lane.id, std::max<std::int64_t>(from, 0))).with(key_of(lane.id, to)).step();
+        !there) {
+      return tl::unexpected(there.error());
+    }
+    if (const auto key = row.integer(0)) {
+      first = std::min(first.value_or(to), minute_of_key(*key));
+    }
+  }
+  return first;
+}
+
+Outcome<bool> PastReader::changed(const Found& found, const Window& window, bool hours_alone) {
+  return lanes_of(found.device.identity).map([&](const std::vector<Lane>& now) {
+    return std::any_of(now.begin(), now.end(), [&](const Lane& lane) {
+      const auto before =
+          std::find_if(found.lanes.begin(), found.lanes.end(), [&](const Lane& other) { return other.id == lane.id; });
+      if (before == found.lanes.end()) {
+        return false;
+      }
+      const std::int64_t to = hours_alone ? lane.hours_made_to : lane.minutes_from;
+      return to != (hours_alone ? before->hours_made_to : before->minutes_from) && number_of(window.from) < to;
+    });
+  });
+}
+
 Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, bool hours_alone, const EachLoad& each,
                                      const std::function<void()>& restart) {
+  constexpr std::int64_t kTogether = 6 * kHour;  // where several lanes have rows: what is sorted in memory
+  Found now = found;
   while (true) {
-    const auto before = account();
-    if (!before) {
-      return tl::unexpected(before.error());
+    std::int64_t from = number_of(window.from);
+    while (from < number_of(window.to)) {
+      std::vector<std::pair<std::int64_t, const Lane*>> here;
+      for (const Lane& lane : now.lanes) {
+        const auto first = first_in(lane, from, last_of(window));
+        if (!first) {
+          return tl::unexpected(first.error());
+        }
+        if (*first) {
+          here.emplace_back(**first, &lane);
+        }
+      }
+      if (here.empty()) {
+        break;
+      }
+      std::sort(here.begin(), here.end());
+      from = std::max(from, hour_of(here.front().first));
+      const bool alone = here.size() == 1 || here[1].first >= hour_of(here[0].first) + kTogether;
+      const std::int64_t to = here.size() == 1 ? number_of(window.to)
+                              : alone          ? hour_of(here[1].first)
+                                               : std::min(hour_of(from) + kTogether, number_of(window.to));
+      const Window part{minute_of(from), minute_of(to)};
+      std::vector<model::MinuteOf> sorted;
+      const EachLoad keep = [&](model::MinuteOf&& one) { sorted.push_back(std::move(one)); };
+      for (const auto& [first, lane] : here) {
+        if (first < to) {
+          if (auto read = minutes_of(now, *lane, part, hours_alone, alone ? each : keep); !read) {
+            return read;
+          }
+        }
+      }
+      std::stable_sort(sorted.begin(), sorted.end(),
+                       [](const auto& one, const auto& other) { return one.start < other.start; });
+      std::for_each(sorted.begin(), sorted.end(), [&](model::MinuteOf& one) { each(std::move(one)); });
+      from = to;
     }
-    const std::int64_t hours_to = hours_alone ? before->hours_made_to : before->minutes_from;
-    const std::int64_t last_hour = std::min(hours_to, number_of(window.to)) - kHour;
-    auto done =
-        loads(found, "device_hour", number_of(window.from), last_hour, std::chrono::hours(1), each).and_then([&] {
-          return loads(found, "device_minute", std::max(number_of(window.from), hours_to), last_of(window),
-                       std::chrono::minutes(1), each);
-        });
-    if (!done) {
-      return done;
+    const auto other = changed(now, window, hours_alone);
+    if (!other) {
+      return tl::unexpected(other.error());
     }
-    const auto after = account();
-    if (!after) {
-      return tl::unexpected(after.error());
-    }
-    const std::int64_t hours_to_now = hours_alone ? after->hours_made_to : after->minutes_from;
-    if (hours_to_now == hours_to || number_of(window.from) >= hours_to_now) {
+    if (!*other) {
       return {};
     }
     if (!restart) {
-      return changed();
+      return hours_meanwhile();
     }
+    auto lanes = lanes_of(now.device.identity);
+    if (!lanes) {
+      return tl::unexpected(lanes.error());
+    }
+    now.lanes = std::move(*lanes);
     restart();
   }
 }
@@ -217,7 +323,8 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
   series.reach = *reach;
   series.window = window;
   series.step = step_of(window, std::clamp<std::size_t>(points, 2, Reader::kMostPoints));
-  if (number_of(window.from) < kept->minutes_from) {
+  if (std::any_of(found->lanes.begin(), found->lanes.end(),
+                  [&](const Lane& lane) { return number_of(window.from) < lane.minutes_from; })) {
     series.step = std::max<std::chrono::minutes>(series.step, std::chrono::hours(1));
   }
   return add_points(*found, series)
@@ -226,6 +333,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
       .and_then([&] { return add_bursts(series); })
       .and_then([&] { return add_waits(series); })
       .and_then([&] { return add_drive(*found, series); })
+      .and_then([&] { return add_clock_ahead(*found, series); })
       .and_then([&] { return settings(series.window, found->device.identity, &series.cut); })
       .and_then([&](std::vector<model::SettingChange> changes) {
         series.settings = std::move(changes);
@@ -249,6 +357,37 @@ Outcome<void> PastReader::add_points(const Found& found, model::Series& series) 
   return minutes_of(found, series.window, series.step >= std::chrono::hours(1), take, [&] { series.points.clear(); });
 }
 
+/// Windows of what the points leave out.
+Outcome<void> PastReader::add_clock_ahead(const Found& found, model::Series& series) {
+  for (const Lane& lane : found.lanes) {
+    for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
+      const std::int64_t from =
+          length == 1 ? std::max(number_of(series.window.from), lane.minutes_from) : number_of(series.window.from);
+      const std::int64_t to =
+          length == 1 ? last_of(series.window) : std::min(lane.minutes_from, number_of(series.window.to)) - kHour;
+      if (from > to) {
+        continue;
+      }
+      auto read = slices().read(
+          "SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND " + row_ahead(table) + " ORDER BY at",
+          key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to),
+          [&, length = length](const Statement& row) {
+            const std::int64_t minute = minute_of_key(row.integer(0).value_or(0));
+            if (!series.clock_ahead.empty() && series.clock_ahead.back().to == minute_of(minute)) {
+              series.clock_ahead.back().to = minute_of(minute + length);
+            } else if (series.clock_ahead.size() < Reader::kMostMarks) {
+              series.clock_ahead.push_back({minute_of(minute), minute_of(minute + length)});
+            }
+            return true;
+          });
+      if (!read) {
+        return read;
+      }
+    }
+  }
+  return {};
+}
+
 Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, model::Series& series) {
   std::map<std::int64_t, std::vector<NumberedTenant>> by_start;
   const auto step = series.step.count();
@@ -267,32 +406,38 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
     }
     return true;
   };
-  const auto kept = account();
-  if (!kept) {
-    return tl::unexpected(kept.error());
-  }
-  const std::int64_t hours_to = hours_alone ? kept->hours_made_to : kept->minutes_from;
-  const auto read = [&](const char* table, std::int64_t from, std::int64_t to) {
+  const auto read = [&](const Lane& lane, const std::string& kind, std::int64_t from, std::int64_t to) {
+    // The age of tenant rows is that of their oldest name; what a clock stamped is known from the device's.
     return from > to ? Outcome<void>()
-                     : slices().read(
-                           "SELECT at, tenants FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at",
-                           key_of(found.id, std::max<std::int64_t>(from, 0)), key_of(found.id, to), take);
+                     : slices().read("SELECT at, tenants FROM tenant_" + kind +
+                                         " WHERE at BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM device_" + kind +
+                                         " AS of WHERE of.at = tenant_" + kind + ".at AND " + row_ahead("of") +
+                                         ") ORDER BY at",
+                                     key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to), take);
+  };
+  const auto read_lanes = [&]() -> Outcome<void> {
+    for (const Lane& lane : found.lanes) {
+      const std::int64_t hours_to = hours_alone ? lane.hours_made_to : lane.minutes_from;
+      auto done =
+          read(lane, "hour", number_of(series.window.from), std::min(hours_to, number_of(series.window.to)) - kHour)
+              .and_then([&] {
+                return read(lane, "minute", std::max(number_of(series.window.from), hours_to), last_of(series.window));
+              });
+      if (!done) {
+        return done;
+      }
+    }
+    return {};
   };
   std::map<std::int64_t, std::string> names{{0, std::string(model::kOtherTenants)}};
-  auto done =
-      read("tenant_hour", number_of(series.window.from), std::min(hours_to, number_of(series.window.to)) - kHour)
-          .and_then([&] {
-            return read("tenant_minute", std::max(number_of(series.window.from), hours_to), last_of(series.window));
-          })
-          .and_then([&] {
-            return by_start.empty()
-                       ? Outcome<void>()
-                       : slices().read("SELECT id, name FROM tenant WHERE id BETWEEN ? AND ? ORDER BY id", 1,
-                                       std::numeric_limits<std::int64_t>::max(), [&](const Statement& row) {
-                                         names[row.integer(0).value_or(0)] = row.text(1).value_or("");
-                                         return true;
-                                       });
-          });
+  auto done = read_lanes().and_then([&] {
+    return by_start.empty() ? Outcome<void>()
+                            : slices().read("SELECT id, name FROM tenant WHERE id BETWEEN ? AND ? ORDER BY id", 1,
+                                            std::numeric_limits<std::int64_t>::max(), [&](const Statement& row) {
+                                              names[row.integer(0).value_or(0)] = row.text(1).value_or("");
+                                              return true;
+                                            });
+  });
   if (!done || by_start.empty()) {
     return done;
   }
@@ -311,38 +456,40 @@ Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachS
   return slices().read(
       "SELECT begin_ms, device, operation, duration_seconds, peak_seconds, baseline_seconds, ios, cause, evidence, "
       "missing, EXISTS (SELECT 1 FROM spike_seconds AS around WHERE around.device = latency_spike.device AND "
-      "around.end_ms >= latency_spike.begin_ms AND around.begin_ms <= latency_spike.begin_ms) FROM latency_spike "
-      "WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
+      "around.end_ms >= latency_spike.begin_ms AND around.begin_ms <= latency_spike.begin_ms), " +
+          stamped_ahead("latency_spike", "begin_ms / 60000") +
+          " FROM latency_spike WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
         const std::string evidence = row.text(8).value_or("");
         each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
               row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
               static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""), evidence,
-              row.text(9).value_or(""), row.integer(10) == 1, excess_in(evidence)});
+              row.text(9).value_or(""), row.integer(10) == 1, excess_in(evidence), row.integer(11) == 1});
         return true;
       });
 }
 
 Outcome<void> PastReader::waits(std::int64_t from, std::int64_t to,
                                 const std::function<void(model::PastWait&&)>& each) {
-  return slices().read(
-      "SELECT begin_ms, cause, subject, device, tenant, duration_seconds, evidence, file FROM host_wait WHERE begin_ms "
-      "BETWEEN ? AND ? ORDER BY begin_ms",
-      from, to, [&](const Statement& row) {
-        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
-              row.text(3).value_or(""), row.text(4).value_or(""), row.real(5).value_or(0), row.text(6).value_or(""),
-              row.text(7).value_or("")});
-        return true;
-      });
+  return slices().read("SELECT begin_ms, cause, subject, device, tenant, duration_seconds, evidence, file, " +
+                           stamped_ahead("host_wait", "begin_ms / 60000") +
+                           " FROM host_wait WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
+                       from, to, [&](const Statement& row) {
+                         each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
+                               row.text(3).value_or(""), row.text(4).value_or(""), row.real(5).value_or(0),
+                               row.text(6).value_or(""), row.text(7).value_or(""), row.integer(8) == 1});
+                         return true;
+                       });
 }
 
 Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachBurst& each) {
   return slices().read(
-      "SELECT begin_ms, device, trigger, duration_seconds, bytes FROM discard_burst WHERE begin_ms BETWEEN ? AND ? "
-      "ORDER BY begin_ms",
+      "SELECT begin_ms, device, trigger, duration_seconds, bytes, " +
+          stamped_ahead("discard_burst", "begin_ms / 60000") +
+          " FROM discard_burst WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
         each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
-              row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0))});
+              row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0)), row.integer(5) == 1});
         return true;
       });
 }
@@ -359,7 +506,8 @@ bool is_of(const model::PastWait& wait, const std::string& device) {
   return wait.device.empty() || wait.device == device;
 }
 
-/// The newest marks of the device that touch the window. For bursts, the newest of each trigger: otherwise those of a
+/// The newest marks of the device that touch the window; where there are too many, those of a clock that was ahead go
+/// first. For bursts, the newest of each trigger: otherwise those of a
 /// file system mounted with discard would leave no room for the weekly fstrim.
 template <typename Mark>
 auto into(std::vector<Mark>& marks, model::Series& series) {
@@ -372,7 +520,11 @@ auto into(std::vector<Mark>& marks, model::Series& series) {
     const std::string kind = kind_of(one);
     marks.push_back(std::move(one));
     if (++counts[kind] > Reader::kMostMarks) {
-      marks.erase(std::find_if(marks.begin(), marks.end(), [&](const Mark& mark) { return kind_of(mark) == kind; }));
+      const auto oldest = [&](bool ahead) {
+        return std::find_if(marks.begin(), marks.end(),
+                            [&](const Mark& mark) { return kind_of(mark) == kind && (mark.clock_ahead || !ahead); });
+      };
+      marks.erase(oldest(true) == marks.end() ? oldest(false) : oldest(true));
       --counts[kind];
       series.cut = true;
     }
@@ -399,10 +551,11 @@ Outcome<void> PastReader::add_bursts(model::Series& series) {
 Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
   std::vector<model::Mark> marks;
   return slices()
-      .read("SELECT at_ms, text FROM mark WHERE at_ms BETWEEN ? AND ? ORDER BY at_ms", milliseconds_of(window.from),
-            milliseconds_of(window.to) - 1,
+      .read("SELECT at_ms, text, " + stamped_ahead("mark", "at_ms / 60000") +
+                " FROM mark WHERE at_ms BETWEEN ? AND ? ORDER BY at_ms",
+            milliseconds_of(window.from), milliseconds_of(window.to) - 1,
             [&](const Statement& row) {
-              marks.push_back({time_of(row.integer(0).value_or(0)), row.text(1).value_or("")});
+              marks.push_back({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.integer(2) == 1});
               if (marks.size() > Reader::kMostMarks) {
                 marks.erase(marks.begin());
               }
@@ -416,13 +569,16 @@ Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
 Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& window, const std::string& device,
                                                                 bool* cut) {
   constexpr std::size_t kMost = Reader::kMostMarks;
-  Statement rows(connection_,
-                 "SELECT at_ms, coalesce(device.name, setting.device), setting.name, (SELECT value FROM setting AS old "
-                 "WHERE old.device = setting.device AND old.name = setting.name AND old.at_ms < setting.at_ms ORDER BY "
-                 "old.at_ms DESC LIMIT 1), value, setting.device FROM setting LEFT JOIN device ON device.identity = "
-                 "setting.device "
-                 "WHERE at_ms BETWEEN ?1 AND ?2 AND (?3 = '' OR setting.device IN ('', ?3)) ORDER BY at_ms "
-                 "DESC, setting.device DESC, setting.name DESC LIMIT ?4");
+  const std::string sql =
+      "SELECT at_ms, coalesce((SELECT device.name FROM device WHERE device.identity = setting.device ORDER BY "
+      "last_measured DESC, device.id DESC LIMIT 1), setting.device), name, (SELECT value FROM setting AS old WHERE "
+      "old.device = setting.device AND old.name = setting.name AND old.id < setting.id ORDER BY old.id DESC LIMIT 1), "
+      "value, device, " +
+      stamped_ahead("setting", "at_ms / 60000") +
+      " FROM setting WHERE at_ms BETWEEN ?1 AND ?2 AND (?3 = '' OR device IN ('', ?3)) ORDER BY at_ms DESC, device "
+      "DESC, "
+      "name DESC, id DESC LIMIT ?4";
+  Statement rows(connection_, sql.c_str());
   rows.with(milliseconds_of(window.from)).with(milliseconds_of(window.to) - 1).with(device);
   rows.with(static_cast<std::int64_t>(kMost + 1));
   std::vector<model::SettingChange> changes;
@@ -435,7 +591,7 @@ Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& wi
       break;
     }
     changes.push_back({time_of(rows.integer(0).value_or(0)), rows.text(1).value_or(""), rows.text(2).value_or(""),
-                       rows.text(3), rows.text(4).value_or(""), rows.text(5).value_or("")});
+                       rows.text(3), rows.text(4).value_or(""), rows.text(5).value_or(""), rows.integer(6) == 1});
   }
   if (changes.size() > kMost) {
     changes.pop_back();

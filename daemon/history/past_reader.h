@@ -43,18 +43,35 @@ class PastReader {
   PastReader(Connection connection, std::chrono::milliseconds slice, Deadline deadline)
       : connection_(std::move(connection)), slice_(slice), deadline_(deadline) {}
 
-  struct Found {
+  /// See device_rows.h.
+  struct Lane {
     std::int64_t id = 0;
+    std::int64_t minutes_from = 0;
+    std::int64_t hours_made_to = 0;
+    std::int64_t last_measured = 0;
+    bool operator==(const Lane&) const = default;
+  };
+  struct Found {
     model::PastDevice device;
+    std::vector<Lane> lanes;
   };
   [[nodiscard]] Slices slices() { return {connection_, slice_, deadline_}; }
   Outcome<Account> account();
   Outcome<std::vector<Found>> all();
+  /// Whether minutes became hours since.
+  Outcome<bool> changed(const Found& found, const model::Window& window, bool hours_alone);
+  Outcome<std::vector<Lane>> lanes_of(const std::string& identity);
+  /// The earliest stamp of a lane in a window.
+  Outcome<std::optional<std::int64_t>> first_in(const Lane& lane, std::int64_t from, std::int64_t to);
+  Outcome<void> add_clock_ahead(const Found& found, model::Series& series);
   Outcome<Found> find(const Which& device);
   Outcome<void> first_and_last(Found& found);
-  Outcome<void> loads(const Found& found, const char* table, std::int64_t from, std::int64_t to,
+  Outcome<void> loads(const Found& found, const Lane& lane, const char* table, std::int64_t from, std::int64_t to,
                       std::chrono::minutes length, const EachLoad& each);
-  /// Minutes, and hours where there are none; starts over if minutes became hours meanwhile.
+  /// Of one lane, ascending.
+  Outcome<void> minutes_of(const Found& found, const Lane& lane, const model::Window& window, bool hours_alone,
+                           const EachLoad& each);
+  /// Minutes, and hours where there are none, ascending; starts over if minutes became hours meanwhile.
   Outcome<void> minutes_of(const Found& found, const model::Window& window, bool hours_alone, const EachLoad& each,
                            const std::function<void()>& restart);
   Outcome<void> add_points(const Found& found, model::Series& series);
@@ -74,7 +91,7 @@ class PastReader {
   Outcome<void> add_drive(const Found& found, model::Series& series);
   /// For each name the device that had it last, if that device was seen since then.
   Outcome<std::vector<Found>> seen_since(model::PastTime since);
-  Outcome<void> add_day_of(const Found& found, std::int64_t minutes_from, model::PastDay& day);
+  Outcome<void> add_day_of(const Found& found, model::PastDay& day);
   Outcome<void> add_day_spikes(model::PastDay& day);
   Outcome<void> add_day_bursts(model::PastDay& day);
 

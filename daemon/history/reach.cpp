@@ -6,7 +6,8 @@
 namespace ssdpulse::history {
 
 Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
-  DeviceRows rows(connection, account);
+  DeletedRows none;
+  DeviceRows rows(connection, account, none);
   model::PastReach reach;
   const auto put = [](std::optional<Minute>& where) {
     return [&where](std::optional<std::int64_t> minute) {
@@ -14,8 +15,8 @@ Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
     };
   };
   const auto old = [&]() -> Outcome<std::optional<std::int64_t>> {
-    Statement row(connection, "SELECT min(minute) FROM drive_minute WHERE minute < ?");
-    return row.with(account.begun).step().map([&](bool) { return row.integer(0); });
+    Statement row(connection, "SELECT min(minute) FROM drive_minute WHERE measured < 0");
+    return row.step().map([&](bool) { return row.integer(0); });
   };
   return rows.first("device_minute")
       .map(put(reach.minutes))

@@ -2,10 +2,12 @@
 // What is stored: for each drive and each device in each minute, and what happened. Values only.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -124,6 +126,20 @@ inline void append(Batch& batch, Batch more) {
   move(batch.spike_seconds, more.spike_seconds);
   move(batch.settings, more.settings);
   move(batch.marks, more.marks);
+}
+
+/// Rows that were deleted, by table: for their age, beyond the size limit, or minutes that became hours.
+using DeletedRows = std::map<std::string, std::uint64_t>;
+inline constexpr std::array kTables{"device",        "device_hour", "device_minute", "discard_burst", "drive",
+                                    "drive_minute",  "host_wait",   "latency_spike", "mark",          "setting",
+                                    "spike_seconds", "tenant",      "tenant_hour",   "tenant_minute"};
+
+inline DeletedRows none_deleted() {
+  DeletedRows none;
+  for (const char* table : kTables) {
+    none[table] = 0;
+  }
+  return none;
 }
 
 /// What is known about a drive of a given subsystem, serial and model, whatever firmware it had.

@@ -76,16 +76,46 @@ Outcome<std::int64_t> Connection::number(const std::string& sql) {
 
 std::uint64_t Connection::changed_rows() const { return static_cast<std::uint64_t>(sqlite3_changes(handle_.get())); }
 
+namespace {
+
+/// `error_number`: of the last call; 0: none failed.
+Obstacle obstacle_of(int primary, int error_number) {
+  switch (primary) {
+    case SQLITE_FULL:
+      return Obstacle::room;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return Obstacle::permission;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return Obstacle::reader;
+    case SQLITE_NOMEM:
+      return Obstacle::memory;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN: {
+      const Obstacle known = history::obstacle_of(error_number);
+      return known == Obstacle::unknown && primary == SQLITE_IOERR ? Obstacle::disk : known;
+    }
+    default:
+      return Obstacle::unknown;
+  }
+}
+
+}  // namespace
+
 Failure Connection::failure(int code) const {
   const int primary = code & 0xff;
   // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
-  Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT};
+  Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT, obstacle_of(primary, 0)};
   if (handle_ != nullptr) {
     const std::string words = on_one_line(sqlite3_errmsg(handle_.get()));
     failure.message += words == failure.message ? "" : " (" + words + ")";
     if (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) {
       const int error = sqlite3_system_errno(handle_.get());
+      failure.obstacle = obstacle_of(primary, error);
       failure.message +=
           ", code " + std::to_string(code) + (error != 0 ? std::string(": ") + std::strerror(error) : "");
     }

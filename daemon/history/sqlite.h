@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/history/obstacle.h"
 #include "daemon/util/result.h"
 
 struct sqlite3;
@@ -21,6 +22,7 @@ struct Failure {
   std::string message;
   bool damaged = false;  // the file is not what it should be; otherwise the environment is
   bool refused = false;  // neither: a row violates the schema, and would do so again
+  Obstacle obstacle = Obstacle::unknown;
 };
 
 /// SQLite's message, which may quote the file: bounded, printable and without a heading.

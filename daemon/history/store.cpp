@@ -17,8 +17,8 @@ namespace ssdpulse::history {
 namespace {
 
 constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
-constexpr std::chrono::minutes kMinutesKept = std::chrono::days(14);        // then they become hours
-constexpr std::chrono::minutes kMinutesAlwaysKept = std::chrono::hours(2);  // whatever the file's size
+constexpr std::int64_t kMinutesKept = std::int64_t{14} * 24 * kHour;  // then they become hours
+constexpr std::int64_t kMinutesAlwaysKept = 2 * kHour;                // whatever the file's size
 
 template <typename Row, typename Insert>
 Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
@@ -121,13 +121,15 @@ class RowReader {
   bool good_ = true;
 };
 
-constexpr const char* kSelectMinutes =
+const std::string kSelectMinutes =
     "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, host_count_before, "
     "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
     "read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, discard_bytes "
     "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
-    "WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND minute BETWEEN ? AND ? "  // '': from before it was kept
-    "ORDER BY minute DESC, drive.id DESC LIMIT ?";
+    "WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND minute BETWEEN ? AND ? AND NOT " +  // '': from before it was
+                                                                                               // kept
+    stamped_ahead("drive_minute", "minute") +
+    " ORDER BY minute DESC, drive.id DESC, measured DESC LIMIT ?";
 
 std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKey& drive) {
   RowReader reader(statement);
@@ -160,7 +162,7 @@ Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, s
   });
 }
 
-Outcome<Store::Written> Store::write(const Batch& batch, Minute now) {
+Outcome<Store::Written> Store::write(const Batch& batch, const ClockReading& now) {
   if (const auto begun = connection_.execute("BEGIN IMMEDIATE"); !begun) {
     return tl::unexpected(begun.error());
   }
@@ -175,43 +177,53 @@ Outcome<Store::Written> Store::write(const Batch& batch, Minute now) {
   return written;  // after any other failure, closing the connection rolls back
 }
 
-Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minute now) {
+Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, const ClockReading& now) {
   const auto before = load_account(connection_);
   if (!before) {
     return tl::unexpected(before.error());
   }
-  Account account = before->value_or(Account{hour_of(number_of(now))});
-  const auto deleted = make_room(now, account);
-  if (!deleted) {
-    return tl::unexpected(deleted.error());
+  Account account = before->value_or(Account{});
+  Written written;
+  const auto step_back = read_clocks(connection_, account, now);
+  if (!step_back) {
+    return tl::unexpected(step_back.error());
   }
-  DeviceRows devices(connection_, account);
+  written.step_back = *step_back;
+  if (const auto room = make_room(account, written.deleted); !room) {
+    return tl::unexpected(room.error());
+  }
+  const std::int64_t measured = account.measured();
+  DeviceRows devices(connection_, account, written.deleted);
   const auto done =
-      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row); })
-          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, now); }); })
-          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row); }); })
+      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row, measured); })
+          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, measured); }); })
+          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, measured); }); })
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
-          .and_then([&] { return insert_events(batch); })
-          .and_then([&] { return devices.make_hour(now); })
-          .and_then([&](bool) { return *before == account ? Outcome<void>() : save_account(connection_, account); })
+          .and_then([&] { return insert_events(batch, measured, written.deleted); })
+          .and_then([&] { return devices.make_hours(now.wall); })
+          .and_then([&] { return save_account(connection_, account); })
           .and_then([&] { return give_space_back(); });
   if (!done) {
     return tl::unexpected(done.error());
   }
-  return reach_of(connection_, account).map([&](model::PastReach reach) { return Written{*deleted, reach}; });
+  return reach_of(connection_, account).map([&](model::PastReach reach) {
+    written.reach = reach;
+    return written;
+  });
 }
 
-Outcome<void> Store::insert_events(const Batch& batch) {
-  const std::uint64_t most_seconds = std::min(kMostSpikeSecondsBytes, limits_.bytes / 8);
-  const auto insert = [&](const auto& row) { return history::insert(connection_, row); };
+Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, DeletedRows& deleted) {
+  const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured); };
   return insert_all(batch.bursts, insert)
       .and_then([&] { return insert_all(batch.waits, insert); })
       .and_then([&] {
-        return insert_all(batch.spike_seconds,
-                          [&](const auto& row) { return history::insert(connection_, row, most_seconds); });
+        return insert_all(batch.spike_seconds, [&](const auto& row) {
+          return history::insert(connection_, row, measured, limits_.bytes / 8, deleted);
+        });
       })
       .and_then([&] {
-        return insert_all(batch.settings, [&](const auto& row) { return history::insert(connection_, row, batch.at); });
+        return insert_all(batch.settings,
+                          [&](const auto& row) { return history::insert(connection_, row, batch.at, measured); });
       })
       .and_then([&] { return insert_all(batch.marks, insert); });
 }
@@ -229,119 +241,129 @@ Outcome<bool> Store::is_full() {
 }
 
 /// In the order in which room is made: tenants are held to a fifth, and old minutes become hours. If the file is full,
-/// rows of older versions go first, then minutes, then hours.
-Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
+/// rows of older versions go first, then minutes, then the oldest of all.
+Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
   const auto full = is_full();
   if (!full) {
     return tl::unexpected(full.error());
   }
-  DeviceRows devices(connection_, account);
+  DeviceRows devices(connection_, account, deleted);
   if (account.tenant_bytes > static_cast<std::int64_t>(limits_.bytes / 5)) {
     if (auto gone = devices.forget_tenants(); !gone) {
-      return gone;
+      return tl::unexpected(gone.error());
     }
   }
-  const std::int64_t last_kept = number_of(now - limits_.retention);
-  const std::int64_t thin_to = std::max(number_of(now - kMinutesKept), last_kept);
-  auto thinned =
-      thin_drive_minutes(number_of(now - kMinutesKept), account).and_then([&] { return devices.thin_hour(thin_to); });
-  if (!thinned) {
-    return thinned;
+  const std::int64_t minutes_kept = std::min(kMinutesKept, limits_.retention.count());
+  auto made =
+      thin_drive_minutes(account, deleted)
+          .and_then([&] { return devices.thin_hour(account.measured() - minutes_kept); })
+          .and_then([&](std::uint64_t thinned) {
+            return !*full || thinned > 0 ? Outcome<bool>(true) : make_room_in_full_file(account, devices, deleted);
+          });
+  if (!made) {
+    return tl::unexpected(made.error());
   }
-  std::uint64_t room_made = *thinned;
-  if (*full && room_made == 0) {
-    auto old = delete_drive_minutes(std::min(account.begun, number_of(now - kMinutesKept)));
-    if (!old) {
-      return old;
-    }
-    // The hour that has just ended is viewed most.
-    auto minutes = *old > 0 ? old : devices.thin_hour(number_of(now - kMinutesAlwaysKept));
-    if (!minutes) {
-      return minutes;
-    }
-    room_made += *minutes;
-  }
-  return delete_old_rows(now, *full && room_made == 0, devices).and_then([&](std::uint64_t deleted) {
-    return devices.forget_names(last_kept).map([&] { return deleted; });
+  return delete_old_rows(account, !*made, devices, deleted)
+      .and_then([&] { return devices.forget_names(account.measured() - limits_.retention.count()); })
+      .and_then([&] { return hold_to_shares(connection_, std::max(limits_.bytes, kLeastSizeLimit), deleted); });
+}
+
+/// Whether anything was found that is not missed: rows of older versions, or minutes whose hour is kept. The hour that
+/// has just ended is viewed most.
+Outcome<bool> Store::make_room_in_full_file(Account& account, DeviceRows& devices, DeletedRows& deleted) {
+  return delete_drive_minutes(0, deleted).and_then([&](std::uint64_t old) {
+    return old > 0 ? Outcome<bool>(true)
+                   : devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
+                       return rows > 0;
+                     });
   });
 }
 
 /// Keeps one row per drive and hour: counters lose only time resolution. Leaves rows of older versions alone.
-Outcome<void> Store::thin_drive_minutes(std::int64_t end, Account& account) {
-  const auto first = connection_.number("SELECT coalesce(min(minute), " + std::to_string(kLast) +
-                                        ") FROM drive_minute WHERE minute >= " +
-                                        std::to_string(std::max(account.begun, account.drive_minutes_thinned_to)));
+Outcome<void> Store::thin_drive_minutes(Account& account, DeletedRows& deleted) {
+  const auto first = connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLast - kHour) +
+                                        ") FROM drive_minute WHERE measured >= " +
+                                        std::to_string(std::max<std::int64_t>(account.drive_minutes_thinned_to, 0)));
   if (!first) {
     return tl::unexpected(first.error());
   }
-  if (*first >= end || hour_of(*first) + 60 > end) {
+  if (*first + kHour > account.measured() - kMinutesKept) {
     return {};
   }
-  account.drive_minutes_thinned_to = hour_of(*first) + 60;
-  const std::int64_t begin = std::max(hour_of(*first), account.begun);
-  Statement rows(connection_,
-                 "DELETE FROM drive_minute WHERE minute BETWEEN ?1 AND ?2 AND (minute, drive) NOT IN (SELECT "
-                 "max(minute), drive FROM drive_minute WHERE minute BETWEEN ?1 AND ?2 GROUP BY drive)");
-  return rows.with(begin).with(hour_of(*first) + 59).run();
-}
-
-/// At most a thousand, older than `end`.
-Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end) {
+  account.drive_minutes_thinned_to = *first + kHour;
   Statement rows(
       connection_,
-      "DELETE FROM drive_minute WHERE minute < ?1 AND minute <= (SELECT max(minute) FROM (SELECT minute FROM "
-      "drive_minute ORDER BY minute LIMIT 1000))");
-  return rows.with(end).run().map([&] { return connection_.changed_rows(); });
-}
-
-/// A step at a time: a clock that is years ahead until it is set costs hours of history, not all of it.
-Outcome<std::uint64_t> Store::delete_old_rows(Minute now, bool too_much, DeviceRows& devices) {
-  constexpr int kRowsOfOneStep = 1000;
-  const auto step_end = connection_.number(
-      "SELECT coalesce((SELECT minute FROM drive_minute ORDER BY minute LIMIT 1 "
-      "OFFSET " +
-      std::to_string(kRowsOfOneStep) + "), " + std::to_string(kLast) + ")");
-  if (!step_end) {
-    return tl::unexpected(step_end.error());
-  }
-  const std::int64_t last_kept = number_of(now - limits_.retention);
-  const std::int64_t end = too_much ? *step_end : std::min(*step_end, last_kept - 1);
-  auto hours = devices.forget_hours(too_much ? std::min(end, number_of(now - kMinutesAlwaysKept)) : last_kept);
-  if (!hours) {
-    return hours;
-  }
-  if (const auto gone = delete_old_spikes(now - limits_.retention, too_much).and_then([&] {
-        return forget_events(connection_, now - limits_.retention);
-      });
-      !gone) {
-    return tl::unexpected(gone.error());
-  }
-  Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
-  return rows.with(end).run().and_then([&] {
-    const std::uint64_t deleted = connection_.changed_rows() + *hours;
-    // A drive is removed after its last row; if it comes back, it starts over.
-    Statement drives(connection_,
-                     "DELETE FROM drive WHERE last_minute < ? AND last_minute < "
-                     "coalesce((SELECT min(minute) FROM drive_minute), ?)");
-    return drives.with(last_kept).with(kLast).run().map([&] { return deleted; });
+      "DELETE FROM drive_minute WHERE measured BETWEEN ?1 AND ?2 AND (minute, drive, measured) NOT IN (SELECT "
+      "max(minute), drive, measured FROM drive_minute WHERE measured BETWEEN ?1 AND ?2 GROUP BY drive, minute "
+      "/ 60)");
+  return rows.with(*first).with(*first + kHour - 1).run().map([&] {
+    deleted["drive_minute"] += connection_.changed_rows();
   });
 }
 
-/// In steps, like minutes.
-Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
-  const auto begin = std::chrono::duration_cast<std::chrono::milliseconds>(last_kept.time_since_epoch()).count();
+/// At most a thousand, older than `end`.
+Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end, DeletedRows& deleted) {
   Statement rows(connection_,
-                 "DELETE FROM latency_spike WHERE begin_ms <= (SELECT max(begin_ms) FROM (SELECT begin_ms FROM "
-                 "latency_spike ORDER BY begin_ms LIMIT 1000)) AND (begin_ms < ? OR ?)");
-  return rows.with(begin).with(std::int64_t{too_much ? 1 : 0}).run();
+                 "DELETE FROM drive_minute WHERE (minute, drive, measured) IN (SELECT minute, drive, measured FROM "
+                 "drive_minute WHERE measured < ? ORDER BY measured, minute, drive LIMIT 1000)");
+  return rows.with(end).run().map([&] {
+    deleted["drive_minute"] += connection_.changed_rows();
+    return connection_.changed_rows();
+  });
 }
 
-Outcome<void> Store::insert(const model::LatencySpike& spike) {
+/// Of whatever goes first when the file is full.
+Outcome<std::optional<std::int64_t>> Store::oldest_row(DeviceRows& devices) {
+  Statement drives(connection_, "SELECT min(measured) FROM drive_minute");
+  const auto read = drives.step();
+  const auto hours = devices.oldest("device_hour");
+  const auto events = oldest_event(connection_);
+  if (!read || !hours || !events) {
+    return tl::unexpected(!read ? read.error() : !hours ? hours.error() : events.error());
+  }
+  std::optional<std::int64_t> oldest = drives.integer(0);
+  for (const auto& one : {*hours, *events}) {
+    oldest = one ? std::min(oldest.value_or(*one), *one) : oldest;
+  }
+  return oldest;
+}
+
+/// A step at a time. `too_much`: the oldest of what is young, too.
+Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, DeviceRows& devices, DeletedRows& deleted) {
+  constexpr std::int64_t kStep = 10 * kHour;
+  const std::int64_t last_kept = account.measured() - limits_.retention.count();
+  std::int64_t end = last_kept;
+  if (too_much) {
+    const auto oldest = oldest_row(devices);
+    if (!oldest) {
+      return tl::unexpected(oldest.error());
+    }
+    end = std::max(end, oldest->value_or(end) + kStep);
+  }
+  const std::int64_t end_of_hours = std::max(last_kept, std::min(end, account.measured() - kMinutesAlwaysKept));
+  return devices.forget_hours(end_of_hours)
+      .and_then([&](std::uint64_t) { return forget_events(connection_, end, deleted); })
+      .and_then([&] { return delete_drive_minutes(end, deleted); })
+      .and_then([&](std::uint64_t) {
+        // A drive is removed after its last row; if it comes back, it starts over, with another number.
+        Statement drives(connection_,
+                         "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) "
+                         "FROM drive_minute), ?)");
+        return drives.with(last_kept).with(kLast).run();
+      })
+      .and_then([&] {
+        deleted["drive"] += connection_.changed_rows();
+        return forget_steps(connection_, last_kept);
+      });
+}
+
+Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measured) {
   using namespace std::chrono;
-  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
       .with(spike.device)
       .with(std::string(name(spike.operation, model::kSpikeOperationNames)))
+      .with(measured)
       .with(std::optional(duration<double>(spike.duration).count()))
       .with(std::optional(spike.peak_seconds))
       .with(std::optional(spike.baseline_seconds))
@@ -364,16 +386,16 @@ Outcome<void> Store::give_space_back() {
                               : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*most / 4) + ")");
 }
 
-Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Minute minute) {
+Outcome<std::int64_t> Store::id_of(const DriveKey& drive, std::int64_t measured) {
   Statement upsert(connection_,
-                   "INSERT INTO drive (nqn, serial, model, firmware, last_minute) VALUES (?, ?, ?, ?, ?) "
-                   "ON CONFLICT (nqn, serial, model, firmware) DO UPDATE SET last_minute = max(last_minute, "
-                   "excluded.last_minute) RETURNING id");
+                   "INSERT INTO drive (nqn, serial, model, firmware, last_measured) VALUES (?, ?, ?, ?, ?) "
+                   "ON CONFLICT (nqn, serial, model, firmware) DO UPDATE SET last_measured = max(last_measured, "
+                   "excluded.last_measured) RETURNING id");
   return upsert.with(drive.nqn)
       .with(drive.serial)
       .with(drive.model)
       .with(drive.firmware)
-      .with(number_of(minute))
+      .with(measured)
       .step()
       .and_then([&](bool row) -> Outcome<std::int64_t> {
         const auto id = row ? upsert.integer(0) : std::nullopt;
@@ -381,18 +403,23 @@ Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Minute minute) {
       });
 }
 
-Outcome<void> Store::insert(const DriveMinute& row) {
-  const auto id = id_of(row.drive, row.minute);
+Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
+  const auto id = id_of(row.drive, measured);
   if (!id) {
     return tl::unexpected(id.error());
+  }
+  // The second row of a minute replaces the first, unless a clock that was set back comes to it again.
+  Statement first(connection_, "DELETE FROM drive_minute WHERE minute = ? AND drive = ? AND measured >= ?");
+  if (const auto gone = first.with(number_of(row.minute)).with(*id).with(measured - kSameClock).run(); !gone) {
+    return gone;
   }
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
   const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
   Statement statement(
       connection_,
-      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  statement.with(number_of(row.minute)).with(*id).with(row.boottime.count()).with(row.source);
+      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  statement.with(number_of(row.minute)).with(*id).with(measured).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);
   if (row.host_count_before) {
     statement.with(std::span<const std::uint8_t>(before));
@@ -411,8 +438,8 @@ Outcome<void> Store::insert(const DriveMinute& row) {
       .run();
 }
 
-Outcome<void> Store::save(const DriveState& state, Minute now) {
-  const auto id = id_of(state.drive, now);
+Outcome<void> Store::save(const DriveState& state, std::int64_t measured) {
+  const auto id = id_of(state.drive, measured);
   if (!id) {
     return tl::unexpected(id.error());
   }
@@ -432,7 +459,7 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
     return tl::unexpected(state.error());
   }
   recalled.state = std::move(*state);
-  Statement rows(connection_, kSelectMinutes);
+  Statement rows(connection_, kSelectMinutes.c_str());
   rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
   rows.with(static_cast<std::int64_t>(kMostRecalled));
   while (true) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or surplus.
+// Age is the time that was measured since a row was written; the wall clock deletes nothing, whatever it shows.
 // For one thread. The caller decides whether to retry after a failure, and what happens to the file.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "daemon/history/account.h"
+#include "daemon/history/clock_steps.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/device_rows.h"
 #include "daemon/history/rows.h"
@@ -31,12 +33,13 @@ class Store {
                              const std::atomic<bool>& stop);
 
   struct Written {
-    std::uint64_t deleted_rows = 0;  // too old, or the oldest of too many; minutes whose hour is kept are not counted
+    DeletedRows deleted;
+    std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
   };
-  /// On the disk when it returns. After a failure, nothing of the batch is there, and the Store cannot be used any
-  /// more, unless only the batch was refused.
-  Outcome<Written> write(const Batch& batch, Minute now);
+  /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
+  /// and the Store cannot be used any more, unless only the batch was refused.
+  Outcome<Written> write(const Batch& batch, const ClockReading& now);
 
   /// From `since` to `until`, both included.
   Outcome<Recalled> recall(const DriveKey& drive, Minute since, Minute until);
@@ -47,19 +50,20 @@ class Store {
   Store(Connection connection, std::string path, const StoreLimits& limits)
       : connection_(std::move(connection)), path_(std::move(path)), limits_(limits) {}
 
-  Outcome<Written> write_within_transaction(const Batch& batch, Minute now);
-  Outcome<std::uint64_t> delete_old_rows(Minute now, bool too_much, DeviceRows& devices);
-  Outcome<void> thin_drive_minutes(std::int64_t end, Account& account);
-  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end);
+  Outcome<Written> write_within_transaction(const Batch& batch, const ClockReading& now);
+  Outcome<void> make_room(Account& account, DeletedRows& deleted);
+  Outcome<bool> make_room_in_full_file(Account& account, DeviceRows& devices, DeletedRows& deleted);
+  Outcome<void> delete_old_rows(const Account& account, bool too_much, DeviceRows& devices, DeletedRows& deleted);
+  Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
+  Outcome<void> thin_drive_minutes(Account& account, DeletedRows& deleted);
+  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, DeletedRows& deleted);
   Outcome<void> give_space_back();
-  Outcome<std::int64_t> id_of(const DriveKey& drive, Minute minute);
-  Outcome<void> insert(const DriveMinute& row);
-  Outcome<void> save(const DriveState& state, Minute now);
-  Outcome<void> insert(const model::LatencySpike& spike);
-  Outcome<void> insert_events(const Batch& batch);
+  Outcome<std::int64_t> id_of(const DriveKey& drive, std::int64_t measured);
+  Outcome<void> insert(const DriveMinute& row, std::int64_t measured);
+  Outcome<void> save(const DriveState& state, std::int64_t measured);
+  Outcome<void> insert(const model::LatencySpike& spike, std::int64_t measured);
+  Outcome<void> insert_events(const Batch& batch, std::int64_t measured, DeletedRows& deleted);
   Outcome<bool> is_full();
-  Outcome<std::uint64_t> make_room(Minute now, Account& account);
-  Outcome<void> delete_old_spikes(Minute last_kept, bool too_much);
   Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
 
   Connection connection_;

@@ -38,8 +38,8 @@ struct PastDevice {
   std::string name;  // the last one
   std::string model;
   std::string serial;
-  PastTime first;  // that is kept
-  PastTime last;
+  PastTime first;             // that is kept
+  PastTime last;              // without what a clock stamped that was ahead
   std::string identity = {};  // unique in the history: DeviceKey::identity
 };
 
@@ -56,6 +56,7 @@ struct PastReach {
 struct Mark {
   WallTime at;
   std::string text;
+  bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
 };
 
 /// A setting that was seen to have changed. `before` absent: it was seen for the first time.
@@ -66,6 +67,7 @@ struct SettingChange {
   std::optional<std::string> before;
   std::string value;
   std::string identity = {};  // as PastDevice::identity; empty: of the host
+  bool clock_ahead = false;
 };
 
 /// A LatencySpike as the history keeps it.
@@ -82,6 +84,7 @@ struct PastSpike {
   std::string missing;                        // see missing_text()
   bool has_columns = false;                   // the seconds around it are kept
   std::optional<double> excess_seconds = {};  // waited in it beyond what is usual; absent in rows of older versions
+  bool clock_ahead = false;
 };
 
 /// A HostWait as the history keeps it.
@@ -94,6 +97,7 @@ struct PastWait {
   double duration_seconds = 0;
   std::string evidence;  // name=value ..., where each value is a number but kWaitCommand's
   std::string file;
+  bool clock_ahead = false;
 };
 inline constexpr std::string_view kWaitCommand = "command";
 
@@ -103,6 +107,7 @@ struct PastBurst {
   std::string trigger;  // kDiscardTriggerNames
   double duration_seconds = 0;
   std::uint64_t bytes = 0;  // discarded
+  bool clock_ahead = false;
 };
 
 /// What is known about one minute, for all devices.
@@ -201,6 +206,8 @@ struct Series {
   std::vector<PastWait> waits;  // those without a device may be of a volume or a file system on another
   std::vector<SettingChange> settings;
   std::vector<Mark> marks;
+  /// Where something was stamped by a clock that was ahead, and is not in the points: by the minute, or by the hour.
+  std::vector<Window> clock_ahead;
   bool cut = false;  // there are more spikes, bursts, waits, changes or marks than fit: the newest are here
   PastReach reach;
 };

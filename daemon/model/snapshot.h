@@ -115,6 +115,8 @@ struct SourceStatus {
   std::string reason;                           // why not, in words; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
   std::string controller = {};                  // if this is the source's view of one NVMe drive
+  std::string way_out = {};                     // what to do, where the source knows; empty when up
+  bool starting = false;                        // not up yet, and nothing is wrong
 };
 
 /// Bytes of kernel memory that the maps occupy, by what they hold.
@@ -135,8 +137,8 @@ struct ProcessStats {
 
 /// What is kept on disk.
 struct HistoryFigures {
-  std::uint64_t rows_written = 0;  // by this process, like the next
-  std::uint64_t rows_deleted = 0;  // past the retention or the size limit
+  std::uint64_t rows_written = 0;                     // by this process, like the next
+  std::map<std::string, std::uint64_t> rows_deleted;  // by table: past the retention or the size limit
   std::uint64_t bytes_on_disk = 0;
   std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
   std::optional<WallTime> hours_from = {};    // the oldest hour

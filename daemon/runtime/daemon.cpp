@@ -29,6 +29,7 @@
 #include "daemon/service/notifier.h"
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
+#include "daemon/util/open_files.h"
 #include "daemon/web/current_snapshot.h"
 #include "daemon/web/history_routes.h"
 #include "daemon/web/listeners.h"
@@ -120,14 +121,21 @@ history::Batch of_mark(model::Mark mark) {
   return batch;
 }
 
-/// Allows more clients than the usual 1024 descriptors; those beyond the hard limit wait in the backlog.
-void raise_file_limit() {
+/// Allows more clients than the usual 1024 descriptors; those beyond the hard limit wait in the backlog. Returns what
+/// is wrong with the limit that is then in force.
+std::optional<std::string> raise_file_limit() {
   rlimit limit{};
   const rlim_t wanted = http::Limits{}.fds(16) + 256;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
     limit.rlim_cur = std::min(wanted, limit.rlim_max);
     setrlimit(RLIMIT_NOFILE, &limit);
   }
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? util::too_few_open_files(limit.rlim_cur) : std::nullopt;
+}
+
+/// For what the kernel has refused without judging the kernel: a failure, unless it is the limit of open files.
+ExitCode code_of(const util::Error& error) {
+  return error.error_number == EMFILE ? ExitCode::open_files : ExitCode::failure;
 }
 
 /// Rendered pages are large and short-lived. With an arena for each thread, each keeps the memory of its largest one.
@@ -342,11 +350,13 @@ ExitCode run(const config::Configure& configure) {
     return ExitCode::usage;
   }
   log::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
-  raise_file_limit();
+  if (const auto too_few = raise_file_limit()) {
+    return give_up(ExitCode::open_files, *too_few);
+  }
   spare_memory();
   auto events = Events::open(kTick);
   if (!events) {
-    return give_up(ExitCode::failure, events.error().message);
+    return give_up(code_of(events.error()), events.error().message);
   }
   // The address first: it is the cheapest thing to check, and if it is taken, nothing has to be undone.
   auto listeners = web::open_web_listeners(config->web);
@@ -373,7 +383,7 @@ ExitCode run(const config::Configure& configure) {
   }
   auto nvme = drives::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
-    return give_up(ExitCode::failure, nvme.error().message);
+    return give_up(code_of(nvme.error()), nvme.error().message);
   }
   const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager()};
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {

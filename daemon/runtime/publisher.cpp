@@ -18,7 +18,10 @@ void describe_history(const history::History& history, model::Snapshot& snapshot
                               {{"failure", status.failures},
                                {"dropped_row", status.rows_dropped},
                                {"unreadable_row", status.rows_unreadable},
-                               {"file_set_aside", status.files_set_aside}}});
+                               {"file_set_aside", status.files_set_aside}},
+                              {},
+                              status.up ? std::string() : std::string(history::way_out(status.obstacle)),
+                              !status.up && status.obstacle == history::Obstacle::opening});
   snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk, status.reach.minutes,
                       status.reach.hours};
 }

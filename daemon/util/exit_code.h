@@ -14,6 +14,7 @@ enum class ExitCode : int {
   kernel = 4,         // the kernel lacks a required feature (BTF, BPF, a known block layer)
   address = 5,        // cannot listen on the address
   no_data = 6,        // what was asked for was not measured, or is not known yet; the answer says why
+  open_files = 7,     // too few files may be open (RLIMIT_NOFILE): no restart raises a limit
 };
 
 /// For an error at the start: a refusal stays a refusal; a resource that was short may be available a moment later.
@@ -22,9 +23,10 @@ constexpr ExitCode exit_code_of(int error_number) {
     case EPERM:
     case EACCES:
       return ExitCode::not_permitted;
+    case EMFILE:
+      return ExitCode::open_files;
     case EAGAIN:
     case EINTR:
-    case EMFILE:
     case ENFILE:
     case ENOMEM:
       return ExitCode::failure;

@@ -46,7 +46,7 @@ http::Response trouble(const util::Error& error) {
 std::optional<std::int64_t> number_of(const std::string& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 4'000'000'000;
+  const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 8'000'000'000;
   return good ? std::optional(number) : std::nullopt;
 }
 

@@ -151,7 +151,8 @@ Json settings_json(const std::vector<model::SettingChange>& settings) {
                    {"device", change.device.empty() ? Json() : Json(text(change.device))},
                    {"name", text(change.name)},
                    {"before", change.before ? Json(text(*change.before)) : Json()},
-                   {"value", text(change.value)}});
+                   {"value", text(change.value)},
+                   {"clock_ahead", change.clock_ahead}});
   }
   return all;
 }
@@ -159,7 +160,7 @@ Json settings_json(const std::vector<model::SettingChange>& settings) {
 Json marks_json(const std::vector<model::Mark>& marks) {
   Json all = Json::array();
   for (const model::Mark& mark : marks) {
-    all.push_back({{"at", seconds_of(mark.at)}, {"text", text(mark.text)}});
+    all.push_back({{"at", seconds_of(mark.at)}, {"text", text(mark.text)}, {"clock_ahead", mark.clock_ahead}});
   }
   return all;
 }
@@ -178,7 +179,8 @@ Json spikes_json(const model::Series& series) {
                    {"seconds", past.duration_seconds},
                    {"operation", text(past.operation)},
                    {"cause", text(past.cause)},
-                   {"words", sentence(explanation.because)},
+                   {"words", sentence(explanation.because) +
+                                 (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
                    {"peak_seconds", past.peak_seconds},
                    {"usual_seconds", past.baseline_seconds},
                    {"excess_seconds", spike.excess_seconds > 0 ? Json(spike.excess_seconds) : Json()},
@@ -190,7 +192,8 @@ Json spikes_json(const model::Series& series) {
                    {"missing", text(past.missing)},
                    {"next", explanation.next},
                    {"runbook", explanation.runbook},
-                   {"has_columns", past.has_columns}});
+                   {"has_columns", past.has_columns},
+                   {"clock_ahead", past.clock_ahead}});
   }
   return all;
 }
@@ -201,7 +204,8 @@ Json bursts_json(const std::vector<model::PastBurst>& bursts) {
     all.push_back({{"begin", seconds_of(burst.begin)},
                    {"seconds", burst.duration_seconds},
                    {"trigger", text(burst.trigger)},
-                   {"bytes", burst.bytes}});
+                   {"bytes", burst.bytes},
+                   {"clock_ahead", burst.clock_ahead}});
   }
   return all;
 }
@@ -212,6 +216,7 @@ Json waits_json(const std::vector<model::PastWait>& waits) {
   for (const model::PastWait& past : waits) {
     if (const auto wait = live::wait_of(past)) {
       all.push_back(wait_mark_json(*wait, {}));
+      all.back()["clock_ahead"] = past.clock_ahead;
     }
   }
   return all;
@@ -271,6 +276,10 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
   answer["waits"] = waits_json(series.waits);
   answer["settings"] = settings_json(series.settings);
   answer["marks"] = marks_json(series.marks);
+  answer["clock_ahead"] = Json::array();
+  for (const model::Window& window : series.clock_ahead) {
+    answer["clock_ahead"].push_back({{"from", seconds_of(window.from)}, {"to", seconds_of(window.to)}});
+  }
   answer["cut"] = series.cut;
   return dumped(answer);
 }

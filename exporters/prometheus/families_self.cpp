@@ -166,6 +166,7 @@ constexpr LabelDescription kSourceErrorLabels[] = {
     {"kind", "what failed: refused, timeout, garbage, reader_gone, dropped_row, ..."}};
 constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
 constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
+constexpr LabelDescription kTableLabels[] = {{"table", "of ssdpulse.db, see ssdpulse-history(5)"}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
 constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for in the kernel's type information"},
                                                {"decision", "what was found, and is used"}};
@@ -220,15 +221,13 @@ constexpr FamilyDescription kFamilies[] = {
        }
      }},
     {"ssdpulse_history_rows_deleted_total",
-     "Rows deleted because of their age or the size limit.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     kNoHistory,
+     "Rows deleted from a table of the history: for their age, beyond history.size, or minutes that became an hour.",
+     "", Type::counter, Modes::all, kTableLabels, kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
-         out.add({}, to_double(s.history->rows_deleted), daemon_start(s));
+         for (const auto& [table, rows] : s.history->rows_deleted) {
+           out.add({{"table", table}}, to_double(rows), daemon_start(s));
+         }
        }
      }},
     {"ssdpulse_history_size_bytes",

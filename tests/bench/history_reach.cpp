@@ -101,7 +101,8 @@ int main(int argc, char** argv) {
                                       Minute(std::chrono::minutes(kBegin + minute)),
                                       loads[random() % loads.size()]});
     }
-    const auto written = store->write(batch, Minute(std::chrono::minutes(kBegin + minute + each)));
+    const auto written =
+        store->write(batch, {Minute(std::chrono::minutes(kBegin + minute + each)), std::chrono::minutes(each)});
     if (!written) {
       std::cerr << written.error().message << '\n';
       return 1;

@@ -57,7 +57,7 @@ COUNTERS = {
                             "cause=device_table_full,device_pending,queue_id_range,freeze_events | cause=recursion program=issue",
     "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=history kind=dropped_row | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone",
-    "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "", "ssdpulse_missed_ticks": "",
+    "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike", "ssdpulse_missed_ticks": "",
     "ssdpulse_cpu_limit_steps": "direction=down,up",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
     "ssdpulse_web_answers": "", "ssdpulse_web_refusals": "reason=requests,logins,users",

@@ -125,39 +125,39 @@ class Past:
         return self._id << 32 | int(at) // MINUTE
 
     def minute(self, at, blob):
-        self.execute("INSERT OR REPLACE INTO device_minute VALUES (?, ?)", self.key(at), blob)
+        self.execute("INSERT OR REPLACE INTO device_minute VALUES (?, ?, 0)", self.key(at), blob)
 
     def hour(self, at, blob):
-        self.execute("INSERT OR REPLACE INTO device_hour VALUES (?, ?)", self.key(at), blob)
+        self.execute("INSERT OR REPLACE INTO device_hour VALUES (?, ?, 0)", self.key(at), blob)
 
     def tenants(self, table, at, blob):
-        self.execute(f"INSERT OR REPLACE INTO tenant_{table} VALUES (?, ?)", self.key(at), blob)
+        self.execute(f"INSERT OR REPLACE INTO tenant_{table} VALUES (?, ?, 0)", self.key(at), blob)
 
-    def tenant(self, name, at):
-        self.execute("INSERT OR IGNORE INTO tenant (name, last_minute) VALUES (?, ?)", name, int(at) // MINUTE)
+    def tenant(self, name):
+        self.execute("INSERT OR IGNORE INTO tenant (name, last_measured) VALUES (?, 0)", name)
         return self._connection.execute("SELECT id FROM tenant WHERE name = ?", (name,)).fetchone()[0]
 
     def reaches(self, minutes_from, hours_to):
-        self.execute("UPDATE account SET begun = 0, minutes_from = ?, hours_made_to = ?", int(minutes_from) // MINUTE,
-                     int(hours_to) // MINUTE)
+        self.execute("UPDATE device SET minutes_from = ?, hours_made_to = ? WHERE id = ?", int(minutes_from) // MINUTE,
+                     int(hours_to) // MINUTE, self._id)
 
     def drive(self):
         """The drive that this device is a namespace of, as named in the ledger."""
         serial, model = self._connection.execute("SELECT serial, model FROM device WHERE id = ?", (self._id,)).fetchone()
-        self.execute("INSERT INTO drive (nqn, serial, model, firmware, last_minute, state) VALUES ('', ?, ?, '', ?, NULL)", serial, model, 2**31)
+        self.execute("INSERT INTO drive (nqn, serial, model, firmware, last_measured, state) VALUES ('', ?, ?, '', 0, NULL)", serial, model)
         return self._connection.execute("SELECT max(id) FROM drive").fetchone()[0]
 
     def drive_minute(self, drive, at, host, media, used, spare, celsius):  # pylint: disable=too-many-arguments
         """`host` in units of 512,000 bytes, `media` in bytes: totals over the drive's life."""
-        self.execute("INSERT INTO drive_minute VALUES (?, ?, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, NULL, NULL, NULL, NULL, 0)",
+        self.execute("INSERT INTO drive_minute VALUES (?, ?, 0, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, NULL, NULL, NULL, NULL, 0)",
                      int(at) // MINUTE, drive, host.to_bytes(16, "big"), media.to_bytes(16, "big"), used, spare, celsius)
 
     def spike(self, at, length, peak, usual, cause, evidence, missing=""):
-        self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),
+        self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', 0, ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),
                      self._device, length, peak, usual, cause, evidence, missing)
 
     def burst(self, at, length, trigger):
-        self.execute("INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, 1000000)", int(at * 1000), self._device,
+        self.execute("INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, 0, ?, 1000000)", int(at * 1000), self._device,
                      trigger, length)
 
     def seconds(self, begin, columns, excess):

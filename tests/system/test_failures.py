@@ -18,7 +18,7 @@ from pathlib import Path
 import host
 from lib import metrics, rig
 
-STOPPED, USAGE, NOT_PERMITTED, KERNEL, ADDRESS = 0, 2, 3, 4, 5
+STOPPED, USAGE, NOT_PERMITTED, KERNEL, ADDRESS, OPEN_FILES = 0, 2, 3, 4, 5, 7
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+-]+ (\w+) (.*)")
 BAD = """\
@@ -120,6 +120,13 @@ def addresses(subject):
             subject.fails("privileged port", ADDRESS,
                           [r"127\.0\.0\.1:81: not permitted; choose a port of 1024 or above"],
                           "run", "--web.listen-address=127.0.0.1:81", prefix=NOBODY)
+
+
+def open_files(subject):
+    """Each of these stops another call: of sysfs, of a map, of a program, of a link, of a socket."""
+    for few in (8, 10, 16, 20, 24, 28, 32, 40, 63):
+        subject.fails(f"{few} open files", OPEN_FILES, [rf"only {few} are allowed \(RLIMIT_NOFILE\).*raise LimitNOFILE="],
+                      "run", subject.address, prefix=("prlimit", f"--nofile={few}"))
 
 
 def privileges(subject):
@@ -268,6 +275,7 @@ def test(check, state):
     state.chmod(0o755)
     subject = Subject(check, state)
     addresses(subject)
+    open_files(subject)
     privileges(subject)
     advice(subject)
     configuration(subject)

@@ -194,7 +194,7 @@ def old_content(directory):
 
 
 def upgrades(check, state, random_source):
-    for version in 1, 2, 3:
+    for version in 1, 2, 3, 4:
         original = state / f"v{version}"
         old_file(original, version)
         before = old_content(original)[1]

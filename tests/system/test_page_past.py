@@ -79,7 +79,7 @@ def write_wear(past, times):
 
 def write_past(state, disk, times):
     with Past(state / "history/ssdpulse.db", disk.name) as past:
-        who = {past.tenant(name, times.now): {READ: (reads, reads * 4096, reads * 1000000)}
+        who = {past.tenant(name): {READ: (reads, reads * 4096, reads * 1000000)}
                for name, reads in (("database.service", 500), ("backup.service", 100))}
         for at in range(times.minutes_from, times.now, MINUTE):
             if not times.gap <= at < times.gap + HOUR:

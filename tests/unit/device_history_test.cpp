@@ -10,6 +10,7 @@
 #include <iostream>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/history/events.h"
@@ -265,7 +266,8 @@ class Rig {
     }
   }
   model::PastReach write(const Batch& batch, Minute now) {
-    const auto written = store_->write(batch, now);
+    const auto elapsed = now - std::exchange(now_, now).value_or(now);
+    const auto written = store_->write(batch, {now, std::max<std::chrono::milliseconds>(elapsed, 0ms)});
     EXPECT_TRUE(written.has_value()) << written.error().message;
     return written ? written->reach : model::PastReach{};
   }
@@ -284,6 +286,7 @@ class Rig {
   std::atomic<bool> stop_ = false;
   std::optional<Store> store_;
   stages::DeviceMinutes stage_;
+  std::optional<Minute> now_;
 };
 
 /// A few hours, with daemons that restart and devices whose counters restart in the middle of minutes; then some of the

@@ -123,7 +123,15 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"sources", Verdict::advise, "DriveNotAnswering", [](auto& s) { s.sources[2].up = false; }},
       {"sources", Verdict::advise, "make room",
        [](auto& s) {
-         s.sources.push_back({"history", false, "disk full", {}});
+         s.sources.push_back({"history", false, "disk full", {}, {}, "make room"});
+       }},
+      {"sources", Verdict::advise, "SsdpulseSourceDown",
+       [](auto& s) {
+         s.sources.push_back({"history", false, "nobody knows", {}});
+       }},
+      {"sources", Verdict::info, "",
+       [](auto& s) {
+         s.sources.push_back({"history", false, "being opened", {}, {}, {}, true});
        }},
       {"iostats", Verdict::advise, "echo 1 > /sys/block/nvme0n1/queue/iostats",
        [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.iostats = false; }); }},

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/history/database_file.h"
@@ -107,7 +108,7 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
 
 TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
   const std::vector<std::string> edits{
-      "PRAGMA user_version = 5",
+      "PRAGMA user_version = 6",
       "PRAGMA application_id = 1",
       "CREATE TABLE more (a)",
       "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",
@@ -134,12 +135,12 @@ TEST(Damaged, a_file_of_a_newer_version_is_named_as_such) {
   Rig rig;
   rig.start().add({{row_at(kBegin - 1min)}, {}});
   rig.stop();
-  rig.sql("PRAGMA user_version = 5");
+  rig.sql("PRAGMA user_version = 6");
   const std::atomic<bool> stop = false;
   std::optional<FileIdentity> checked;
   const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);
   ASSERT_FALSE(opened.has_value());
-  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 5"), std::string::npos)
+  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 6"), std::string::npos)
       << opened.error().message;
   const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
   ASSERT_FALSE(read.has_value());
@@ -223,6 +224,7 @@ TEST(Damaged, only_the_newest_are_kept_and_never_are_those_of_a_day_removed) {
   rig.start();
   ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
   EXPECT_NE(rig.status().reason.find("3 files were set aside within a day"), std::string::npos) << rig.status().reason;
+  EXPECT_EQ(rig.status().obstacle, Obstacle::damaged);
   EXPECT_EQ(content_of(rig.file()), "garbage 7");
   EXPECT_EQ(rig.set_aside_files(), kept);
 }
@@ -235,6 +237,7 @@ TEST(Damaged, what_is_no_regular_file_is_left_alone) {
     rig.start();
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
     EXPECT_NE(rig.status().reason.find("is not a regular file"), std::string::npos) << rig.status().reason;
+    EXPECT_EQ(rig.status().obstacle, Obstacle::kind);
     ASSERT_EQ(::rename(rig.file().c_str(), (rig.directory() + "/other").c_str()), 0);
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.up; }));
   }
@@ -305,6 +308,7 @@ TEST(Disk, somebody_who_holds_the_file_delays_and_does_no_harm) {
   history.add({{row_at(kBegin - 1min)}, {}});
   ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));  // after SQLite's own wait
   EXPECT_NE(rig.status().reason.find("locked"), std::string::npos) << rig.status().reason;
+  EXPECT_EQ(rig.status().obstacle, Obstacle::reader);
   sqlite3_close(reader);
   ASSERT_TRUE(rig.wait_rows(3));
   rig.expect_works();
@@ -330,11 +334,54 @@ TEST(Disk, the_caller_never_waits) {
     watched([&] { history->add({{row_at(kBegin)}, {}}); });
   }
   watched([&] { EXPECT_FALSE(rig.status().up); });
+  EXPECT_EQ(rig.status().obstacle, Obstacle::opening) << "a check that takes seconds is no trouble";
   EXPECT_LT(longest, 1500ms) << "the file is waited for 2 s";
   EXPECT_GT(rig.status().rows_dropped, 5000U);
   EXPECT_EQ(answer.wait_for(0s), std::future_status::timeout);
   sqlite3_close(holder);
   EXPECT_TRUE(answer.get().has_value());
+}
+
+TEST(Obstacle, each_has_its_own_way_out) {
+  const std::vector<std::pair<int, const char*>> table{
+      {ENOSPC, "make room"},    {EDQUOT, "quota"},         {EACCES, "writable"},
+      {EROFS, "writable"},      {ENOENT, "make it"},       {ENOTDIR, "name a directory"},
+      {EIO, "journalctl -k"},   {ESTALE, "journalctl -k"}, {EFBIG, "LimitFSIZE="},
+      {EMFILE, "LimitNOFILE="}, {ENOMEM, "MemoryMax"},     {EINVAL, "runbook"},
+  };
+  for (const auto& [error, words] : table) {
+    EXPECT_NE(way_out(obstacle_of(error)).find(words), std::string_view::npos) << error;
+    EXPECT_EQ(way_out(obstacle_of(error)).find("make room") != std::string_view::npos,
+              obstacle_of(error) == Obstacle::room);
+  }
+  EXPECT_EQ(way_out(Obstacle::opening), "") << "there is nothing to do";
+}
+
+TEST(Obstacle, of_a_directory) {
+  Rig rig;
+  rig.options().directory += "/missing/parent";
+  rig.start();
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
+  EXPECT_EQ(rig.status().obstacle, Obstacle::missing);
+
+  Rig file;
+  std::ofstream(file.directory()) << "no directory";
+  file.start();
+  ASSERT_TRUE(file.wait([](const Status& status) { return status.failures > 0; }));
+  EXPECT_EQ(file.status().obstacle, Obstacle::kind) << file.status().reason;
+
+  Rig shared;
+  shared.start().add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(shared.wait_rows(1));
+  Options options;
+  options.directory = shared.directory();
+  options.retry_interval = 10ms;
+  const auto other = History::open(options);
+  ASSERT_TRUE(other);
+  for (int i = 0; i < 500 && (*other)->status().failures == 0; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ((*other)->status().obstacle, Obstacle::daemon) << (*other)->status().reason;
 }
 
 }  // namespace

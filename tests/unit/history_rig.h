@@ -77,13 +77,22 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Turns a file of version 4 into one of version 3.
-inline constexpr const char* kUndoVersion4 =
-    "DROP TABLE device; DROP TABLE device_minute; DROP TABLE device_hour; DROP TABLE tenant; DROP TABLE tenant_minute; "
-    "DROP TABLE tenant_hour; DROP TABLE account; DROP TABLE discard_burst; DROP TABLE host_wait; DROP TABLE "
-    "spike_seconds; DROP TABLE "
-    "setting; "
-    "DROP TABLE mark; PRAGMA user_version = 3; ";
+/// The SQL of a version of the schema, or of all up to it.
+inline std::string schema_of(int from, int to) {
+  std::string sql;
+  for (int version = from; version <= to; ++version) {
+    std::ifstream file(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/history/schema/v" + std::to_string(version) +
+                       ".sql");
+    sql += std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return sql;
+}
+
+/// An empty file of an older version.
+inline std::string file_of_version(int version) {
+  return "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; " + schema_of(1, version) +
+         "PRAGMA application_id = 1397965904; PRAGMA user_version = " + std::to_string(version) + ";";
+}
 
 // In memory: tests/system covers what a disk does to a history.
 inline const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
@@ -96,18 +105,28 @@ class Rig {
   Options& options() { return options_; }
   [[nodiscard]] std::string directory() const { return options_.directory; }
   [[nodiscard]] std::string file() const { return options_.directory + "/ssdpulse.db"; }
-  void set_now(Minute now) { *now_ = now.time_since_epoch().count(); }
+  /// Time passes: both clocks go on, by no less than nothing.
+  void set_now(Minute now) {
+    const std::int64_t before = now_->exchange(now.time_since_epoch().count());
+    *boottime_ += std::max<std::int64_t>(*now_ - before, 0);
+  }
+  /// Somebody sets the wall clock; or the host starts again, and counts from nothing.
+  void set_wall(Minute now) { *now_ = now.time_since_epoch().count(); }
+  void reboot() { *boottime_ = 0; }
+  [[nodiscard]] Minute now() const { return Minute(std::chrono::minutes(now_->load())); }
   void directory_exists() { tree_.directory("state"); }
   void write_file(const std::string& content) { tree_.file("state/ssdpulse.db", content); }
 
   History& start() {
     options_.now = [now = now_] { return Minute(std::chrono::minutes(now->load())); };
+    options_.boottime = [boottime = boottime_] { return std::chrono::minutes(boottime->load()); };
     history_.reset();
     auto opened = History::open(options_);
     EXPECT_TRUE(opened.has_value());
     history_ = std::move(*opened);
     return *history_;
   }
+  History& running() { return *history_; }
   void stop() { history_.reset(); }
   [[nodiscard]] Status status() const { return history_->status(); }
 
@@ -175,6 +194,7 @@ class Rig {
   tests::TemporaryTree tree_;
   std::shared_ptr<std::atomic<std::int64_t>> now_ =
       std::make_shared<std::atomic<std::int64_t>>(kBegin.time_since_epoch().count());
+  std::shared_ptr<std::atomic<std::int64_t>> boottime_ = std::make_shared<std::atomic<std::int64_t>>(0);  // minutes
   Options options_ = [] {
     Options options;
     options.retry_interval = 5ms;

@@ -12,11 +12,7 @@ std::string way_out(const model::SourceStatus& source) {
                ? "start the reader's socket (ssdpulse-nvme.socket) where it is a service, else restart the daemon"
                : "journalctl -u ssdpulse -g nvme  # and see the runbook SsdpulseDriveNotAnswering";
   }
-  // By now the daemon can open no directory but the one that existed when it started.
-  return source.name == "history"
-             ? "make room, or make the directory writable; where it was missing, make it and restart "
-               "the daemon; see the runbook SsdpulseSourceDown"
-             : "see the runbook SsdpulseSourceDown";
+  return source.way_out.empty() ? "see the runbook SsdpulseSourceDown" : source.way_out;
 }
 
 Findings sources(const model::Snapshot& snapshot) {
@@ -25,6 +21,11 @@ Findings sources(const model::Snapshot& snapshot) {
   for (const model::SourceStatus& source : snapshot.sources) {
     if (source.up || (reader_down && !source.controller.empty())) {
       continue;  // without a reader no drive answers: reported once
+    }
+    if (source.starting) {
+      found.push_back(finding(model::Verdict::info, source.controller,
+                              fmt::format("source {} is not up yet", source.name), source.reason));
+      continue;
     }
     reader_down = reader_down || (source.name == "nvme" && source.controller.empty());
     found.push_back(finding(model::Verdict::advise, source.controller, fmt::format("source {} is down", source.name),

@@ -28,6 +28,13 @@ util::Error explain(const LoadRefusal& refusal) {
     return {"not enough memory for the kernel's tables; allow the service more (MemoryMax), or measure fewer devices",
             ENOMEM};
   }
+  if (refusal.error_number == EMFILE) {
+    return {"too few files may be open (RLIMIT_NOFILE); raise LimitNOFILE= of the service, or `ulimit -n` of the shell",
+            EMFILE};
+  }
+  if (refusal.error_number == ENFILE) {
+    return {"too many files are open on this host; sysctl -w fs.file-max=..., or find who holds them", ENFILE};
+  }
   if (needs_the_compiler(refusal) && refusal.compiles.value_or(false)) {
     std::string words = "the kernel does not support these BPF programs, or has no room to compile them ";
     words += "(net.core.bpf_jit_limit); ";
