@@ -14,7 +14,7 @@ constexpr double kMostShare = 1.0 / 16;  // of the host's memory, for one drive
 
 std::optional<double> wanted(const Facts& facts, const DiskSettings& disk, std::string_view amount) {
   return facts.measured.largest("ssdpulse_nvme_host_memory_buffer_bytes",
-                                {{"controller", disk.controller_name}, {"amount", amount}});
+                                {{"controller", drive_of(facts, disk)}, {"amount", amount}});
 }
 
 void raise_limit(const Facts& facts, double bytes, Finding& finding) {
