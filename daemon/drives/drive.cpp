@@ -205,6 +205,7 @@ void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWr
   counters.host_after = counters.source.empty() ? reading.host_after_media() : choice.host_after;
   counters.endurance_estimate = choice.endurance_estimate;
   counters.counted_since_birth = choice.since_birth;
+  counters.compresses = model::compresses(reading.identity->vendor_id, reading.identity->model);
   counters.block_before = before_.done;
   counters.block_after = after.done;
   counters.largest_request_bytes = after.largest_request_bytes;

@@ -88,11 +88,13 @@ void WriteLedger::observe(const WriteSample& sample) {
     begin_epoch(*reading, sample.firmware);
   } else {
     watch_idleness(*reading);
+    watch_refresh(*reading);
   }
   interrupted_ = false;
   firmware_ = sample.firmware;
   wall_ = sample.wall;
   counted_since_birth_ = sample.counted_since_birth;
+  compresses_ = sample.compresses;
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
@@ -131,9 +133,13 @@ void WriteLedger::learn_units(const Reading& reading) {
   }
 }
 
+void WriteLedger::watch_refresh(const Reading& reading) {
+  if (host_.seen() && media_.seen() && reading.media) {
+    refresh_.observe(reading.host.high != host_.last().high, *reading.media != media_.last().high);
+  }
+}
+
 void WriteLedger::watch_lag(const Reading& reading) {
-  // Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
-  constexpr Uint128 kMostBuffered = Uint128{64} << 20;
   WriteEvidence evidence;
   if (reading.block && host_.format().known()) {
     evidence.block = {reading.block->before.written_bytes, reading.block->after.written_bytes};

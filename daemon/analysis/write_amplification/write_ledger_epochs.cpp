@@ -80,6 +80,7 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
   lifetime_.fell(host, media);
   host_lag_ = CounterLag();
   media_lag_ = CounterLag();
+  refresh_ = {};
   if (firmware != firmware_) {
     drift_ = HostDrift();
   }
