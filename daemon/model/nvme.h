@@ -122,9 +122,12 @@ struct WriteAmplification {
 /// How polling a drive goes.
 struct NvmePolling {
   bool up = false;
-  std::string reason;                                // why not, in words
-  std::uint64_t polls = 0;                           // begun
-  std::map<std::string, std::uint64_t> failures;     // by kind: refused, timeout, short, garbage, gone, ...
+  std::string reason;       // why not, in words
+  std::uint64_t polls = 0;  // begun
+  // By kind: refused, timeout, short, garbage, gone, impossible (a page that cannot be true), unconfirmed (a page that
+  // waits for another reading), ...
+  std::map<std::string, std::uint64_t> failures;
+  std::string doubted;                               // the last impossible or unconfirmed page, in words
   std::optional<double> last_success_seconds;        // since the epoch
   double last_duration_seconds = 0;                  // of all the commands of one poll
   double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts

@@ -11,7 +11,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::string_view kStateVersion = "write-ledger-1 ";
+constexpr std::string_view kStateVersion = "write-ledger-2 ";
+constexpr std::string_view kWithoutLeaps = "write-ledger-1 ";  // the same, but for archive_leaps()
 
 }  // namespace
 
@@ -108,6 +109,7 @@ void WriteLedger::observe(const WriteSample& sample) {
   }
   at_ = reading->at;
   timed_ = true;
+  readings_ = std::min(readings_ + 1, 2U);
   block_ = reading->block;
 }
 
@@ -222,23 +224,30 @@ void WriteLedger::remember(const WriteSample& sample) {
 std::string WriteLedger::save() const {
   StateWriter writer;
   archive(*this, writer);
+  WrittenTotal::archive_leaps(host_, writer);
+  WrittenTotal::archive_leaps(media_, writer);
   return std::string(kStateVersion) + writer.text();
 }
 
 util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_interval, Time at,
                                                std::chrono::system_clock::time_point wall) {
-  if (text.substr(0, kStateVersion.size()) != kStateVersion) {
+  const std::string_view version = text.substr(0, kStateVersion.size());
+  if (version != kStateVersion && version != kWithoutLeaps) {
     return util::fail("not a write ledger of this version");
   }
   WriteLedger ledger(poll_interval);
-  StateReader reader(text.substr(kStateVersion.size()));
+  StateReader reader(text.substr(version.size()));
   archive(ledger, reader);
+  if (version == kStateVersion) {
+    WrittenTotal::archive_leaps(ledger.host_, reader);
+    WrittenTotal::archive_leaps(ledger.media_, reader);
+  }
+  ledger.readings_ = 2;
   if (!reader.complete()) {
     return util::fail("the text of the write ledger is damaged");
   }
   // The old clock may have ended with its boot. Only the wall clock knows how long ago that was. If it went backwards,
   // no time is taken to have passed; likewise if it went forward by decades, as it does on a host without a battery.
-  constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
   const auto since = wall - ledger.wall_;
   const bool absent = since > since.zero() && since < kLongestAbsence;
   const Time moved = at - (absent ? std::chrono::duration_cast<Time>(since) : Time{0}) - ledger.at_;

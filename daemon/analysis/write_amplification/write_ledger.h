@@ -10,7 +10,8 @@
 // reads of one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is
 // reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing. Where both counters
 // are refreshed together, a window may begin and end at refreshes instead; its bounds then allow for two refreshes that
-// are a little apart, but not for two that only happened to fall between the same polls. A ratio below 1 that no buffer explains is not reported, unless the drive compresses.
+// are a little apart, but not for two that only happened to fall between the same polls. A ratio below 1 that no buffer
+// explains is not reported, unless the drive compresses.
 #pragma once
 
 #include <chrono>
@@ -50,6 +51,9 @@ struct WriteSample {
   std::optional<double> percentage_used;  // 0.01 = one percent
   std::optional<model::ByteCounter> endurance_estimate;
 };
+
+/// No daemon is away for longer.
+inline constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
 
 /// Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
 inline constexpr Uint128 kMostBuffered = Uint128{64} << 20;
@@ -141,6 +145,7 @@ class WriteLedger {
   void begin_epoch(const Reading& reading, const std::string& firmware);
   [[nodiscard]] Time behind(const CounterLag& lag) const;
   [[nodiscard]] Uint128 most_since(Time at, const CounterLag& lag) const;
+  [[nodiscard]] WrittenTotal::Passage passage_to(Time at, const CounterFormat& format, const CounterLag& lag) const;
   [[nodiscard]] Lifetime::CounterFall host_fall(const Reading& reading) const;
   [[nodiscard]] Lifetime::CounterFall media_fall(const Reading& reading) const;
   void watch_lag(const Reading& reading);
@@ -179,6 +184,7 @@ class WriteLedger {
   Uint128 idle_media_ = 0;
   WearRate wear_;
   // Not kept:
+  unsigned readings_ = 0;  // used so far, as far as it matters whether there was more than one
   RatioWindows windows_;
   bool timed_ = false;
   std::optional<Epoch> epoch_;
