@@ -100,6 +100,11 @@ std::string current(const std::string& text) {
 
 }  // namespace
 
+std::string drive_of(const Facts& facts, const DiskSettings& disk) {
+  std::string reported =
+      facts.measured.label("ssdpulse_nvme_namespace_info", "controller", {{"device", disk.device.name}});
+  return reported.empty() ? disk.controller_name : reported;
+}
 Finding ok(std::string found) { return make(Verdict::ok, std::move(found), ""); }
 Finding info(std::string found, std::string why) { return make(Verdict::info, std::move(found), std::move(why)); }
 Finding danger(std::string found, std::string why) { return make(Verdict::danger, std::move(found), std::move(why)); }
@@ -250,11 +255,12 @@ std::optional<double> mean(const Facts& facts, const std::string& histogram, Mea
 }
 
 std::optional<double> write_amplification_at_least(const Facts& facts, const DiskSettings& disk) {
+  const std::string drive = drive_of(facts, disk);
   std::optional<double> lower;
   for (const char* window : {"7d", "24h"}) {
-    if (!lower && !disk.controller_name.empty()) {
+    if (!lower && !drive.empty()) {
       lower = facts.measured.largest("ssdpulse_write_amplification_lower_ratio",
-                                     {{"controller", disk.controller_name}, {"window", window}});
+                                     {{"controller", drive}, {"window", window}});
     }
   }
   return lower;

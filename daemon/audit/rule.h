@@ -42,6 +42,10 @@ Finding danger(std::string found, std::string why);
 Finding unknown(std::string found, std::string why);
 Finding not_applicable(std::string why);
 
+/// The controller under which the daemon reports a drive: by its own list of namespaces, else by the kernel's links. Of
+/// several controllers, both may choose another one. Empty: not an NVMe drive.
+std::string drive_of(const Facts& facts, const DiskSettings& disk);
+
 /// In the two largest units that matter: 6 d 3 h, 1 min 27 s.
 std::string duration(double seconds);
 

@@ -153,8 +153,9 @@ std::string wear_text(const Json& answer) {
   }
   std::string out;
   if (host > 0) {
-    out += fmt::format("wear: {} GB written by the host, {} GB to the media: write amplification {}\n",
-                       util::number_text(host / 1e9), util::number_text(media / 1e9), util::number_text(media / host));
+    out += fmt::format("wear: {} GB written by the host, {} GB to the media: write amplification {}{}\n",
+                       util::number_text(host / 1e9), util::number_text(media / 1e9), util::number_text(media / host),
+                       media < host ? ", which only a drive that compresses can have" : "");
   }
   if (used.is_number()) {
     out += fmt::format("wear: {:.0f} % of the drive's life used\n", used.get<double>() * 100);

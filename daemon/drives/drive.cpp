@@ -158,6 +158,9 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   for (const auto& [kind, times] : reading->failures) {
     polling_.failures[kind] += times;
   }
+  if (!reading->impossible.empty()) {
+    doubt_page(reading->impossible, now);
+  }
   polling_.up = reading->reason.empty();
   polling_.reason = reading->reason;
   if (told_up_ != polling_.up) {
@@ -179,7 +182,23 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
     at_media_ = before_;
     take_counters(*reading, writes_of(subsystem_, block), now);
   }
-  values_.take(*reading, units_, now);
+  for (const auto& [page, why] : values_.take(*reading, units_, now)) {
+    ++polling_.failures["unconfirmed"];
+    doubt_page("its page " + std::string(page->name) + " waits for another reading: " + why, now);
+    soon_ = true;
+    counters_in_doubt_ = true;
+    if (page->lid == nvme::kSmartLid && !readings_.empty()) {
+      readings_.back().percentage_used.reset();
+    }
+  }
+}
+
+void PolledDrive::doubt_page(const std::string& what, SteadyTime now) {
+  polling_.doubted = what;
+  const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+  if (const auto suppressed = lessons_.limiter.admit("doubt " + who, now)) {
+    log::warning("{} {} suppressed={}", who, what, *suppressed);
+  }
 }
 
 void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWrites& after, SteadyTime now) {
@@ -205,6 +224,7 @@ void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWr
   counters.host_after = counters.source.empty() ? reading.host_after_media() : choice.host_after;
   counters.endurance_estimate = choice.endurance_estimate;
   counters.counted_since_birth = choice.since_birth;
+  counters.compresses = model::compresses(reading.identity->vendor_id, reading.identity->model);
   counters.block_before = before_.done;
   counters.block_after = after.done;
   counters.largest_request_bytes = after.largest_request_bytes;

@@ -72,6 +72,7 @@ class PolledDrive {
   void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
   void finish_poll(SteadyTime now, BlockLayer& block);
   void cannot_be_read(const char* kind, const std::string& reason);
+  void doubt_page(const std::string& what, SteadyTime now);
   [[nodiscard]] std::chrono::nanoseconds pace() const;
   [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
   [[nodiscard]] bool known_now(SteadyTime now) const;

@@ -2,11 +2,108 @@
 #include "daemon/drives/page_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-namespace ssdpulse::drives {
+#include "daemon/analysis/write_amplification/counter_interval.h"
 
-void PageValues::take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now) {
+namespace ssdpulse::drives {
+namespace {
+
+using F = model::NvmeField;
+using Values = std::vector<model::NvmeValue>;
+
+/// A drive whose counters fall in every reading has counters of that kind.
+constexpr unsigned kFallsToBelieve = 3;
+
+const model::NvmeFieldDescription& description_of(const model::NvmeValue& value) {
+  return model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(value.field));
+}
+
+std::string words(const model::NvmeValue& value, const char* what) {
+  return std::string(description_of(value).metric) + (value.label.empty() ? "" : " (" + value.label + ")") + " " + what;
+}
+
+/// More than any drive counts in that time. Some are updated only now and then: hence what comes on top.
+double most_growth(const model::NvmeValue& value, std::chrono::nanoseconds time) {
+  constexpr double kLargestUnit = 2e9;  // bytes
+  constexpr double kLatest = 86400;     // seconds
+  constexpr double kMostAtOnce = 1e4;   // operations whose times are summed
+  constexpr double kMostEvents = 1e9;   // per second
+  const double seconds = std::ceil(std::chrono::duration<double>(time).count()) + 1;
+  const std::string_view unit = description_of(value).unit;
+  if (value.field == F::power_cycles || value.field == F::unsafe_shutdowns) {
+    return seconds;
+  }
+  if (unit == "bytes") {
+    return static_cast<double>(analysis::most_bytes_in(time)) + kLargestUnit;
+  }
+  return unit == "seconds" ? kMostAtOnce * seconds + kLatest : kMostEvents * seconds;
+}
+
+/// How far a gauge moves at most from one reading to the next; absent: any way.
+std::optional<double> most_step(const model::NvmeValue& value) {
+  switch (value.field) {
+    case F::temperature_celsius:
+      return value.label == "composite" ? std::optional(60.0) : std::nullopt;
+    case F::available_spare_ratio:
+    case F::available_spare_threshold_ratio:
+    case F::percentage_used_ratio:
+      return 0.2;
+    default:
+      return std::nullopt;
+  }
+}
+
+struct Objection {
+  std::string words;
+  bool only_falls;
+};
+
+/// Why one page cannot follow the other, the leaps first; nothing if it can.
+std::optional<Objection> objection(const Values& before, const Values& after, std::chrono::nanoseconds time) {
+  constexpr int kMostNewWarnings = 2;
+  std::optional<Objection> fall;
+  int warnings = 0;
+  for (const model::NvmeValue& now : after) {
+    const auto was = std::find_if(before.begin(), before.end(), [&](const model::NvmeValue& one) {
+      return one.field == now.field && one.label == now.label && one.endurance_group == now.endurance_group;
+    });
+    if (was == before.end()) {
+      continue;
+    }
+    const double growth = now.value - was->value;
+    warnings += now.field == F::critical_warning && growth > 0 ? 1 : 0;
+    const auto step = most_step(now);
+    if (warnings > kMostNewWarnings || (step && std::abs(growth) > *step) ||
+        (description_of(now).counter && growth > most_growth(now, time))) {
+      return Objection{words(now, warnings > kMostNewWarnings ? "came with several others" : "jumped"), false};
+    }
+    if (description_of(now).counter && growth < 0 && !fall) {
+      fall = Objection{words(now, "fell"), true};
+    }
+  }
+  return fall;
+}
+
+}  // namespace
+
+std::optional<std::string> PageValues::believe(Kept& kept, Page page) {
+  const auto follows = [&](const Page& other) {
+    return objection(other.values, page.values, page.read_at - other.read_at);
+  };
+  const auto doubt = kept.believed ? follows(*kept.believed) : std::nullopt;
+  const bool confirmed = kept.waiting && !follows(*kept.waiting);
+  if (!doubt || confirmed || (doubt->only_falls && kept.waited + 1 >= kFallsToBelieve)) {
+    kept = {std::move(page), std::nullopt, 0};
+    return std::nullopt;
+  }
+  kept.waiting = std::move(page);
+  ++kept.waited;
+  return doubt->words;
+}
+
+PageValues::Waiting PageValues::take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now) {
   if (reading.identity && std::exchange(firmware_, reading.identity->firmware) != reading.identity->firmware) {
     pages_.clear();
   }
@@ -17,16 +114,20 @@ void PageValues::take(const nvme::DriveReading& reading, const analysis::Settled
     const auto values = analysis::settled_values(entry, units);
     page.values.insert(page.values.end(), values.begin(), values.end());
   }
+  Waiting waiting;
   for (auto& [page, values] : read) {
-    pages_[page] = std::move(values);
+    if (auto why = believe(pages_[page], std::move(values))) {
+      waiting.emplace(page, std::move(*why));
+    }
   }
+  return waiting;
 }
 
 std::vector<model::NvmeValue> PageValues::since(Time oldest) const {
   std::vector<model::NvmeValue> values;
-  for (const auto& [page, of_page] : pages_) {
-    if (of_page.read_at >= oldest) {
-      nvme::add_values(values, of_page.values);
+  for (const auto& [page, kept] : pages_) {
+    if (kept.believed && kept.believed->read_at >= oldest) {
+      nvme::add_values(values, kept.believed->values);
     }
   }
   return values;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageValues: what a drive's pages contained when each was last read. Values of a page that is no longer read expire
-// after a while, and at once with new firmware.
+// PageValues: what a drive's pages contained when each was last read and believed. Values of a page that is no longer
+// read expire after a while, and at once with new firmware.
+// A page whose values no drive can have reached since the last one (a counter that falls or leaps, a temperature that
+// jumps) waits for the next reading: only if that goes on from it, it is believed. Until then the page keeps its
+// values.
 #pragma once
 
 #include <chrono>
@@ -19,7 +22,9 @@ class PageValues {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  void take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now);
+  /// Pages of the reading that wait for the next one: why, in words.
+  using Waiting = std::map<const nvme::LogPage*, std::string>;
+  Waiting take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now);
 
   /// Values of the pages that were read since then; each series once.
   [[nodiscard]] std::vector<model::NvmeValue> since(Time oldest) const;
@@ -29,7 +34,14 @@ class PageValues {
     Time read_at;
     std::vector<model::NvmeValue> values;
   };
-  std::map<const nvme::LogPage*, Page> pages_;  // in the order of log_pages()
+  struct Kept {
+    std::optional<Page> believed;
+    std::optional<Page> waiting;
+    unsigned waited = 0;  // readings in a row
+  };
+  static std::optional<std::string> believe(Kept& kept, Page page);
+
+  std::map<const nvme::LogPage*, Kept> pages_;  // in the order of log_pages()
   std::string firmware_;
 };
 

@@ -22,8 +22,7 @@ bool any_of(std::string_view text, std::initializer_list<std::string_view> parts
 
 /// Drives that write less the better the data compresses.
 bool compresses(const model::Device& device, const model::NvmeIdentity* identity) {
-  constexpr std::uint16_t kScaleFlux = 0xCC53;
-  return (identity != nullptr && identity->vendor_id == kScaleFlux) || any_of(device.model, {"ScaleFlux", "CSD-"});
+  return model::compresses(identity != nullptr ? identity->vendor_id : std::uint16_t{0}, device.model);
 }
 
 std::uint64_t page_of(std::uint64_t preferred_bytes) {

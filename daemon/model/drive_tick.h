@@ -43,6 +43,7 @@ struct CounterReading {
   std::optional<ByteCounter> endurance_estimate;
   std::optional<double> percentage_used;    // 0.01 is one percent; may exceed 1
   bool counted_since_birth = true;          // both counters count since the drive's first day
+  bool compresses = false;                  // the drive's media may receive less than the host writes
   std::optional<BlockWrites> block_before;  // the brackets; absent where not all namespaces are measured
   std::optional<BlockWrites> block_after;
   std::optional<std::uint64_t> largest_request_bytes;

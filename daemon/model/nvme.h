@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/model/nvme_fields.h"
@@ -51,6 +52,13 @@ struct NvmeIdentity {
   std::optional<std::uint64_t> host_memory_minimum_bytes;    // HMMIN
   std::vector<NvmeNamespace> namespaces;
 };
+
+/// Drives that write less the better the data compresses: only their media may receive less than the host writes.
+inline bool compresses(std::uint16_t vendor_id, std::string_view model) {
+  constexpr std::uint16_t kScaleFlux = 0xCC53;
+  const auto has = [&](std::string_view part) { return model.find(part) != std::string_view::npos; };
+  return vendor_id == kScaleFlux || has("ScaleFlux") || has("CSD-");
+}
 
 /// How a drive rounds a counter of whole units.
 enum class Rounding : std::uint8_t {
@@ -107,15 +115,19 @@ struct WriteAmplification {
   double media_doubt_bytes = 0;                                  // because counters count whole units
   std::optional<std::chrono::steady_clock::time_point> read_at;  // of the newest reading of counters that was accepted
   std::vector<WriteAmplificationRatio> ratios;                   // those whose bounds are narrow enough
+  std::string withheld;  // why ratios with narrow bounds are not among them; empty: all are
   std::vector<LifeRemaining> life_remaining;
 };
 
 /// How polling a drive goes.
 struct NvmePolling {
   bool up = false;
-  std::string reason;                                // why not, in words
-  std::uint64_t polls = 0;                           // begun
-  std::map<std::string, std::uint64_t> failures;     // by kind: refused, timeout, short, garbage, gone, ...
+  std::string reason;       // why not, in words
+  std::uint64_t polls = 0;  // begun
+  // By kind: refused, timeout, short, garbage, gone, impossible (a page that cannot be true), unconfirmed (a page that
+  // waits for another reading), ...
+  std::map<std::string, std::uint64_t> failures;
+  std::string doubted;                               // the last impossible or unconfirmed page, in words
   std::optional<double> last_success_seconds;        // since the epoch
   double last_duration_seconds = 0;                  // of all the commands of one poll
   double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts

@@ -57,7 +57,7 @@ struct PartitionSettings {
 struct DiskSettings {
   Device device;
   Attributes files;       // below its directory in sysfs: queue/scheduler; of its NVMe paths: paths/nvme0c1n1/stat
-  Attributes controller;  // of NVMe: below /sys/class/nvme/nvmeN
+  Attributes controller;  // of NVMe: below /sys/class/nvme/<controller_name>
   std::string controller_name = {};
   std::vector<PartitionSettings> partitions = {};
   std::vector<std::string> disks = {};  // of an array: the measured ones below

@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <system_error>
+#include <tuple>
 
 #include "daemon/util/read_file.h"
 
@@ -157,6 +158,26 @@ std::optional<std::string> head_of_hidden_path(const std::string& disk_name) {
     return std::nullopt;
   }
   return std::string(subsystem) + std::string(name_space);
+}
+
+std::string nvme_controller_of(const std::string& disk_directory) {
+  const std::string parent = disk_directory + "/device";
+  if (base_name(link_target(parent + "/subsystem")) == "nvme") {
+    return std::string(base_name(link_target(parent)));
+  }
+  using Rank = std::tuple<bool, std::size_t, std::string>;  // numbers compare as numbers: shorter names first
+  std::optional<Rank> best;
+  for (const std::string& name : list_directory(parent).value_or(std::vector<std::string>{})) {
+    std::string_view rest = name;
+    if (!skip_numbered(rest, "nvme") || !rest.empty()) {
+      continue;
+    }
+    Rank rank{read_text(parent + "/" + name + "/state") != "live", name.size(), name};
+    if (!best || rank < *best) {
+      best = std::move(rank);
+    }
+  }
+  return best ? std::get<2>(*best) : std::string();
 }
 
 std::string to_kernel_name(std::string sysfs_name) {

@@ -46,6 +46,11 @@ std::optional<std::string> disk_directory(const std::string& sys_root, const std
 /// nvme0c1n2: a hidden path. Its head is nvme0n2, whose first number is that of the NVMe subsystem.
 std::optional<std::string> head_of_hidden_path(const std::string& disk_name);
 
+/// The controller that an NVMe disk is read through, by the kernel's links: of several paths the lowest live one, else
+/// the lowest. Empty if it has none. The number in the disk's name is its subsystem's, which need not be a
+/// controller's.
+std::string nvme_controller_of(const std::string& disk_directory);
+
 /// The kernel's gendisk names may hold a slash (cciss/c0d0) that sysfs shows as '!'.
 std::string to_kernel_name(std::string sysfs_name);
 std::string to_sysfs_name(std::string kernel_name);

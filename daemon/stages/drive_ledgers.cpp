@@ -29,6 +29,7 @@ analysis::WriteSample sample_of(const model::CounterReading& reading) {
   sample.media = reading.media;
   sample.host_after = reading.host_after;
   sample.counted_since_birth = reading.counted_since_birth;
+  sample.compresses = reading.compresses;
   sample.block_before = reading.block_before;
   sample.block_after = reading.block_after;
   sample.block_largest_request_bytes = reading.largest_request_bytes;
@@ -137,14 +138,23 @@ std::string DriveLedgers::reason() const {
   if (source_.empty() || counters == nullptr) {
     return reason_;
   }
-  const bool host = counters->ledger.ledger().host_staleness().stuck;
-  const bool media = counters->ledger.ledger().media_staleness().stuck;
-  if (!host && !media) {
+  const analysis::WriteLedger& ledger = counters->ledger.ledger();
+  const bool host = ledger.host_staleness().stuck;
+  const bool media = ledger.media_staleness().stuck;
+  std::string wrong;
+  if (host || media) {
+    wrong = std::string("its ") +
+            (host && media ? "counters do"
+             : host        ? "host counter does"
+                           : "media counter does") +
+            " not move though the drive is written to";
+  } else {
+    wrong = ledger.amplification().withheld;
+  }
+  if (wrong.empty()) {
     return reason_;
   }
-  const std::string which = host && media ? "counters do" : host ? "host counter does" : "media counter does";
-  return (reason_ == analysis::kBestOffered ? "" : reason_ + "; ") + source_ + ": its " + which +
-         " not move though the drive is written to";
+  return (reason_ == analysis::kBestOffered ? "" : reason_ + "; ") + source_ + ": " + wrong;
 }
 
 void DriveLedgers::recall(const history::Recalled& recalled, Time interval, const Tick& now, Lines& lines) {

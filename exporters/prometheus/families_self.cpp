@@ -163,7 +163,7 @@ constexpr LabelDescription kSourceLabels[] = {kSource, kSourceController};
 constexpr LabelDescription kSourceErrorLabels[] = {
     {"source", "what is read", kFailingSources},
     kSourceController,
-    {"kind", "what failed: refused, timeout, garbage, reader_gone, dropped_row, ..."}};
+    {"kind", "what failed: refused, timeout, garbage, impossible, unconfirmed, reader_gone, dropped_row, ..."}};
 constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
 constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
 constexpr LabelDescription kTableLabels[] = {{"table", "of ssdpulse.db, see ssdpulse-history(5)"}};

@@ -317,7 +317,16 @@ const std::vector<Row>& table() {
       {"N10", kNot, no_nvme},
       {"N10", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_percentage_used_ratio"); }},
       {"N10", kAdvise, [](Host h) { h.metric("ssdpulse_nvme_media_errors_total", "controller=\"nvme0\"", 1); }},
-      {"N10", kDanger, [](Host h) { h.metric("ssdpulse_nvme_critical_warning", "controller=\"nvme0\",warning=\"x\"", 1); }},
+      {"N10", kDanger, [](Host h) {
+         h.metric("ssdpulse_nvme_critical_warning", "controller=\"nvme0\",warning=\"reliability\"", 1);
+       }},
+      // The daemon reads the drive through another controller of its subsystem than the audit.
+      {"N10", kDanger, [](Host h) {
+         h.disk().controller_name = "nvme7";
+         h.metric("ssdpulse_nvme_namespace_info", "device=\"nvme0n1\",controller=\"nvme0\",nsid=\"1\"", 1);
+         h.forget("ssdpulse_nvme_available_spare_ratio");
+         h.metric("ssdpulse_nvme_available_spare_ratio", "controller=\"nvme0\"", 0.03);
+       }},
       {"N11", kOk, nothing},
       {"N11", kNot, [](Host h) {
          h.disk().device.transport = "virtio";

@@ -4,6 +4,7 @@
 #include "daemon/analysis/write_amplification/checked_ledger.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "tests/unit/write_ledger_rig.h"
 
@@ -205,6 +206,81 @@ TEST(CheckedLedger, TheFirstReadingIsMeasuredByThePast) {
   EXPECT_EQ(rig.said().epochs, 1U);
   EXPECT_EQ(covered(rig), 0);
   EXPECT_TRUE(rig.totals_are_the_counters());
+}
+
+/// 35 s of pages of which each shows something else, up to everything that 128 bits can; then the drive is well again.
+TEST(CheckedLedger, PagesThatEachShowSomethingElseNeverReachATotal) {
+  EXPECT_TRUE(rc::check([] {
+    Rig rig;
+    const auto pages = *rc::gen::inRange(1, 12);
+    for (int page = 0; page < pages; ++page) {
+      const auto any = [] {
+        const auto high = *rc::gen::arbitrary<std::uint64_t>();
+        return (Uint128{high} << 64 | *rc::gen::arbitrary<std::uint64_t>()) >> *rc::gen::inRange(0, 80);
+      };
+      rig.poll_absurd(*rc::gen::arbitrary<bool>() ? any() : rig.drive.host, any());
+      RC_ASSERT(rig.said().media_written_bytes.value() <= static_cast<double>(rig.drive.media));
+      RC_ASSERT(rig.said().host_written_bytes.value() <= static_cast<double>(rig.drive.host));
+    }
+    rig.polls(3);
+    RC_ASSERT(rig.totals_are_the_counters());
+  }));
+}
+
+/// The same absurd page again and again, as a drive shows it that insists on it.
+TEST(CheckedLedger, NotEvenALeapThatIsConfirmedIsAWrittenByte) {
+  for (const Uint128 leap : {Uint128{1} << 60, Uint128{1} << 66, Uint128{1} << 126}) {
+    for (const int readings : {1, 2, 3, 10}) {
+      Rig rig;
+      const double before = static_cast<double>(rig.drive.media);
+      for (int i = 0; i < readings; ++i) {
+        rig.poll_absurd(rig.drive.host + leap, rig.drive.media + 3 * (leap / 4));
+        EXPECT_LT(rig.said().media_written_bytes.value(), before + 2000.0 * kGiB);
+      }
+      rig.polls(3);
+      EXPECT_TRUE(rig.totals_are_the_counters()) << readings;
+      EXPECT_NEAR(rig.ratio("5m") ? rig.ratio("5m")->ratio : 3, 3, 1e-9);
+    }
+  }
+}
+
+TEST(CheckedLedger, ALeapOutlivesTheDaemonAndIsStillNoWrittenByte) {
+  Rig rig;
+  const double before = static_cast<double>(rig.drive.host);
+  rig.drive.host += Uint128{1} << 66;  // and stays
+  rig.polls(4);
+  EXPECT_NEAR(rig.said().host_written_bytes.value(), before, 200.0 * kGiB);
+  auto again = CheckedLedger::restore(rig.ledger.save(), kPollInterval, rig.drive.now, rig.drive.wall);
+  ASSERT_TRUE(again);
+  const auto told = rig.said().host_written_bytes;
+  rig.ledger = *again;
+  EXPECT_EQ(rig.said().host_written_bytes, told);
+  rig.polls(4);
+  EXPECT_EQ(rig.said().host_written_bytes, *told + 80.0 * kGiB);
+}
+
+TEST(CheckedLedger, ZeroesForAMinuteCostNoTotal) {
+  Rig rig;
+  for (const int readings : {2, 3}) {
+    for (int i = 0; i < readings; ++i) {
+      rig.poll_absurd(0, 0);
+    }
+    rig.polls(3);
+    EXPECT_TRUE(rig.totals_are_the_counters()) << readings;
+  }
+}
+
+TEST(CheckedLedger, AFirstReadingThatWasTooLowIsCorrected) {
+  PaperDrive drive;
+  CheckedLedger ledger(kPollInterval);
+  drive.write(1, 1);
+  ledger.observe(drive.read());
+  drive.write(Uint128{1} << 66, Uint128{1} << 66);
+  for (int i = 0; i < 3; ++i) {
+    drive.pass(kPollInterval);
+    ledger.observe(drive.read());
+  }
+  EXPECT_EQ(ledger.ledger().amplification().host_written_bytes, static_cast<double>(drive.host));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ssdpulse::analysis {
 namespace {
 
@@ -74,6 +76,57 @@ TEST(DriveReadings, HeatWithinTheSpikeIs) {
   const auto verdict = drive.readings.judge(at(10), at(20));
   EXPECT_TRUE(verdict.thermal);
   EXPECT_EQ(verdict.evidence.at("thermal_events"), 5);
+}
+
+/// Readings every 10 s, of which those in `hot` show the temperature bit; a spike from 22 s to 48 s.
+struct Heat {
+  std::vector<int> hot;
+  double throttled = 0;  // seconds of the drive's life, counted before
+  double counts = 0;     // of them within the spike
+  double warms = 0;      // degrees, while it shows the bit
+  bool level = false;    // by its vendor's level of throttling, instead of the bit
+
+  [[nodiscard]] DriveVerdict verdict(double until = 90) const {
+    Drive drive;
+    for (int at_seconds = 0; at_seconds <= until; at_seconds += 10) {
+      const bool on = std::find(hot.begin(), hot.end(), at_seconds) != hot.end();
+      drive.say(level ? F::thermal_throttle_level : F::critical_warning, on ? 1 : 0, level ? "" : "temperature");
+      drive.say(F::temperature_celsius, 70 + (on ? warms : 0), "composite");
+      drive.say(F::thermal_management_seconds, throttled + (at_seconds >= 40 ? counts : 0), "1");
+      drive.poll(at_seconds, false);
+    }
+    return drive.readings.judge(at(22), at(48));
+  }
+};
+
+TEST(DriveReadings, AFlickerOfTheTemperatureBitIsNoHeat) {
+  for (const bool level : {false, true}) {
+    for (const int flicker : {30, 40, 50}) {
+      for (const double throttled : {0.0, 100.0}) {
+        const auto verdict = Heat{{flicker}, throttled, 0, 0, level}.verdict();
+        EXPECT_FALSE(verdict.thermal) << flicker << " " << throttled << level;
+        EXPECT_FALSE(verdict.missing.empty()) << "and is said";
+        EXPECT_TRUE(verdict.complete);
+      }
+    }
+  }
+}
+
+TEST(DriveReadings, HeatThatCountersOfThrottlingDenyIsNotTheCause) {
+  EXPECT_FALSE((Heat{{30, 40, 50, 60}, 100}.verdict().thermal));
+  EXPECT_FALSE((Heat{{30, 40, 50, 60}, 100, 0, 20}.verdict().thermal)) << "hot, but as fast as ever";
+  EXPECT_TRUE((Heat{{30, 40, 50, 60}, 100, 5}.verdict().thermal));
+  EXPECT_TRUE((Heat{{30}, 100, 5}.verdict().thermal)) << "the counters' own word";
+}
+
+TEST(DriveReadings, HeatIsBelievedOnceASecondReadingShowsIt) {
+  EXPECT_TRUE((Heat{{30, 40}}.verdict().thermal));
+  EXPECT_TRUE((Heat{{40, 50, 60}}.verdict().thermal));
+  EXPECT_TRUE((Heat{{50, 60}, 0, 0, 0, true}.verdict().thermal));
+  EXPECT_TRUE((Heat{{40}, 0, 0, 6}.verdict().thermal)) << "it became warmer";
+  EXPECT_FALSE((Heat{{0, 10, 20, 30, 40, 50}}.verdict().thermal)) << "always on";
+  const auto waits = Heat{{50}}.verdict(50);
+  EXPECT_FALSE(waits.complete || waits.thermal) << "until the next reading";
 }
 
 TEST(DriveReadings, APageThatIsReadLaterTellsOfTheDrivesLife) {

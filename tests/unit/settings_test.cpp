@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "daemon/sources/settings/crypt_table.h"
@@ -105,6 +106,40 @@ TEST(settings, of_the_paths_of_a_head) {
   EXPECT_EQ(files.text("paths/nvme3c7n1/stat"), "1 2 3 7");
   EXPECT_EQ(all.uptime_seconds, 3600.25);
   EXPECT_EQ(recorded(all.disks[0]).values.at("iopolicy"), "numa");
+}
+
+/// A head, nvme3n1, and the controllers of its subsystem by their numbers and states.
+std::string controller_of_head(const std::map<std::string, std::string>& controllers) {
+  const tests::SysfsHost host;
+  const std::string subsystem = "virtual/nvme-subsystem/nvme-subsys3";
+  host.tree().add("sys/devices/" + subsystem, "subsystem -> ../../../../class/nvme-subsystem");
+  host.disk(subsystem, "nvme3n1", "259:4", "device -> ../../nvme-subsys3");
+  for (const auto& [number, state] : controllers) {
+    const std::string place = "pci0000:00/0000:00:" + number + ".0/nvme/nvme" + number;
+    host.tree().add("sys/devices/" + place, "state = " + state + "\nnuma_node = " + number);
+    host.tree().link("sys/class/nvme/nvme" + number, "../../devices/" + place);
+    host.tree().link("sys/devices/" + subsystem + "/nvme" + number, "../../../" + place);
+  }
+  // Of another subsystem, whose controller has the number that the head's name shows.
+  host.tree().add("sys/class/nvme/nvme3", "state = live\nnuma_node = 3");
+  const auto all = read({host.tree().path()}, tests::look(host));
+  EXPECT_EQ(all.disks.size(), 1U);
+  const model::DiskSettings& disk = all.disks.at(0);
+  EXPECT_EQ("nvme" + disk.controller.text("numa_node"), disk.controller_name.empty() ? "nvme" : disk.controller_name);
+  return disk.controller_name;
+}
+
+TEST(settings, the_controller_of_a_disk_is_the_one_that_the_kernel_links) {
+  EXPECT_EQ(controller_of_head({{"0", "live"}, {"1", "live"}}), "nvme0");
+  EXPECT_EQ(controller_of_head({{"0", "connecting"}, {"1", "live"}}), "nvme1");
+  EXPECT_EQ(controller_of_head({{"7", "live"}}), "nvme7") << "the other one was removed";
+  EXPECT_EQ(controller_of_head({{"10", "live"}, {"2", "live"}}), "nvme2");
+  EXPECT_EQ(controller_of_head({{"4", "dead"}, {"5", "resetting"}}), "nvme4");
+  EXPECT_EQ(controller_of_head({}), "") << "all paths are gone";
+  const tests::SysfsHost host;  // without multipath: the disk's number need not be its controller's either
+  host.tree().add("sys/devices/pci0000:00/0000:00:05.0/nvme/nvme5", "subsystem -> ../../../../../class/nvme");
+  host.disk("pci0000:00/0000:00:05.0/nvme/nvme5", "nvme0n1", "259:0", "device -> ../../nvme5");
+  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).disks.at(0).controller_name, "nvme5");
 }
 
 /// A kernel with one volume, number 253:300, which has one target with its table.

@@ -131,6 +131,10 @@ void Drive::choose_counters() {
   unit_is_told_ = true;
   choose_unit(host_);
   choose_unit(media_);
+  if (host_.period != 0 && dice_.once_in(2)) {  // one cache of both
+    media_.period = host_.period;
+    media_.phase = host_.phase;
+  }
   same_page_ = dice_.once_in(2);
   if (same_page_ && dice_.once_in(2)) {
     media_.unit = host_.unit;

@@ -110,6 +110,10 @@ class Drive {
   void restart_block_layer() { block_ = 0; }
 
   [[nodiscard]] std::chrono::nanoseconds poll_interval() const { return std::chrono::nanoseconds(interval_); }
+  /// Both counters are refreshed at the same times, now and then.
+  [[nodiscard]] bool refreshes_together() const {
+    return host_.period != 0 && host_.period == media_.period && host_.phase == media_.phase;
+  }
   [[nodiscard]] bool block_layer_sees_all() const { return block_sees_ == Block::all; }
 
  private:

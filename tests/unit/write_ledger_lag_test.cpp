@@ -190,5 +190,93 @@ TEST(WriteLedgerLag, AnotherPollIntervalIsHeardOf) {
   EXPECT_GE(ledger.media_staleness().lag, 2 * kPollInterval) << "in every second one";
 }
 
+/// Both counters show their values at the last refresh, as most drives do that cache their log pages.
+struct CachedPage {
+  PaperDrive drive;
+  PaperDrive shown;
+  std::chrono::nanoseconds period = 25s;
+  std::chrono::nanoseconds media_late{0};  // the media's counter is refreshed later by this much
+
+  /// The bytes of each second, and a poll now and then.
+  void run(WriteLedger& ledger, std::chrono::seconds seconds, std::chrono::seconds poll, std::uint64_t host,
+           double ratio) {
+    for (auto second = 0s; second < seconds; second += 1s) {
+      drive.pass(1s);
+      drive.write(host, static_cast<std::uint64_t>(static_cast<double>(host) * ratio));
+      if (drive.now % period == 0s) {
+        shown.host = drive.host;
+      }
+      if ((drive.now - media_late) % period == 0s) {
+        shown.media = drive.media;
+      }
+      if (drive.now % poll == 0s) {
+        WriteSample sample = drive.read();
+        sample.host_before = sample.host_after = PaperDrive::counter(shown.host, drive.host_unit, drive.host_rounding);
+        sample.media = PaperDrive::counter(shown.media, drive.media_unit, drive.media_rounding);
+        ledger.observe(sample);
+      }
+    }
+  }
+};
+
+TEST(WriteLedgerLag, AWindowEndsWhereBothCountersMoved) {
+  for (const auto& [period, poll] : {std::pair(25s, 10s), std::pair(35s, 10s), std::pair(28s, 10s), std::pair(70s, 10s),
+                                     std::pair(75s, 30s), std::pair(100s, 30s)}) {
+    for (const auto start : {0s, 3s, 7s, 11s}) {
+      CachedPage page;
+      page.period = period;
+      page.drive.now += start;
+      page.drive.host_unit = 512'000;
+      page.drive.host_rounding = model::Rounding::up;
+      page.drive.write(1000 * kGiB, 3000 * kGiB);
+      page.shown = page.drive;
+      WriteLedger ledger(poll);
+      page.run(ledger, 6 * period, poll, 100 * kMiB, 3);
+      const auto said = find(ledger, "1h");
+      ASSERT_TRUE(said) << period.count() << " " << poll.count() << " " << start.count();
+      EXPECT_LE(said->lower, 3.0);
+      EXPECT_GE(said->upper, 3.0);
+      EXPECT_GT(said->upper - said->lower, 0.01) << "two refreshes may be apart by less than two polls show";
+      EXPECT_GT(said->covered_seconds, 0);
+    }
+  }
+}
+
+TEST(WriteLedgerLag, AfterTwoMinutesARefreshOf25SecondsHasARatio) {
+  CachedPage page;
+  WriteLedger ledger(10s);
+  page.run(ledger, 130s, 10s, 100 * kMiB, 1.7);
+  ASSERT_TRUE(find(ledger, "5m"));
+  EXPECT_NEAR(find(ledger, "5m")->ratio, 1.7, 0.1);
+  page.run(ledger, 600s, 10s, 100 * kMiB, 2.5);
+  ASSERT_TRUE(find(ledger, "5m"));
+  EXPECT_NEAR(find(ledger, "5m")->ratio, 2.5, 0.1) << "of the last minutes alone";
+  EXPECT_LE(find(ledger, "5m")->age_seconds, 30);
+}
+
+TEST(WriteLedgerLag, CountersThatAreRefreshedApartAreNotAPair) {
+  for (const auto late : {10s, 12s, 20s}) {
+    CachedPage page;
+    page.media_late = late;
+    WriteLedger ledger(10s);
+    // In bursts of a period: a pair that is not one would be wrong by all of them.
+    for (int burst = 0; burst < 24; ++burst) {
+      page.run(ledger, 25s, 10s, burst % 2 == 0 ? 200 * kMiB : kMiB, burst % 2 == 0 ? 1 : 9);
+      EXPECT_FALSE(find(ledger, "5m")) << late.count() << " " << burst;
+    }
+  }
+  CachedPage idle;
+  WriteLedger ledger(10s);
+  idle.run(ledger, 200s, 10s, 100 * kMiB, 2);
+  ASSERT_TRUE(find(ledger, "5m"));
+  for (int minute = 0; minute < 10; ++minute) {
+    idle.drive.media += 50 * kMiB;  // the drive's own work moves its counter alone
+    idle.run(ledger, 60s, 10s, 0, 0);
+  }
+  for (const auto& ratio : ledger.amplification().ratios) {
+    EXPECT_NE(ratio.window, "5m");
+  }
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

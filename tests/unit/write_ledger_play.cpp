@@ -60,7 +60,8 @@ void PlayCounts::add(const PlayCounts& other) {
   for (const auto& [window, count] : other.ratios) {
     ratios[window] += count;
   }
-  samples += other.samples, lagging += other.lagging, unverified += other.unverified;
+  samples += other.samples, lagging += other.lagging, refreshed += other.refreshed, by_chance += other.by_chance;
+  unverified += other.unverified;
   after_falls += other.after_falls, after_absurd += other.after_absurd, falls += other.falls;
   made_up += other.made_up, epochs += other.epochs, absurd += other.absurd, absurd_doubted += other.absurd_doubted;
   unusable += other.unusable, hidden += other.hidden, restarts += other.restarts, idle += other.idle;
@@ -128,7 +129,8 @@ void Play::poll() {
     stopped_ = true;
     return;
   }
-  Record record{sample.at.count(), truth.host_written, truth.media_written, {}, {}, truth.host_shown - truth.block};
+  Record record{sample.at.count(), truth.host_written, truth.media_written,           {}, {},
+                truth.host_shown,  truth.media_shown,  truth.host_shown - truth.block};
   record.absurd = garble(sample, truth);
   since_absurd_ = record.absurd ? 0 : since_absurd_ + 1;
   host_fate_ = both(host_fate_, truth.host_fate);
@@ -294,7 +296,25 @@ void Play::check_ratio(const model::WriteAmplificationRatio& said) {
       wrong("a window that spans a fall: " + said.window);
     }
   }
-  check_bounds(said, records_[end].host - records_[begin].host, records_[end].media - records_[begin].media);
+  check_window(said, records_[begin], records_[end]);
+}
+
+/// The window of these readings, or that of the refreshes that they show: the ledger does not say which it is.
+void Play::check_window(const model::WriteAmplificationRatio& said, const Record& from, const Record& to) {
+  try {
+    check_bounds(said, to.host - from.host, to.media - from.media);
+    return;
+  } catch (const std::runtime_error&) {
+    if (!ledger_.ledger().refreshes_together()) {
+      throw;
+    }
+  }
+  if (!drive_.refreshes_together()) {
+    ++counts_.by_chance;
+    return;
+  }
+  ++counts_.refreshed;
+  check_bounds(said, to.host_shown - from.host_shown, to.media_shown - from.media_shown);
 }
 
 void Play::check_totals(const model::WriteAmplification& said, const WriteSample& sample) {

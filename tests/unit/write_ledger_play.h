@@ -21,6 +21,8 @@ struct PlayCounts {
   std::uint64_t samples = 0;
   std::map<std::string, std::uint64_t> ratios;
   std::uint64_t lagging = 0;       // ratios of drives whose counters lag
+  std::uint64_t refreshed = 0;     // of those: true between two refreshes of both, if not between the readings
+  std::uint64_t by_chance = 0;     // of those: wrong, of counters that only happened to move in the same polls
   std::uint64_t unverified = 0;    // lifetimes beyond what the ledger promises
   std::uint64_t after_falls = 0;   // lifetimes that are verified
   std::uint64_t after_absurd = 0;  // the same of drives that showed an absurd page
@@ -53,6 +55,8 @@ class Play {
     mpz_class media;
     mpz_class life_host;
     mpz_class life_media;
+    mpz_class host_shown;  // at the last refresh
+    mpz_class media_shown;
     mpz_class beyond_block;  // counted by the host's counter but not by the block layer
     bool absurd = false;
     bool held = false;
@@ -67,6 +71,7 @@ class Play {
   void check(const WriteSample& sample, const simulation::Truth& truth);
   void check_epochs(const model::WriteAmplification& said);
   void check_ratio(const model::WriteAmplificationRatio& said);
+  void check_window(const model::WriteAmplificationRatio& said, const Record& from, const Record& to);
   void check_totals(const model::WriteAmplification& said, const WriteSample& sample);
   void check_total(const std::optional<double>& said, const model::ByteCounter& counter, std::uint64_t epochs,
                    double& before) const;

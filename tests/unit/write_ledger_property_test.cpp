@@ -83,6 +83,10 @@ TEST(WriteLedgerProperty, BoundsContainTheTruthOfAllDrives) {
     EXPECT_GT(count, wanted / 4) << window;
   }
   print("ratios of lagging counters", all.lagging);
+  print("of them between refreshes", all.refreshed);
+  print("of them of counters that moved together by chance", all.by_chance);
+  EXPECT_GT(all.refreshed, 0U);
+  EXPECT_LT(all.by_chance, wanted / 1000);
   print("lifetimes after falls", all.after_falls);
   print("lifetimes after absurd pages", all.after_absurd);
   print("lifetimes beyond promise", all.unverified);

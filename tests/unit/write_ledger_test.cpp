@@ -371,5 +371,57 @@ TEST(WriteLedger, IdleIsOnlyWhatIsKnownToBe) {
   EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
 }
 
+/// Polls of 1 GiB from the host and so much for the media; whether the last hour has a ratio.
+struct BelowOne {
+  PaperDrive drive;
+  WriteLedger ledger{kPollInterval};
+  void polls(int times, double ratio, std::uint64_t host = kGiB, bool compresses = false) {
+    for (int poll = 0; poll < times; ++poll) {
+      drive.pass(kPollInterval);
+      drive.write(host, static_cast<std::uint64_t>(static_cast<double>(host) * ratio));
+      WriteSample sample = drive.read();
+      sample.compresses = compresses;
+      ledger.observe(sample);
+    }
+  }
+  [[nodiscard]] bool has(const char* window) const { return find(ledger, window).has_value(); }
+  [[nodiscard]] bool withheld() const { return !ledger.amplification().withheld.empty(); }
+};
+
+TEST(WriteLedger, LessThanTheHostWroteIsWithheldUnlessTheDriveCompresses) {
+  for (const double ratio : {0.8908, 0.5, 0.99, 0.01}) {
+    for (const bool compresses : {false, true}) {
+      BelowOne one;
+      one.polls(20, ratio, 10 * kGiB, compresses);
+      for (const char* window : {"5m", "1h", "lifetime"}) {
+        EXPECT_EQ(one.has(window), compresses) << ratio << window;
+      }
+      EXPECT_EQ(one.withheld(), !compresses) << ratio;
+    }
+  }
+}
+
+TEST(WriteLedger, LessThanTheHostWroteMayBeInTheBuffer) {
+  BelowOne one;
+  one.polls(6, 0.5, 16 * kMiB);
+  EXPECT_TRUE(one.has("5m"));
+  EXPECT_FALSE(one.withheld());
+  one.polls(6, 0.5, 64 * kMiB);
+  EXPECT_FALSE(one.has("5m"));
+  EXPECT_TRUE(one.withheld());
+  one.polls(20, 1.5);
+  EXPECT_TRUE(one.has("5m") && one.has("1h"));
+  EXPECT_FALSE(one.withheld()) << "each window by its own figures";
+}
+
+TEST(WriteLedger, OfAMediaCounterThatBeganLateTheLifetimeAloneIsWithheld) {
+  BelowOne one;
+  one.drive.host = 10'000 * kGiB;
+  one.polls(20, 1.5);
+  EXPECT_TRUE(one.has("5m") && one.has("1h"));
+  EXPECT_FALSE(one.has("lifetime"));
+  EXPECT_TRUE(one.withheld());
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

@@ -21,6 +21,12 @@ bool is_heat_flag(const NvmeValue& value) {
   return value.field == NvmeField::thermal_throttle_level ||
          (value.field == NvmeField::critical_warning && value.label == "temperature");
 }
+/// A drive that has ever counted its throttling would count it now. (Whole minutes may come later.)
+bool counts_throttling(const std::vector<NvmeValue>& events) {
+  return std::any_of(events.begin(), events.end(), [](const NvmeValue& value) {
+    return value.value > 0 && value.field != NvmeField::thermal_throttle_seconds;
+  });
+}
 bool is_gc_event(const NvmeValue& value) {
   return (value.field == NvmeField::fdp_events && value.label == "media_reallocated") ||
          (value.field == NvmeField::background_operations && value.label == "forced_garbage_collection");
@@ -47,6 +53,8 @@ DriveReadings::Reading DriveReadings::read(const model::NvmeDrive& drive) {
       reading.heat_events.push_back(value);
     } else if (is_heat_flag(value)) {
       reading.hot = reading.hot || value.value > 0;
+    } else if (value.field == NvmeField::temperature_celsius && value.label == "composite") {
+      reading.celsius = value.value;
     } else if (is_gc_event(value)) {
       reading.gc_events.push_back(value);
     } else if (value.field == NvmeField::free_blocks_ratio && value.label == "user") {
@@ -190,19 +198,43 @@ void DriveReadings::judge_collection(const Reading& before, const Reading& after
   }
 }
 
+/// Drives show a flag for a single reading by mistake. The next reading shows it too, or the drive has become warmer.
+bool DriveReadings::confirmed(Position hot) const {
+  const auto next = std::next(hot);
+  if ((next != readings_.end() && next->hot) || (hot != readings_.begin() && std::prev(hot)->hot)) {
+    return true;
+  }
+  const auto cool = std::find_if(std::make_reverse_iterator(hot), readings_.rend(),
+                                 [](const Reading& reading) { return !reading.hot && reading.celsius; });
+  return cool != readings_.rend() && hot->celsius && *hot->celsius >= *cool->celsius + kWarmerCelsius;
+}
+
 void DriveReadings::judge_heat(SteadyTime began, const Position& first, const Position& end,
                                DriveVerdict& verdict) const {
-  const double events = risen(first->heat_events, std::prev(end)->heat_events);
-  const bool hot = std::any_of(first, end, [&](const Reading& reading) { return reading.at >= began && reading.hot; });
+  const Reading& last = *std::prev(end);
+  const double events = risen(first->heat_events, last.heat_events);
+  const auto hot = std::find_if(first, end, [&](const Reading& reading) { return reading.at >= began && reading.hot; });
   const bool was_cool = std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {
     return reading.at <= began && seconds_between(reading.at, began) <= kHeatSeconds && !reading.hot;
   });
-  verdict.thermal = events > 0 || (hot && was_cool);
+  verdict.thermal = events > 0;
   if (events > 0) {
     verdict.evidence["thermal_events"] = events;
   }
-  if (hot) {
-    verdict.evidence["thermal_warning"] = 1;
+  if (hot == end) {
+    return;
+  }
+  verdict.evidence["thermal_warning"] = 1;
+  if (events > 0 || !was_cool) {
+    return;
+  }
+  if (end - first >= 2 && counts_throttling(first->heat_events) && counts_throttling(last.heat_events)) {
+    verdict.missing.emplace_back("the drive warns of its temperature, but its counters of throttling stand still");
+  } else if (confirmed(hot)) {
+    verdict.thermal = true;
+  } else {
+    verdict.complete = verdict.complete && std::next(hot) != readings_.end();
+    verdict.missing.emplace_back("a single reading warns of the drive's temperature");
   }
 }
 

@@ -30,6 +30,7 @@ class DriveReadings {
   static constexpr double kOutrun = 1.5;                  // media writes relative to the usual for these host writes
   static constexpr double kLeastExcessBytes = 256 << 10;  // and this much more, beyond what the counters' units hide
   static constexpr double kHeatSeconds = 600;             // a flag that has been on for longer is not news
+  static constexpr double kWarmerCelsius = 3;             // since the flag was off: confirms a single reading of it
   static constexpr double kFewFreeBlocks = 0.1;
 
   /// Call at every tick with the drive's latest data; unchanged data is not a new reading. `healthy`: no spike is open.
@@ -47,6 +48,7 @@ class DriveReadings {
     std::vector<model::NvmeValue> heat_events;  // counters, from the pages known by then
     std::vector<model::NvmeValue> gc_events;
     bool hot = false;  // from flags
+    std::optional<double> celsius;
     std::optional<double> free_blocks;
     double usual_ratio = 1;  // as known at that time
     double usual_background = 0;
@@ -58,6 +60,7 @@ class DriveReadings {
   void judge_media(Position first, const Position& end, DriveVerdict& verdict) const;
   static void judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict);
   void judge_heat(SteadyTime began, const Position& first, const Position& end, DriveVerdict& verdict) const;
+  [[nodiscard]] bool confirmed(Position hot) const;
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "daemon/analysis/write_amplification/counter_interval.h"
@@ -33,6 +34,9 @@ class CounterLag {
 
   /// The value read at t is that of some time in [t - lag, t]. 0 for a counter that follows every poll.
   [[nodiscard]] Time lag(Time poll_interval) const;
+
+  /// At least the time between two updates of its value, so far as two changes have shown it; else an hour.
+  [[nodiscard]] Time period() const { return shortest_period_; }
 
   /// How long it has been standing still although it should have moved.
   [[nodiscard]] Time stale_for() const { return last_ ? last_->stale_for : Time{0}; }
@@ -65,6 +69,24 @@ class CounterLag {
   std::optional<Time> before_change_;  // the reading before the last change
   Time shortest_period_ = kLongestPeriod;
   Time longest_stale_{0};
+};
+
+/// Whether a drive refreshes both counters at the same time, as most do that refresh them only now and then: each value
+/// of one then belongs to one of the other, however old both are. Judged by successive moves; not kept across restarts.
+class CommonRefresh {
+ public:
+  void observe(bool host_moved, bool media_moved) {
+    moves_ = host_moved != media_moved ? 0 : moves_ + (host_moved ? 1 : 0);
+  }
+  [[nodiscard]] bool likely() const { return moves_ >= kEnough; }
+
+  /// Between two polls, the two refreshes may still be apart. Had they been by more than this share of the polls'
+  /// distance, one poll of so many would probably have fallen between them (the rule of three).
+  [[nodiscard]] double most_apart() const { return 3.0 / (3.0 + static_cast<double>(moves_)); }
+
+ private:
+  static constexpr unsigned kEnough = 4;
+  std::uint64_t moves_ = 0;  // of both since one last moved alone
 };
 
 }  // namespace ssdpulse::analysis

@@ -95,4 +95,29 @@ std::optional<RatioWindows::Window> RatioWindows::window(Time width, const Lags&
   return Window{moment(begin, lags), moment(end, lags)};
 }
 
+bool RatioWindows::both_moved(Iterator point) const {
+  return point != points_.begin() && point->host.high != (point - 1)->host.high && point->media != (point - 1)->media;
+}
+
+std::optional<RatioWindows::Refreshed> RatioWindows::refreshed(Time width) const {
+  auto end = points_.empty() ? points_.end() : points_.end() - 1;
+  while (end != points_.begin() && end != points_.end() && !both_moved(end)) {
+    --end;
+  }
+  if (end == points_.begin() || end == points_.end()) {
+    return std::nullopt;
+  }
+  auto begin = std::lower_bound(points_.begin(), end, end->at - width,
+                                [](const WritePoint& one, Time at) { return one.at < at; });
+  while (begin != end && !both_moved(begin)) {
+    ++begin;
+  }
+  if (begin == end) {
+    return std::nullopt;
+  }
+  const auto moment = [](Iterator point) { return Moment{point->at, point->host, {point->media, point->media}}; };
+  const auto step = [](Iterator point) { return subtract(point->host.high, (point - 1)->host.low); };
+  return Refreshed{{moment(begin), moment(end)}, analysis::add(step(begin), step(end))};
+}
+
 }  // namespace ssdpulse::analysis

@@ -58,6 +58,13 @@ class RatioWindows {
   /// The window that ends there and begins at the oldest kept moment within `width` of it.
   [[nodiscard]] std::optional<Window> window(Time width, const Lags& lags) const;
 
+  /// For counters that are refreshed together: the window begins and ends at readings at which both had just moved.
+  struct Refreshed {
+    Window window;
+    Uint128 host_steps;  // how far the host's counter moved in the refreshes at both ends
+  };
+  [[nodiscard]] std::optional<Refreshed> refreshed(Time width) const;
+
   /// The time of the newest reading.
   [[nodiscard]] Time newest_at() const { return points_.empty() ? Time{0} : points_.back().at; }
   [[nodiscard]] const std::vector<WritePoint>& points() const { return points_; }
@@ -67,6 +74,7 @@ class RatioWindows {
 
   [[nodiscard]] Iterator newest_known(const Lags& lags) const;
   [[nodiscard]] Moment moment(Iterator point, const Lags& lags) const;
+  [[nodiscard]] bool both_moved(Iterator point) const;
   void thin();
 
   std::vector<WritePoint> points_;

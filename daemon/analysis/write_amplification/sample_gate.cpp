@@ -45,10 +45,7 @@ struct Trio {
   const WriteSample& held;
   const WriteSample& next;
 
-  [[nodiscard]] Time until_held() const {
-    constexpr Time kLongestAbsence = std::chrono::hours(24 * 3650);
-    return newest.timed ? held.at - newest.sample.at : kLongestAbsence;
-  }
+  [[nodiscard]] Time until_held() const { return newest.timed ? held.at - newest.sample.at : kLongestAbsence; }
   [[nodiscard]] Time until_next() const { return next.at - held.at; }
 
   /// Leaps that no drive can take, however late its counters are.
@@ -107,13 +104,9 @@ SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& 
     const Trio samples{*newest, *held, sample};
     const bool from_held = goes_on(*held, sample);
     const bool grew = !fell(newest->sample, *held) && !fell(*held, sample);
-    if (!from_newest && (from_held || grew)) {
-      const bool leaps_on = samples.leaps_from_held();
-      verdict.leapt = leaps_on || samples.leaps_to_held();
-      if (!leaps_on) {
-        verdict.believed.push_back(*held);
-      }
-      verdict.believed.push_back(sample);
+    if (!from_newest && (from_held || (grew && !samples.leaps_from_held()))) {
+      verdict.leapt = samples.leaps_to_held();
+      verdict.believed = {*held, sample};
       return verdict;
     }
     if (may_have_fallen(samples, from_newest)) {

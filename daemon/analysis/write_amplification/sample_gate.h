@@ -7,7 +7,8 @@
 //                                                 for since. It certainly was absurd if a counter would have had to
 //                                                 grow faster than any drive, however late counters are; otherwise it
 //                                                 is doubted: there is no way to tell
-//   neither                                       the one held is doubted, unless absurd, and the next is held
+//   neither                                       the one held is doubted, unless absurd, and the next is held; so
+//                                                 pages that are absurd in ever other ways confirm nothing
 // Not detected: an absurd page that looks like growth within what a drive can write.
 #pragma once
 

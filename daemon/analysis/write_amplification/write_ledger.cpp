@@ -11,7 +11,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::string_view kStateVersion = "write-ledger-1 ";
+constexpr std::string_view kStateVersion = "write-ledger-2 ";
+constexpr std::string_view kWithoutLeaps = "write-ledger-1 ";  // the same, but for archive_leaps()
 
 }  // namespace
 
@@ -88,11 +89,13 @@ void WriteLedger::observe(const WriteSample& sample) {
     begin_epoch(*reading, sample.firmware);
   } else {
     watch_idleness(*reading);
+    watch_refresh(*reading);
   }
   interrupted_ = false;
   firmware_ = sample.firmware;
   wall_ = sample.wall;
   counted_since_birth_ = sample.counted_since_birth;
+  compresses_ = sample.compresses;
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
@@ -106,6 +109,7 @@ void WriteLedger::observe(const WriteSample& sample) {
   }
   at_ = reading->at;
   timed_ = true;
+  readings_ = std::min(readings_ + 1, 2U);
   block_ = reading->block;
 }
 
@@ -131,9 +135,13 @@ void WriteLedger::learn_units(const Reading& reading) {
   }
 }
 
+void WriteLedger::watch_refresh(const Reading& reading) {
+  if (host_.seen() && media_.seen() && reading.media) {
+    refresh_.observe(reading.host.high != host_.last().high, *reading.media != media_.last().high);
+  }
+}
+
 void WriteLedger::watch_lag(const Reading& reading) {
-  // Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
-  constexpr Uint128 kMostBuffered = Uint128{64} << 20;
   WriteEvidence evidence;
   if (reading.block && host_.format().known()) {
     evidence.block = {reading.block->before.written_bytes, reading.block->after.written_bytes};
@@ -216,23 +224,30 @@ void WriteLedger::remember(const WriteSample& sample) {
 std::string WriteLedger::save() const {
   StateWriter writer;
   archive(*this, writer);
+  WrittenTotal::archive_leaps(host_, writer);
+  WrittenTotal::archive_leaps(media_, writer);
   return std::string(kStateVersion) + writer.text();
 }
 
 util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_interval, Time at,
                                                std::chrono::system_clock::time_point wall) {
-  if (text.substr(0, kStateVersion.size()) != kStateVersion) {
+  const std::string_view version = text.substr(0, kStateVersion.size());
+  if (version != kStateVersion && version != kWithoutLeaps) {
     return util::fail("not a write ledger of this version");
   }
   WriteLedger ledger(poll_interval);
-  StateReader reader(text.substr(kStateVersion.size()));
+  StateReader reader(text.substr(version.size()));
   archive(ledger, reader);
+  if (version == kStateVersion) {
+    WrittenTotal::archive_leaps(ledger.host_, reader);
+    WrittenTotal::archive_leaps(ledger.media_, reader);
+  }
+  ledger.readings_ = 2;
   if (!reader.complete()) {
     return util::fail("the text of the write ledger is damaged");
   }
   // The old clock may have ended with its boot. Only the wall clock knows how long ago that was. If it went backwards,
   // no time is taken to have passed; likewise if it went forward by decades, as it does on a host without a battery.
-  constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
   const auto since = wall - ledger.wall_;
   const bool absent = since > since.zero() && since < kLongestAbsence;
   const Time moved = at - (absent ? std::chrono::duration_cast<Time>(since) : Time{0}) - ledger.at_;

@@ -8,7 +8,10 @@
 // trusted here: checked_ledger.h filters out what a drive may misreport.
 // Bounds. The true ratio of a covered window lies within them, whatever granularity, rounding, the time between the
 // reads of one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is
-// reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing.
+// reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing. Where both counters
+// are refreshed together, a window may begin and end at refreshes instead; its bounds then allow for two refreshes that
+// are a little apart, but not for two that only happened to fall between the same polls. A ratio below 1 that no buffer
+// explains is not reported, unless the drive compresses.
 #pragma once
 
 #include <chrono>
@@ -42,11 +45,18 @@ struct WriteSample {
   std::optional<BlockWrites> block_after;
   std::optional<std::uint64_t> block_largest_request_bytes;
   bool counted_since_birth = true;  // false for counters that an administrator may clear (FDP)
+  bool compresses = false;          // the drive's media may receive less than the host writes
   std::string serial;
   std::string firmware;
   std::optional<double> percentage_used;  // 0.01 = one percent
   std::optional<model::ByteCounter> endurance_estimate;
 };
+
+/// No daemon is away for longer.
+inline constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
+
+/// Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
+inline constexpr Uint128 kMostBuffered = Uint128{64} << 20;
 
 class WriteLedger {
  public:
@@ -97,6 +107,11 @@ class WriteLedger {
   [[nodiscard]] Staleness host_staleness() const { return staleness(host_lag_); }
   [[nodiscard]] Staleness media_staleness() const { return staleness(media_lag_); }
 
+  /// Both counters move only now and then, and at the same times: windows may begin and end there.
+  [[nodiscard]] bool refreshes_together() const {
+    return refresh_.likely() && host_lag_.lag(poll_interval_) != Time{0} && media_lag_.lag(poll_interval_) != Time{0};
+  }
+
   /// Everything except the windows, as text. To be stored together with the newest sample.
   [[nodiscard]] std::string save() const;
   /// `at`, `wall`: now, on both clocks.
@@ -130,13 +145,17 @@ class WriteLedger {
   void begin_epoch(const Reading& reading, const std::string& firmware);
   [[nodiscard]] Time behind(const CounterLag& lag) const;
   [[nodiscard]] Uint128 most_since(Time at, const CounterLag& lag) const;
+  [[nodiscard]] WrittenTotal::Passage passage_to(Time at, const CounterFormat& format, const CounterLag& lag) const;
   [[nodiscard]] Lifetime::CounterFall host_fall(const Reading& reading) const;
   [[nodiscard]] Lifetime::CounterFall media_fall(const Reading& reading) const;
   void watch_lag(const Reading& reading);
+  void watch_refresh(const Reading& reading);
   void watch_idleness(const Reading& reading);
   void watch_drift(const Reading& reading);
 
-  [[nodiscard]] std::vector<model::WriteAmplificationRatio> ratios() const;
+  [[nodiscard]] std::vector<model::WriteAmplificationRatio> ratios(bool& impossible) const;
+  [[nodiscard]] bool cannot_be(Interval media, Interval host) const;
+  [[nodiscard]] std::optional<RatioWindows::Refreshed> refreshed(Time width) const;
   [[nodiscard]] std::optional<model::LifeRemaining> life_by_media() const;
 
   template <typename Self, typename Archive>
@@ -165,12 +184,15 @@ class WriteLedger {
   Uint128 idle_media_ = 0;
   WearRate wear_;
   // Not kept:
+  unsigned readings_ = 0;  // used so far, as far as it matters whether there was more than one
   RatioWindows windows_;
   bool timed_ = false;
   std::optional<Epoch> epoch_;
   std::optional<HostPoint> block_;  // at the last reading
   HostDrift drift_;
   std::optional<Time> idle_since_;
+  CommonRefresh refresh_;
+  bool compresses_ = false;
   std::optional<model::ByteCounter> endurance_estimate_;
 };
 

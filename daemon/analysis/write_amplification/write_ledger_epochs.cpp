@@ -55,6 +55,12 @@ Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
   return timed_ ? most_bytes_in(at - at_ + behind(lag)) : kUnbounded;
 }
 
+/// The very first reading proves nothing: a leap after it may as well be its error.
+WrittenTotal::Passage WriteLedger::passage_to(Time at, const CounterFormat& format, const CounterLag& lag) const {
+  const Uint128 most = timed_ ? most_bytes_in(at - at_ + behind(lag)) : most_bytes_in(kLongestAbsence);
+  return {at_, at, readings_ < 2 ? kUnbounded : add(most, multiply(2, format.doubt() + 1))};
+}
+
 Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {
   return host_.fall(reading.host_format, reading.host, most_since(reading.at, host_lag_));
 }
@@ -70,9 +76,10 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
   const auto media = media_fall(reading);
   open_epoch(reading.at, cause_of(host, media, firmware != firmware_, interrupted_),
              {reading.host.high, reading.media.value_or(0)});
-  host_.begin_epoch(reading.host_format, reading.host, host);
+  host_.begin_epoch(reading.host_format, reading.host, host, passage_to(reading.at, reading.host_format, host_lag_));
   if (reading.media && media_.seen()) {
-    media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media);
+    media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media,
+                       passage_to(reading.at, reading.media_format, media_lag_));
   }
   if (interrupted_ && !host && !media) {
     lifetime_.lose();  // the restarted counter has already grown beyond its old value
@@ -80,6 +87,7 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
   lifetime_.fell(host, media);
   host_lag_ = CounterLag();
   media_lag_ = CounterLag();
+  refresh_ = {};
   if (firmware != firmware_) {
     drift_ = HostDrift();
   }

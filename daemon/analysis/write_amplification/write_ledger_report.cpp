@@ -13,34 +13,66 @@ using std::chrono::hours;
 
 double seconds_of(Time time) { return std::chrono::duration<double>(time).count(); }
 
-void show(std::vector<model::WriteAmplificationRatio>& ratios, const char* name, Time covered, Time age,
-          const std::optional<RatioBounds>& bounds) {
-  if (bounds && worth_showing(*bounds)) {
-    ratios.push_back({name, seconds_of(covered), seconds_of(age), bounds->ratio, bounds->lower, bounds->upper});
-  }
-}
-
 }  // namespace
 
-std::vector<model::WriteAmplificationRatio> WriteLedger::ratios() const {
+bool WriteLedger::cannot_be(Interval media, Interval host) const {
+  return !compresses_ && add(media.high, kMostBuffered) < host.low;
+}
+
+std::optional<RatioWindows::Refreshed> WriteLedger::refreshed(Time width) const {
+  if (!refreshes_together()) {
+    return std::nullopt;
+  }
+  auto found = windows_.refreshed(width);
+  if (found) {
+    // Of a refresh's period, two readings are one poll apart.
+    const double period = seconds_of(std::max(host_lag_.period(), media_lag_.period()));
+    const double apart = refresh_.most_apart() * std::min(1.0, seconds_of(poll_interval_) / period);
+    CountRange& end = found->window.end.host;
+    const auto doubt = static_cast<Uint128>(std::ceil(static_cast<double>(found->host_steps) * apart));
+    end = {subtract(end.low, doubt), add(end.high, doubt)};
+  }
+  return found;
+}
+
+std::vector<model::WriteAmplificationRatio> WriteLedger::ratios(bool& impossible) const {
   std::vector<model::WriteAmplificationRatio> ratios;
   const RatioWindows::Lags lags{host_lag_.lag(poll_interval_), media_lag_.lag(poll_interval_)};
-  const auto newest = windows_.newest(lags);
-  if (!newest || !comparable()) {
+  if (!comparable()) {
     return ratios;
   }
-  const Time age = windows_.newest_at() - newest->at;
+  const auto show = [&](const char* name, Time covered, Time end, Interval media, Interval host,
+                        const std::optional<RatioBounds>& bounds) {
+    if (!bounds || !worth_showing(*bounds)) {
+      return false;
+    }
+    if (bounds->upper < 1 && cannot_be(media, host)) {
+      impossible = true;
+    } else {
+      ratios.push_back({name, seconds_of(covered), seconds_of(windows_.newest_at() - end), bounds->ratio, bounds->lower,
+                        bounds->upper});
+    }
+    return true;
+  };
+  const auto show_window = [&](const char* name, const RatioWindows::Window& window) {
+    const auto& [begin, end] = window;
+    const Interval media = media_.format().difference(begin.media, end.media);
+    const Interval host = host_.format().difference(begin.host, end.host);
+    return show(name, end.at - begin.at, end.at, media, host, ratio_of(media, host));
+  };
   for (const RatioWindows::Named& one : RatioWindows::kNamed) {
-    if (const auto window = windows_.window(one.width, lags)) {
-      const auto& [begin, end] = *window;
-      show(ratios, one.name, end.at - begin.at, age,
-           ratio_of(media_.format().difference(begin.media, end.media),
-                    host_.format().difference(begin.host, end.host)));
+    const auto window = windows_.window(one.width, lags);
+    if (window && show_window(one.name, *window)) {
+      continue;
+    }
+    if (const auto at_refreshes = refreshed(one.width)) {
+      show_window(one.name, at_refreshes->window);
     }
   }
-  if (counted_since_birth_) {
-    show(ratios, "lifetime", Time{0}, age,
-         lifetime_.ratio(host_.since_birth(newest->host), media_.since_birth(newest->media)));
+  if (const auto newest = windows_.newest(lags); newest && counted_since_birth_) {
+    const Interval host = host_.since_birth(newest->host);
+    const Interval media = media_.since_birth(newest->media);
+    show("lifetime", Time{0}, newest->at, media, host, lifetime_.ratio(host, media));
   }
   return ratios;
 }
@@ -75,7 +107,11 @@ model::WriteAmplification WriteLedger::amplification() const {
     said.host_written_drift_lower_bytes = drift->lower;
     said.host_written_drift_upper_bytes = drift->upper;
   }
-  said.ratios = ratios();
+  bool impossible = false;
+  said.ratios = ratios(impossible);
+  if (impossible) {
+    said.withheld = "its media counter grew by less than the host's, which no drive does that does not compress";
+  }
   for (const auto& life : {wear_.life_remaining(), life_by_media()}) {
     if (life) {
       said.life_remaining.push_back(*life);

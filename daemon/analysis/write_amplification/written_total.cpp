@@ -7,6 +7,9 @@
 namespace ssdpulse::analysis {
 namespace {
 
+/// A drive that shows something else for longer has other counters now.
+constexpr auto kSoon = std::chrono::hours(1);
+
 /// The largest (top + some of the tops)/(bottom + the matching bottoms). Every addition whose ratio is above the best
 /// so far raises it, and none below the best can belong to it: ends after at most one round per addition.
 template <typename Falls, typename Top, typename Bottom>
@@ -51,13 +54,35 @@ Interval WrittenTotal::lost(const CounterFormat& format, CountRange next) const 
   return subtract(format_.interval(last()), effective(format).interval(next));
 }
 
-void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall) {
+bool WrittenTotal::comes_back(Uint128 shown, std::chrono::nanoseconds at) const {
+  return before_ && at >= before_->at && at - before_->at <= kSoon && shown >= before_->shown &&
+         shown - before_->shown <= most_bytes_in(at - before_->at);
+}
+
+void WrittenTotal::set_total(Uint128 total, Uint128 shown) {
+  earlier_ = subtract(total, shown);
+  overstated_ = subtract(shown, total);
+}
+
+void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall,
+                               const Passage& passage) {
   const Uint128 old_bytes = format_.bytes(last().high);
-  const Uint128 kept = subtract(old_bytes, effective(format).bytes(next.high));
-  earlier_ = add(earlier_, fall && fall->restarted ? old_bytes : kept);
+  const Uint128 new_bytes = effective(format).bytes(next.high);
+  const Uint128 total = bytes();
+  const bool leaps = format_.known() && effective(format) == format_ && subtract(new_bytes, old_bytes) > passage.most;
   earlier_bounds_ = add(earlier_bounds_, lost(format, next));
   format_ = effective(format);
   last_ = next;
+  if (comes_back(new_bytes, passage.at)) {
+    set_total(std::max(total, add(before_->total, new_bytes - before_->shown)), new_bytes);
+    before_.reset();
+    return;
+  }
+  if ((fall || leaps) && !(before_ && passage.at - before_->at <= kSoon)) {
+    before_ = Before{passage.last_at, old_bytes, total};
+  }
+  const Uint128 growth = fall && fall->restarted ? new_bytes : leaps ? 0 : subtract(new_bytes, old_bytes);
+  set_total(add(total, growth), new_bytes);
 }
 
 void WrittenTotal::advance(const CounterFormat& format, CountRange next) {
@@ -68,6 +93,8 @@ void WrittenTotal::advance(const CounterFormat& format, CountRange next) {
 void WrittenTotal::learn(const CounterFormat& format) {
   earlier_ = format.relearn(earlier_);
   earlier_bounds_ = format.relearn(earlier_bounds_);
+  overstated_ = format.relearn(overstated_);
+  before_.reset();
   format_ = format;
 }
 

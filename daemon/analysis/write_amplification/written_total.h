@@ -7,8 +7,11 @@
 // counters fell for the same reason unless the rule says otherwise. Bytes written between the last reading before a
 // fall and the fall are in no reading. A fall that one reading shows and the next has made up for may be an absurd
 // page: the total treats it as one, the bounds cover all three cases. A fall that no reading shows cannot be seen.
+// A leap beyond what any drive can have written is no written byte, even if the drive insists on it: the total goes on
+// from where it was. A counter that soon comes back to the values before a fall or a leap continues from those.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -34,8 +37,15 @@ class WrittenTotal {
   /// Bytes that were counted before and are not in `next`. Also for a counter that did not fall: whole units hide some.
   [[nodiscard]] Interval lost(const CounterFormat& format, CountRange next) const;
 
+  /// When an epoch begins, and what can have been written since the last reading.
+  struct Passage {
+    std::chrono::nanoseconds last_at;
+    std::chrono::nanoseconds at;
+    Uint128 most;
+  };
   /// Begins an epoch with `next`, after a fall or without one.
-  void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall);
+  void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall,
+                   const Passage& passage);
 
   /// Within an epoch.
   void advance(const CounterFormat& format, CountRange next);
@@ -44,7 +54,7 @@ class WrittenTotal {
   [[nodiscard]] const CounterFormat& format() const { return format_; }
   [[nodiscard]] CountRange last() const { return last_.value_or(CountRange{}); }
   /// Best estimate of the bytes since birth; never decreases.
-  [[nodiscard]] Uint128 bytes() const { return add(earlier_, format_.bytes(last().high)); }
+  [[nodiscard]] Uint128 bytes() const { return subtract(add(earlier_, format_.bytes(last().high)), overstated_); }
   /// Bytes since birth when the counter stood at `counts` in this epoch, if no fall was a restart.
   [[nodiscard]] Interval since_birth(CountRange counts) const { return add(earlier_bounds_, format_.interval(counts)); }
   /// Whether the drive's unit becomes known only now. (If it is no longer stated, it is the known one.)
@@ -57,8 +67,22 @@ class WrittenTotal {
   static void archive(Self& self, Archive& fields) {
     fields(self.format_, self.last_, self.earlier_, self.earlier_bounds_);
   }
+  /// What an older version of the state did not have.
+  template <typename Self, typename Archive>
+  static void archive_leaps(Self& self, Archive& fields) {
+    fields(self.overstated_);
+  }
 
  private:
+  /// The counter before a fall or a leap.
+  struct Before {
+    std::chrono::nanoseconds at;
+    Uint128 shown;  // bytes
+    Uint128 total;
+  };
+  [[nodiscard]] bool comes_back(Uint128 shown, std::chrono::nanoseconds at) const;
+  void set_total(Uint128 total, Uint128 shown);
+
   [[nodiscard]] CounterFormat effective(const CounterFormat& format) const {
     return format.known() || !seen() ? format : format_;
   }
@@ -68,6 +92,8 @@ class WrittenTotal {
   // What was written before, beyond what the counter shows: by the rule, and assuming that no fall was a restart.
   Uint128 earlier_ = 0;
   Interval earlier_bounds_;
+  Uint128 overstated_ = 0;        // bytes that the counter shows and that nothing can have written
+  std::optional<Before> before_;  // not kept across restarts
 };
 
 /// The lifetime's ratio, with all explanations of all falls.

@@ -7,11 +7,11 @@ namespace {
 constexpr double kHarm = 1.2;  // p99 during log reads, relative to the rest
 
 Finding ourselves(const Facts& facts, const DiskSettings& disk) {
-  if (disk.controller_name.empty()) {
+  const std::string drive = drive_of(facts, disk);
+  if (drive.empty()) {
     return not_applicable("no log pages are read of it");
   }
-  const auto effect =
-      facts.measured.largest("ssdpulse_nvme_log_read_latency_effect_ratio", {{"controller", disk.controller_name}});
+  const auto effect = facts.measured.largest("ssdpulse_nvme_log_read_latency_effect_ratio", {{"controller", drive}});
   if (!effect) {
     return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
   }

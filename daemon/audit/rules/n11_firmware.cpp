@@ -54,7 +54,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
     }
     Finding finding = info("firmware " + revision + " of " + disk.device.model, bad.words + " (" + bad.source + ")");
     finding.verdict = bad.verdict;
-    const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", {{"controller", disk.controller_name}});
+    const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", {{"controller", drive_of(facts, disk)}});
     if (bad.hours && on) {
       finding.evidence["hours_left"] = static_cast<double>(*bad.hours) - *on / 3600;
     }

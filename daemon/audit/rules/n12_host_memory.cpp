@@ -16,7 +16,7 @@ constexpr double kReadingPerDay = 600;  // seconds, of all reads together
 
 std::optional<double> wanted(const Facts& facts, const DiskSettings& disk, std::string_view amount) {
   return facts.measured.largest("ssdpulse_nvme_host_memory_buffer_bytes",
-                                {{"controller", disk.controller_name}, {"amount", amount}});
+                                {{"controller", drive_of(facts, disk)}, {"amount", amount}});
 }
 
 /// Seconds that reads take.

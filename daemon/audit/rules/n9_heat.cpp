@@ -11,12 +11,13 @@ namespace {
 constexpr double kThrottled = 60;  // seconds a day
 
 Finding heat(const Facts& facts, const DiskSettings& disk) {
-  if (disk.controller_name.empty()) {
+  const std::string controller = drive_of(facts, disk);
+  if (controller.empty()) {
     return not_applicable("temperatures are read only from NVMe drives");
   }
-  const Measurements::Labels drive{{"controller", disk.controller_name}};
-  const auto degrees = facts.measured.sum("ssdpulse_nvme_temperature_celsius",
-                                          {{"controller", disk.controller_name}, {"sensor", "composite"}});
+  const Measurements::Labels drive{{"controller", controller}};
+  const auto degrees =
+      facts.measured.sum("ssdpulse_nvme_temperature_celsius", {{"controller", controller}, {"sensor", "composite"}});
   if (!degrees) {
     return unknown("its temperature", "no daemon has read it");
   }

@@ -11,6 +11,9 @@ Findings write_amplification(const model::Snapshot& snapshot) {
     if (waf.source.empty()) {
       found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known",
                               waf.reason.empty() ? "the drive has not reported what it has" : waf.reason));
+    } else if (!waf.withheld.empty()) {
+      found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is in doubt",
+                              waf.withheld + ": that ratio is withheld"));
     } else if (waf.ratios.empty()) {
       found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known yet",
                               "too little has been written so far to know it within 20 %; its counters are coarse"));

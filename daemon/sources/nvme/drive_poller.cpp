@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/sources/nvme/identify.h"
+#include "daemon/sources/nvme/pages/impossible.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -283,8 +284,16 @@ void DrivePoller::finish_identification() {
 void DrivePoller::understand_page(const Step& step, const Response& response) {
   const Bytes bytes = response.content();
   auto content = step.page->decode(bytes, *identity_);
+  std::string kind = bytes.size() < step.page->bytes ? "short" : "garbage";
+  if (content) {
+    drop_missing_sensors(*content);
+    if (const auto impossible = find_impossible(*content)) {
+      kind = "impossible";
+      content = util::fail("its page " + std::string(step.page->name) + " cannot be true: " + *impossible);
+      reading_.impossible = content.error().message;
+    }
+  }
   if (!content) {
-    const std::string kind = bytes.size() < step.page->bytes ? "short" : "garbage";
     if (is_smart(*step.page)) {
       fail(kind, content.error().message);
       return;  // every drive has this page: one that is not ready yet is asked until it is

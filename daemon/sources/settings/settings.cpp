@@ -199,7 +199,7 @@ model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& dev
   disk.files = disk_files(directory);
   disk.partitions = partitions(directory, name);
   if (device.transport == "nvme") {
-    disk.controller_name = "nvme" + device.name.substr(4, device.name.find('n', 4) - 4);
+    disk.controller_name = sysfs::nvme_controller_of(directory);
     disk.controller = controller_files(controller_directory(root, disk));
   }
   return disk;

@@ -322,6 +322,15 @@ HEALTH += [
         "On db1:10936, nvme0 (endurance group 2) reports: read_only."),), *[
             step_gauge("ssdpulse_nvme_endurance_group_warning", 0, 1, 0, **DRIVE, warning="read_only",
                        endurance_group="2")]),
+    health("TemperatureWarning", "too hot", silent=(*BOTH, 61 * MINUTE), *[
+        step_gauge("ssdpulse_nvme_critical_warning", 0, 1, 0, **DRIVE, warning="temperature")],
+           *[gauge("ssdpulse_nvme_temperature_celsius", [(180, 84)], **DRIVE, sensor="composite")],
+           fires=((THEN, {**DRIVE, "warning": "temperature"},
+                   "On db1:10936, nvme0 warns of its temperature. It is at 84 degrees Celsius."),)),
+    health("TemperatureWarning", "a single reading of heat", silent=(THEN, 91 * MINUTE), *[
+        gauge("ssdpulse_nvme_critical_warning", [(90, 0), (1, 1), (90, 0)], **DRIVE, warning="temperature")]),
+    health("CriticalWarning", "heat: that is the other alert's", silent=(THEN,), *[
+        gauge("ssdpulse_nvme_critical_warning", [(180, 1)], **DRIVE, warning="temperature")]),
     health("CriticalWarning", "none", *[gauge("ssdpulse_nvme_critical_warning", [(180, 0)], **DRIVE, warning=warning)
                                         for warning in ("available_spare", "reliability", "read_only")], silent=(THEN,)),
 

@@ -36,6 +36,7 @@ struct DriveReading {
                                                           // timeout, reader, io
   std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
   std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, in words
+  std::string impossible;                                 // the last page that cannot be true, in words; empty: none
   bool media_asked = false;                               // also for the pages that count media writes
   std::string reason;                                     // why the poll failed, in words; empty where SMART was read
 

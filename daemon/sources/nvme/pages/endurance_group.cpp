@@ -27,8 +27,6 @@ constexpr Field kFields[] = {
 // Where the capacity is reported, 0 unallocated bytes is a value.
 constexpr Field kUnallocated[] = {{176, 16, F::endurance_group_unallocated_bytes}};
 
-constexpr WarningBit kWarnings[] = {{0, "available_spare"}, {2, "reliability"}, {3, "read_only"}};
-
 util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
   const auto page = whole(bytes, kBytes);
   if (!page) {
@@ -42,7 +40,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
     return read_counter(*page, offset, 16, kUnit, model::Rounding::up, Zero::not_reported);
   };
   PageContent content;
-  add_warnings((*page)[0], kWarnings, F::endurance_group_warning, content.values);
+  add_warnings((*page)[0], true, F::endurance_group_warning, content.values);
   add_fields(*page, kFields, content.values);
   if (read_count(*page, 160, 16, Zero::not_reported)) {
     add_fields(*page, kUnallocated, content.values);

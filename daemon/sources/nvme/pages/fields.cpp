@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "daemon/model/drive_warnings.h"
+
 namespace ssdpulse::nvme {
 
 using model::Uint128;
@@ -50,10 +52,11 @@ void add_fields(Bytes bytes, std::span<const Field> table, std::vector<model::Nv
   }
 }
 
-void add_warnings(std::uint8_t byte, std::span<const WarningBit> bits, model::NvmeField field,
-                  std::vector<model::NvmeValue>& values) {
-  for (const auto& bit : bits) {
-    values.push_back({field, std::string(bit.label), static_cast<double>((byte >> bit.bit) & 1)});
+void add_warnings(std::uint8_t byte, bool of_groups, model::NvmeField field, std::vector<model::NvmeValue>& values) {
+  for (const model::DriveWarning& warning : model::kDriveWarnings) {
+    if (warning.of_groups || !of_groups) {
+      values.push_back({field, std::string(warning.label), static_cast<double>((byte >> warning.bit) & 1)});
+    }
   }
 }
 

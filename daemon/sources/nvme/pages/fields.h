@@ -56,13 +56,8 @@ double scaled(model::Uint128 count, const Scale& scale);
 
 void add_fields(Bytes bytes, std::span<const Field> table, std::vector<model::NvmeValue>& values);
 
-/// One bit of a byte of warnings, as a value of 0 or 1.
-struct WarningBit {
-  std::uint8_t bit;
-  std::string_view label;
-};
-void add_warnings(std::uint8_t byte, std::span<const WarningBit> bits, model::NvmeField field,
-                  std::vector<model::NvmeValue>& values);
+/// Each bit of a byte of warnings, as a value of 0 or 1; `of_groups`: only those that endurance groups have.
+void add_warnings(std::uint8_t byte, bool of_groups, model::NvmeField field, std::vector<model::NvmeValue>& values);
 
 /// A counter of bytes at a place, or nothing.
 std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, std::size_t width,

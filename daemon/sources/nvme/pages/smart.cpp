@@ -41,10 +41,6 @@ constexpr Field kFields[] = {
     {228, 4, F::thermal_management_seconds, kCount, "2"},
 };
 
-constexpr WarningBit kWarnings[] = {{0, "available_spare"}, {1, "temperature"},     {2, "reliability"},
-                                    {3, "read_only"},       {4, "volatile_backup"}, {5, "persistent_memory"}};
-constexpr WarningBit kGroupWarnings[] = {{0, "available_spare"}, {2, "reliability"}, {3, "read_only"}};
-
 util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& identity) {
   const auto page = whole(bytes, kBytes);
   if (!page) {
@@ -54,10 +50,14 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& identit
   if (all_zero(*page)) {
     return util::fail("the page is all zero");
   }
+  // Not assigned by any version of the standard: a drive whose link is down returns all ones.
+  if (((*page)[0] & 0x80) != 0) {
+    return util::fail("the page sets bit 7 of critical_warning, which is reserved");
+  }
   PageContent content;
-  add_warnings((*page)[0], kWarnings, F::critical_warning, content.values);
+  add_warnings((*page)[0], false, F::critical_warning, content.values);
   if ((identity.controller_attributes & kHasEnduranceGroups) != 0) {
-    add_warnings((*page)[6], kGroupWarnings, F::endurance_groups_warning, content.values);
+    add_warnings((*page)[6], true, F::endurance_groups_warning, content.values);
   }
   add_fields(*page, kFields, content.values);
   content.writes.host = read_counter(*page, 48, 16, 512'000, model::Rounding::up, Zero::not_reported);
