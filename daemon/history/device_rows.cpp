@@ -300,7 +300,45 @@ Outcome<std::vector<std::int64_t>> DeviceRows::device_ids() {
   }
 }
 
+/// Gives the device its identity of now if nothing is stored under it, but something under one that it had before.
+Outcome<void> DeviceRows::rename(const DeviceKey& device) {
+  if (device.former.empty() && device.without_wwid.empty()) {
+    return {};
+  }
+  // ?1: identity, ?2: without WWID, ?3: former.
+  Statement known(connection_,
+                  "SELECT identity FROM device WHERE model = ?4 AND serial = ?5 AND NOT EXISTS (SELECT 1 FROM device "
+                  "WHERE identity = ?1) AND (identity = ?3 OR (?2 <> '' AND (identity = ?2 OR (?1 = ?2 AND "
+                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0)))) "
+                  "ORDER BY last_minute DESC LIMIT 1");
+  const auto row = known.with(device.identity)
+                       .with(device.without_wwid)
+                       .with(device.former)
+                       .with(device.model)
+                       .with(device.serial)
+                       .step();
+  if (!row || !*row) {
+    return row ? Outcome<void>() : tl::unexpected(row.error());
+  }
+  const std::string before = known.text(0).value_or("");
+  const auto run = [&](const char* sql) {
+    Statement statement(connection_, sql);
+    return statement.with(device.identity).with(before).run();
+  };
+  // A setting may have been recorded under the new identity already, as if it were the first.
+  return run("UPDATE device SET identity = ?1 WHERE identity = ?2")
+      .and_then([&] {
+        return run(
+            "DELETE FROM setting WHERE device = ?1 AND value = (SELECT value FROM setting AS last WHERE last.device = "
+            "?2 AND last.name = setting.name ORDER BY at_ms DESC LIMIT 1)");
+      })
+      .and_then([&] { return run("UPDATE OR REPLACE setting SET device = ?1 WHERE device = ?2"); });
+}
+
 Outcome<std::int64_t> DeviceRows::id_of(const DeviceKey& device, Minute minute) {
+  if (const auto renamed = rename(device); !renamed) {
+    return tl::unexpected(renamed.error());
+  }
   Statement upsert(connection_,
                    "INSERT INTO device (identity, name, model, serial, last_minute) VALUES (?, ?, ?, ?, ?) "
                    "ON CONFLICT (identity) DO UPDATE SET name = excluded.name, model = excluded.model, "

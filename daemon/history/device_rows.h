@@ -41,6 +41,7 @@ class DeviceRows {
   Outcome<std::optional<std::int64_t>> first(const char* table, std::int64_t from = 0);
 
  private:
+  Outcome<void> rename(const DeviceKey& device);
   Outcome<std::int64_t> id_of(const DeviceKey& device, Minute minute);
   Outcome<std::int64_t> id_of(const std::string& tenant, Minute minute);
   Outcome<std::vector<std::int64_t>> device_ids();

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "daemon/model/device_identity.h"
 #include "daemon/model/operation.h"
 #include "exporters/terminal/table.h"
 
@@ -33,6 +34,15 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
                     printable(device.serial), queues, std::string(name(device.coverage, model::kCoverageWords))});
   }
   print_table(rows, out);
+  std::vector<const model::Device*> devices;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage != model::Coverage::stacked && device.coverage != model::Coverage::empty) {
+      devices.push_back(&device);
+    }
+  }
+  for (const model::IdentityClash& clash : model::reported_clashes(devices, inventory.memberships)) {
+    out << '\n' << printable(model::clash_text(clash)) << '\n';
+  }
 }
 
 /// People tag their writes for years without knowing that no hint arrives.

@@ -160,6 +160,16 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"health", Verdict::info, "",
        [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.transport = "sata"; }); }},
       {"log-reads", Verdict::info, "poll_interval", [](auto& s) { s.nvme_drives[0].polling.read_effect_ratio = 2; }},
+      {"identities", Verdict::info, "",
+       [](auto& s) {
+         s.devices.push_back(s.devices[0]);
+         for (std::size_t i = 0; i < 2; ++i) {
+           model::Device device = *s.devices[i].device;
+           device.name = "sd" + std::to_string(i);
+           device.wwid = "naa.5";
+           s.devices[i].device = std::make_shared<const model::Device>(device);
+         }
+       }},
       {"history", Verdict::info, "history.directory", [](auto& s) { s.history.reset(); }},
   };
   for (const DaemonTrouble& row : table) {

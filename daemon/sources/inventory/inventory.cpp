@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/model/incarnation.h"
+#include "daemon/sources/inventory/attachment.h"
 #include "daemon/sources/inventory/disk.h"
 #include "daemon/sources/inventory/filesystems.h"
 #include "daemon/sources/inventory/stacking.h"
@@ -52,12 +53,15 @@ model::Coverage coverage_of(const model::Device& device, const Stacking& stackin
   return device.size_bytes == 0 ? model::Coverage::empty : model::Coverage::measured;
 }
 
-void read_paths(const std::string& directory, const HiddenPaths& hidden, model::Device& device) {
+void read_paths(const std::string& sys_root, const std::string& directory, const HiddenPaths& hidden,
+                model::Device& device) {
   const auto paths = hidden.find(device.name);
   if (paths == hidden.end()) {
     device.paths.push_back(read_path(directory, device.name));
+    device.attachment = attachment_of(sys_root, directory);
     return;
   }
+  device.attachment = attachment_of(sys_root, paths->second.begin()->second);
   // The head's own queue keeps no statistics on some kernels (5.10, 6.1); its paths do, and only they carry requests.
   device.iostats = true;
   for (const auto& [name, path_directory] : paths->second) {
@@ -140,7 +144,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
     }
     device->coverage = coverage_of(*device, stacking, filter);
     if (device->coverage != model::Coverage::stacked) {
-      read_paths(directory, hidden, *device);
+      read_paths(roots.sys, directory, hidden, *device);
     }
     inventory.devices.push_back(std::move(*device));
   }
