@@ -57,8 +57,9 @@ struct Device {
   bool rotational = false;
   bool zoned = false;  // zones that the host writes in order, or one that it manages: queue/zoned is not none
   bool write_back_cache = false;
-  bool discard = false;  // discard_max_bytes > 0
-  bool iostats = true;   // queue/iostats: false hides the device from diskstats
+  bool discard = false;      // discard_max_bytes > 0
+  bool iostats = true;       // queue/iostats: false hides the device from diskstats
+  bool has_requests = true;  // false: its driver takes bios itself, so that nothing of it can be measured
 };
 
 /// `device` (a measured disk) carries part of `array` (an md or dm device), at any depth of stacking.

@@ -59,6 +59,8 @@ void read_paths(const std::string& sys_root, const std::string& directory, const
   if (paths == hidden.end()) {
     device.paths.push_back(read_path(directory, device.name));
     device.attachment = attachment_of(sys_root, directory);
+    // A multipath head without a path has none at the moment.
+    device.has_requests = device.transport == "nvme" || sysfs::list_directory(directory + "/mq").has_value();
     return;
   }
   device.attachment = attachment_of(sys_root, paths->second.begin()->second);
