@@ -153,7 +153,10 @@ void print_modelled(const Where& where, const config::Web& web, std::ostream& ou
   for (const json& device : all->value("devices", json::array())) {
     const json words = device.value("modelled", json());
     out << "  " << terminal::printable(device.value("name", "")) << ": "
-        << (words.is_string() ? terminal::printable(words.get<std::string>()) : "none: models are turned off") << '\n';
+        << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
+            : words.is_string()                   ? terminal::printable(words.get<std::string>())
+                                                  : "none: models are turned off")
+        << '\n';
   }
 }
 

@@ -31,7 +31,7 @@ Findings examine(const model::Snapshot& snapshot) {
   static const std::array checks{
       kDevices,         kSources,   kStatistics,         kLatencyMode, kCpuLimit,          kLostIos, kLostBeforeDevices,
       kSkippedPrograms, kLateTicks, kIoAccounting,       kPressure,    kDiscardSubmitters, kFreezes, kWriteClasses,
-      kWriteHints,      kLogPages,  kWriteAmplification, kHealth,      kLogReads,          kHistory,
+      kWriteHints,      kLogPages,  kWriteAmplification, kHealth,      kLogReads,          kHistory, kSharedIdentities,
   };
   Findings all = examine_all(snapshot, checks);
   for (model::Finding& one : all) {

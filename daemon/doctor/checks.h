@@ -27,6 +27,7 @@ extern const RunningCheck kWriteAmplification;
 extern const RunningCheck kHealth;
 extern const RunningCheck kLogReads;
 extern const RunningCheck kHistory;
+extern const RunningCheck kSharedIdentities;
 
 // Of a host without one.
 extern const HostCheck kKernelVersion;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/drives/monitor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "daemon/sources/nvme/controllers.h"
@@ -16,6 +19,31 @@ using namespace std::chrono_literals;
 constexpr auto kRefusalsLast = 24h;
 
 std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
+
+/// Subsystems of one name and serial number get different names: with their address, and their number where
+/// those are the same, too. Returns a line for each.
+std::vector<std::string> keep_apart(std::vector<nvme::NvmeSubsystem>& subsystems) {
+  std::map<std::string, int> having;  // a key
+  for (const nvme::NvmeSubsystem& one : subsystems) {
+    ++having[key_of(one)];
+  }
+  std::vector<std::string> lines;
+  std::set<std::string> keys;
+  for (nvme::NvmeSubsystem& one : subsystems) {
+    if (having.at(key_of(one)) > 1) {
+      lines.push_back(
+          fmt::format("nvme{} has the subsystem and serial number of another drive ({}): what is known of "
+                      "it is kept by its address, {}",
+                      one.controller, one.serial, one.address.empty() ? "its name" : one.address));
+      one.nqn += " | at " + one.address;
+    }
+    if (!keys.insert(key_of(one)).second) {
+      one.nqn += " | name nvme" + std::to_string(one.controller);
+      keys.insert(key_of(one));
+    }
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -69,6 +97,11 @@ void DriveMonitor::refresh_drives() {
   for (const std::string& warning : host->warnings) {
     if (limiter_.admit(warning)) {
       log::warning("NVMe drives: {}", warning);
+    }
+  }
+  for (const std::string& clash : keep_apart(host->subsystems)) {
+    if (limiter_.admit(clash)) {
+      log::warning("NVMe drives: {}", clash);
     }
   }
   std::map<std::string, PolledDrive> before = std::exchange(drives_, {});

@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "daemon/model/device_identity.h"
+#include "daemon/model/incarnation.h"
 #include "daemon/model/medium.h"
 
 namespace ssdpulse::flash {
@@ -31,10 +33,9 @@ std::uint64_t page_of(std::uint64_t preferred_bytes) {
              : kUsualPage;
 }
 
-bool has_lasting_key(const model::Device& device) { return !device.serial.empty() || !device.wwid.empty(); }
-
-/// Without a serial number, a disk is the same one until it is detached.
-std::string key_of(const model::Device& device) {
+/// Without a serial number, a disk is the same one until it is detached. Where several disks have one key, which is
+/// that of kept states, that of each also has the rest of its identity.
+std::string short_key_of(const model::Device& device) {
   if (!device.serial.empty()) {
     return device.model + '\n' + device.serial;
   }
@@ -42,6 +43,29 @@ std::string key_of(const model::Device& device) {
     return device.wwid;
   }
   return device.name + '\n' + std::to_string(device.paths.empty() ? 0 : device.paths.front().diskseq);
+}
+
+/// By name.
+std::map<std::string, std::string> keys_of(const std::vector<stages::DeviceTick>& devices) {
+  std::map<std::string, std::string> keys;
+  std::map<std::string, int> having;  // a key
+  std::vector<const model::Device*> present;
+  for (const stages::DeviceTick& entry : devices) {
+    const model::Device& device = *entry.block.device;
+    ++having[keys.emplace(device.name, short_key_of(device)).first->second];
+    present.push_back(&device);
+  }
+  const auto alone = [](const auto& entry) { return entry.second == 1; };
+  if (std::all_of(having.begin(), having.end(), alone)) {
+    return keys;
+  }
+  const auto distinct = model::distinct_identities(present);
+  for (auto& [name, key] : keys) {
+    if (having.at(key) > 1) {
+      key += '\n' + distinct.at(name).text;
+    }
+  }
+  return keys;
 }
 
 void add(FlashDrive& drive, const stages::DeviceTick& entry) {
@@ -63,8 +87,7 @@ void add(FlashDrive& drive, const stages::DeviceTick& entry) {
 const model::NvmeDrive* published(const stages::Tick& tick, const model::NvmeIdentity& identity) {
   if (tick.before) {
     for (const model::NvmeDrive& drive : tick.before->nvme_drives) {
-      const model::NvmeIdentity& before = *drive.identity;
-      if (before.controller == identity.controller && before.serial == identity.serial) {
+      if (model::same_drive(*drive.identity, identity)) {
         return &drive;
       }
     }
@@ -106,12 +129,13 @@ void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
 
 std::vector<FlashDrive> drives_of(const stages::Tick& tick) {
   std::map<std::string, FlashDrive> drives;  // by name
+  const auto keys = keys_of(tick.devices);
   for (const stages::DeviceTick& entry : tick.devices) {
     const std::string name = entry.drive ? entry.drive->identity->controller : entry.block.device->name;
     add(drives[name], entry);
     if (!entry.drive) {
-      drives[name].key = key_of(*entry.block.device);
-      drives[name].has_lasting_key = has_lasting_key(*entry.block.device);
+      drives[name].key = keys.at(name);
+      drives[name].has_lasting_key = model::identity_of(*entry.block.device).lasts();
     }
   }
   for (const model::DriveTick& seen : tick.drives) {

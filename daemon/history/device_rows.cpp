@@ -440,9 +440,47 @@ Outcome<std::vector<DeviceRows::Lane>> DeviceRows::lanes() {
   }
 }
 
+/// Gives the device its identity of now if nothing is stored under it, but something under one that it had before.
+Outcome<void> DeviceRows::rename(const DeviceKey& device) {
+  if (device.former.empty() && device.without_wwid.empty()) {
+    return {};
+  }
+  // ?1: identity, ?2: without WWID, ?3: former.
+  Statement known(connection_,
+                  "SELECT identity FROM device WHERE model = ?4 AND serial = ?5 AND NOT EXISTS (SELECT 1 FROM device "
+                  "WHERE identity = ?1) AND (identity = ?3 OR (?2 <> '' AND (identity = ?2 OR (?1 = ?2 AND "
+                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0)))) "
+                  "ORDER BY last_minute DESC LIMIT 1");
+  const auto row = known.with(device.identity)
+                       .with(device.without_wwid)
+                       .with(device.former)
+                       .with(device.model)
+                       .with(device.serial)
+                       .step();
+  if (!row || !*row) {
+    return row ? Outcome<void>() : tl::unexpected(row.error());
+  }
+  const std::string before = known.text(0).value_or("");
+  const auto run = [&](const char* sql) {
+    Statement statement(connection_, sql);
+    return statement.with(device.identity).with(before).run();
+  };
+  // A setting may have been recorded under the new identity already, as if it were the first.
+  return run("UPDATE device SET identity = ?1 WHERE identity = ?2")
+      .and_then([&] {
+        return run(
+            "DELETE FROM setting WHERE device = ?1 AND value = (SELECT value FROM setting AS last WHERE last.device = "
+            "?2 AND last.name = setting.name ORDER BY at_ms DESC LIMIT 1)");
+      })
+      .and_then([&] { return run("UPDATE OR REPLACE setting SET device = ?1 WHERE device = ?2"); });
+}
+
 /// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
 /// measures. So two clocks that take turns need two lanes, however often. A new one if all have gone further.
 Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int64_t minute) {
+  if (const auto renamed = rename(device); !renamed) {
+    return tl::unexpected(renamed.error());
+  }
   constexpr std::int64_t kLate = 10;  // measured minutes: what comes later to a minute is of another clock
   Statement known(
       connection_,

@@ -32,8 +32,8 @@ bool within_bounds(const DriveKey& drive) { return fits({drive.serial, drive.mod
 
 bool within_bounds(const DeviceMinute& row) {
   const DeviceKey& device = row.device;
-  return fits({device.identity, device.name, device.model, device.serial}) &&
-         row.tenants.size() <= kMostTenantsOfARow &&
+  return fits({device.identity, device.without_wwid}, kMostIdentityBytes) &&
+         fits({device.name, device.model, device.serial, device.former}) && row.tenants.size() <= kMostTenantsOfARow &&
          std::all_of(row.tenants.begin(), row.tenants.end(),
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }
@@ -60,10 +60,11 @@ std::size_t remove_unfit(Batch& batch) {
          std::erase_if(
              batch.spike_seconds,
              [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMostStateBytes; }) +
-         std::erase_if(batch.settings,
-                       [](const Setting& row) {
-                         return !fits({row.device}) || !fits({row.name, row.value}, kMostSettingBytes);
-                       }) +
+         std::erase_if(
+             batch.settings,
+             [](const Setting& row) {
+               return !fits({row.device}, kMostIdentityBytes) || !fits({row.name, row.value}, kMostSettingBytes);
+             }) +
          std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text}, kMostMarkBytes); });
 }
 

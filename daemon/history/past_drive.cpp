@@ -41,8 +41,11 @@ struct Reading {
 
 Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
   std::string drives;  // one for each firmware
-  Statement ids(connection_, "SELECT id FROM drive WHERE serial = ? AND model = ?");
-  ids.with(found.device.serial).with(found.device.model);
+  // Which of several subsystems with one serial number is in the identity, if the subsystem's name does not tell it.
+  Statement ids(connection_,
+                "SELECT id FROM drive WHERE serial = ?1 AND model = ?2 AND (nqn = '' OR instr(nqn, ?1) > 0 OR "
+                "instr(?3, nqn) > 0 OR instr(?3, ' | subsystem ') = 0)");
+  ids.with(found.device.serial).with(found.device.model).with(found.device.identity);
   while (true) {
     const auto row = ids.step();
     if (!row) {

@@ -165,7 +165,8 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
   Statement row(connection_,
                 "SELECT identity, name, model, serial FROM device WHERE identity = ?1 OR (NOT ?2 AND (name = ?1 OR "
-                "serial = ?1)) ORDER BY last_measured DESC, last_minute DESC LIMIT 1");
+                "serial = ?1 OR instr(' | ' || identity || ' | ', ' | wwid ' || ?1 || ' | ') > 0)) "
+                "ORDER BY last_measured DESC, last_minute DESC LIMIT 1");
   return row.with(device.words)
       .with(std::int64_t{device.by_identity ? 1 : 0})
       .step()

@@ -55,13 +55,17 @@ struct DriveState {
 
 inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 20U;
 inline constexpr std::size_t kMostNameBytes = 256;  // of a serial, a model, a firmware, a source
+inline constexpr std::size_t kMostIdentityBytes = 2048;
 
 /// A device as the block layer knows it.
 struct DeviceKey {
-  std::string identity;  // what stays when the kernel renames it: WWID, else serial number and model
+  std::string identity;  // what stays when the kernel renames it: see model/device_identity.h
   std::string name;
   std::string model;
   std::string serial;
+  // What else this device may be stored as, if nothing is stored as `identity`. Both empty where that is not certain.
+  std::string without_wwid = {};  // or with one: the kernel gives an NVMe namespace one at one boot, not at the next
+  std::string former = {};        // by older versions: WWID, else model and serial number, else the name
   bool operator==(const DeviceKey&) const = default;
 };
 

@@ -249,15 +249,24 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
 
 /// What makes the answer incomplete: drives whose latency nobody records.
 std::string blind_words(const model::Snapshot& now) {
-  std::vector<std::string> names;
+  std::vector<std::string> untimed;
+  std::vector<std::string> unseen;
   for (const model::DeviceSnapshot& device : now.devices) {
-    if (!device.device->iostats) {
-      names.push_back(device.device->name);
+    if (device.unseen) {
+      unseen.push_back(device.device->name);
+    } else if (!device.device->iostats) {
+      untimed.push_back(device.device->name);
     }
   }
-  return names.empty() ? ""
-                       : fmt::format(" Nothing is known about {}: the kernel records no times (iostats is 0).",
-                                     fmt::join(names, ", "));
+  std::string words;
+  if (!untimed.empty()) {
+    words += fmt::format(" Nothing is known about {}: the kernel records no times (iostats is 0).",
+                         fmt::join(untimed, ", "));
+  }
+  if (!unseen.empty()) {
+    words += fmt::format(" Nothing is known about {}: no request of it is seen.", fmt::join(unseen, ", "));
+  }
+  return words;
 }
 
 Why unknown(std::string sentence, std::string next = "", std::string runbook = "") {

@@ -43,8 +43,11 @@ struct Device {
   std::string serial;
   std::string firmware;
   std::string wwid;
-  std::string transport;  // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
-  std::string scheduler;  // the active one
+  std::string part;  // see DeviceIdentity, as the next; empty: the drive has this one block device
+  std::string subsystem;
+  std::string attachment;  // the port, slot or target that it is attached to, the same after a reboot; empty: unknown
+  std::string transport;   // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
+  std::string scheduler;   // the active one
   std::uint64_t size_bytes = 0;
   std::uint32_t logical_block_bytes = 512;
   std::uint32_t physical_block_bytes = 512;
@@ -56,6 +59,7 @@ struct Device {
   bool write_back_cache = false;
   bool discard = false;             // discard_max_bytes > 0
   bool iostats = true;              // queue/iostats: false hides the device from diskstats
+  bool has_requests = true;         // false: its driver takes bios itself, so that nothing of it can be measured
   bool of_virtual_machine = false;  // the host itself is one; see medium.h
 };
 
@@ -63,8 +67,9 @@ struct Device {
 struct Membership {
   std::string array;
   std::string device;
-  std::string kind;  // md, dm, other
-  std::string name;  // dm's own name (queue of LVM, multipath, crypt), else empty
+  std::string kind;        // md, dm, other
+  std::string name;        // dm's own name (queue of LVM, multipath, crypt), else empty
+  bool multipath = false;  // device-mapper's: its devices are paths to one drive
 };
 
 /// What a file system or an array may lie on: a disk (also a stacked one) or a partition of one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// same_disk(), same_paths(), same_device(): whether a device is still the same one. Names are reused: for the next disk
-// in a slot, for the next loop device. One rule for all code that keeps state about a device.
+// same_disk(), same_paths(), same_device(), same_drive(): whether a device is still the same one. Names are reused: for
+// the next disk in a slot, for the next loop device. One rule for all code that keeps state about a device.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <string>
 
 #include "daemon/model/device.h"
+#include "daemon/model/device_identity.h"
+#include "daemon/model/nvme.h"
 
 namespace ssdpulse::model {
 
@@ -29,7 +31,13 @@ inline bool same_device(const Device& before, const Device& now) {
   if (before.paths.size() == 1 && now.paths.size() == 1) {
     return same_disk(before.paths[0], now.paths[0]) && before.major == now.major && before.minor == now.minor;
   }
-  return before.wwid == now.wwid && before.serial == now.serial;
+  return identity_of(before) == identity_of(now);
+}
+
+/// The same drive behind the same controller: a controller's number is soon given to the next one.
+inline bool same_drive(const NvmeIdentity& before, const NvmeIdentity& now) {
+  return before.controller == now.controller && before.serial == now.serial && before.model == now.model &&
+         before.subsystem_nqn == now.subsystem_nqn;
 }
 
 }  // namespace ssdpulse::model

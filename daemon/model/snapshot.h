@@ -85,9 +85,21 @@ struct Utilisation {
   std::optional<double> busy_ratio;  // of the time between the last two readings, some seconds; 0..1
 };
 
+/// The state of a device of which no request is seen, although it does I/O or may do so.
+struct Unseen {
+  std::optional<std::uint64_t> kernel_ios;  // that the kernel counted meanwhile; absent: too few, or it does not count
+  bool has_requests = true;                 // see Device; true: the kernel's count is what shows it
+};
+
+/// What is said of such a device everywhere, after its name.
+constexpr std::string_view unseen_text(bool has_requests) {
+  return has_requests ? "the kernel counts its I/O, but no request of it is seen"
+                      : "its driver takes I/O without requests, and only requests can be measured";
+}
+
 struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
-  std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
+  std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet, or it is unseen
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
   std::array<SpikeFigures, kSpikeOperations> spikes;
@@ -98,6 +110,7 @@ struct DeviceSnapshot {
   std::optional<Utilisation> utilisation = {};  // absent if the kernel keeps no count (iostats is 0)
   DepthHistogram depth = {};
   std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
+  std::optional<Unseen> unseen = {};
 };
 
 /// One of our BPF programs, as the kernel accounts it.

@@ -12,11 +12,14 @@ analysis::OurCounts counts_of(const model::DeviceSample& sample) {
   return analysis::compose_counts(*sample.io, sample.events);
 }
 
+/// Drivers without requests count their bios themselves, many whatever iostats is.
+bool is_counted(const model::Device& device) { return device.iostats || !device.has_requests; }
+
 }  // namespace
 
 std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots& roots, const model::Device& device,
                                                  std::uint64_t number) {
-  if (!device.iostats) {
+  if (!is_counted(device)) {
     return std::nullopt;
   }
   KernelAccount account(device, number);
@@ -30,7 +33,7 @@ std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots
   return account;
 }
 
-bool KernelAccount::is_of(const model::Device& now) const { return now.iostats && model::same_paths(device_, now); }
+bool KernelAccount::is_of(const model::Device& now) const { return is_counted(now) && model::same_paths(device_, now); }
 
 std::optional<stages::AccountLook> KernelAccount::compare(
     const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again) {

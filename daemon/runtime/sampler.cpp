@@ -26,7 +26,7 @@ constexpr std::uint64_t kTicksOfSettings = 60;
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
   std::vector<std::string> names;
   for (const model::Device& device : inventory.devices) {
-    if (device.coverage == model::Coverage::measured && !device.iostats) {
+    if (device.coverage == model::Coverage::measured && device.has_requests && !device.iostats) {
       names.push_back(device.name);
     }
   }
@@ -42,8 +42,9 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
   }
-  const auto measured = std::count_if(inventory->devices.begin(), inventory->devices.end(),
-                                      [](const auto& device) { return device.coverage == model::Coverage::measured; });
+  const auto measured = std::count_if(inventory->devices.begin(), inventory->devices.end(), [](const auto& device) {
+    return device.coverage == model::Coverage::measured && device.has_requests;
+  });
   const auto unstamped = static_cast<std::ptrdiff_t>(unstamped_devices(*inventory).size());
   if (choices.completion_only && measured > 0 && unstamped == measured) {
     return util::fail(

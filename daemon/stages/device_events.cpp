@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/model/device_identity.h"
 #include "daemon/model/operation.h"
 
 namespace ssdpulse::stages {
@@ -76,9 +77,29 @@ Findings DeviceEvents::observe(const Tick& tick) {
       lines.push_back(departure(*device));
     }
   }
+  const bool same = now == before_ && tick.inventory == looked_at_;
   before_ = std::move(now);
   first_ = false;
+  if (!same) {
+    report_clashes(tick, lines);
+  }
   return findings;
+}
+
+void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines) {
+  looked_at_ = tick.inventory;
+  std::vector<const model::Device*> devices;
+  for (const auto& [name, device] : before_) {
+    devices.push_back(device.get());
+  }
+  auto now =
+      model::reported_clashes(devices, tick.inventory ? tick.inventory->memberships : std::vector<model::Membership>{});
+  for (const model::IdentityClash& clash : now) {
+    if (std::find(clashes_.begin(), clashes_.end(), clash) == clashes_.end()) {
+      lines.push_back({log::Level::warning, fmt::format("devices {}", model::clash_text(clash))});
+    }
+  }
+  clashes_ = std::move(now);
 }
 
 }  // namespace ssdpulse::stages

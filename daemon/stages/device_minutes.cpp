@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/stages/drift.h"
+
 namespace ssdpulse::stages {
 
 namespace {
@@ -81,7 +83,7 @@ void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batc
   std::map<std::string, Known> before = std::exchange(known_, {});
   keys_.look(tick.devices);
   for (const DeviceTick& device : tick.devices) {
-    const auto& io = device.block.io;
+    const auto io = is_unseen(tick, device) ? nullptr : device.block.io;
     auto old = before.extract(device.block.device->name);
     if (!io) {  // not read this time: what it did before must not count again
       if (!old.empty()) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/drift.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,25 +14,61 @@ analysis::OurCounts counts_of(const model::DeviceSample& sample) {
   return analysis::compose_counts(*sample.io, sample.events);
 }
 
+struct Value {
+  model::AccountingDrift drift;
+  std::optional<model::Unseen> unseen;
+};
+
 }  // namespace
 
 Findings Drift::observe(const Tick& tick) {
-  std::vector<model::AccountingDrift> values(tick.devices.size());
+  Findings findings;
+  std::vector<Value> values(tick.devices.size());
+  const bool nothing_runs = tick.before && tick.before->own_cost.effort == model::Effort::nothing;
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
       known.drift.restart();
+      known.unseen.restart();
     }
     if (const auto& look = device.account) {
       known.drift.observe(counts_of(look->ours_before), look->kernel_before, look->kernel_after,
                           counts_of(look->ours_after));
+      known.unseen.observe(look->ours_before, look->kernel_before, look->kernel_after, look->ours_after);
     }
-    values[number] = known.drift.value();
+    if (nothing_runs) {
+      known.unseen.restart();
+    }
+    const bool requests = device.block.device->has_requests;
+    const auto ios = known.unseen.ios();
+    if (requests && !ios) {
+      values[number].drift = known.drift.value();
+      known.said = false;
+      return;
+    }
+    values[number].unseen = model::Unseen{ios, requests};
+    if (!std::exchange(known.said, true)) {
+      findings.effects.lines.push_back(
+          {log::Level::warning,
+           fmt::format("device={} is not measured: {}", device.block.device->name, model::unseen_text(requests))});
+    }
   });
-  return {[values = std::move(values)](model::Snapshot& snapshot) {
+  findings.values = [values = std::move(values)](model::Snapshot& snapshot) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      snapshot.devices[i].drift = values[i];
+      snapshot.devices[i].drift = values[i].drift;
+      snapshot.devices[i].unseen = values[i].unseen;
+      if (values[i].unseen) {
+        snapshot.devices[i].io = nullptr;
+      }
     }
-  }};
+  };
+  return findings;
+}
+
+bool is_unseen(const Tick& tick, const DeviceTick& device) {
+  const model::Device& now = *device.block.device;
+  return !now.has_requests ||
+         (tick.before && std::any_of(tick.before->devices.begin(), tick.before->devices.end(),
+                                     [&](const auto& one) { return one.device->name == now.name && one.unseen; }));
 }
 
 }  // namespace ssdpulse::stages

@@ -4,41 +4,56 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/model/device_identity.h"
+
 namespace ssdpulse::stages {
 namespace {
 
-std::string identity_of(const model::Device& device) {
+/// Before identities had several fields.
+std::string former_identity(const model::Device& device) {
   if (!device.wwid.empty()) {
     return device.wwid;
   }
   return device.serial.empty() ? device.name : device.model + " " + device.serial;
 }
 
+history::DeviceKey key_of(const model::Device& device, model::DistinctIdentity distinct) {
+  history::DeviceKey key{std::move(distinct.text), device.name, device.model, device.serial};
+  const model::DeviceIdentity identity = model::identity_of(device);
+  if (!distinct.clashes && identity.lasts()) {
+    key.without_wwid = identity.text_without_wwid();
+    key.former = former_identity(device);
+  }
+  return key;
+}
+
 }  // namespace
 
 void HistoryKeys::look(const std::vector<DeviceTick>& devices) {
-  std::map<std::string, Known> before = std::exchange(known_, {});
-  std::vector<Known> others;
+  const bool same =
+      devices.size() == known_.size() && std::all_of(devices.begin(), devices.end(), [&](const DeviceTick& one) {
+        const auto known = known_.find(one.block.device->name);
+        return known != known_.end() && known->second.device == one.block.device;
+      });
+  if (same) {
+    return;
+  }
+  std::vector<const model::Device*> present;
+  for (const DeviceTick& one : devices) {
+    present.push_back(one.block.device.get());
+  }
+  auto distinct = model::distinct_identities(present);
+  const std::map<std::string, Known> before = std::exchange(known_, {});
   for (const DeviceTick& one : devices) {
     const std::shared_ptr<const model::Device>& device = one.block.device;
-    auto old = before.extract(device->name);
-    if (!old.empty() && old.mapped().device == device) {
-      known_.insert(std::move(old));
-      continue;
+    Known now{device, distinct.at(device->name).clashes, key_of(*device, distinct.at(device->name))};
+    const auto old = before.find(device->name);
+    if (!now.clashes && old != before.end() && old->second.clashes &&
+        model::identity_of(*old->second.device) == model::identity_of(*device)) {
+      now.clashes = true;
+      now.key = old->second.key;
     }
-    std::string says = identity_of(*device);
-    if (!old.empty() && old.mapped().says == says) {
-      std::string identity = std::move(old.mapped().key.identity);
-      old.mapped() = {device, std::move(says), {std::move(identity), device->name, device->model, device->serial}};
-      known_.insert(std::move(old));
-    } else {
-      others.push_back({device, std::move(says), {"", device->name, device->model, device->serial}});
-    }
-  }
-  for (Known& other : others) {
-    other.key.identity = has(other.says) ? other.says + " " + other.key.name : other.says;
-    std::string name = other.key.name;
-    known_.emplace(std::move(name), std::move(other));
+    known_.emplace(device->name, std::move(now));
   }
 }
 

@@ -13,9 +13,9 @@
 
 namespace ssdpulse::stages {
 
-/// The identity is what stays when the kernel gives a device another name: WWID, else model and serial number, else the
-/// name. Copies of one virtual disk report the same one: the first copy keeps it, the others get their names appended,
-/// while they exist.
+/// The identity is what stays when the kernel gives a device another name: see model/device_identity.h. While several
+/// devices have one, that of each also says where it is attached; a device keeps that until it disappears, because the
+/// history under the identity alone may be that of any of them.
 class HistoryKeys {
  public:
   /// `devices`: all that exist now.
@@ -29,7 +29,7 @@ class HistoryKeys {
  private:
   struct Known {
     std::shared_ptr<const model::Device> device;
-    std::string says;  // the identity that it reports
+    bool clashes = false;  // or did so
     history::DeviceKey key;
   };
   std::map<std::string, Known> known_;  // by name

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/model/incarnation.h"
 #include "daemon/util/utc_text.h"
 
 namespace ssdpulse::stages {
@@ -20,8 +21,7 @@ const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
   }
   const auto& drives = tick.before->nvme_drives;
   const auto found = std::find_if(drives.begin(), drives.end(), [&](const model::NvmeDrive& one) {
-    return one.identity->controller == device.drive->identity->controller &&
-           one.identity->serial == device.drive->identity->serial;
+    return model::same_drive(*one.identity, *device.drive->identity);
   });
   return found == drives.end() ? device.drive.get() : &*found;
 }

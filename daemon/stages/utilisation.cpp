@@ -18,7 +18,9 @@ std::pair<std::optional<std::uint64_t>, bool> Utilisation::busy_ms_of(const Tick
       return {own->second, true};
     }
   }
-  return {device.account ? std::optional(device.account->kernel_after.busy_ms) : std::nullopt, false};
+  return {device.account && device.block.device->iostats ? std::optional(device.account->kernel_after.busy_ms)
+                                                         : std::nullopt,
+          false};
 }
 
 Findings Utilisation::observe(const Tick& tick) {

@@ -320,7 +320,8 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   Json above_usual = above_usual_of(known, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
-  const char* state = !device.iostats         ? "unknown"
+  const char* state = known.device->unseen    ? "unseen"
+                      : !device.iostats       ? "unknown"
                       : !spikes.empty()       ? "slow"
                       : now.is_null()         ? "unknown"
                       : idle                  ? "idle"

@@ -107,6 +107,16 @@ constexpr FamilyDescription kFamilies[] = {
      device_info},
     {"ssdpulse_device_size_bytes", "Capacity of the disk.", "bytes", Type::gauge, Modes::all, kDeviceLabels, "",
      device_size},
+    {"ssdpulse_device_unseen",
+     "Whether no request of the device is seen, although it does I/O or may do so: then none of it is measured. Its "
+     "driver "
+     "takes I/O without requests, or the kernel counts I/O of which no request is seen.",
+     "", Type::gauge, Modes::all, kDeviceLabels, "",
+     [](const Snapshot& s, Samples& out) {
+       for (const auto& entry : s.devices) {
+         out.add({{"device", entry.device->name}}, entry.unseen ? 1 : 0);
+       }
+     }},
     {"ssdpulse_device_busy_seconds_total",
      "Time in which anything was in flight, by the kernel's account in steps of a jiffy: its rate is what iostat shows "
      "as "

@@ -15,6 +15,9 @@ using model::Snapshot;
 template <typename Select>
 void add_each(const Snapshot& snapshot, Samples& out, bool is_counter, Select select) {
   for (const auto& entry : snapshot.devices) {
+    if (entry.unseen) {
+      continue;
+    }
     const auto since = is_counter && entry.io ? std::optional(entry.io->since) : std::nullopt;
     for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
       out.add({{"device", entry.device->name}, {"trigger", std::string(model::kDiscardTriggerNames[i])}},

@@ -28,12 +28,15 @@ struct OperationView {
   }
 };
 
-// A device that is present but not measured yet counts from 0 too.
+// A device that is present but not measured yet counts from 0 too; one that is unseen has no counts.
 const model::DeviceIo kNothingYet{};
 
 template <typename Visit>
 void for_each_operation(const Snapshot& snapshot, Visit visit) {
   for (const auto& device : snapshot.devices) {
+    if (device.unseen) {
+      continue;
+    }
     const auto& io = device.io ? *device.io : kNothingYet;
     for (std::size_t i = 0; i < model::kOperations; ++i) {
       const auto operation = static_cast<Operation>(i);

@@ -34,6 +34,9 @@ void lost_events(const Snapshot& snapshot, Samples& out) {
     if (detached) {
       break;  // nothing can be lost any more
     }
+    if (device.unseen) {
+      continue;
+    }
     const auto since = device.io ? std::optional(device.io->since) : std::nullopt;
     for (std::size_t i = 0; i < model::kLosses; ++i) {
       if (visible(static_cast<Loss>(i), completion_only)) {

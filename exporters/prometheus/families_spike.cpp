@@ -17,7 +17,7 @@ void for_each_cause(
     const Snapshot& snapshot, Samples& out, bool counter, Value value,
     bool (*known)(const model::Device&) = [](const model::Device&) { return true; }) {
   for (const auto& device : snapshot.devices) {
-    if (!known(*device.device)) {
+    if (device.unseen || !known(*device.device)) {
       continue;
     }
     const auto since = counter && device.io ? std::optional(device.io->since) : std::nullopt;
@@ -70,7 +70,8 @@ constexpr FamilyDescription kFamilies[] = {
      "seconds", Type::gauge, Modes::all, kOperationLabels, "the kernel stamps no requests (queue/iostats is 0)",
      [](const Snapshot& s, Samples& out) {
        for (const auto& device : s.devices) {
-         for (std::size_t operation = 0; device.device->iostats && operation < device.spikes.size(); ++operation) {
+         for (std::size_t operation = 0; device.device->iostats && !device.unseen && operation < device.spikes.size();
+              ++operation) {
            out.add(
                {{"device", device.device->name}, {"operation", std::string(model::kSpikeOperationNames[operation])}},
                device.spikes[operation].pending_excess_seconds);

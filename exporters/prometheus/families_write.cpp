@@ -18,6 +18,9 @@ const WriteDetails kNothingYet{};
 template <typename Visit>
 void for_each_device(const Snapshot& snapshot, Visit visit) {
   for (const auto& device : snapshot.devices) {
+    if (device.unseen) {
+      continue;
+    }
     visit(device.device->name, device.io ? device.io->writes : kNothingYet,
           device.io ? std::optional(device.io->since) : std::nullopt);
   }

@@ -16,28 +16,32 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 4> kStates{"measured", "excluded", "stacked", "empty"};  // by Coverage
 
-Json device_json(const model::Device& device, const std::vector<HintLine>& hints) {
+Json device_json(const model::Device& device, const std::vector<HintLine>& hints,
+                 const std::vector<std::string>& same_identity) {
   const bool has_queue = !device.paths.empty();
   const auto hint =
       std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
   const bool has_hint = hint != hints.end();
-  return {{"device", device.name},
-          {"size_bytes", device.size_bytes},
-          {"transport", device.transport},
-          {"model", printable(device.model)},
-          {"serial", printable(device.serial)},
-          {"firmware", printable(device.firmware)},
-          {"wwid", printable(device.wwid)},
-          {"scheduler", device.scheduler},
-          {"queues", has_queue ? Json(device.paths[0].hardware_queues) : Json()},
-          {"queue_depth", has_queue ? Json(device.paths[0].queue_depth) : Json()},
-          {"rotational", device.rotational},
-          {"discard", device.discard},
-          {"write_back_cache", device.write_back_cache},
-          {"iostats", device.iostats},
-          {"state", name(device.coverage, kStates)},
-          {"write_hints", has_hint ? Json(name(hint->path.kernel, model::kHintReachNames)) : Json()},
-          {"write_separation", has_hint ? Json(name(hint->path.drive, model::kDriveSeparationNames)) : Json()}};
+  return {
+      {"device", device.name},
+      {"size_bytes", device.size_bytes},
+      {"transport", device.transport},
+      {"model", printable(device.model)},
+      {"serial", printable(device.serial)},
+      {"firmware", printable(device.firmware)},
+      {"wwid", printable(device.wwid)},
+      {"scheduler", device.scheduler},
+      {"queues", has_queue ? Json(device.paths[0].hardware_queues) : Json()},
+      {"queue_depth", has_queue ? Json(device.paths[0].queue_depth) : Json()},
+      {"rotational", device.rotational},
+      {"discard", device.discard},
+      {"write_back_cache", device.write_back_cache},
+      {"iostats", device.iostats},
+      {"state", device.coverage == model::Coverage::measured && !device.has_requests ? "unseen"
+                                                                                     : name(device.coverage, kStates)},
+      {"same_identity", same_identity},
+      {"write_hints", has_hint ? Json(name(hint->path.kernel, model::kHintReachNames)) : Json()},
+      {"write_separation", has_hint ? Json(name(hint->path.drive, model::kDriveSeparationNames)) : Json()}};
 }
 
 Json drive_json(const DriveLine& drive) {
@@ -55,8 +59,16 @@ Json drive_json(const DriveLine& drive) {
 std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
                          const std::vector<HintLine>& hints) {
   Json devices = Json::array();
+  const auto clashes = reported_clashes(inventory);
   for (const model::Device& device : inventory.devices) {
-    devices.push_back(device_json(device, hints));
+    std::vector<std::string> others;
+    for (const model::IdentityClash& clash : clashes) {
+      if (std::find(clash.devices.begin(), clash.devices.end(), device.name) != clash.devices.end()) {
+        std::copy_if(clash.devices.begin(), clash.devices.end(), std::back_inserter(others),
+                     [&](const std::string& other) { return other != device.name; });
+      }
+    }
+    devices.push_back(device_json(device, hints, others));
   }
   Json list = Json::array();
   for (const DriveLine& drive : drives.lines) {

@@ -4,10 +4,17 @@
 #include <string_view>
 
 #include "daemon/model/operation.h"
+#include "daemon/model/snapshot.h"
 #include "exporters/terminal/table.h"
 
 namespace ssdpulse::terminal {
 namespace {
+
+std::string state_of(const model::Device& device) {
+  return device.coverage == model::Coverage::measured && !device.has_requests
+             ? "not measured: " + std::string(model::unseen_text(false))
+             : std::string(name(device.coverage, model::kCoverageWords));
+}
 
 std::string human_size(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
@@ -23,6 +30,16 @@ std::string human_size(std::uint64_t bytes) {
 
 }  // namespace
 
+std::vector<model::IdentityClash> reported_clashes(const model::Inventory& inventory) {
+  std::vector<const model::Device*> devices;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage != model::Coverage::stacked && device.coverage != model::Coverage::empty) {
+      devices.push_back(&device);
+    }
+  }
+  return model::reported_clashes(devices, inventory.memberships);
+}
+
 void print_devices(const model::Inventory& inventory, std::ostream& out) {
   std::vector<std::vector<std::string>> rows{{"DEVICE", "SIZE", "TRANSPORT", "MODEL", "SERIAL", "QUEUES", "STATE"}};
   for (const model::Device& device : inventory.devices) {
@@ -30,9 +47,12 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
                                                     : std::to_string(device.paths[0].hardware_queues) + "x" +
                                                           std::to_string(device.paths[0].queue_depth);
     rows.push_back({device.name, human_size(device.size_bytes), device.transport, printable(device.model),
-                    printable(device.serial), queues, std::string(name(device.coverage, model::kCoverageWords))});
+                    printable(device.serial), queues, state_of(device)});
   }
   print_table(rows, out);
+  for (const model::IdentityClash& clash : reported_clashes(inventory)) {
+    out << '\n' << printable(model::clash_text(clash)) << '\n';
+  }
 }
 
 /// People tag their writes for years without knowing that no hint arrives.

@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/model/device_identity.h"
 #include "daemon/model/tenants.h"
 #include "daemon/model/write_hint_path.h"
 
 namespace ssdpulse::terminal {
+
+/// Among all but stacked and empty devices.
+std::vector<model::IdentityClash> reported_clashes(const model::Inventory& inventory);
 
 void print_devices(const model::Inventory& inventory, std::ostream& out);
 

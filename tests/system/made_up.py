@@ -92,6 +92,7 @@ GAUGES = {
                             "rotational=false write_back_cache=false discard=true iostats=true medium=drive | "
                             "device=sda model=Example serial=S2 firmware=F1 wwid=w2 transport=sata scheduler=none "
                             "rotational=false write_back_cache=true discard=true iostats=false medium=drive",
+    "ssdpulse_device_unseen": "device=nvme0n1 | device=sda",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",

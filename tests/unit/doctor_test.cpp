@@ -135,6 +135,17 @@ TEST(doctor, every_trouble_of_a_daemon) {
        }},
       {"iostats", Verdict::advise, "echo 1 > /sys/block/nvme0n1/queue/iostats",
        [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.iostats = false; }); }},
+      {"devices", Verdict::info, "",
+       [](auto& s) {
+         s.devices.push_back(s.devices[0]);
+         s.devices[1].unseen = model::Unseen{12'000, true};
+         s.devices[1].io = nullptr;
+       }},
+      {"lost-ios", Verdict::info, "",
+       [](auto& s) {
+         s.devices.push_back(s.devices[0]);
+         s.devices[1].unseen = model::Unseen{{}, false};
+       }},
       {"latency-mode", Verdict::info, "full", [](auto& s) { s.latency_mode = "completion-only"; }},
       {"cpu-limit", Verdict::advise, "LimitingItself",
        [](auto& s) {
@@ -175,6 +186,16 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"health", Verdict::info, "",
        [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.transport = "sata"; }); }},
       {"log-reads", Verdict::info, "poll_interval", [](auto& s) { s.nvme_drives[0].polling.read_effect_ratio = 2; }},
+      {"identities", Verdict::info, "",
+       [](auto& s) {
+         s.devices.push_back(s.devices[0]);
+         for (std::size_t i = 0; i < 2; ++i) {
+           model::Device device = *s.devices[i].device;
+           device.name = "sd" + std::to_string(i);
+           device.wwid = "naa.5";
+           s.devices[i].device = std::make_shared<const model::Device>(device);
+         }
+       }},
       {"history", Verdict::info, "history.directory", [](auto& s) { s.history.reset(); }},
   };
   for (const DaemonTrouble& row : table) {
@@ -188,6 +209,28 @@ TEST(doctor, every_trouble_of_a_daemon) {
     EXPECT_FALSE(found[0].found.empty() || found[0].why.empty()) << row.id;
     EXPECT_EQ(something_is_missing(all), row.verdict != Verdict::info) << row.id;
   }
+}
+
+TEST(doctor, of_a_device_without_requests_nothing_is_claimed_and_nothing_advised_that_cannot_help) {
+  for (const bool has_requests : {false, true}) {
+    model::Snapshot snapshot = well();
+    change_device(snapshot, [&](model::Device& device, auto&) {
+      device.iostats = false;
+      device.has_requests = has_requests;
+    });
+    snapshot.devices[0].unseen =
+        model::Unseen{has_requests ? std::optional<std::uint64_t>(10'000) : std::nullopt, has_requests};
+    snapshot.devices[0].io = nullptr;
+    const Findings all = examine(snapshot);
+    EXPECT_TRUE(troubles(all, "iostats").empty());
+    EXPECT_EQ(troubles(all, "lost-ios").size(), 1U);
+    ASSERT_EQ(troubles(all, "devices").size(), 1U);
+    EXPECT_EQ(troubles(all, "devices")[0].verdict, Verdict::danger) << "it is the only one";
+  }
+  Start start;
+  start.devices.resize(1);
+  start.devices[0].iostats = start.devices[0].has_requests = false;
+  EXPECT_TRUE(troubles(examine(start), "iostats").empty());
 }
 
 TEST(doctor, without_a_reader_drives_are_not_named_one_by_one) {

@@ -50,6 +50,9 @@ TEST(Incarnation, PathsComeAndGo) {
   EXPECT_TRUE(same_device(both, one));
   EXPECT_FALSE(same_paths(both, one));
   EXPECT_FALSE(same_device(both, head({"nvme0c0n1", "nvme0c1n1"}, "S2")));
+  Device other = both;
+  other.model = "another, which reports the same WWID and serial number";
+  EXPECT_FALSE(same_device(both, other));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -67,6 +68,23 @@ TEST(Monitor, AsksAndListens) {
   EXPECT_TRUE(drives[0].drive->polling.up);
   EXPECT_EQ(drives[0].drive->identity->serial, "S3");
   EXPECT_TRUE(rig.monitor->deadline()) << "the I/Os near the log read are to be counted";
+}
+
+TEST(Monitor, DrivesOfOneSubsystemNameAndSerialNumberAreKeptApart) {
+  MonitorRig rig;
+  rig.sysfs.controller(4, 4, "live", "serial = S3\nsubsysnqn = nqn.2014.08.org:S3");
+  rig.sysfs.controller(5, 5, "live", "serial = S3\nsubsysnqn = nqn.2014.08.org:S3\naddress = 0000:04:00.0");
+  rig.monitor->refresh_drives();
+  std::vector<std::string> names;
+  std::set<std::string> keys;
+  for (const model::DriveTick& one : rig.drives()) {
+    names.push_back(one.drive->identity->controller);
+    keys.insert(one.key);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"nvme3", "nvme4", "nvme5"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"nqn.2014.08.org:S3 | at 0000:03:00.0\nS3",
+                                         "nqn.2014.08.org:S3 | at 0000:04:00.0\nS3",
+                                         "nqn.2014.08.org:S3 | at 0000:04:00.0 | name nvme5\nS3"}));
 }
 
 TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {

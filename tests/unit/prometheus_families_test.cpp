@@ -101,6 +101,24 @@ TEST(Present, CountersOfANewDeviceStartAtZero) {
   EXPECT_FALSE(has(page, "ssdpulse_io_in_flight"));
 }
 
+TEST(Absent, CountsOfADeviceOfWhichNothingIsSeen) {
+  auto snapshot = test::small_snapshot();
+  snapshot.devices.resize(1);
+  const std::string device = "device=\"" + snapshot.devices[0].device->name + "\"";
+  snapshot.devices[0].io = nullptr;
+  snapshot.devices[0].drift = {};
+  snapshot.devices[0].unseen = model::Unseen{};
+  const std::string page = page_of(snapshot);
+  EXPECT_TRUE(has(page, "ssdpulse_device_unseen{" + device + "} 1"));
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    for (const char* counts : {"ssdpulse_io_", "ssdpulse_write_class", "ssdpulse_write_hint_bytes", "ssdpulse_lost_",
+                               "ssdpulse_latency_spikes", "ssdpulse_discard_bursts", "ssdpulse_accounting"}) {
+      EXPECT_FALSE(line.starts_with(counts) && has(line, device)) << line;
+    }
+  }
+}
+
 TEST(Present, HistogramsComeWithTheirFirstSample) {
   const auto page = page_of(test::small_snapshot());
   EXPECT_TRUE(

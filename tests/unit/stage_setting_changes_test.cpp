@@ -48,12 +48,12 @@ TEST(SettingChanges, OfTwoDisksThatSayTheSameOfThemselvesAreApart) {
   Host host;
   const Effects first = host.look({{"sda", "none"}, {"sdb", "bfq"}});
   ASSERT_EQ(first.rows.settings.size(), 2U);
-  EXPECT_EQ(first.rows.settings[0].device, "wwid");
-  EXPECT_EQ(first.rows.settings[1].device, "wwid sdb");
+  EXPECT_EQ(first.rows.settings[0].device, "wwid wwid | at sda");
+  EXPECT_EQ(first.rows.settings[1].device, "wwid wwid | at sdb");
   EXPECT_TRUE(host.look({{"sda", "none"}, {"sdb", "bfq"}}).rows.settings.empty());
   const Effects alone = host.look({{"sdb", "none"}});
   ASSERT_EQ(alone.rows.settings.size(), 1U);
-  EXPECT_EQ(alone.rows.settings[0].device, "wwid sdb") << "also when the other one goes";
+  EXPECT_EQ(alone.rows.settings[0].device, "wwid wwid | at sdb") << "also when the other one goes";
   EXPECT_EQ(alone.lines.size(), 1U);
 }
 

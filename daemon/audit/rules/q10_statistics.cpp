@@ -5,6 +5,10 @@ namespace ssdpulse::audit {
 namespace {
 
 Finding statistics(const Facts& facts, const DiskSettings& disk) {
+  if (!disk.device.has_requests ||
+      facts.measured.sum("ssdpulse_device_unseen", {{"device", disk.device.name}}).value_or(0) > 0) {
+    return not_applicable("none of its requests is seen, with statistics or without");
+  }
   const auto iostats = disk.files.number("queue/iostats");
   if (!iostats) {
     return unknown("statistics", "queue/iostats is not readable");

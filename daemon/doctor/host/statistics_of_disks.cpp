@@ -8,7 +8,7 @@ namespace {
 Findings statistics_of_disks(const Start& start) {
   Findings found;
   for (const model::Device& device : start.devices) {
-    if (device.iostats) {
+    if (device.iostats || !device.has_requests) {
       continue;
     }
     found.push_back(not_stamped(device.name));

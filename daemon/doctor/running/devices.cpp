@@ -5,8 +5,19 @@ namespace ssdpulse::doctor {
 namespace {
 
 Findings devices(const model::Snapshot& snapshot) {
-  if (!snapshot.devices.empty()) {
-    return {};
+  Findings found;
+  for (const model::DeviceSnapshot& entry : snapshot.devices) {
+    if (entry.unseen) {
+      auto one = finding(model::Verdict::info, entry.device->name, "none of its I/O is measured",
+                         std::string(model::unseen_text(entry.unseen->has_requests)));
+      if (entry.unseen->kernel_ios) {
+        one.evidence = {{"kernel_ios", static_cast<double>(*entry.unseen->kernel_ios)}};
+      }
+      found.push_back(std::move(one));
+    }
+  }
+  if (found.size() < snapshot.devices.size()) {
+    return found;
   }
   return {finding(model::Verdict::danger, "", "no device is measured",
                   "devices.include and devices.exclude leave none, or the host has none",

@@ -14,6 +14,10 @@ constexpr double kMuch = 0.01;
 Findings lost_ios(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
+    if (entry.unseen) {
+      found.push_back(finding(model::Verdict::info, entry.device->name, "what was lost is not known",
+                              "none of its I/O is measured"));
+    }
     if (!entry.io) {
       continue;
     }

@@ -9,7 +9,7 @@ Findings statistics(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     const std::string& name = entry.device->name;
-    if (entry.device->iostats) {
+    if (entry.device->iostats || entry.unseen) {
       continue;
     }
     found.push_back(not_stamped(name));

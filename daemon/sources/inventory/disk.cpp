@@ -110,6 +110,20 @@ void read_identity(const std::string& directory, const std::optional<std::string
     device.serial = read_text(directory + "/device/serial");
     device.firmware = read_text(directory + "/device/firmware_rev");
   }
+  if (const std::string name = read_text(directory + "/device/subsysnqn");
+      device.serial.empty() || name.find(device.serial) == std::string::npos) {
+    device.subsystem = name;
+  }
+}
+
+/// Of a drive with several block devices, which one it is.
+std::string part_of(const std::string& directory, const std::string& disk_name) {
+  constexpr std::string_view kCard = "mmcblk";
+  if (disk_name.starts_with(kCard)) {
+    const std::size_t end = disk_name.find_first_not_of("0123456789", kCard.size());
+    return end == std::string::npos ? std::string() : disk_name.substr(end);
+  }
+  return read_text(directory + "/nsid");
 }
 
 }  // namespace
@@ -154,6 +168,7 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   device.size_bytes = read_number(directory + "/size").value_or(0) * kSectorBytes;
   device.transport = read_transport(directory, disk_name);
   read_identity(directory, known_serial, device);
+  device.part = part_of(directory, disk_name);
 
   const std::string queue = directory + "/queue/";
   device.scheduler = active_scheduler(read_text(queue + "scheduler"));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/model/incarnation.h"
+#include "daemon/sources/inventory/attachment.h"
 #include "daemon/sources/inventory/disk.h"
 #include "daemon/sources/inventory/filesystems.h"
 #include "daemon/sources/inventory/stacking.h"
@@ -61,12 +62,17 @@ bool is_virtual_machine(const InventoryRoots& roots) {
          sysfs::read_raw(roots.proc + "/device-tree/hypervisor/compatible").has_value();
 }
 
-void read_paths(const std::string& directory, const HiddenPaths& hidden, model::Device& device) {
+void read_paths(const std::string& sys_root, const std::string& directory, const HiddenPaths& hidden,
+                model::Device& device) {
   const auto paths = hidden.find(device.name);
   if (paths == hidden.end()) {
     device.paths.push_back(read_path(directory, device.name));
+    device.attachment = attachment_of(sys_root, directory);
+    // A multipath head without a path has none at the moment.
+    device.has_requests = device.transport == "nvme" || sysfs::list_directory(directory + "/mq").has_value();
     return;
   }
+  device.attachment = attachment_of(sys_root, paths->second.begin()->second);
   // The head's own queue keeps no statistics on some kernels (5.10, 6.1); its paths do, and only they carry requests.
   device.iostats = true;
   for (const auto& [name, path_directory] : paths->second) {
@@ -149,7 +155,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
     device->of_virtual_machine = virtual_machine;
     device->coverage = coverage_of(*device, stacking, filter);
     if (device->coverage != model::Coverage::stacked) {
-      read_paths(directory, hidden, *device);
+      read_paths(roots.sys, directory, hidden, *device);
     }
     inventory.devices.push_back(std::move(*device));
   }

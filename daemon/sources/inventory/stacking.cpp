@@ -45,6 +45,9 @@ Stacking::Stacking(std::string sys_root, std::vector<std::string> disks)
     }
     if (is_dm(disk)) {
       dm_names_[disk] = sysfs::read_text(directory + "/dm/name");
+      if (starts_with(sysfs::read_text(directory + "/dm/uuid"), "mpath-")) {
+        multipath_.insert(disk);
+      }
     }
   }
 }
@@ -79,7 +82,7 @@ std::vector<model::Membership> Stacking::memberships() const {
     const auto name = dm_names_.find(array);
     for (const std::string& disk : disks_under(array)) {
       memberships.push_back({array, disk, is_md(array) ? "md" : (is_dm(array) ? "dm" : "other"),
-                             name == dm_names_.end() ? std::string() : name->second});
+                             name == dm_names_.end() ? std::string() : name->second, multipath_.count(array) != 0});
     }
   }
   return memberships;

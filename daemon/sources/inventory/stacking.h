@@ -45,6 +45,7 @@ class Stacking {
   std::map<std::string, std::vector<std::string>> lower_;  // of each stacked disk: the disks directly below it
   std::set<std::string> carriers_;                         // disks and partitions directly below a stacked disk
   std::map<std::string, std::string> dm_names_;            // disk -> dm's own name
+  std::set<std::string> multipath_;                        // those of dm_names_ that join paths to one drive
 };
 
 }  // namespace ssdpulse::inventory

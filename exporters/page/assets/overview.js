@@ -47,6 +47,7 @@ function stateWords(device) {
   if (device.state === "high") {
     return ["high", `${device.above_usual.operation}: ${short(device.above_usual.times)} times usual`, past];
   }
+  if (device.state === "unseen") return ["not measured", "no request is seen"];
   if (device.state === "idle") return ["idle", past];
   return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
 }

@@ -116,6 +116,7 @@ void draw_row(Grid& grid, std::size_t row, const Drive& drive, std::size_t names
            drive.state == "slow"      ? "SLOW"
            : drive.state == "high"    ? "high"
            : drive.state == "unknown" ? "?"
+           : drive.state == "unseen"  ? "unseen"
            : drive.state == "idle"    ? "idle"
                                       : "ok",
            style);

@@ -93,6 +93,9 @@ Drive drive_from(const Json& device) {
     drive.cause =
         fmt::format("{}s: {:.3g} times usual", text(at(above, "operation")), number(at(above, "times")).value_or(0));
   }
+  if (drive.state == "unseen") {
+    drive.cause = "not measured: no request is seen";
+  }
   drive.spike_seconds = number(at(device, "spike_seconds")).value_or(0);
   drive.measured = at(device, "now").is_object();
   drive.read = tails_from(device, "read");

@@ -151,10 +151,10 @@ class Nvme:
 
 
 class NvmeNamespaces:
-    """A controller with a namespace for each backend, numbered from 1."""
+    """A controller with a namespace for each backend, numbered from 1. `options`: of the namespaces."""
 
-    def __init__(self, serial, *backends):
-        self.serial, self.backends = serial, backends
+    def __init__(self, serial, *backends, **options):
+        self.serial, self.backends, self._options = serial, backends, _options(options)
 
     def start(self, state, number):
         arguments = [*_port(number), "-device", f"nvme,id={self.serial},serial={self.serial},bus=port{number}"
@@ -162,7 +162,7 @@ class NvmeNamespaces:
         for index, backend in enumerate(self.backends, 1):
             node = f"{self.serial}-data{index}"
             arguments = [*backend.start(state, node), *arguments,
-                         "-device", f"nvme-ns,drive={node},bus={self.serial},nsid={index}"]
+                         "-device", f"nvme-ns,drive={node},bus={self.serial},nsid={index}{self._options}"]
         return arguments
 
     def stop(self):
@@ -192,6 +192,26 @@ class NvmeSubsystem:
 
     def stop(self):
         self.backend.stop()
+
+
+class ScsiDisks:
+    """An adapter with a disk for each of `disks`: options of scsi-hd. Its serial number is only a name: vm.disk() finds
+    none of the disks."""
+
+    def __init__(self, serial, *disks):
+        self.serial, self._disks, self._backends = serial, disks, [Backend() for _ in disks]
+
+    def start(self, state, number):
+        arguments = [*_port(number), "-device", f"virtio-scsi-pci,id={self.serial},bus=port{number}"]
+        for index, (disk, backend) in enumerate(zip(self._disks, self._backends)):
+            node = f"{self.serial}-data{index}"
+            arguments += [*backend.start(state, node), "-device",
+                          f"scsi-hd,bus={self.serial}.0,scsi-id={index},drive={node}{_options(disk)}"]
+        return arguments
+
+    def stop(self):
+        for backend in self._backends:
+            backend.stop()
 
 
 class VirtioBlk:

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/model/device_identity.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace ssdpulse::model {
+namespace {
+
+/// The kernel's own, nvme.VENDOR-SERIAL-MODEL-NSID, for a namespace without identifiers or whose identifiers it took
+/// away as duplicates.
+bool is_made_up(std::string_view wwid) { return wwid.starts_with("nvme."); }
+
+void add(std::string& text, std::string_view what, const std::string& value) {
+  if (!value.empty()) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : " | ", what, value);
+  }
+}
+
+/// Those that one multipath device consists of are paths to one drive.
+std::map<std::string, std::string> multipath_of(const std::vector<Membership>& memberships) {
+  std::map<std::string, std::string> joined;
+  for (const Membership& one : memberships) {
+    if (one.multipath) {
+      joined.emplace(one.device, one.array);
+    }
+  }
+  return joined;
+}
+
+/// For each device with at least one other of its identity: those others, in the order of `devices`.
+std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<const Device*>& devices) {
+  struct Known {
+    const Device* device;
+    DeviceIdentity identity;
+  };
+  std::map<std::string, std::vector<Known>> alike;  // in all but the WWID
+  for (const Device* device : devices) {
+    DeviceIdentity identity = identity_of(*device);
+    if (identity.lasts()) {
+      alike[identity.model + '\n' + identity.serial + '\n' + identity.part + '\n' + identity.subsystem].push_back(
+          {device, std::move(identity)});
+    }
+  }
+  std::map<std::string, std::vector<std::string>> clashes;
+  for (const auto& [key, group] : alike) {
+    for (const Known& one : group) {
+      for (const Known& other : group) {
+        if (&one != &other && indistinguishable(one.identity, other.identity)) {
+          clashes[one.device->name].push_back(other.device->name);
+        }
+      }
+    }
+  }
+  return clashes;
+}
+
+}  // namespace
+
+std::string DeviceIdentity::text() const {
+  std::string text = text_without_wwid();
+  if (text.empty() && !wwid.empty()) {
+    add(text, "", model);
+    add(text, "part ", part);
+    add(text, "subsystem ", subsystem);
+  }
+  add(text, "wwid ", wwid);
+  return text;
+}
+
+std::string DeviceIdentity::text_without_wwid() const {
+  std::string text;
+  if (!serial.empty()) {
+    add(text, "", model);
+    add(text, "serial ", serial);
+    add(text, "part ", part);
+    add(text, "subsystem ", subsystem);
+  }
+  return text;
+}
+
+DeviceIdentity identity_of(const Device& device) {
+  return {device.model, device.serial, device.part, device.subsystem,
+          is_made_up(device.wwid) ? std::string() : device.wwid};
+}
+
+bool indistinguishable(const DeviceIdentity& a, const DeviceIdentity& b) {
+  return a.lasts() && b.lasts() && a.model == b.model && a.serial == b.serial && a.part == b.part &&
+         a.subsystem == b.subsystem && (a.wwid == b.wwid || a.wwid.empty() || b.wwid.empty());
+}
+
+std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<const Device*>& devices) {
+  const auto clashes = clashes_of(devices);
+  std::set<std::string> without_wwid;  // devices
+  for (const Device* device : devices) {
+    const auto clash = clashes.find(device->name);
+    if (clash != clashes.end() && identity_of(*device).wwid.empty()) {
+      without_wwid.insert(device->name);
+      without_wwid.insert(clash->second.begin(), clash->second.end());
+    }
+  }
+  std::map<std::string, DistinctIdentity> distinct;
+  std::map<std::string, int> having;  // a text
+  for (const Device* device : devices) {
+    DeviceIdentity identity = identity_of(*device);
+    if (without_wwid.count(device->name) != 0) {
+      identity.wwid.clear();  // at the next boot, another one of them may have it
+    }
+    DistinctIdentity one{identity.lasts() ? identity.text() : device->name, clashes.count(device->name) != 0};
+    if (one.clashes) {
+      one.text += " | at " + (device->attachment.empty() ? device->name : device->attachment);
+    }
+    ++having[one.text];
+    distinct.emplace(device->name, std::move(one));
+  }
+  for (auto& [name, one] : distinct) {
+    if (having.at(one.text) > 1) {
+      one.text += " | name " + name;
+    }
+  }
+  return distinct;
+}
+
+std::vector<IdentityClash> reported_clashes(const std::vector<const Device*>& devices,
+                                            const std::vector<Membership>& memberships) {
+  std::map<std::string, const Device*> by_name;
+  for (const Device* device : devices) {
+    by_name.emplace(device->name, device);
+  }
+  const auto joined = multipath_of(memberships);
+  std::vector<IdentityClash> reported;
+  std::set<std::string> seen;
+  for (const auto& [name, others] : clashes_of(devices)) {
+    if (!seen.insert(name).second) {
+      continue;
+    }
+    IdentityClash clash{{name}, identity_of(*by_name.at(name))};
+    clash.devices.insert(clash.devices.end(), others.begin(), others.end());
+    seen.insert(others.begin(), others.end());
+    std::sort(clash.devices.begin(), clash.devices.end());
+    const auto array = joined.find(name);
+    const bool one_drive = array != joined.end() &&
+                           std::all_of(clash.devices.begin(), clash.devices.end(), [&](const std::string& device) {
+                             const auto found = joined.find(device);
+                             return found != joined.end() && found->second == array->second;
+                           });
+    if (one_drive) {
+      continue;
+    }
+    clash.sizes_differ = std::any_of(others.begin(), others.end(), [&](const std::string& other) {
+      return by_name.at(other)->size_bytes != by_name.at(name)->size_bytes;
+    });
+    reported.push_back(std::move(clash));
+  }
+  return reported;
+}
+
+std::string clash_text(const IdentityClash& clash) {
+  return fmt::format(
+      "{} report one identity ({}): {}; the history of each is kept by where it is attached, and does not "
+      "follow it elsewhere",
+      fmt::join(clash.devices, ", "), clash.identity.text(),
+      clash.sizes_differ ? "their sizes differ, so they are different drives"
+                         : "different drives, or paths to one that no multipath device joins");
+}
+
+}  // namespace ssdpulse::model
