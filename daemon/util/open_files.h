@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many files may a daemon have open, and is that enough? With too few, the first call to fail is one of hundreds,
-// and libbpf reports some of them as a fault of the program or of the kernel.
+// too_few_open_files(): the limit of open files, judged before anything is opened. With too few, the first call to fail
+// is one of hundreds, and libbpf reports some of them as a fault of the program or of the kernel.
 #pragma once
 
 #include <sys/resource.h>

@@ -217,7 +217,7 @@ def upgrades(check, state, random_source):
             reached, content = old_content(copy)
             seen.add(reached)
             kept = content[:3] == before[:3] and (version < 3 or content[3] == before[3])
-            check.that(reached in (version, 4) and kept, f"killed while version {version} became {reached}: {content}")
+            check.that(reached in (version, 5) and kept, f"killed while version {version} became {reached}: {content}")
             with Writer(directory) as writer:
                 check.that(writer.wait(lambda: writer.committed() > FIRST), "goes on")
             check.that(old_content(directory)[1][:3] == before[:3], "and has all that there was")

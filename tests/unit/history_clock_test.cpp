@@ -302,9 +302,9 @@ class Oracle {
 };
 
 std::int64_t some_jump() {
-  const auto size =
-      *rc::gen::oneOf(rc::gen::element(std::int64_t{60}, std::int64_t{61}, kDay, 30 * kDay, kYear, 10 * kYear, 75 * kYear),
-                      rc::gen::inRange<std::int64_t>(60, 75 * kYear));
+  const auto size = *rc::gen::oneOf(
+      rc::gen::element(std::int64_t{60}, std::int64_t{61}, kDay, 30 * kDay, kYear, 10 * kYear, 75 * kYear),
+      rc::gen::inRange<std::int64_t>(60, 75 * kYear));
   return *rc::gen::element(std::int64_t{1}, std::int64_t{-1}) * size;
 }
 
@@ -321,7 +321,8 @@ RC_GTEST_PROP(Clocks, whatever_they_show_nothing_young_is_gone_and_everything_th
         oracle.set_clock(*rc::gen::element(Minute{} + 5min, Minute{} + 34714080min + 60min, right));
         break;
       case 2:
-        oracle.restart(*rc::gen::element(std::int64_t{0}, std::int64_t{1}, std::int64_t{90}, 40 * kDay), *rc::gen::arbitrary<bool>());
+        oracle.restart(*rc::gen::element(std::int64_t{0}, std::int64_t{1}, std::int64_t{90}, 40 * kDay),
+                       *rc::gen::arbitrary<bool>());
         break;
       case 3:
         oracle.wait(*rc::gen::inRange<std::int64_t>(60, 3 * kDay));
