@@ -25,11 +25,11 @@ std::string words(const model::NvmeValue& value, const char* what) {
 }
 
 /// More than any drive counts in that time. Some are updated only now and then: hence what comes on top.
-double most_growth(const model::NvmeValue& value, std::chrono::nanoseconds time) {
-  constexpr double kLargestUnit = 2e9;  // bytes
-  constexpr double kLatest = 86400;     // seconds
-  constexpr double kMostAtOnce = 1e4;   // operations whose times are summed
-  constexpr double kMostEvents = 1e9;   // per second
+double growth_limit(const model::NvmeValue& value, std::chrono::nanoseconds time) {
+  constexpr double kLargestUnit = 2e9;       // bytes
+  constexpr double kLatest = 86400;          // seconds
+  constexpr double kOperationsAtOnce = 1e4;  // operations whose times are summed
+  constexpr double kEventsLimit = 1e9;       // per second
   const double seconds = std::ceil(std::chrono::duration<double>(time).count()) + 1;
   const std::string_view unit = description_of(value).unit;
   if (value.field == F::power_cycles || value.field == F::unsafe_shutdowns) {
@@ -38,11 +38,11 @@ double most_growth(const model::NvmeValue& value, std::chrono::nanoseconds time)
   if (unit == "bytes") {
     return static_cast<double>(analysis::most_bytes_in(time)) + kLargestUnit;
   }
-  return unit == "seconds" ? kMostAtOnce * seconds + kLatest : kMostEvents * seconds;
+  return unit == "seconds" ? kOperationsAtOnce * seconds + kLatest : kEventsLimit * seconds;
 }
 
 /// How far a gauge moves at most from one reading to the next; absent: any way.
-std::optional<double> most_step(const model::NvmeValue& value) {
+std::optional<double> step_limit(const model::NvmeValue& value) {
   switch (value.field) {
     case F::temperature_celsius:
       return value.label == "composite" ? std::optional(60.0) : std::nullopt;
@@ -62,7 +62,7 @@ struct Objection {
 
 /// Why one page cannot follow the other, the leaps first; nothing if it can.
 std::optional<Objection> objection(const Values& before, const Values& after, std::chrono::nanoseconds time) {
-  constexpr int kMostNewWarnings = 2;
+  constexpr int kNewWarnings = 2;
   std::optional<Objection> fall;
   int warnings = 0;
   for (const model::NvmeValue& now : after) {
@@ -74,10 +74,10 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
     }
     const double growth = now.value - was->value;
     warnings += now.field == F::critical_warning && growth > 0 ? 1 : 0;
-    const auto step = most_step(now);
-    if (warnings > kMostNewWarnings || (step && std::abs(growth) > *step) ||
-        (description_of(now).counter && growth > most_growth(now, time))) {
-      return Objection{words(now, warnings > kMostNewWarnings ? "came with several others" : "jumped"), false};
+    const auto step = step_limit(now);
+    if (warnings > kNewWarnings || (step && std::abs(growth) > *step) ||
+        (description_of(now).counter && growth > growth_limit(now, time))) {
+      return Objection{words(now, warnings > kNewWarnings ? "came with several others" : "jumped"), false};
     }
     if (description_of(now).counter && growth < 0 && !fall) {
       fall = Objection{words(now, "fell"), true};

@@ -82,7 +82,7 @@ class CommonRefresh {
 
   /// Between two polls, the two refreshes may still be apart. Had they been by more than this share of the polls'
   /// distance, one poll of so many would probably have fallen between them (the rule of three).
-  [[nodiscard]] double most_apart() const { return 3.0 / (3.0 + static_cast<double>(moves_)); }
+  [[nodiscard]] double share_apart() const { return 3.0 / (3.0 + static_cast<double>(moves_)); }
 
  private:
   static constexpr unsigned kEnough = 4;

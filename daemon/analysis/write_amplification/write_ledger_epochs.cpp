@@ -57,8 +57,8 @@ Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
 
 /// The very first reading proves nothing: a leap after it may as well be its error.
 WrittenTotal::Passage WriteLedger::passage_to(Time at, const CounterFormat& format, const CounterLag& lag) const {
-  const Uint128 most = timed_ ? most_bytes_in(at - at_ + behind(lag)) : most_bytes_in(kLongestAbsence);
-  return {at_, at, readings_ < 2 ? kUnbounded : add(most, multiply(2, format.doubt() + 1))};
+  const Uint128 writable = most_bytes_in(timed_ ? at - at_ + behind(lag) : Time(kLongestAbsence));
+  return {at_, at, readings_ < 2 ? kUnbounded : add(writable, multiply(2, format.doubt() + 1))};
 }
 
 Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {

@@ -27,7 +27,7 @@ std::optional<RatioWindows::Refreshed> WriteLedger::refreshed(Time width) const 
   if (found) {
     // Of a refresh's period, two readings are one poll apart.
     const double period = seconds_of(std::max(host_lag_.period(), media_lag_.period()));
-    const double apart = refresh_.most_apart() * std::min(1.0, seconds_of(poll_interval_) / period);
+    const double apart = refresh_.share_apart() * std::min(1.0, seconds_of(poll_interval_) / period);
     CountRange& end = found->window.end.host;
     const auto doubt = static_cast<Uint128>(std::ceil(static_cast<double>(found->host_steps) * apart));
     end = {subtract(end.low, doubt), add(end.high, doubt)};

@@ -69,7 +69,8 @@ void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, con
   const Uint128 old_bytes = format_.bytes(last().high);
   const Uint128 new_bytes = effective(format).bytes(next.high);
   const Uint128 total = bytes();
-  const bool leaps = format_.known() && effective(format) == format_ && subtract(new_bytes, old_bytes) > passage.most;
+  const bool leaps =
+      format_.known() && effective(format) == format_ && subtract(new_bytes, old_bytes) > passage.writable;
   earlier_bounds_ = add(earlier_bounds_, lost(format, next));
   format_ = effective(format);
   last_ = next;

@@ -41,7 +41,7 @@ class WrittenTotal {
   struct Passage {
     std::chrono::nanoseconds last_at;
     std::chrono::nanoseconds at;
-    Uint128 most;
+    Uint128 writable;
   };
   /// Begins an epoch with `next`, after a fall or without one.
   void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall,

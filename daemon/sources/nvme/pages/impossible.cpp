@@ -9,16 +9,16 @@
 namespace ssdpulse::nvme {
 namespace {
 
-constexpr double kLongestLife = 3.2e9;  // seconds: a hundred years
-constexpr double kMostBytes = 64e9;     // per second: more than four lanes of PCI Express 7 carry
-constexpr double kMostEvents = 1e9;     // per second
-constexpr double kMostAtOnce = 1e4;     // operations whose times are summed
-constexpr double kColdest = -100;       // degrees Celsius
+constexpr double kLongestLife = 3.2e9;     // seconds: a hundred years
+constexpr double kBytesLimit = 64e9;       // per second: more than four lanes of PCI Express 7 carry
+constexpr double kEventsLimit = 1e9;       // per second
+constexpr double kOperationsAtOnce = 1e4;  // operations whose times are summed
+constexpr double kColdest = -100;          // degrees Celsius
 constexpr double kHottest = 200;
 
 struct Range {
-  double least;
-  double most;
+  double lowest;
+  double highest;
 };
 
 Range possible(model::NvmeField field) {
@@ -32,7 +32,7 @@ Range possible(model::NvmeField field) {
       return {0, kLongestLife};
     case F::volume_io_seconds:
     case F::controller_busy_seconds:
-      return {0, kMostAtOnce * kLongestLife};
+      return {0, kOperationsAtOnce * kLongestLife};
     default:
       break;
   }
@@ -41,21 +41,21 @@ Range possible(model::NvmeField field) {
     return {kColdest, kHottest};
   }
   if (description.unit == "ratio") {
-    return {0, kMostEvents};
+    return {0, kEventsLimit};
   }
   if (description.counter && description.unit == "seconds") {
     return {0, kLongestLife};
   }
-  return {0, kLongestLife * (description.unit == "bytes" ? kMostBytes : kMostEvents)};
+  return {0, kLongestLife * (description.unit == "bytes" ? kBytesLimit : kEventsLimit)};
 }
 
-bool within(double value, const Range& range) { return value >= range.least && value <= range.most; }
+bool within(double value, const Range& range) { return value >= range.lowest && value <= range.highest; }
 
 /// A counter whose unit is not stated counts at least bytes.
 bool within(const std::optional<model::ByteCounter>& counter) {
   return !counter ||
          static_cast<double>(counter->count) * static_cast<double>(std::max<std::uint64_t>(1, counter->unit_bytes)) <=
-             kLongestLife * kMostBytes;
+             kLongestLife * kBytesLimit;
 }
 
 bool is_sensor(const model::NvmeValue& value) {

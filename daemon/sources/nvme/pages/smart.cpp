@@ -50,10 +50,6 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& identit
   if (all_zero(*page)) {
     return util::fail("the page is all zero");
   }
-  // Not assigned by any version of the standard: a drive whose link is down returns all ones.
-  if (((*page)[0] & 0x80) != 0) {
-    return util::fail("the page sets bit 7 of critical_warning, which is reserved");
-  }
   PageContent content;
   add_warnings((*page)[0], false, F::critical_warning, content.values);
   if ((identity.controller_attributes & kHasEnduranceGroups) != 0) {
