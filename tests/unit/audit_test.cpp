@@ -216,6 +216,9 @@ const std::vector<Row>& table() {
       {"Q10", kOk, nothing},
       {"Q10", kUnknown, no_files()},
       {"Q10", kInfo, file("queue/iostats", "0")},
+      {"Q10", kNot, both(file("queue/iostats", "0"), [](Host h) { h.disk().device.has_requests = false; })},
+      {"Q10", kNot, both(file("queue/iostats", "0"),
+                         [](Host h) { h.metric("ssdpulse_device_unseen", "device=\"nvme0n1\"", 1); })},
       {"Q10", kAdvise, both(file("queue/iostats", "0"),
                             [](Host h) {
                               h.metric("ssdpulse_lost_events_total", "device=\"nvme0n1\",cause=\"unstamped\"", 5);

@@ -5,16 +5,16 @@ namespace ssdpulse::audit {
 namespace {
 
 Finding statistics(const Facts& facts, const DiskSettings& disk) {
-  if (!disk.device.has_requests ||
-      facts.measured.sum("ssdpulse_device_unseen", {{"device", disk.device.name}}).value_or(0) > 0) {
-    return not_applicable("none of its requests is seen, with statistics or without");
-  }
   const auto iostats = disk.files.number("queue/iostats");
   if (!iostats) {
     return unknown("statistics", "queue/iostats is not readable");
   }
   if (*iostats != 0) {
     return ok("the kernel keeps statistics");
+  }
+  if (!disk.device.has_requests ||
+      facts.measured.sum("ssdpulse_device_unseen", {{"device", disk.device.name}}).value_or(0) > 0) {
+    return not_applicable("none of its requests is seen, with statistics or without");
   }
   Finding bad = info("the kernel keeps no statistics", "no total latency, no spikes, and nothing in iostat");
   change_file(bad, disk, "queue/iostats", "1");

@@ -3,6 +3,7 @@
 #include "daemon/sources/inventory/inventory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -62,14 +63,21 @@ bool is_virtual_machine(const InventoryRoots& roots) {
          sysfs::read_raw(roots.proc + "/device-tree/hypervisor/compatible").has_value();
 }
 
+/// Only drivers that take requests have hardware queues. A multipath head that has no path at the moment has none
+/// either.
+bool has_requests(const std::string& directory, const model::Device& device) {
+  const auto queues = sysfs::list_directory(directory + "/mq");
+  return queues || queues.error().error_number != ENOENT || device.transport == "nvme" ||
+         !sysfs::list_directory(directory + "/queue");
+}
+
 void read_paths(const std::string& sys_root, const std::string& directory, const HiddenPaths& hidden,
                 model::Device& device) {
   const auto paths = hidden.find(device.name);
   if (paths == hidden.end()) {
     device.paths.push_back(read_path(directory, device.name));
     device.attachment = attachment_of(sys_root, directory);
-    // A multipath head without a path has none at the moment.
-    device.has_requests = device.transport == "nvme" || sysfs::list_directory(directory + "/mq").has_value();
+    device.has_requests = has_requests(directory, device);
     return;
   }
   device.attachment = attachment_of(sys_root, paths->second.begin()->second);
