@@ -65,8 +65,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_configuration_options(*command, options->configuration);
   command->add_flag("--web.systemd-socket", options->configuration.systemd_socket,
                     "Serve only on the sockets that systemd passes with FileDescriptorName=web");
-  command->add_flag("--web.allow-less-protection", options->configuration.allow_less_protection,
-                    "Start although the last run protected its pages by TLS, users or client certificates and this one does not");
+  command->add_flag(
+      "--web.allow-less-protection", options->configuration.allow_less_protection,
+      "Start although the last run protected its pages by TLS, users or client certificates and this one does not");
   command->add_option("--log.level", options->log_level, "debug, info, warning or error (default info)");
   command->add_option("--log.format", options->log_format, "text, or json: one object per line (default text)");
   command->add_option("--ends-with", options->ends_with)->group("");  // hidden: used by `top` if no daemon answers

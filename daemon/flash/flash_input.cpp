@@ -17,11 +17,6 @@ namespace {
 constexpr std::uint64_t kUsualPage = 4096;
 constexpr std::uint64_t kLargestPage = 65536;  // the largest unit that drives map; a larger preference is a stripe
 
-bool any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](std::string_view part) { return text.find(part) != std::string_view::npos; });
-}
-
 /// Drives that write less the better the data compresses.
 bool compresses(const model::Device& device, const model::NvmeIdentity* identity) {
   return model::compresses(identity != nullptr ? identity->vendor_id : std::uint16_t{0}, device.model);

@@ -39,7 +39,7 @@ class Tls;
 class Users;
 
 struct Protection {
-  std::shared_ptr<const Tls> tls;  // null: plain HTTP
+  std::shared_ptr<const Tls> tls;             // null: plain HTTP
   bool requires_client_certificates = false;  // that are verified
   Headers headers;
   std::shared_ptr<const Users> users;  // null: everybody

@@ -259,7 +259,7 @@ class Kept : public testing::Test {
       batch.at = kBegin + std::chrono::minutes(minute);
       batch.settings.push_back({key.identity, "scheduler", scheduler});
     }
-    ASSERT_TRUE(store_->write(batch, kBegin + std::chrono::minutes(minute)).has_value());
+    ASSERT_TRUE(store_->write(batch, {kBegin + std::chrono::minutes(minute), 60s}).has_value());
   }
   /// Minutes recorded of what `words` names; -1: nothing has that name.
   int minutes(const history::Which& which) {

@@ -23,10 +23,10 @@ live::Why first_line(const Simulation& simulation, double at) {
 
 void expect_first_line(const Simulation& simulation, double at, model::SpikeCause cause) {
   constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
-      "because discards",    "flush",
-      "garbage collection",  " on the host",
-      "more work than it c", "throttling to cool down",
-      "I/Os fail",           "nothing measured here explains"};
+      "because discards",   "flush",
+      "garbage collection", " on the host",
+      "too much load",      "throttling to cool down",
+      "I/Os fail",          "nothing measured here explains"};
   const live::Why said = first_line(simulation, at);
   EXPECT_EQ(said.verdict, live::Verdict::slow) << said.sentence;
   EXPECT_EQ(said.device, "nvme0n1");

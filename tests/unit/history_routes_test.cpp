@@ -68,7 +68,7 @@ std::string written_history(const tests::TemporaryTree& tree) {
     load.latencies[0].words = {{100, 1}};
     batch.device_minutes.push_back({{"w", "sda", "m", "s"}, at, load});
   }
-  EXPECT_TRUE(store->write(batch, now).has_value());
+  EXPECT_TRUE(store->write(batch, {now, 60s}).has_value());
   return file;
 }
 

@@ -116,16 +116,16 @@ std::string controller_of_head(const std::map<std::string, std::string>& control
   host.disk(subsystem, "nvme3n1", "259:4", "device -> ../../nvme-subsys3");
   for (const auto& [number, state] : controllers) {
     const std::string place = "pci0000:00/0000:00:" + number + ".0/nvme/nvme" + number;
-    host.tree().add("sys/devices/" + place, "state = " + state + "\nnuma_node = " + number);
+    host.tree().add("sys/devices/" + place, "state = " + state + "\nqueue_count = " + number);
     host.tree().link("sys/class/nvme/nvme" + number, "../../devices/" + place);
     host.tree().link("sys/devices/" + subsystem + "/nvme" + number, "../../../" + place);
   }
   // Of another subsystem, whose controller has the number that the head's name shows.
-  host.tree().add("sys/class/nvme/nvme3", "state = live\nnuma_node = 3");
+  host.tree().add("sys/class/nvme/nvme3", "state = live\nqueue_count = 3");
   const auto all = read({host.tree().path()}, tests::look(host));
   EXPECT_EQ(all.disks.size(), 1U);
   const model::DiskSettings& disk = all.disks.at(0);
-  EXPECT_EQ("nvme" + disk.controller.text("numa_node"), disk.controller_name.empty() ? "nvme" : disk.controller_name);
+  EXPECT_EQ("nvme" + disk.controller.text("queue_count"), disk.controller_name.empty() ? "nvme" : disk.controller_name);
   return disk.controller_name;
 }
 

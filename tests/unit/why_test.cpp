@@ -366,7 +366,7 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         const bool asks = now.next.find("who calls fsync") != std::string::npos;
         EXPECT_EQ(asks, one.cause == SpikeCause::flush && load == 1) << now.next;
         // Nor is more load or an error claimed where there is none.
-        EXPECT_FALSE(load == 0 && now.because.find("more work") != std::string::npos);
+        EXPECT_FALSE(load == 0 && now.because.find("too much load") != std::string::npos);
         EXPECT_FALSE(load == 0 && now.because.find("fail") != std::string::npos);
         printed += fmt::format("{:6} {:10} {:5} | {} | {} | {}\n", model::kSpikeOperationNames[operation],
                                model::kSpikeCauseNames[cause], load == 0 ? "usual" : "more", now.because, now.next,

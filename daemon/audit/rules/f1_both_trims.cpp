@@ -28,7 +28,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return unknown_for_options("whether it is trimmed online, too");
   }
   if (!online || !*facts.settings.fstrim.enabled) {
-    return ok(online ? "it is trimmed online only" : "it is not trimmed online");
+    return ok(online ? "only online discard is to trim it" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
