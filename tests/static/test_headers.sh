@@ -9,7 +9,7 @@ shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"
 
 tests/lib/build.sh gcc generated >/dev/null
-# Every include path that any of our targets has: this test checks the headers, the build checks the targets.
+# Every include path that any of our targets has, and what all unit tests define: this test checks the headers, the build checks the targets.
 mapfile -t paths < <(grep -ohE -- '-(I|isystem )[^ "]+' build-tests/gcc/compile_commands.json | sort -u |
   grep -vx -- '-isystem /usr/include' | tr ' ' '\n') # assembly has it; before g++'s own it hides stdlib.h
 
@@ -19,7 +19,7 @@ check() {
   # The ABI headers let each side bring its own fixed-width types.
   [[ $1 != bpf/abi/* ]] || before=(-include linux/types.h)
   echo "#include \"$1\"" | g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -x c++ \
-    "${before[@]}" "${@:2}" -I. - || { echo "FAIL: $1 does not compile alone"; return 1; }
+    '-DSSDPULSE_SOURCE_DIR="."' "${before[@]}" "${@:2}" -I. - || { echo "FAIL: $1 does not compile alone"; return 1; }
 }
 export -f check
 tests/lib/sources.sh '*.h' | grep -vE '^bpf/kernel/|\.bpf\.h$' |
