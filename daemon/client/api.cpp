@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/client/server_text.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/web_file.h"
 #include "daemon/util/unique_fd.h"
@@ -130,14 +131,13 @@ util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fet
         401);
   }
   if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
-    return util::fail(address_ + ": " + fetched->body.substr(0, fetched->body.find('\n')).substr(0, 300),
-                      static_cast<int>(fetched->status));
+    return util::fail(address_ + ": " + first_line_of(fetched->body), static_cast<int>(fetched->status));
   }
   if (fetched->status == 404) {
     return util::fail(address_ + " has no " + path + ": web.page is false there, or it is a different version", 404);
   }
   if (fetched->status != 200) {
-    return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + fetched->body.substr(0, 200),
+    return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + first_line_of(fetched->body),
                       static_cast<int>(fetched->status));
   }
   return std::move(fetched->body);
@@ -149,8 +149,9 @@ util::Result<nlohmann::json> Api::parsed(const util::Result<std::string>& body) 
   }
   auto answer = nlohmann::json::parse(*body, nullptr, false);
   if (answer.is_discarded()) {
-    return util::fail(address_ + " answered something other than JSON: " + body->substr(0, 200));
+    return util::fail(address_ + " answered something other than JSON: " + first_line_of(*body));
   }
+  clean_strings(answer);
   return answer;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// printable_text(): a name from hardware, fit for a label: no padding at the ends, '?' for all but printable ASCII.
+// printable_text(): a name from hardware, fit for a label and for a field of a log line: no padding at the ends, '?'
+// for all but printable ASCII and for quotes and backslashes, which would end the field.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ inline std::string printable_text(std::string_view text) {
   }
   std::string result(text.substr(first, text.find_last_not_of(kPadding) - first + 1));
   std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e || c == '"' || c == '\\'; }, '?');
   return result;
 }
 

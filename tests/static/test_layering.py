@@ -58,7 +58,7 @@ ROOMS = {
     "daemon/web": ["daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
                    "exporters/page", *BASE],
     "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/audit/gathering", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
-                      "daemon/sources/host", "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/findings",
+                      "daemon/sources/host", "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/coding", "exporters/findings",
                       "exporters/page", "exporters/report", "exporters/terminal/table.h", "exporters/terminal/top", *BASE],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]

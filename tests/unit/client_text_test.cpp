@@ -7,12 +7,46 @@
 
 #include "daemon/client/commands.h"
 #include "daemon/client/history_text.h"
+#include "daemon/client/server_text.h"
 #include "daemon/util/number_text.h"
 
 namespace ssdpulse::client {
 namespace {
 
 using Json = nlohmann::json;
+
+/// Oracle: what a terminal, or a reader of lines, takes for more than a character.
+bool is_harmless(const std::string& text) {
+  const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
+  return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }) &&
+         !has("\xC2\x9B") && !has("\xE2\x80\xAE") && !has("\xE2\x81\xA6") && !has("\xE2\x80\xA8");
+}
+
+TEST(server_text, cannot_steer_the_terminal) {
+  const std::string hostile =
+      "ok\x1b[2J\x1b]0;owned\x07\r\nforged=1 \xC2\x9B"
+      "31m \xE2\x80\xAEtxt \x7F";
+  Json answer = {{"why", {{"sentence", hostile}, {hostile, {hostile, 1, nullptr, {{"a", hostile}}}}}}};
+  clean_strings(answer);
+  std::size_t strings = 0;
+  const Json flat = answer.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    EXPECT_TRUE(is_harmless(path)) << path;
+    if (value.is_string()) {
+      ++strings;
+      EXPECT_TRUE(is_harmless(value.get<std::string>())) << value;
+      EXPECT_NE(value.get<std::string>().find("forged=1"), std::string::npos) << "nothing else is lost";
+    }
+  }
+  EXPECT_EQ(strings, 3U);
+  EXPECT_TRUE(is_harmless(first_line_of(hostile)));
+  EXPECT_EQ(first_line_of("no such device\nmore"), "no such device");
+  Json deep = "\x1b";
+  for (int i = 0; i < 200'000; ++i) {
+    deep = Json::array({std::move(deep)});
+  }
+  clean_strings(deep);
+}
 
 TEST(number_text, has_no_exponent_and_no_needless_digit) {
   struct Case {
