@@ -69,7 +69,7 @@ int parse_and_run(int argc, char** argv) {
   std::optional<util::TimeLimit> limit;
   if (argc > 1 && argv[1][0] != '-' && must_end(argv[1])) {
     const std::string command = argv[1];
-    const bool reads_much = command == "history" || command == "report";
+    const bool reads_much = command == "history" || command == "report" || command == "audit";
     limit.emplace(command, std::chrono::minutes(reads_much ? 10 : 1));  // far more than it takes
   }
   try {

@@ -128,7 +128,7 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
   const auto early = wall_seconds(kTick * (2 * time_scale - 1));
   for (const model::PastBurst& burst : series.bursts) {
     const bool fstrim = burst.trigger == "fstrim";
-    if (!fstrim && burst.trigger != "online") {
+    if ((!fstrim && burst.trigger != "online") || burst.clock_ahead) {
       continue;
     }
     TrimPast& trim = fstrim ? past_.fstrim : past_.online;
@@ -142,6 +142,9 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
     }
   }
   for (const model::PastSpike& spike : series.spikes) {
+    if (spike.clock_ahead) {
+      continue;  // its minutes are left out as well
+    }
     const auto operation = place_of(model::kSpikeOperationNames, spike.operation);
     const auto cause = place_of(model::kSpikeCauseNames, spike.cause);
     past_.excess_is_known = past_.excess_is_known && spike.excess_seconds.has_value();

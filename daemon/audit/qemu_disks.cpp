@@ -108,8 +108,8 @@ void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& dis
     if (!named && !ends_in(key, "filename")) {
       continue;
     }
-    const std::string place = named ? "" : key.substr(0, key.size() - std::string_view("filename").size());
-    const std::string driver = value_of(options, place + "driver");
+    const std::string prefix = named ? "" : key.substr(0, key.size() - std::string_view("filename").size());
+    const std::string driver = value_of(options, prefix + "driver");
     const bool can_tell = driver == "file" || driver == "host_device" || (of_drive && (driver.empty() || named));
     if (named && file.starts_with("json:")) {
       Options inner;
@@ -120,7 +120,7 @@ void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& dis
     if (!can_tell || is_elsewhere(file) || disks.size() >= kMostNodes) {
       continue;
     }
-    std::string aio = value_of(options, place + "aio");
+    std::string aio = value_of(options, prefix + "aio");
     for (const char* also : {"aio", "file.aio"}) {
       aio = aio.empty() && of_drive ? value_of(options, also) : aio;
     }
@@ -172,16 +172,23 @@ class Line {
         continue;
       }
       name.remove_prefix(name.starts_with("--") ? 2 : 1);
-      if (i + 1 < all.size()) {
+      // No list of options is complete: what looks like an option is never taken for a value.
+      const bool has_value = i + 1 < all.size() && !is_option(all[i + 1]);
+      if (has_value) {
         take(name, all[i + 1]);
       }
-      i += takes_value(all[i]) ? 1 : 0;
+      i += has_value && takes_value(all[i]) ? 1 : 0;
     }
     add_nodes();
     return std::move(result_);
   }
 
  private:
+  static bool is_option(std::string_view word) {
+    const std::size_t dashes = std::min<std::size_t>(word.find_first_not_of('-'), 3);
+    return (dashes == 1 || dashes == 2) && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
+  }
+
   static bool takes_value(std::string_view option) {
     constexpr std::array<std::string_view, 18> kFlags{
         "enable-kvm",  "nographic",   "snapshot",        "daemonize",      "S",          "s",

@@ -332,7 +332,7 @@ void History::report(const Store::Written& written, std::chrono::nanoseconds boo
   for (const auto& [table, rows] : written.deleted) {
     deleted_unlogged_ += rows;
   }
-  if (deleted_unlogged_ > 0 && boottime >= deletions_logged_ + std::chrono::hours(24)) {
+  if (deleted_unlogged_ > 0 && (!deletions_logged_ || boottime >= *deletions_logged_ + std::chrono::hours(24))) {
     log::info("history deleted rows={}: see ssdpulse_history_rows_deleted_total", deleted_unlogged_);
     deletions_logged_ = boottime;
     deleted_unlogged_ = 0;

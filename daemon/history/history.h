@@ -125,7 +125,7 @@ class History {
   std::optional<FileIdentity> checked_;
   std::chrono::steady_clock::time_point next_try_;
   std::chrono::nanoseconds counted_to_;  // CLOCK_BOOTTIME: the file counts what was measured until then
-  std::chrono::nanoseconds deletions_logged_{};
+  std::optional<std::chrono::nanoseconds> deletions_logged_;
   std::uint64_t deleted_unlogged_ = 0;
   std::thread thread_;
 };

@@ -85,23 +85,25 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
   return {};
 }
 
+/// What a clock stamped that was ahead happened at another time.
 Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& moment) {
   const model::WallTime begin = at;
   const model::WallTime end = begin + std::chrono::minutes(1);
   const auto from = milliseconds_of(begin - kLongestMark);
   return spikes(from, milliseconds_of(end) - 1,
                 [&](model::PastSpike&& one) {
-                  if (end_of(one.begin, one.duration_seconds) >= begin) {
+                  if (!one.clock_ahead && end_of(one.begin, one.duration_seconds) >= begin) {
                     moment.spikes.push_back(std::move(one));
                   }
                 })
       .and_then([&] {
         return bursts(from, milliseconds_of(end + std::chrono::hours(1)), [&](model::PastBurst&& one) {
-          const bool touches = std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
-            constexpr std::chrono::seconds kNear{2};
-            return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kNear &&
-                   end_of(one.begin, one.duration_seconds) >= spike.begin - kNear;
-          });
+          const bool touches =
+              !one.clock_ahead && std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
+                constexpr std::chrono::seconds kNear{2};
+                return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kNear &&
+                       end_of(one.begin, one.duration_seconds) >= spike.begin - kNear;
+              });
           if (touches) {
             moment.bursts.push_back(std::move(one));
           }
@@ -109,7 +111,7 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
       })
       .and_then([&] {
         return waits(milliseconds_of(begin - kLongestWait), milliseconds_of(end) - 1, [&](model::PastWait&& one) {
-          if (end_of(one.begin, one.duration_seconds) >= begin) {
+          if (!one.clock_ahead && end_of(one.begin, one.duration_seconds) >= begin) {
             moment.waits.push_back(std::move(one));
           }
         });

@@ -83,8 +83,10 @@ bool waits_for_people() {
   }
   const long number = std::strtol(call.c_str(), nullptr, 10);
   const std::string fd = call.substr(blank + 1, call.find(' ', blank + 1) - blank - 1);
-  return (number == SYS_read || number == SYS_write || number == SYS_writev) &&
-         (fd == "0x0" || fd == "0x1" || fd == "0x2");
+  const bool standard = fd == "0x0" || fd == "0x1" || fd == "0x2";
+  struct stat status {};
+  return standard && (number == SYS_read || number == SYS_write || number == SYS_writev) &&
+         ::fstat(fd[2] - '0', &status) == 0 && !S_ISREG(status.st_mode);
 }
 
 }  // namespace
@@ -112,8 +114,9 @@ std::optional<std::string> in_time(const std::function<std::string()>& question,
     ::waitpid(child, &status, WNOHANG);
     return std::nullopt;
   }
-  const bool ended = ::waitpid(child, &status, 0) == child;
-  return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::move(text) : std::nullopt;
+  const pid_t ended = ::waitpid(child, &status, 0);
+  const bool unknown = ended < 0 && errno == ECHILD;  // SIGCHLD is ignored, as some supervisors leave it
+  return unknown || (ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) ? std::move(text) : std::nullopt;
 }
 
 Result<void> file_answers(const std::string& path) {
@@ -133,8 +136,8 @@ TimeLimit::TimeLimit(std::string command, std::chrono::seconds limit)
     : thread_([this, command = std::move(command), limit] {
         std::unique_lock lock(mutex_);
         bool done = wake_.wait_for(lock, limit, [this] { return done_; });
-        while (!done && waits_for_people()) {
-          done = wake_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; });
+        while (!done && waits_for_people()) {  // who turns a page has the whole time again for the next one
+          done = wake_.wait_for(lock, limit, [this] { return done_; });
         }
         if (done) {
           return;

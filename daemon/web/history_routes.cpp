@@ -142,6 +142,14 @@ http::Response past(const http::Request& request, history::Reader& reader, std::
   return request.path.size() > kPrefix.size() ? of_device(request, reader, *window) : list(request, reader, *window);
 }
 
+/// Whose budget a mark is counted against. Over TCP without a password, users of this host cannot be distinguished.
+std::string sender_of(const http::Request& request) {
+  if (request.unix_user) {
+    return "uid " + std::to_string(*request.unix_user);
+  }
+  return request.logged_in ? "user " + request.user : "tcp";
+}
+
 http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate& rate) {
   if (!request.local && !request.logged_in) {
     return words(403, "marks are taken from this host, and from users with a password (web.config_file)");
@@ -153,7 +161,7 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
   if (!page::is_printable(text)) {
     return words(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
   }
-  if (!rate.take(std::chrono::steady_clock::now())) {
+  if (!rate.take(sender_of(request), std::chrono::steady_clock::now())) {
     return words(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
   }
   const auto now = std::chrono::system_clock::now();

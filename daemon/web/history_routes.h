@@ -19,7 +19,8 @@ using KeepMark = std::function<void(model::Mark)>;
 ///
 /// Marks are the only thing that can be changed from outside. They are accepted from this host (or over a unix socket)
 /// and from clients with a user's password, if the request has the header X-Ssdpulse: a page of another site in
-/// somebody's browser can send neither that header nor a Host of ours. At most 60 a minute.
+/// somebody's browser can send neither that header nor a Host of ours. At most 60 a minute from each user of the unix
+/// socket, from each user with a password, and from all others together.
 void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts);
 
 }  // namespace ssdpulse::web

@@ -21,7 +21,7 @@ ProtectionKinds kinds_of(const http::Protection* protection);
 /// What `before` has and `now` lacks, in words: "TLS and users"; empty: nothing.
 std::string lost_words(const ProtectionKinds& before, const ProtectionKinds& now);
 
-/// For the log: "tls=yes users=listed client_certificates=none".
+/// For the log: "tls=yes users=listed client_certificates=not_required".
 std::string fields_of(const ProtectionKinds& kinds);
 
 inline constexpr const char* kProtectionFileName = "web-protection";

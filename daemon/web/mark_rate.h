@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// MarkRate: limits how often a mark may be added. A script that loops must not push out the marks of people.
+// MarkRate: limits how often a mark may be added. A script that loops must not push out the marks of people, nor keep
+// others from setting theirs.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <map>
 #include <mutex>
+#include <string>
 
 namespace ssdpulse::web {
 
 /// Thread-safe.
 class MarkRate {
  public:
-  static constexpr int kMostAMinute = 60;  // the history keeps 10,000 marks; nobody marks more often by hand
+  static constexpr int kMostAMinute = 60;  // of one sender: the history keeps 10,000 marks; nobody marks more by hand
+  static constexpr std::size_t kMostSenders = 64;  // in a minute; further ones share a budget
 
-  /// True at most kMostAMinute times in a minute, which begins with the first mark that is taken.
-  bool take(std::chrono::steady_clock::time_point now) {
+  /// True at most kMostAMinute times in a minute for each sender. The minute begins with the first mark of anybody.
+  bool take(const std::string& sender, std::chrono::steady_clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    if (taken_ == 0 || now - begin_ >= std::chrono::minutes(1)) {
+    if (taken_.empty() || now - begin_ >= std::chrono::minutes(1)) {
       begin_ = now;
-      taken_ = 0;
+      taken_.clear();
     }
-    if (taken_ >= kMostAMinute) {
+    int& taken = taken_[taken_.size() < kMostSenders || taken_.contains(sender) ? sender : ""];
+    if (taken >= kMostAMinute) {
       return false;
     }
-    ++taken_;
+    ++taken;
     return true;
   }
 
  private:
   std::mutex mutex_;
   std::chrono::steady_clock::time_point begin_;
-  int taken_ = 0;
+  std::map<std::string, int> taken_;
 };
 
 }  // namespace ssdpulse::web

@@ -18,6 +18,16 @@ http::Limits limits_of_local_server() {
   return limits;
 }
 
+/// For the next start.
+void remember(const std::string& directory, const ProtectionKinds& kinds) {
+  if (directory.empty()) {
+    return;
+  }
+  if (auto kept = keep_protection(directory, kinds); !kept) {
+    log::warning("the next start will not know how the pages are protected now: {}", kept.error().message);
+  }
+}
+
 }  // namespace
 
 tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::string& config_file) {
@@ -104,18 +114,20 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
     log::info("page url={}://{}/ from_elsewhere=\"ssh -L {}:{} THIS_HOST\"", scheme, address,
               address.substr(address.rfind(':') + 1), address);
   }
-  if (!directory.empty()) {
-    if (auto kept = keep_protection(directory, kinds_of(protection.get())); !kept) {
-      log::warning("the next start will not know how the pages are protected now: {}", kept.error().message);
-    }
-  }
+  remember(directory, kinds_of(protection.get()));
   auto web = std::make_unique<WebServer>();
   web->server_ = std::move(*server);
   web->local_server_ = std::move(local_server);
   if (!config_file.empty()) {
     web->watch_ = std::make_unique<WebSecurityWatch>(
-        config_file, std::move(*security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
-          return running.protect(std::move(next));
+        config_file, std::move(*security),
+        [&running = *web->server_, directory](std::shared_ptr<const http::Protection> next) {
+          const ProtectionKinds kinds = kinds_of(next.get());
+          const bool used = running.protect(std::move(next));
+          if (used) {
+            remember(directory, kinds);
+          }
+          return used;
         });
   }
   return web;

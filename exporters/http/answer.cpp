@@ -2,6 +2,7 @@
 #include "exporters/http/answer.h"
 
 #include <strings.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <memory>
@@ -115,6 +116,20 @@ bool is_local(const Peer& peer) {
   // An IPv6 peer is identified by its network, and that of ::1 has no other host.
   return peer.size() == kVersion4 ? peer[0] == kLoopback
                                   : std::all_of(peer.begin(), peer.end(), [](char byte) { return byte == 0; });
+}
+
+std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  if (info == nullptr || ::getsockname(info->connect_fd, reinterpret_cast<sockaddr*>(&own), &length) != 0 ||
+      own.ss_family != AF_UNIX) {
+    return std::nullopt;
+  }
+  ucred peer{};
+  length = sizeof peer;
+  return ::getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? std::optional(peer.uid)
+                                                                                      : std::nullopt;
 }
 
 bool is_ambiguous(MHD_Connection* connection) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,8 @@ struct Request {
   bool local = false;                                          // from this host, or over a unix socket
   bool loopback = false;                                       // the listener serves this host alone, over TCP
   bool logged_in = false;                                      // with a user's password
+  std::string user;                                            // whose; empty if not logged in
+  std::optional<std::uint32_t> unix_user;                      // its user ID, over a unix socket
   std::multimap<std::string, std::string, std::less<>> query;  // decoded, in the order of the request; at most 16
 
   /// The first parameter of this name; empty if absent.

@@ -115,7 +115,12 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   made->request.local = is_local(peer_of(address_of(connection)));
   const auto* taking = ours(connection);
   made->request.loopback = taking != nullptr && taking->loopback;
+  made->request.unix_user = unix_user_of(connection);
   made->request.logged_in = protection()->users != nullptr;
+  if (made->request.logged_in) {
+    const auto credentials = parse_basic(header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+    made->request.user = credentials ? credentials->user : "";
+  }
   if (of.lane == Lane::instant) {
     return reply(connection, of.handler(made->request));
   }

@@ -436,6 +436,8 @@ const std::vector<Row>& table() {
       {"F4", kOk, no_discards(3)},
       {"F4", kInfo, no_discards(8)},
       {"F4", kOk, no_discards(8, "monthly")},
+      {"F4", kOk, no_discards(8, "monthly UTC")},
+      {"F4", kInfo, no_discards(2, "*-*-* 03:00 Europe/Berlin")},
       {"F4", kOk, no_discards(31, "*-*-01 03:00")},
       {"F4", kOk, no_discards(31, "Sun *-*-1..7 03:00")},
       {"F4", kInfo, no_discards(36, "monthly")},

@@ -52,6 +52,29 @@ TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   EXPECT_EQ(refused.status, 503U);
   EXPECT_NE(refused.body->find("60 marks within a minute"), std::string::npos);
   EXPECT_EQ(kept, 60);
+  // Whoever floods the port keeps nobody from marking over the socket, or with a password.
+  request.unix_user = 1000;
+  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  request.unix_user = 0;
+  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  request.unix_user.reset();
+  request.logged_in = true;
+  request.user = "operator";
+  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  EXPECT_EQ(kept, 63);
+}
+
+TEST(MarkRate, IsBoundedAndHasABudgetForEachSender) {
+  MarkRate rate;
+  const std::chrono::steady_clock::time_point now{};
+  int taken = 0;
+  for (int sender = 0; sender < 1000; ++sender) {
+    for (int i = 0; i < 70; ++i) {
+      taken += rate.take("uid " + std::to_string(sender), now) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(taken, 65 * 60) << "of 64 senders, and of all others together";
+  EXPECT_TRUE(rate.take("uid 0", now + 61s));
 }
 
 /// A history of sda: two minutes with one I/O each, half an hour ago.
@@ -137,10 +160,10 @@ TEST(MarkRate, BeginsAnotherMinute) {
   MarkRate rate;
   const std::chrono::steady_clock::time_point begin{1h};
   for (int i = 0; i < MarkRate::kMostAMinute; ++i) {
-    ASSERT_TRUE(rate.take(begin + 1s));
+    ASSERT_TRUE(rate.take("tcp", begin + 1s));
   }
-  EXPECT_FALSE(rate.take(begin + 60s));
-  EXPECT_TRUE(rate.take(begin + 61s));
+  EXPECT_FALSE(rate.take("tcp", begin + 60s));
+  EXPECT_TRUE(rate.take("tcp", begin + 61s));
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ const Case kCases[] = {
     {"q -hda /a -hdb /b -cdrom /iso", "/a! /b!"},
     {"q -m 4G -enable-kvm /a.img", "/a.img!"},
     {"q /a.img -m 4G", "/a.img!"},
+    // options without a value that no list has
+    {"q -mem-prealloc -drive file=/a,aio=native -curses -drive file=/b", "/a /b!"},
+    {"q --new-flag --drive file=/a -x", "/a!"},
+    {"q -object id=a,value=-b -drive file=/a", "/a!"},
     {"q --blockdev driver=host_device,node-name=n,filename=/dev/a,aio=io_uring --export type=nbd,id=e,node-name=n",
      "/dev/a"},
     // neither firmware, CD-ROMs, floppies nor what is elsewhere

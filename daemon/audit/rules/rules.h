@@ -69,8 +69,8 @@ bool has_online_discard(const MountSettings& mount);
 Finding unknown_for_options(std::string found);
 
 /// How to make a change of mount options permanent: in /etc/fstab, or in the super block if the option comes from
-/// there. `place`: the mountpoint, for a shell.
-std::string permanently(const MountSettings& mount, const std::string& option, const std::string& place);
+/// there. `mountpoint_word`: for a shell.
+std::string permanently(const MountSettings& mount, const std::string& option, const std::string& mountpoint_word);
 
 /// Adds to a finding the change that ends it, for now, permanently, and the undo; false if no command can be given.
 bool drop_online_discard(Finding& finding, const MountSettings& mount);

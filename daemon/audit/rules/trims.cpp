@@ -59,8 +59,9 @@ int days_between_runs(const std::string& calendar) {
                                                                     {"semiannually", 184},
                                                                     {"yearly", 366},
                                                                     {"annually", 366}}};
+  const std::string first = calendar.substr(0, calendar.find(' '));  // a time zone may follow
   for (const auto& [word, days] : kWords) {
-    if (calendar == word) {
+    if (first == word) {
       return days;
     }
   }
@@ -76,7 +77,10 @@ int days_between_runs(const std::string& calendar) {
         return every_month ? 31 : 366;
       }
     }
-    is_weekly = is_weekly || std::isalpha(static_cast<unsigned char>(part.front())) != 0;
+    constexpr std::array<std::string_view, 7> kWeekdays{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    std::string day = part.substr(0, 3);
+    std::transform(day.begin(), day.end(), day.begin(), [](unsigned char c) { return std::tolower(c); });
+    is_weekly = is_weekly || std::find(kWeekdays.begin(), kWeekdays.end(), day) != kWeekdays.end();
   }
   return is_weekly ? 7 : 1;
 }
@@ -94,10 +98,10 @@ Finding unknown_for_options(std::string found) {
       "its super block may ask for options that /proc/self/mountinfo does not show, and they cannot be read");
 }
 
-std::string permanently(const MountSettings& mount, const std::string& option, const std::string& place) {
+std::string permanently(const MountSettings& mount, const std::string& option, const std::string& mountpoint_word) {
   const auto volume = shell_word(mount.volumes.empty() ? "" : "/dev/" + mount.volumes.front());
   if (mount.unshown.in_force.count(option) == 0 || mount.fstype == "bcachefs" || !volume) {
-    return fmt::format("remove {} from the options of {} in /etc/fstab", option, place);
+    return fmt::format("remove {} from the options of {} in /etc/fstab", option, mountpoint_word);
   }
   const std::string flag = option == "data=journal"     ? "journal_data"
                            : option == "data=writeback" ? "journal_data_writeback"
