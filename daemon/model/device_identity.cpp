@@ -151,9 +151,9 @@ std::vector<IdentityClash> reported_clashes(const std::vector<const Device*>& de
     if (one_drive) {
       continue;
     }
-    clash.sizes_differ = std::any_of(others.begin(), others.end(), [&](const std::string& other) {
-      return by_name.at(other)->size_bytes != by_name.at(name)->size_bytes;
-    });
+    const std::uint64_t size = by_name.at(name)->size_bytes;
+    clash.sizes_differ = std::any_of(others.begin(), others.end(),
+                                     [&](const std::string& other) { return by_name.at(other)->size_bytes != size; });
     reported.push_back(std::move(clash));
   }
   return reported;
