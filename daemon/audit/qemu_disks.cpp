@@ -203,7 +203,8 @@ class Line {
 
   void take(std::string_view name, std::string_view value) {
     Options options;
-    const bool disk = name == "hda" || name == "hdb" || name == "hdc" || name == "hdd";
+    const bool disk =
+        name == "hda" || name == "hdb" || name == "hdc" || name == "hdd" || name == "sd" || name == "mtdblock";
     if (disk) {
       add_files({{"file", std::string(value)}}, true, result_.disks);
     } else if (name == "drive") {
@@ -225,7 +226,7 @@ class Line {
       read_options(value, "type", options);
       not_disks_.push_back(value_of(options, "pflash0"));
       not_disks_.push_back(value_of(options, "pflash1"));
-    } else if (name == "readconfig") {
+    } else if (name == "readconfig" || name == "set") {  // these change what other options say
       result_.whole = false;
     }
   }

@@ -49,10 +49,16 @@ std::string if_it_answers(const std::string& root, const std::string& path) {
 doctor::Findings of_host(const config::Config& config, const std::string& root, const util::Error& error) {
   const bool somebody = error.error_number != kNobodyAnswers;
   doctor::Findings all{doctor::unanswered(somebody ? std::optional(error.error_number) : std::nullopt, error.message)};
-  const doctor::Start start{
-      probe::look({root},
-                  {if_it_answers(root, config.history.directory), if_it_answers(root, config.nvme.reader_socket)}),
-      somebody ? std::vector<std::uint16_t>{} : ports_of(config.web), measured_devices(config.devices, root)};
+  model::HostProbe host = probe::look(
+      {root}, {if_it_answers(root, config.history.directory), if_it_answers(root, config.nvme.reader_socket)});
+  if (!config.history.directory.empty() && !host.history_directory) {
+    model::PlaceProbe silent;
+    silent.path = config.history.directory;
+    silent.answers = false;
+    host.history_directory = std::move(silent);
+  }
+  const doctor::Start start{std::move(host), somebody ? std::vector<std::uint16_t>{} : ports_of(config.web),
+                            measured_devices(config.devices, root)};
   for (model::Finding& one : doctor::examine(start)) {
     all.push_back(std::move(one));
   }

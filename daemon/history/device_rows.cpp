@@ -440,17 +440,29 @@ Outcome<std::vector<DeviceRows::Lane>> DeviceRows::lanes() {
   }
 }
 
-/// Gives the device its identity of now if nothing is stored under it, but something under one that it had before.
+/// Under which it is stored: where another device has reported the same identity, with where this one is attached, even
+/// if it is the only one that is there now.
+Outcome<std::string> DeviceRows::identity_of(const DeviceKey& device) {
+  if (device.attached.empty()) {
+    return device.identity;
+  }
+  Statement shared(connection_,
+                   "SELECT 1 FROM device WHERE identity >= ?1 || ' | at ' AND identity < ?1 || ' | at!' LIMIT 1");
+  return shared.with(device.identity).step().map([&](bool row) { return row ? device.attached : device.identity; });
+}
+
+/// Gives the device its identity of now if nothing is stored under it, but something under one that it had before. Not
+/// if it could be any of several.
 Outcome<void> DeviceRows::rename(const DeviceKey& device) {
   if (device.former.empty() && device.without_wwid.empty()) {
     return {};
   }
   // ?1: identity, ?2: without WWID, ?3: former.
   Statement known(connection_,
-                  "SELECT identity FROM device WHERE model = ?4 AND serial = ?5 AND NOT EXISTS (SELECT 1 FROM device "
+                  "SELECT min(identity), max(identity) FROM device WHERE model = ?4 AND serial = ?5 AND NOT EXISTS "
+                  "(SELECT 1 FROM device "
                   "WHERE identity = ?1) AND (identity = ?3 OR (?2 <> '' AND (identity = ?2 OR (?1 = ?2 AND "
-                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0)))) "
-                  "ORDER BY last_minute DESC LIMIT 1");
+                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0))))");
   const auto row = known.with(device.identity)
                        .with(device.without_wwid)
                        .with(device.former)
@@ -461,6 +473,9 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
     return row ? Outcome<void>() : tl::unexpected(row.error());
   }
   const std::string before = known.text(0).value_or("");
+  if (before.empty() || known.text(1) != before) {
+    return {};
+  }
   const auto run = [&](const char* sql) {
     Statement statement(connection_, sql);
     return statement.with(device.identity).with(before).run();
@@ -478,7 +493,11 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
 /// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
 /// measures. So two clocks that take turns need two lanes, however often. A new one if all have gone further.
 Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int64_t minute) {
-  if (const auto renamed = rename(device); !renamed) {
+  const auto identity = identity_of(device);
+  if (!identity) {
+    return tl::unexpected(identity.error());
+  }
+  if (const auto renamed = *identity == device.identity ? rename(device) : Outcome<void>(); !renamed) {
     return tl::unexpected(renamed.error());
   }
   constexpr std::int64_t kLate = 10;  // measured minutes: what comes later to a minute is of another clock
@@ -487,8 +506,7 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int6
       "SELECT id, last_minute, last_measured, minutes_from, hours_made_to FROM device WHERE identity = ?1 AND "
       "(last_minute < ?2 OR (last_minute <= ?2 + ?4 AND last_measured >= ?3 - ?5)) ORDER BY abs(?2 - "
       "last_minute - ?3 + last_measured), id DESC LIMIT 1");
-  const auto there =
-      known.with(device.identity).with(minute).with(account_.measured()).with(kSameClock).with(kLate).step();
+  const auto there = known.with(*identity).with(minute).with(account_.measured()).with(kSameClock).with(kLate).step();
   if (!there) {
     return tl::unexpected(there.error());
   }
@@ -512,7 +530,7 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int6
   Statement added(connection_,
                   "INSERT INTO device (identity, name, model, serial, last_minute, last_measured, minutes_from, "
                   "hours_made_to) VALUES (?, ?, ?, ?, ?, ?, 0, 0) RETURNING id");
-  return added.with(device.identity)
+  return added.with(*identity)
       .with(device.name)
       .with(device.model)
       .with(device.serial)

@@ -67,6 +67,7 @@ class DeviceRows {
   };
 
   Outcome<std::vector<Lane>> lanes();
+  Outcome<std::string> identity_of(const DeviceKey& device);
   Outcome<void> rename(const DeviceKey& device);
   Outcome<Lane> lane_of(const DeviceKey& device, std::int64_t minute);
   Outcome<std::int64_t> id_of(const std::string& tenant);

@@ -66,6 +66,8 @@ struct DeviceKey {
   // What else this device may be stored as, if nothing is stored as `identity`. Both empty where that is not certain.
   std::string without_wwid = {};  // or with one: the kernel gives an NVMe namespace one at one boot, not at the next
   std::string former = {};        // by older versions: WWID, else model and serial number, else the name
+  // With where it is attached: stored so once two devices were seen to report this identity. Empty: not known.
+  std::string attached = {};
   bool operator==(const DeviceKey&) const = default;
 };
 

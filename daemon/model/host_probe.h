@@ -19,6 +19,7 @@ struct PlaceProbe {
   bool readable = false;  // by the calling process; root may read and write all
   bool writable = false;
   std::optional<double> free_ratio;  // of its file system
+  bool answers = true;               // false: its file system does not, and nothing else is known
 };
 
 struct HostProbe {

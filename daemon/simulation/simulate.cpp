@@ -16,6 +16,7 @@
 
 #include "daemon/simulation/load_log.h"
 #include "daemon/simulation/results_text.h"
+#include "daemon/util/in_time.h"
 
 namespace ssdpulse::simulation {
 namespace {
@@ -241,6 +242,10 @@ util::ExitCode simulate(const SimulateArguments& arguments, std::ostream& out, s
   }
   if (arguments.input == "-") {
     return run(arguments, *plan, std::cin, out, err);
+  }
+  if (const auto answers = util::file_answers(arguments.input); !answers) {
+    err << answers.error().message << '\n';
+    return util::ExitCode::usage;
   }
   std::ifstream file(arguments.input, std::ios::binary);
   if (!file || std::filesystem::is_directory(arguments.input)) {

@@ -23,6 +23,7 @@ history::DeviceKey key_of(const model::Device& device, model::DistinctIdentity d
   if (!distinct.clashes && identity.lasts()) {
     key.without_wwid = identity.text_without_wwid();
     key.former = former_identity(device);
+    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + device.attachment;
   }
   return key;
 }

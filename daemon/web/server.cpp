@@ -2,6 +2,7 @@
 #include "daemon/web/server.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "daemon/util/log.h"
@@ -51,7 +52,9 @@ tl::expected<void, util::ExitCode> WebServer::compare_with_last_run(const Loaded
   }
   const auto kept = kept_protection(directory);
   if (!kept) {
-    log::warning("not known how the last run protected the pages: {}", kept.error().message);
+    if (kept.error().error_number != EACCES) {  // then this process may not measure either, and says so
+      log::warning("not known how the last run protected the pages: {}", kept.error().message);
+    }
     return {};
   }
   const std::string lost = lost_words(*kept, kinds_of(security.outcome->get()));

@@ -197,6 +197,7 @@ def defaults_of_the_super_block(check, audit, disk, state):
     """What tune2fs -o asks for is in force and not in mountinfo; the advice is where it comes from."""
     mount = state / "mnt-defaults"
     mount.mkdir()
+    rig.wait_until_unused(disk)
     rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", disk.path)
 
     def defaults():
@@ -207,8 +208,9 @@ def defaults_of_the_super_block(check, audit, disk, state):
     try:
         with fstrim_enabled():
             found = {rule: audit.finding(rule, str(mount)) for rule in ("F1", "F7", "F8")}
-        check.equal({rule: one["verdict"] for rule, one in found.items()}, {"F1": "info", "F7": "danger", "F8": "info"},
-                    "options of the super block: verdicts")
+        # Whether F1 advises depends on what the discards of this host cost.
+        check.equal((found["F1"]["verdict"] in ("info", "advise"), found["F7"]["verdict"], found["F8"]["verdict"]),
+                    (True, "danger", "info"), "options of the super block: verdicts")
         check.that("data=writeback" in found["F8"]["found"], f"options of the super block: {found['F8']['found']}")
     finally:
         rig.run("umount", mount)
@@ -216,6 +218,7 @@ def defaults_of_the_super_block(check, audit, disk, state):
         check.that(command.startswith("tune2fs "), f"options of the super block: {command}")
         shell(command)
     check.equal(defaults(), before, "options of the super block: after the advice")
+    rig.wait_until_unused(disk)
     rig.run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", disk.path)
     rig.run("mount", disk.path, mount)
     try:
@@ -232,6 +235,8 @@ def over_two_disks(check, audit, first, second, state):
     def disks():
         return {dict(labels)["device"] for labels in audit.daemon.scrape().series("ssdpulse_filesystem_info",
                                                                                   mountpoint=str(mount))}
+    rig.wait_until_unused(first)
+    rig.wait_until_unused(second)
     rig.run("mkfs.btrfs", "-q", "-f", "-K", first.path, second.path)
     link.symlink_to(second.path)
     libc = ctypes.CDLL(None, use_errno=True)  # mount(8) would resolve the link
@@ -242,6 +247,8 @@ def over_two_disks(check, audit, first, second, state):
         check.equal(disks(), {first.name, second.name}, "btrfs: its disks")
     finally:
         rig.run("umount", mount)
+    rig.wait_until_unused(first)
+    rig.wait_until_unused(second)
     rig.run("mkfs.xfs", "-q", "-f", "-l", f"logdev={second.path}", first.path)
     rig.run("mount", "-t", "xfs", "-o", f"logdev={second.path}", first.path, mount)
     swap = mount / "swap"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lib import rig
 
-INIT, STATFS, GETATTR = 26, 17, 3
+LOOKUP, GETATTR, INIT = 1, 3, 26
 IN_HEADER = struct.Struct("<IIQQIIII")
 OUT_HEADER = struct.Struct("<IiQ")
 LIMIT = 30  # seconds, for any command
@@ -32,19 +32,24 @@ def mount_fuse(source, place):
 
 
 def serve(server, taken):
-    """Answers the first request, and the attributes of the root; takes the next STATFS, reports it, and stops."""
+    """Answers for a directory with directories of any name. After SIGUSR1 it takes the next request, reports it, and stops."""
+    takes = []
+    signal.signal(signal.SIGUSR1, lambda *_: takes.append(True))
+    signal.siginterrupt(signal.SIGUSR1, False)
     while True:
         request = os.read(server, 1 << 17)
         _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
-        if opcode == INIT:
-            body = struct.pack("<IIIIHHI", 7, 23, 0, 0, 0, 0, 1 << 16) + bytes(40)
-        elif opcode == GETATTR:
-            attributes = struct.pack("<QQQQQQIIIIIIIIII", node, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0)
-            body = struct.pack("<QII", 0, 0, 0) + attributes
-        elif opcode == STATFS:
+        directory = struct.pack("<QQQQQQIIIIIIIIII", 2 if opcode == LOOKUP else node, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0)
+        if takes:
             os.write(taken, b"x")
             os.kill(os.getpid(), signal.SIGSTOP)
             continue
+        if opcode == INIT:
+            body = struct.pack("<IIIIHHI", 7, 23, 0, 0, 0, 0, 1 << 16) + bytes(40)
+        elif opcode == GETATTR:
+            body = struct.pack("<QII", 0, 0, 0) + directory
+        elif opcode == LOOKUP:  # valid for no time: each walk along a path asks again
+            body = struct.pack("<QQQQII", 2, 0, 0, 0, 0, 0) + directory
         else:
             body = None
         error = -38 if body is None else 0
@@ -53,11 +58,13 @@ def serve(server, taken):
 
 
 @contextmanager
-def dead_mount(state, name, source, takes):
-    """A FUSE mount whose server is stopped: `takes` the question first, or was stopped before anybody asked."""
+def dead_mount(state, name, takes, disk=None):
+    """A FUSE mount whose server is stopped: it `takes` a question first, or was stopped before anybody asked. Below it, at
+    `data`, the file system of the disk is mounted: whoever asks about that walks through the FUSE mount.
+    """
     place = Path(state) / name
     place.mkdir()
-    server = mount_fuse(source, place)
+    server = mount_fuse("dead", place)
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -68,8 +75,10 @@ def dead_mount(state, name, source, takes):
             os._exit(1)
     os.close(write)
     os.close(server)
-    if not takes:
-        os.kill(pid, signal.SIGSTOP)
+    if disk:
+        rig.run("mkfs.ext4", "-q", "-F", disk.path)
+        rig.run("mount", disk.path, place / "data")
+    os.kill(pid, signal.SIGUSR1 if takes else signal.SIGSTOP)
     try:
         yield place, read
     finally:
@@ -105,12 +114,12 @@ def run(check, state):
     with rig.loop_disk(Path(state) / "disk", "64M") as disk:
         config.write_text(f"devices:\n  include: [{disk.name}]\nhistory:\n  directory: ''\n", encoding="utf-8")
         for takes in (False, True):
-            with dead_mount(state, f"data-{takes}", str(disk.path), takes) as (place, taken):
-                audits(check, place, config)
+            with dead_mount(state, f"dead-{takes}", takes, disk) as (place, taken):
+                audits(check, place / "data", config)
                 if takes:
                     check.equal(os.read(taken, 1), b"x", "the server had taken the question when it was stopped")
     (Path(state) / "there.yaml").write_text(f"history:\n  directory: {state}/files/history\n", encoding="utf-8")
-    with dead_mount(state, "files", "dead", takes=False) as (place, _):
+    with dead_mount(state, "files", takes=False) as (place, _):
         file = place / "ssdpulse.yaml"
         for command in (("audit", "--accepted", file), ("audit", "-c", file), ("audit", "--history.directory", place),
                         ("report", "--last", "1h", "--history.directory", place), ("history", "-c", file), ("doctor", "-c", file),

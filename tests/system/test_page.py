@@ -398,7 +398,7 @@ def answers_fit_the_schema(check, port, name):
 def only_known_hosts_are_answered(check, port):
     for path, host, status in (("/", "evil.example", 421), ("/api/v1/devices", f"evil.example:{port}", 421),
                                ("/app.js", "127.0.0.1.evil.example", 421), ("/", f"localhost:{port}", 200),
-                               ("/metrics", "evil.example", 200), ("/-/healthy", "evil.example", 200)):
+                               ("/metrics", "evil.example", 421), ("/metrics", "127.0.0.1", 200), ("/-/healthy", "evil.example", 200)):
         check.equal(fetch(port, path, {"Host": host})[0], status, f"{path} for {host}")
     _, headers, _ = fetch(port, "/")
     policy = headers.get("Content-Security-Policy", "")

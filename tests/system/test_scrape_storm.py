@@ -26,7 +26,7 @@ DOCUMENTED = 64  # requests answered at once
 MORE_MEMORY = (1280 * 16 << 10) + (8 << 20)  # anonymous: connections x connection_memory, and pages being made and sent
 MORE_LATER = 4 << 20  # what the allocator may keep; a leaked page would be there 100 times over
 AT_ONCE = 1.0  # seconds; the client is a single Python thread on the same CPUs
-REQUEST = b"GET /metrics HTTP/1.1\r\nHost: storm\r\nConnection: close\r\n\r\n"
+REQUEST = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 STAMP = re.compile(rb"^ssdpulse_snapshot_timestamp_seconds (\S+)$", re.M)
 MISSED = re.compile(rb"^ssdpulse_missed_ticks_total (\S+)$", re.M)
 

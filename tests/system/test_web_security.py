@@ -172,7 +172,7 @@ def bad_files(check, files, daemon):
             ("an empty authority", files.web, of_nobody, "empty.crt: is empty"),
             ("another key", files.server[1], files.client[1].read_text(), "hold no certificate with its key"),
             ("no TLS any more", files.web, {"basic_auth_users": files.settings()["basic_auth_users"]},
-             "TLS would be turned off")):
+             "would be turned off")):
         before = len(daemon.log.read_text())
         if text is None:
             path.unlink()

@@ -425,6 +425,9 @@ const std::vector<Row>& table() {
          h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
          h.excess("discard", 1000);
        }},
+      {"F1", kInfo, both(no_discards(34), option("discard"))},
+      {"F7", kDanger, both(option("barrier=none"), [](Host h) { h.disk().device.write_back_cache = true; })},
+      {"Q5", kNot, [](Host h) { h.disk().device.has_requests = false; }},
       {"F4", kOk, nothing},
       {"F4", kNot, both(never_trimmed, [](Host h) { h.disk().device.discard = false; })},
       {"F4", kNot, both(never_trimmed, stopped_discards)},

@@ -285,6 +285,28 @@ class Kept : public testing::Test {
   std::optional<history::Store> store_;
 };
 
+TEST_F(Kept, each_of_two_clones_keeps_its_own_also_when_it_is_alone) {
+  const Drive one{"M", "S1", "eui.7", "usb-1", 1, "1"};
+  const Drive other{"M", "S1", "eui.7", "usb-2", 1, "1"};
+  const std::map<std::string, Drive> both{{"sda", one}, {"sdb", other}};
+  write(key_of(both, "sda"), 0);
+  write(key_of(both, "sdb"), 0);
+  for (const int minute : {1, 3}) {
+    write(key_of({{"sda", one}}, "sda"), minute);
+    write(key_of({{"sda", other}}, "sda"), minute + 1);
+  }
+  EXPECT_EQ(devices(), 2U);
+  EXPECT_EQ(minutes(by_identity(key_of(both, "sda").identity)), 3);
+  EXPECT_EQ(minutes(by_identity(key_of(both, "sdb").identity)), 3);
+}
+
+TEST_F(Kept, what_could_be_any_of_several_becomes_none_of_them) {
+  write(key_of({{"a", {"M", "S1", "eui.7", "p1", 1, "1"}}}, "a"), 0);
+  write(key_of({{"b", {"M", "S1", "eui.8", "p2", 1, "1"}}}, "b"), 0);
+  write(key_of({{"b", {"M", "S1", "", "p2", 1, "1"}}}, "b"), 1);
+  EXPECT_EQ(devices(), 3U);
+}
+
 TEST_F(Kept, nvme_drives_whose_identifiers_are_cleared_in_turn_keep_their_own) {
   const auto boot = [](bool swapped) {
     std::map<std::string, Drive> drives{{"nvme0n1", {"M", "S1", "eui.5", "p1", 1, "1"}},

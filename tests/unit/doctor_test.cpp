@@ -291,6 +291,7 @@ TEST(doctor, every_trouble_of_a_host) {
   }
   const std::vector<HostTrouble> table{
       {"kernel-version", Verdict::danger, [](auto& s) { s.host.kernel = "5.4.0"; }},
+      {"history-directory", Verdict::unknown, [](auto& s) { s.host.history_directory->answers = false; }},
       {"kernel-version", Verdict::unknown, [](auto& s) { s.host.kernel = ""; }},
       {"kernel-btf", Verdict::danger, [](auto& s) { s.host.kernel_types = false; }},
       {"kernel-btf", Verdict::unknown, [](auto& s) { s.host.kernel_types.reset(); }},

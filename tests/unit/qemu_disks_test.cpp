@@ -52,6 +52,7 @@ const Case kCases[] = {
     {"q -mem-prealloc -drive file=/a,aio=native -curses -drive file=/b", "/a /b!"},
     {"q --new-flag --drive file=/a -x", "/a!"},
     {"q -object id=a,value=-b -drive file=/a", "/a!"},
+    {"q -sd /s.img -mtdblock /m.img", "/m.img! /s.img!"},
     {"q --blockdev driver=host_device,node-name=n,filename=/dev/a,aio=io_uring --export type=nbd,id=e,node-name=n",
      "/dev/a"},
     // neither firmware, CD-ROMs, floppies nor what is elsewhere

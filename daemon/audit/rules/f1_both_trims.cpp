@@ -33,6 +33,13 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
+  if (const Discarded seen = discarded_on(facts, mount.disks); seen.bytes == 0.0 && seen.seconds > 0) {
+    return info(
+        fmt::format("it is mounted with discard, and fstrim.timer is enabled, yet nothing was discarded in the {} "
+                    "measured",
+                    duration(seen.seconds)),
+        "see F4: neither may work");
+  }
   Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
                      "the second one does the work again, in bursts");
   const TrimCost cost = trim_cost(facts, mount.disks);

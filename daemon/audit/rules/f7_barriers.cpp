@@ -9,7 +9,9 @@ namespace ssdpulse::audit {
 namespace {
 
 Finding barriers(const Facts& facts, const MountSettings& mount) {
-  const bool without = mount.options.count("barrier=0") + mount.options.count("nobarrier") > 0;
+  const bool without = mount.options.count("barrier=0") + mount.options.count("nobarrier") +
+                           mount.options.count("barrier=none") >  // of reiserfs
+                       0;
   if (!without) {
     return mount.unshown.complete ? ok("it is mounted with barriers") : unknown_for_options("whether it has barriers");
   }

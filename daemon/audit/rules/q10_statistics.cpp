@@ -12,8 +12,7 @@ Finding statistics(const Facts& facts, const DiskSettings& disk) {
   if (*iostats != 0) {
     return ok("the kernel keeps statistics");
   }
-  if (!disk.device.has_requests ||
-      facts.measured.sum("ssdpulse_device_unseen", {{"device", disk.device.name}}).value_or(0) > 0) {
+  if (is_unseen(facts, disk)) {
     return not_applicable("none of its requests is seen, with statistics or without");
   }
   Finding bad = info("the kernel keeps no statistics", "no total latency, no spikes, and nothing in iostat");

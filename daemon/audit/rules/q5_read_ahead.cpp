@@ -19,6 +19,9 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   if (*kilobytes <= kSmall) {
     return ok(fmt::format("read-ahead is {} KiB", *kilobytes));
   }
+  if (is_unseen(facts, disk)) {
+    return not_applicable("none of its I/O is measured");
+  }
   const Measurements::Labels reads{{"device", disk.device.name}, {"operation", "read"}};
   const auto size = mean(facts, "ssdpulse_io_size_bytes", reads);
   const auto sequential = ratio(facts.measured.sum("ssdpulse_io_sequential_bytes_total", reads),

@@ -13,6 +13,10 @@ Findings history_directory(const Start& start) {
   if (!place) {
     return {finding(model::Verdict::info, "", "no history would be kept", "history.directory is empty")};
   }
+  if (!place->answers) {
+    return {finding(model::Verdict::unknown, "", "whether a history can be kept",
+                    "the file system of " + place->path + " does not answer", "check its server or its disk")};
+  }
   if (!place->exists) {
     return {finding(model::Verdict::info, "", "there is no history yet", place->path + " is not there",
                     "started by systemd or by root, the daemon makes it")};

@@ -117,6 +117,19 @@ def loop_disk(file, size=None, direct=False):
             time.sleep(0.1)
 
 
+def wait_until_unused(disk, seconds=240):
+    """Another test that began a mount namespace of its own while the disk was mounted keeps a copy of that mount."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            os.close(os.open(disk.path, os.O_RDWR | os.O_EXCL))
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
+
+
 @contextmanager
 def partitions(disk, ranges):
     """(first sector, sectors) of each, numbered from 1. The kernel gets them directly: no partition table is needed."""

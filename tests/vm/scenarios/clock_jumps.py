@@ -8,9 +8,10 @@ from devices import Nvme, Slow
 
 KERNELS_IN_CI = ()  # several minutes of waiting, and the kernel has little influence on it
 MACHINE = {"append": "nvme_core.multipath=N"}
-SECONDS = 600
+SECONDS = 1500
 HOUR, YEAR = 3600, 365 * 86400
-JUMPS = (("+1 h", HOUR), ("2036", 10 * YEAR), ("+75 years", 75 * YEAR), ("1970", None))
+# Where the clock goes, and whether the daemon starts meanwhile.
+JUMPS = (("+1 h", HOUR, False), ("2036", 10 * YEAR, True), ("+75 years", 75 * YEAR, False), ("1970", None, True))
 FAR = 7_999_999_999
 
 
@@ -46,24 +47,23 @@ def run(vm, check):
 
     began = int(vm.sh("date +%s"))
     for_a_minute("before")
-    for what, jump in JUMPS:
-        for restart in (False, True):
-            right, since = int(vm.sh("date +%s")), time.monotonic()
-            set_clock(vm, 300 if jump is None else right + jump)
-            if restart:
-                daemon.stop()
-                daemon = machine.Daemon(vm, "--config", "/tmp/past.yaml", log="again.log")
-            for_a_minute(f"wrong{len(marks)}")
-            set_clock(vm, right + time.monotonic() - since)
-            for_a_minute(f"right{len(marks)}")
-            found = asked(vm, daemon, f"?from=0&to={FAR}")["marks"]
-            check.equal(sorted(one["text"] for one in found), sorted(marks), f"{what}, restart {restart}: every mark is there")
-            ahead = {one["text"] for one in found if one["clock_ahead"]}
-            wrong = {one for one in marks if one.startswith("wrong")}
-            check.that(ahead <= wrong and (jump is None or marks[-2] in ahead),
-                       f"{what}, restart {restart}: what was stamped in the future is marked, and nothing else: {ahead}")
-            deleted = daemon.scrape().series("ssdpulse_history_rows_deleted_total")
-            check.that(deleted and not any(deleted.values()), f"{what}, restart {restart}: nothing is deleted")
+    for what, jump, restart in JUMPS:
+        right, since = int(vm.sh("date +%s")), time.monotonic()
+        set_clock(vm, 300 if jump is None else right + jump)
+        if restart:
+            daemon.stop()
+            daemon = machine.Daemon(vm, "--config", "/tmp/past.yaml", log="again.log")
+        for_a_minute(f"wrong{len(marks)}")
+        set_clock(vm, right + time.monotonic() - since)
+        for_a_minute(f"right{len(marks)}")
+        found = asked(vm, daemon, f"?from=0&to={FAR}")["marks"]
+        check.equal(sorted(one["text"] for one in found), sorted(marks), f"{what}, restart {restart}: every mark is there")
+        ahead = {one["text"] for one in found if one["clock_ahead"]}
+        wrong = {one for one in marks if one.startswith("wrong")}
+        check.that(ahead <= wrong and (jump is None or marks[-2] in ahead),
+                   f"{what}, restart {restart}: what was stamped in the future is marked, and nothing else: {ahead}")
+        deleted = daemon.scrape().series("ssdpulse_history_rows_deleted_total")
+        check.that(deleted and not any(deleted.values()), f"{what}, restart {restart}: nothing is deleted")
     series = asked(vm, daemon, f"/{disk}?from={began}&to={int(vm.sh('date +%s'))}")
     check.that(len(series["points"]) > len(marks) // 2, f"the minutes of the right clock are there: {len(series['points'])}")
     check.equal(sum(one["name"] == disk for one in asked(vm, daemon, "")["devices"]), 1, "one device")
