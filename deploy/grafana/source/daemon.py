@@ -55,8 +55,10 @@ SEEING = [
             f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
           minimum=None, nothing="no drift"),
+    lines("Devices of which no request is seen", "Nothing of them is measured, although they do I/O or may do so: their "
+          "number. The doctor names them.", "short", (f"sum by (instance) (ssdpulse_device_unseen{{{HOST}}})", HOST_OF), span=6),
     states("Sources", "Whether each source delivers data; with a controller: whether that drive answers.",
-           (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, height=7),
+           (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, span=6, height=7),
     lines("Failed attempts of sources", "Failed attempts of a source to read something, by kind.", "ops",
           (f'{rate("ssdpulse_source_errors_total", "source, kind", HOST)} > 0', "{{source}}: {{kind}}"), span=6,
           nothing="none failed"),
@@ -100,7 +102,7 @@ PUNCTUAL = [
           (f"scrape_duration_seconds{{{HOST}}}", HOST_OF)),
     lines("History on the disk", "Size of the database of one row per drive and minute.", "bytes",
           (f"ssdpulse_history_size_bytes{{{HOST}}}", HOST_OF)),
-    lines("Rows of history", "Rows written, and rows deleted as older than the retention or beyond the size limit.",
+    lines("Rows of history", "Rows written, and rows deleted: beyond retention or size, and minutes that became hours.",
           "cps", [(rate("ssdpulse_history_rows_written_total", "instance", HOST), "{{instance}} written"),
                   (rate("ssdpulse_history_rows_deleted_total", "instance", HOST), "{{instance}} deleted")]),
     lines("Running since", "Time since the daemon started.", "s",

@@ -37,7 +37,7 @@ def run(vm, check):
           ">/tmp/past.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/past.yaml")
     end = vm.background_fio(disk, rw="randrw", bs="4k", iodepth=1, rate_iops=50, number_ios=10**9, time_based=None,
-                            runtime=SECONDS)
+                            runtime=700)
     marks = []
 
     def for_a_minute(what):
