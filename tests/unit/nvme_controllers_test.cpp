@@ -177,7 +177,7 @@ TEST(NvmeControllers, TextsAreFitForLabels) {
                    "c\nfirmware_rev = ");
   const auto host = look(sysfs);
   EXPECT_EQ(host.subsystems.at(0).model, "??");
-  EXPECT_EQ(host.subsystems.at(0).serial, "a\"b?c");
+  EXPECT_EQ(host.subsystems.at(0).serial, "a?b?c");
   EXPECT_EQ(host.subsystems.at(0).firmware, "");
 }
 
