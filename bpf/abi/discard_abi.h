@@ -7,7 +7,7 @@
  */
 #pragma once
 
-/* Who submits, by process name, and by FITRIM where the kernel shows it; user space distinguishes kernel threads by
+/* Who submits, by FITRIM where the kernel shows it, and by process name; user space distinguishes kernel threads by
  * what is mounted. */
 #define SUBMITTER_FSTRIM 0
 #define SUBMITTER_KERNEL 1

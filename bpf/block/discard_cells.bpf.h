@@ -73,31 +73,38 @@ static __always_inline bool name_is(const struct submitter_name *name, const cha
 #define NAME_IS(name, text) name_is(name, text, sizeof(text) - 1, true)
 #define NAME_BEGINS(name, text) name_is(name, text, sizeof(text) - 1, false)
 
-/* Whether the task is in this ioctl; before Linux 5.15 that is not known. */
-static __always_inline bool calls_fitrim(void)
+#define NO_IOCTL 0
+#define UNKNOWN_IOCTL 0xffffffff /* before Linux 5.15 */
+
+/* The ioctl that the task is in. */
+static __always_inline __u32 ioctl_of_task(void)
 {
 	struct pt_regs *regs;
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return false;
+		return UNKNOWN_IOCTL;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 #ifdef __TARGET_ARCH_x86
-	return BPF_CORE_READ(regs, orig_ax) == NR_IOCTL && (__u32)BPF_CORE_READ(regs, si) == FITRIM;
+	return BPF_CORE_READ(regs, orig_ax) == NR_IOCTL ? (__u32)BPF_CORE_READ(regs, si) : NO_IOCTL;
 #else
-	return BPF_CORE_READ(regs, syscallno) == NR_IOCTL && (__u32)BPF_CORE_READ(regs, regs[1]) == FITRIM;
+	return BPF_CORE_READ(regs, syscallno) == NR_IOCTL ? (__u32)BPF_CORE_READ(regs, regs[1]) : NO_IOCTL;
 #endif
 }
 
 static __always_inline __u32 submitter_of(const struct submitter_name *name)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 ioctl;
 
 	/* bpf_get_current_task_btf came with 5.11. */
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
 		return SUBMITTER_KERNEL;
-	if (NAME_IS(name, "fstrim") || calls_fitrim())
+	/* A program chooses its name, and what it deletes may be discarded in its context: then it is in another call.
+	 */
+	ioctl = ioctl_of_task();
+	if (ioctl == FITRIM || (ioctl == UNKNOWN_IOCTL && NAME_IS(name, "fstrim")))
 		return SUBMITTER_FSTRIM;
-	if (NAME_IS(name, "blkdiscard"))
+	if (ioctl != NO_IOCTL && NAME_IS(name, "blkdiscard"))
 		return SUBMITTER_BLKDISCARD;
 	/* mkfs.ext4 is mke2fs, mkfs.xfs, mkfs.btrfs, ... */
 	if (NAME_BEGINS(name, "mkfs") || NAME_IS(name, "mke2fs") || NAME_IS(name, "mkswap") || NAME_IS(name, "mkntfs"))

@@ -121,6 +121,16 @@ std::optional<double> Measurements::largest(std::string_view name, Labels where)
   return most;
 }
 
+std::set<std::string> Measurements::values_of(std::string_view name, std::string_view label, Labels where) const {
+  std::set<std::string> values;
+  for (const Sample* sample : matching(name, where)) {
+    if (const auto value = sample->labels.find(label); value != sample->labels.end()) {
+      values.insert(value->second);
+    }
+  }
+  return values;
+}
+
 std::string Measurements::label(std::string_view name, std::string_view label, Labels where) const {
   const auto found = matching(name, where);
   if (found.empty()) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ class Measurements {
   [[nodiscard]] std::optional<double> sum(std::string_view name, Labels where) const;
   /// The largest of them.
   [[nodiscard]] std::optional<double> largest(std::string_view name, Labels where) const;
+  /// Each value of a label among them, once.
+  [[nodiscard]] std::set<std::string> values_of(std::string_view name, std::string_view label, Labels where) const;
   /// A label of the first of them; empty if there is none.
   [[nodiscard]] std::string label(std::string_view name, std::string_view label, Labels where) const;
 

@@ -10,6 +10,7 @@ import fcntl
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import threading
@@ -139,13 +140,17 @@ def trimmed(text):
     return int(re.search(r"\((\d+) bytes\)", text)[1])
 
 
-def remove_files(mountpoint):
-    """Writes files of 16 MiB in all and removes them: their blocks are discarded with the next commits."""
+def unlink(files):
+    for file in files:
+        file.unlink()
+
+
+def remove_files(mountpoint, remove=unlink):
+    """Writes files of 16 MiB in all and removes them: their blocks are discarded at once, or with the next commits."""
     for number in range(16):
         (mountpoint / f"file{number}").write_bytes(os.urandom(MIB))
     rig.run("sync", "-f", mountpoint)
-    for number in range(16):
-        (mountpoint / f"file{number}").unlink()
+    remove([mountpoint / f"file{number}" for number in range(16)])
     for _ in range(3):
         rig.run("sync", "-f", mountpoint)
         time.sleep(0.3)
@@ -231,6 +236,13 @@ def in_our_context(check, subject, state, name, prepare, options):
         stage.expect("online", f"{name}: removed files", lambda: remove_files(mountpoint), rf"{comm}|kworker.*|jbd2.*",
                      str(mountpoint), 15 * MIB)
         if tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2]) >= (5, 15):
+            for disguise in ("fstrim", "blkdiscard"):
+                program = state / disguise
+                shutil.copy("/bin/rm", program)
+                remove_files(mountpoint, lambda files, program=program: rig.run(program, *files))
+                before, after = subject.rest()
+                check.that(after.sent - before.sent >= 15 * MIB, f"{name}: a program of the name {disguise} removes files")
+                by_trigger(check, before, after, disk, {"online": after.sent - before.sent}, f"{name}: removed by {disguise}")
             stage.expect("fstrim", f"{name}: FITRIM of a program", lambda: trim(mountpoint), comm, str(mountpoint), 100 * MIB)
             check.equal(warnings_of(daemon, disk.name), 1, f"{name}: warnings of discard and fstrim together")
     finally:

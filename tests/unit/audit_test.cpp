@@ -156,6 +156,9 @@ std::function<void(MadeUpHost&)> unshown(const char* name) {
     h.mount().unshown.in_force.insert(name);
   };
 }
+std::function<void(MadeUpHost&)> delayed(const char* span) {
+  return [=](Host h) { h.facts.settings.fstrim.delay = span; };
+}
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
 const std::vector<Row>& table() {
@@ -437,9 +440,14 @@ const std::vector<Row>& table() {
       {"F4", kOk, may_have_other_options},
       {"F4", kInfo, never_trimmed},
       {"F4", kOk, no_discards(3)},
-      {"F4", kInfo, no_discards(8)},
+      {"F4", kInfo, no_discards(9)},
       {"F4", kOk, no_discards(8, "monthly")},
       {"F4", kOk, no_discards(8, "monthly UTC")},
+      {"F4", kOk, no_discards(36, "*-*-31 00:00")},
+      {"F4", kOk, both(no_discards(8), delayed("2w"))},
+      {"F4", kOk, both(no_discards(8), delayed("soon"))},
+      {"F4", kInfo, both(no_discards(9), delayed("6000"))},
+      {"F4", kInfo, both(no_discards(9), delayed("1h 30min"))},
       {"F4", kInfo, no_discards(2, "*-*-* 03:00 Europe/Berlin")},
       {"F4", kOk, no_discards(31, "*-*-01 03:00")},
       {"F4", kOk, no_discards(31, "Sun *-*-1..7 03:00")},

@@ -82,6 +82,22 @@ TEST(DriveWarnings, TheAuditSaysWhatTheTableSays) {
   }
 }
 
+TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
+  const auto judged = [](double spare, double used) {
+    return n10([&](tests::MadeUpHost& host) {
+      for (const auto& [group, has_spare, has_used] : {std::tuple("1", 1.0, 0.1), std::tuple("2", spare, used)}) {
+        const std::string labels = fmt::format("controller=\"nvme0\",endurance_group=\"{}\"", group);
+        host.metric("ssdpulse_nvme_endurance_group_available_spare_ratio", labels, has_spare);
+        host.metric("ssdpulse_nvme_endurance_group_available_spare_threshold_ratio", labels, 0.1);
+        host.metric("ssdpulse_nvme_endurance_group_percentage_used_ratio", labels, has_used);
+      }
+    });
+  };
+  EXPECT_EQ(judged(0.9, 0.1).verdict, Verdict::ok);
+  EXPECT_EQ(judged(0.03, 0.1).verdict, Verdict::danger) << "the alert says so, too";
+  EXPECT_EQ(judged(0.9, 1.1).verdict, model::kLifeUsedUp.verdict);
+}
+
 TEST(DriveWarnings, HeatAloneReplacesNoDrive) {
   const Finding finding = warned_of("ssdpulse_nvme_critical_warning", "temperature");
   EXPECT_EQ(finding.verdict, Verdict::advise);

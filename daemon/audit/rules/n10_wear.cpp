@@ -33,6 +33,28 @@ bool warns(const Facts& facts, const std::string& controller, std::string_view w
   return bits > 0;
 }
 
+/// Of the drive, or of one of its endurance groups, which may be worn differently.
+struct Wear {
+  bool spare_is_low = false;
+  bool life_is_used_up = false;
+};
+
+Wear wear_of_groups(const Facts& facts, const std::string& controller) {
+  constexpr const char* kSpareOfGroup = "ssdpulse_nvme_endurance_group_available_spare_ratio";
+  Wear worst;
+  for (const std::string& group :
+       facts.measured.values_of(kSpareOfGroup, "endurance_group", {{"controller", controller}})) {
+    const Measurements::Labels one{{"controller", controller}, {"endurance_group", group}};
+    const auto spare = facts.measured.sum(kSpareOfGroup, one);
+    const auto threshold = facts.measured.sum("ssdpulse_nvme_endurance_group_available_spare_threshold_ratio", one);
+    worst.spare_is_low = worst.spare_is_low || (spare && threshold && *spare < *threshold);
+    worst.life_is_used_up =
+        worst.life_is_used_up ||
+        facts.measured.sum("ssdpulse_nvme_endurance_group_percentage_used_ratio", one).value_or(0) >= 1;
+  }
+  return worst;
+}
+
 Finding wear(const Facts& facts, const DiskSettings& disk) {
   const std::string controller = drive_of(facts, disk);
   if (controller.empty()) {
@@ -49,13 +71,14 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
   Finding finding =
       ok(fmt::format("{:.0f} % of its life is used, {:.0f} % of its spare is left", 100 * *used, 100 * *spare));
   finding.evidence = {{"used_ratio", *used}, {"spare_ratio", *spare}, {"media_errors", errors.value_or(0)}};
+  const Wear groups = wear_of_groups(facts, controller);
   for (const model::DriveWarning& warning : model::kDriveWarnings) {
-    const bool low = warning.label == "available_spare" && threshold && *spare < *threshold;
+    const bool low = warning.label == "available_spare" && ((threshold && *spare < *threshold) || groups.spare_is_low);
     if (low || warns(facts, controller, warning.label)) {
       add(finding, warning.condition);
     }
   }
-  if (*used >= 1) {
+  if (*used >= 1 || groups.life_is_used_up) {
     add(finding, model::kLifeUsedUp);
   }
   if (errors.value_or(0) > 0) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <utility>
 
@@ -74,7 +76,11 @@ int days_between_runs(const std::string& calendar) {
       const std::string before = part.substr(0, last);
       const bool every_month = before.substr(before.rfind('-') + 1) == "*";
       if (!every_month || !every_day) {
-        return every_month ? 31 : 366;
+        constexpr int kShortestMonth = 28;  // later days leave months out: from the 31st to the next may take 62 days
+        const std::string day = part.substr(last + 1);
+        const bool leaves_out =
+            day.find_first_not_of("0123456789") == std::string::npos && std::atoi(day.c_str()) > kShortestMonth;
+        return !every_month ? 366 : leaves_out ? 62 : 31;
       }
     }
     constexpr std::array<std::string_view, 7> kWeekdays{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
@@ -83,6 +89,44 @@ int days_between_runs(const std::string& calendar) {
     is_weekly = is_weekly || std::find(kWeekdays.begin(), kWeekdays.end(), day) != kWeekdays.end();
   }
   return is_weekly ? 7 : 1;
+}
+
+/// Of systemd.time(7), "1h 30min" or "2w". What is not understood is taken for very long: then nothing is concluded.
+double seconds_of_span(const std::string& span) {
+  constexpr double kVeryLong = 1e9;
+  constexpr std::array<std::pair<std::string_view, double>, 9> kUnits{{{"us", 1e-6},
+                                                                       {"ms", 1e-3},
+                                                                       {"s", 1},
+                                                                       {"min", 60},
+                                                                       {"h", 3600},
+                                                                       {"d", 86400},
+                                                                       {"w", 7 * 86400.0},
+                                                                       {"M", 30.44 * 86400},
+                                                                       {"y", 365.25 * 86400}}};
+  double seconds = 0;
+  const char* at = span.c_str();
+  while (*at != '\0') {
+    char* end = nullptr;
+    const double number = std::strtod(at, &end);
+    if (end == at || !(number >= 0)) {
+      return kVeryLong;
+    }
+    at = end + std::strspn(end, " ");
+    std::string unit(at, std::strcspn(at, " 0123456789."));
+    at += unit.size();
+    at += std::strspn(at, " ");
+    unit = unit.empty() || unit.starts_with("sec") ? "s" : unit;
+    unit = unit == "m" || unit.starts_with("minute") ? "min" : unit == "months" || unit == "month" ? "M" : unit;
+    for (const std::string_view word : {"hour", "hr", "day", "week", "year"}) {
+      unit = unit == word || unit == std::string(word) + "s" ? std::string(word.substr(0, 1)) : unit;
+    }
+    const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& one) { return one.first == unit; });
+    if (found == kUnits.end()) {
+      return kVeryLong;
+    }
+    seconds += number * found->second;
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -180,8 +224,9 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
 }
 
 double seconds_until_fstrim(const Facts& facts) {
-  constexpr double kMargin = 1.1;  // RandomizedDelaySec=, and days without a daemon
-  return kMargin * static_cast<double>(facts.enough.count()) * days_between_runs(facts.settings.fstrim.calendar);
+  constexpr double kMargin = 1.1;  // days without a daemon
+  const double runs = static_cast<double>(facts.enough.count()) * days_between_runs(facts.settings.fstrim.calendar);
+  return kMargin * (runs + seconds_of_span(facts.settings.fstrim.delay));
 }
 
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding) {
