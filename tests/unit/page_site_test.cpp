@@ -255,13 +255,14 @@ TEST(page_site, writes_have_their_hints_classes_and_streams) {
   const Json answer = rig.ask(path);
   const Json& writes = answer.at("writes");
   ASSERT_EQ(writes.at("hints").size(), model::kWriteHints);
-  EXPECT_EQ(writes.at("hints").at(0), Json({{"name", "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
+  EXPECT_EQ(writes.at("hints").at(0),
+            Json({{model::EvidenceKey::name, "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
   EXPECT_EQ(writes.at("hints").at(4),
-            Json({{"name", "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
+            Json({{model::EvidenceKey::name, "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
   ASSERT_EQ(writes.at("classes").size(), model::kWriteClasses);
-  EXPECT_EQ(writes.at("classes").at(0), Json({{"name", "journal"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("classes").at(0), Json({{model::EvidenceKey::name, "journal"}, {"bytes", 4096}}));
   ASSERT_EQ(writes.at("streams").size(), 1U);
-  EXPECT_EQ(writes.at("streams").at(0), Json({{"name", "2"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("streams").at(0), Json({{model::EvidenceKey::name, "2"}, {"bytes", 4096}}));
   EXPECT_EQ(answer.at("hint_path").at("kernel"), "reach the block layer");
   EXPECT_EQ(answer.at("hint_path").at("drive"), "has FDP");
   EXPECT_EQ(answer.at("placement_handles"), Json({{"unused", 0}, {"host", 2}, {"controller", 1}}));
@@ -562,13 +563,13 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   EXPECT_TRUE(high.at("now").at("read").at("standstill_seconds").is_null());
   model::LatencySpike spike;
   spike.device = device.device->name;
-  spike.evidence = {{"standstill_seconds", 11}};
+  spike.evidence = {{model::EvidenceKey::standstill_seconds, 11}};
   next.spikes_going_on = {spike};
   const Json hung = ask(100);
   EXPECT_EQ(hung.at("now").at("read").at("standstill_seconds"), 11);
   EXPECT_TRUE(hung.at("now").at("write").at("standstill_seconds").is_null());
   EXPECT_TRUE(hung.at("now").at("commit").at("standstill_seconds").is_null()) << "something else completes";
-  next.spikes_going_on[0].evidence["device_standstill_seconds"] = 9;
+  next.spikes_going_on[0].evidence[model::EvidenceKey::device_standstill_seconds] = 9;
   EXPECT_EQ(ask(100).at("now").at("commit").at("standstill_seconds"), 9);
   next.spikes_going_on.clear();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};
