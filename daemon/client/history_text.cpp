@@ -133,7 +133,7 @@ std::string events_text(const Json& answer) {
     out += fmt::format("{}  spike    {} for {:.1f} s, p99 of its worst second {} (usual {}), cause {}{}\n",
                        local_time(spike["begin"]),
                        util::count_text(spike.value("ios", std::uint64_t{0}), "slow " + text_of(spike, "operation")),
-                       spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["usual_seconds"]),
+                       spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["baseline_seconds"]),
                        text_of(spike, "cause"), clock_words(spike));
   }
   for (const Json& burst : answer.value("bursts", Json::array())) {
@@ -172,14 +172,6 @@ std::string wear_text(const Json& answer) {
     out += fmt::format("wear: {:.0f} % of the drive's life used\n", used.get<double>() * 100);
   }
   return out;
-}
-
-std::string quantiles_text(const Json& answer) {
-  const Json quantiles = answer.value("quantiles", Json::array());
-  return quantiles.empty()
-             ? ""
-             : fmt::format("quantiles of {} until {}, written by an older version: see --json\n",
-                           util::count_text(quantiles.size(), "single minute"), local_time(quantiles.back()["at"]));
 }
 
 /// What one tenant did between two points of time.
@@ -278,7 +270,7 @@ std::string history_text(const Json& answer) {
   } else {
     out += points_text(points, false);
   }
-  return out + wear_text(answer) + quantiles_text(answer) + events_text(answer);
+  return out + wear_text(answer) + events_text(answer);
 }
 
 std::string history_list_text(const Json& answer) {

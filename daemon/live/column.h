@@ -49,18 +49,17 @@ struct Column {
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
   /// Device times of the reads during which a discard, or a flush, was in flight; those with both are in both.
-  Buckets reads_beside_discard;
-  Buckets reads_beside_flush;
+  Buckets reads_during_discard;
+  Buckets reads_during_flush;
   /// Sums over reads and writes, in nanoseconds: in the queue and in the device. Both 0 if neither was timed.
   std::uint64_t queue_ns = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t errors = 0;
-  std::uint64_t losses = 0;                                    // I/Os that could not be measured
-  std::uint8_t bursts = 0;                                     // bit DiscardTrigger: a burst of it was active
-  std::array<std::uint8_t, model::kSpikeOperations> spikes{};  // 1 + SpikeCause of an ongoing one, 0: none
+  std::uint64_t losses = 0;  // I/Os that could not be measured
+  std::uint8_t bursts = 0;   // bit DiscardTrigger: a burst of it was active
+  bool in_spike = false;     // of any operation
 
   [[nodiscard]] const KindColumn& kind(Kind wanted) const { return kinds[static_cast<std::size_t>(wanted)]; }
-  [[nodiscard]] bool in_spike() const;
   bool operator==(const Column&) const = default;
 };
 
@@ -87,7 +86,7 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
 std::string encode(const Column& column);
 
 /// Decodes encode()'s own bytes. `figures`: without buckets and sums of times, at a fraction of the cost. What the
-/// bytes of an older version do not have is empty or 0.
+/// bytes do not have is empty or 0.
 enum class Depth : std::uint8_t { figures, buckets };
 Column decode(std::string_view bytes, Depth depth);
 

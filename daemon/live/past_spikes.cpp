@@ -62,8 +62,12 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
     } else if (what == "active_tenants") {
       spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
-    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // it has a field
-      spike.evidence.emplace(what, *number);
+    } else if (const auto number = number_in<double>(said)) {
+      const auto* row = std::find_if(model::kEvidence.begin(), model::kEvidence.end(),
+                                     [&](const model::EvidenceRow& known) { return known.name == what; });
+      if (row != model::kEvidence.end()) {
+        spike.evidence.emplace(static_cast<model::EvidenceKey>(row - model::kEvidence.begin()), *number);
+      }
     }
   }
 }
@@ -84,7 +88,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.duration = nanoseconds(past.duration_seconds);
   spike.peak_seconds = past.peak_seconds;
   spike.baseline_seconds = past.baseline_seconds;
-  spike.excess_seconds = past.excess_seconds.value_or(0);
+  spike.excess_seconds = past.excess_seconds;
   spike.ios = past.ios;
   spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
   take_evidence(past.evidence, spike);

@@ -18,6 +18,7 @@ namespace ssdpulse::live {
 namespace {
 
 using model::end_of;
+using model::EvidenceKey;
 using model::Incident;
 using model::LatencySpike;
 using model::SpikeCause;
@@ -38,11 +39,6 @@ std::string_view operation_words(SpikeOperation operation) {
 
 std::string_view operation_name(SpikeOperation operation) {
   return operation == SpikeOperation::commit ? "commits" : operation_words(operation);
-}
-
-double evidence_of(const LatencySpike& spike, const char* key) {
-  const auto found = spike.evidence.find(key);
-  return found == spike.evidence.end() ? 0 : found->second;
 }
 
 /// "a, b and c"
@@ -83,9 +79,10 @@ std::string standstill_words(const Incident& incident, Tense tense) {
     if (spike.device != incident.headline().device || spike.operation == SpikeOperation::commit) {
       continue;
     }
-    of_device = std::max(of_device,
-                         evidence_of(spike, now ? "device_standstill_seconds" : "longest_device_standstill_seconds"));
-    const double seconds = evidence_of(spike, now ? "standstill_seconds" : "longest_standstill_seconds");
+    of_device = std::max(of_device, amount(spike.evidence, now ? EvidenceKey::device_standstill_seconds
+                                                               : EvidenceKey::longest_device_standstill_seconds));
+    const double seconds =
+        amount(spike.evidence, now ? EvidenceKey::standstill_seconds : EvidenceKey::longest_standstill_seconds);
     if (seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count()) {
       longest = std::max(longest, seconds);
       still.emplace_back(operation_name(spike.operation));
@@ -107,7 +104,7 @@ std::string slowness_words(const Incident& incident, Tense tense) {
     return words;
   }
   const LatencySpike& spike = incident.headline();
-  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains("outliers") ? "some " : "",
+  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
                                   operation_words(spike.operation), tense == Tense::present ? "take" : "took",
                                   latency_words(spike.peak_seconds));
   if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
@@ -147,10 +144,10 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
                      verb, fmt::join(names, ", "), more);
 }
 
-/// "wrote", "read" or "read and wrote"; of an older row that does not say, the last.
+/// "wrote", "read" or "read and wrote"; the last where it is not known.
 std::string_view transfer_words(const LatencySpike& spike) {
   constexpr double kNearlyAll = 0.9;
-  const auto share = spike.evidence.find(std::string(model::kWrittenShare));
+  const auto share = spike.evidence.find(EvidenceKey::heaviest_written_share);
   if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kNearlyAll - 0.5) {
     return "read and wrote";
   }
@@ -225,7 +222,7 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   constexpr std::string_view kOwnWork =
       "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
   Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
   answer.next = when == When::earlier ? "" : explanation.next;
   answer.runbook = when == When::earlier ? "" : explanation.runbook;
   answer.device = spike.device;
@@ -347,7 +344,7 @@ std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now,
 /// All of the answer but the sentence.
 Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
   answer.next = when == When::earlier ? "" : host_wait_words(wait, now, Tense::present).next;
   answer.runbook = when == When::earlier ? "" : kHostWaitRunbook;
   answer.device = wait.device;
@@ -451,7 +448,7 @@ Why right_now(const Situation& situation) {
     return is_over(*last, now, calm + remarks);
   }
   if (incidents.empty()) {
-    return {Verdict::usual, calm + remarks, "", "", ""};
+    return {Verdict::ok, calm + remarks, "", "", ""};
   }
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;
@@ -530,7 +527,7 @@ std::vector<Burst> bursts_of(const Situation& situation) {
 
 std::optional<WallTime> oldest_of(const model::PastReach& reach) {
   std::optional<WallTime> oldest;
-  for (const auto& one : {reach.minutes, reach.hours, reach.quantiles}) {
+  for (const auto& one : {reach.minutes, reach.hours}) {
     if (one) {
       oldest = std::min(oldest.value_or(*one), WallTime(*one));
     }
@@ -646,7 +643,7 @@ Why at_time(const Situation& situation, WallTime at) {
   }
   const bool idle = recorded && std::all_of(situation.past->devices.begin(), situation.past->devices.end(),
                                             [](const auto& one) { return one.ios == 0; });
-  return {Verdict::usual,
+  return {Verdict::ok,
           fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
                       minute_words(moment.begin, now.taken_at), remembered ? blind_words(now) : gaps_words(situation)),
           "",

@@ -56,10 +56,10 @@ void put_direction(Json& kind, const model::DeviceLoad& load, Operation operatio
   kind["device_p99"].push_back(quantile_of(load.device(operation), 0.99));
   const auto first = index(read ? Latency::read_device_none : Latency::write_device_none);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const SparseHistogram& beside = load.latencies.at(first + during);
-    const std::string name = fmt::format("beside_{}", model::kDuringNames.at(during));
-    kind[name + "_ios"].push_back(beside.count());
-    kind[name + "_p99"].push_back(quantile_of(beside, 0.99));
+    const SparseHistogram& part = load.latencies.at(first + during);
+    const std::string name = fmt::format("during_{}", model::kDuringNames.at(during));
+    kind[name + "_ios"].push_back(part.count());
+    kind[name + "_p99"].push_back(quantile_of(part, 0.99));
   }
 }
 
@@ -182,8 +182,8 @@ Json spikes_json(const model::Series& series) {
                    {"words", sentence(explanation.because) +
                                  (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
                    {"peak_seconds", past.peak_seconds},
-                   {"usual_seconds", past.baseline_seconds},
-                   {"excess_seconds", spike.excess_seconds > 0 ? Json(spike.excess_seconds) : Json()},
+                   {"baseline_seconds", past.baseline_seconds},
+                   {"excess_seconds", past.excess_seconds},
                    {"ios", past.ios},
                    {"evidence", text(past.evidence)},
                    {"sentences", sentences_json(evidence.decided)},
@@ -238,18 +238,6 @@ Json wear_json(const std::vector<model::PastWear>& wear) {
   return all;
 }
 
-Json quantiles_json(const std::vector<model::PastQuantiles>& quantiles) {
-  Json all = Json::array();
-  for (const model::PastQuantiles& one : quantiles) {
-    all.push_back({{"at", seconds_of(one.at)},
-                   {"read_p50_seconds", number(one.read_p50_seconds)},
-                   {"read_p99_seconds", number(one.read_p99_seconds)},
-                   {"write_p50_seconds", number(one.write_p50_seconds)},
-                   {"write_p99_seconds", number(one.write_p99_seconds)}});
-  }
-  return all;
-}
-
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
@@ -259,10 +247,7 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
               {"from", seconds_of(series.window.from)},
               {"to", seconds_of(series.window.to)},
               {"step_seconds", std::chrono::seconds(series.step).count()},
-              {"reach",
-               {{"minutes", time_json(series.reach.minutes)},
-                {"hours", time_json(series.reach.hours)},
-                {"quantiles", time_json(series.reach.quantiles)}}}};
+              {"reach", {{"minutes", time_json(series.reach.minutes)}, {"hours", time_json(series.reach.hours)}}}};
   answer["points"] = points_json(series);
   if (!wish.heat.empty()) {
     answer["heat"] = heat_json(series, wish.heat);
@@ -270,7 +255,6 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
   }
   answer["tenants"] = past_tenants_json(series, wish.tenant_totals);
   answer["wear"] = wear_json(series.wear);
-  answer["quantiles"] = quantiles_json(series.quantiles);
   answer["spikes"] = spikes_json(series);
   answer["bursts"] = bursts_json(series.bursts);
   answer["waits"] = waits_json(series.waits);

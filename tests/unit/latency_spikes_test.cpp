@@ -319,7 +319,7 @@ TEST(LatencySpikes, TwoCausesTheGreaterWins) {
   };
   sim.run(100);
   expect_cause(sim, SpikeCause::discard);
-  EXPECT_EQ(sim.spikes.at(0).evidence.count("errors"), 1U);
+  EXPECT_EQ(sim.spikes.at(0).evidence.count(model::EvidenceKey::errors), 1U);
 }
 
 TEST(LatencySpikes, AStallWhileDiscardsGoOnAsEver) {

@@ -255,13 +255,14 @@ TEST(page_site, writes_have_their_hints_classes_and_streams) {
   const Json answer = rig.ask(path);
   const Json& writes = answer.at("writes");
   ASSERT_EQ(writes.at("hints").size(), model::kWriteHints);
-  EXPECT_EQ(writes.at("hints").at(0), Json({{"name", "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
+  EXPECT_EQ(writes.at("hints").at(0),
+            Json({{model::EvidenceKey::name, "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
   EXPECT_EQ(writes.at("hints").at(4),
-            Json({{"name", "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
+            Json({{model::EvidenceKey::name, "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
   ASSERT_EQ(writes.at("classes").size(), model::kWriteClasses);
-  EXPECT_EQ(writes.at("classes").at(0), Json({{"name", "journal"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("classes").at(0), Json({{model::EvidenceKey::name, "journal"}, {"bytes", 4096}}));
   ASSERT_EQ(writes.at("streams").size(), 1U);
-  EXPECT_EQ(writes.at("streams").at(0), Json({{"name", "2"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("streams").at(0), Json({{model::EvidenceKey::name, "2"}, {"bytes", 4096}}));
   EXPECT_EQ(answer.at("hint_path").at("kernel"), "reach the block layer");
   EXPECT_EQ(answer.at("hint_path").at("drive"), "has FDP");
   EXPECT_EQ(answer.at("placement_handles"), Json({{"unused", 0}, {"host", 2}, {"controller", 1}}));
@@ -414,32 +415,32 @@ TEST(page_site, numbers_of_a_column_are_what_was_added) {
   EXPECT_EQ(column["latency"]["read"], Json({{100, 5}, {LATENCY_OVER_WORD, 1}}));
 }
 
-TEST(page_site, reads_beside_others_have_a_p99_where_they_are_enough) {
+TEST(page_site, reads_during_others_have_a_p99_where_they_are_enough) {
   Rig rig(2);
   const auto now = [&] { return rig.ask("/api/v1/devices").at("devices")[0].at("now"); };
   const Json nothing{{"ios", 0}, {"p99", nullptr}};
-  EXPECT_EQ(now().at("reads_beside_discard"), nothing);
+  EXPECT_EQ(now().at("reads_during_discard"), nothing);
   EXPECT_TRUE(now().at("queue_share").is_null()) << "of no time";
   auto next = *rig.current;
   next.number = 3;
   next.taken_at += std::chrono::seconds(1);
   auto io = *next.devices[0].io;
   auto& read = io.operations[model::index(model::Operation::read)];
-  auto& beside_discard = read.device_latency[model::index(model::During::discard)];
-  auto& beside_both = read.device_latency[model::index(model::During::both)];
-  beside_both.words.resize(LATENCY_OVER_WORD + 1);
-  beside_discard.words[120] += 98;
-  beside_both.words[150] += 2;
+  auto& during_discard = read.device_latency[model::index(model::During::discard)];
+  auto& during_both = read.device_latency[model::index(model::During::both)];
+  during_both.words.resize(LATENCY_OVER_WORD + 1);
+  during_discard.words[120] += 98;
+  during_both.words[150] += 2;
   read.queue_latency.words.resize(LATENCY_OVER_WORD + 1);
   read.queue_latency.words[50] += 100;
   read.queue_latency.sum_ns += 250;
-  beside_discard.sum_ns += 700;
-  beside_both.sum_ns += 50;
+  during_discard.sum_ns += 700;
+  during_both.sum_ns += 50;
   next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
   rig.take(next);
   const Json bounds = rig.ask("/api/v1/devices/nvme0n1/live").at("bounds_seconds");
-  EXPECT_EQ(now().at("reads_beside_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
-  EXPECT_EQ(now().at("reads_beside_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
+  EXPECT_EQ(now().at("reads_during_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
+  EXPECT_EQ(now().at("reads_during_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
   EXPECT_EQ(now().at("queue_share"), 0.25);
 }
 
@@ -468,8 +469,8 @@ TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
   rig.take(next);
   const Json now = rig.ask("/api/v1/devices").at("devices")[0].at("now");
   EXPECT_FALSE(now.at("read").at("p99").is_null());
-  EXPECT_TRUE(now.at("reads_beside_discard").is_null());
-  EXPECT_TRUE(now.at("reads_beside_flush").is_null());
+  EXPECT_TRUE(now.at("reads_during_discard").is_null());
+  EXPECT_TRUE(now.at("reads_during_flush").is_null());
   EXPECT_TRUE(now.at("queue_share").is_null());
 }
 
@@ -543,38 +544,38 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
     return rig.ask("/api/v1/devices").at("devices")[0];
   };
   const Json unknown = ask(50);
-  EXPECT_TRUE(unknown.at("usual_p99").at("read").is_null());
-  EXPECT_EQ(unknown.at("state"), "usual");
+  EXPECT_TRUE(unknown.at("baseline_p99").at("read").is_null());
+  EXPECT_EQ(unknown.at("state"), "ok");
   const double now = unknown.at("now").at("read").at("p99").get<double>();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 4.1, 340};
   const Json few = ask(1);
-  EXPECT_EQ(few.at("state"), "usual") << "with so few, the 99th percentile is the slowest";
-  EXPECT_NEAR(few.at("usual_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
-  EXPECT_EQ(few.at("usual_learned_seconds").at("read"), 340);
-  EXPECT_EQ(ask(100).at("state"), "usual") << "the last ten seconds still have some of a spike that is over";
+  EXPECT_EQ(few.at("state"), "ok") << "with so few, the 99th percentile is the slowest";
+  EXPECT_NEAR(few.at("baseline_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
+  EXPECT_EQ(few.at("baseline_learned_seconds").at("read"), 340);
+  EXPECT_EQ(ask(100).at("state"), "ok") << "the last ten seconds still have some of a spike that is over";
   for (int second = 0; second < 10; ++second) {
     ask(1);
   }
   const Json high = ask(100);
   EXPECT_EQ(high.at("state"), "high");
-  EXPECT_EQ(high.at("above_usual").at("operation"), "read");
-  EXPECT_NEAR(high.at("above_usual").at("times").get<double>(), 4.1, 0.11);
+  EXPECT_EQ(high.at("above_baseline").at("operation"), "read");
+  EXPECT_NEAR(high.at("above_baseline").at("times").get<double>(), 4.1, 0.11);
   EXPECT_TRUE(high.at("now").at("read").at("standstill_seconds").is_null());
   model::LatencySpike spike;
   spike.device = device.device->name;
-  spike.evidence = {{"standstill_seconds", 11}};
+  spike.evidence = {{model::EvidenceKey::standstill_seconds, 11}};
   next.spikes_going_on = {spike};
   const Json hung = ask(100);
   EXPECT_EQ(hung.at("now").at("read").at("standstill_seconds"), 11);
   EXPECT_TRUE(hung.at("now").at("write").at("standstill_seconds").is_null());
   EXPECT_TRUE(hung.at("now").at("commit").at("standstill_seconds").is_null()) << "something else completes";
-  next.spikes_going_on[0].evidence["device_standstill_seconds"] = 9;
+  next.spikes_going_on[0].evidence[model::EvidenceKey::device_standstill_seconds] = 9;
   EXPECT_EQ(ask(100).at("now").at("commit").at("standstill_seconds"), 9);
   next.spikes_going_on.clear();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};
   const Json usual = ask(100);
-  EXPECT_EQ(usual.at("state"), "usual");
-  EXPECT_TRUE(usual.at("above_usual").is_null());
+  EXPECT_EQ(usual.at("state"), "ok");
+  EXPECT_TRUE(usual.at("above_baseline").is_null());
 }
 
 TEST(page_site, zero_and_no_data_differ) {
