@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: the typed configuration, with every default in this one place.
-// deploy/config/ssdpulse.yaml shows the same defaults and deploy/config/schema.json describes them; a test keeps the
-// three in agreement.
+// Config: the typed configuration, a field for each key. What a key is, its default included, is said in the table of
+// keys.cpp, from which the schema, the commented defaults and the manual are made.
 #pragma once
 
 #include <chrono>
@@ -23,9 +22,9 @@ enum class PageHints : std::uint8_t { automatic, always, never };
 inline constexpr std::size_t kLongestSocketPath = 107;
 
 struct Web {
-  std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
-  std::string config_file;             // absolute; empty: plain HTTP, open to anyone who can connect
-  bool page = true;                    // whether people are served too, or only Prometheus
+  std::vector<std::string> listen_address;  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
+  std::string config_file;                  // absolute; empty: plain HTTP, open to anyone who can connect
+  bool page{};                              // whether people are served too, or only Prometheus
   std::vector<std::string> hosts;      // names other than localhost by which people's browsers may address this host
   std::string socket;                  // absolute path of a unix socket for commands of this host; empty: none
   bool systemd_socket = false;         // only from the command line: sockets come from systemd instead
@@ -34,34 +33,34 @@ struct Web {
 };
 
 struct Devices {
-  std::vector<std::string> include{"*"};                       // shell globs on the kernel's block name
-  std::vector<std::string> exclude{"loop*", "ram*", "zram*"};  // wins over include
+  std::vector<std::string> include;  // shell globs on the kernel's block name
+  std::vector<std::string> exclude;  // wins over include
   bool operator==(const Devices&) const = default;
 };
 
 struct Latency {
-  LatencyMode mode = LatencyMode::full;
+  LatencyMode mode{};
   bool operator==(const Latency&) const = default;
 };
 
 struct Nvme {
-  std::chrono::nanoseconds poll_interval = std::chrono::seconds(30);  // between two readings of one drive
+  std::chrono::nanoseconds poll_interval{};  // between two readings of one drive
   std::string reader_socket;  // of a reader that runs as a separate service; empty: the daemon starts one
   bool operator==(const Nvme&) const = default;
 };
 
 struct Discard {
-  std::chrono::nanoseconds burst_gap = std::chrono::seconds(1);  // silence that ends a burst
+  std::chrono::nanoseconds burst_gap{};  // silence that ends a burst
   bool operator==(const Discard&) const = default;
 };
 
 struct Writes {
-  PageHints page_hints = PageHints::automatic;
+  PageHints page_hints{};
   bool operator==(const Writes&) const = default;
 };
 
 struct Spikes {
-  std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // anything faster is no spike, whatever is usual
+  std::chrono::nanoseconds floor{};  // anything faster is no spike, whatever is usual
   bool operator==(const Spikes&) const = default;
 };
 
@@ -76,32 +75,32 @@ struct TenantPattern {
 enum class TenantNames : std::uint8_t { full, hashed, off };
 
 struct Attribution {
-  bool enabled = true;         // whether the kernel side counts by cgroup and by path at all
-  std::uint64_t tenants = 64;  // series per device and operation; the rest is `other`
-  TenantNames names = TenantNames::full;
+  bool enabled{};           // whether the kernel side counts by cgroup and by path at all
+  std::uint64_t tenants{};  // series per device and operation; the rest is `other`
+  TenantNames names{};
   std::vector<TenantPattern> patterns;  // the first that matches wins over the name in the path
   bool operator==(const Attribution&) const = default;
 };
 
 struct FlashModel {
-  bool enabled = true;
-  std::uint64_t memory_bytes = std::uint64_t{128} << 20;  // of all drives' models
-  bool virtual_disks = false;                             // also disks whose hardware is unknown
-  std::uint32_t sample = 0;  // one of this many pages is followed, a power of two; 0: by the drive's size
+  bool enabled{};
+  std::uint64_t memory_bytes{};  // of all drives' models
+  bool virtual_disks{};          // also disks whose hardware is unknown
+  std::uint32_t sample{};        // one of this many pages is followed, a power of two; 0: by the drive's size
   bool operator==(const FlashModel&) const = default;
 };
 
 struct History {
-  std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
-  std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
-  std::uint64_t size = std::uint64_t{512} << 20U;  // bytes
+  std::string directory;  // absolute; empty: no history is kept
+  std::chrono::nanoseconds retention{};
+  std::uint64_t size{};  // bytes
   bool operator==(const History&) const = default;
 };
 
 /// The daemon's limits on itself.
 struct Limits {
-  double cpu_ratio = 0.02;  // of all CPUs' time, for the programs in the kernel; 0: none
-  std::chrono::nanoseconds after{std::chrono::minutes(1)};  // time above it until something is left out
+  double cpu_ratio{};                // of all CPUs' time, for the programs in the kernel; 0: none
+  std::chrono::nanoseconds after{};  // time above it until something is left out
   bool operator==(const Limits&) const = default;
 };
 
@@ -109,12 +108,15 @@ enum class MetricsProfile : std::uint8_t { full, fleet };
 
 /// What /metrics leaves out unless it is requested.
 struct Metrics {
-  MetricsProfile profile = MetricsProfile::full;  // fleet: only what critical and warning alerts read
-  std::vector<std::string> exclude;               // from model::kMetricGroups, never self
+  MetricsProfile profile{};          // fleet: only what critical and warning alerts read
+  std::vector<std::string> exclude;  // from model::kMetricGroups, never self
   bool operator==(const Metrics&) const = default;
 };
 
+/// Made with every default.
 struct Config {
+  Config();
+
   Web web;
   Metrics metrics;
   Devices devices;

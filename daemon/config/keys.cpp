@@ -1,128 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of keys, and the kinds of value they hold. A kind reads a Value into a field and writes it back.
+// The table of keys. Whatever lists keys or describes them is made from it.
 #include "daemon/config/keys.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <chrono>
-#include <cstddef>
-#include <map>
-#include <optional>
-#include <system_error>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
-#include "daemon/config/device_pattern.h"
-#include "daemon/config/entries.h"
-#include "daemon/config/listen_address.h"
-#include "daemon/config/units.h"
-#include "daemon/model/metric_groups.h"
+#include "daemon/config/value_kinds.h"
 
 namespace ssdpulse::config {
 namespace {
 
-Value list_of(const std::vector<std::string>& texts) {
-  Value value;
-  value.kind = Value::Kind::list;
-  for (const std::string& text : texts) {
-    value.items.push_back(make_scalar(text, false));
-  }
-  return value;
-}
+using namespace std::chrono_literals;
 
-std::string instead_of(std::string_view expected, const Value& value) {
-  return "expected " + std::string(expected) + ", got " + std::string(describe(value.kind));
-}
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-/// One address, or a list of at least one, each once.
-struct ListenAddresses {
-  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
-    const bool one = value.kind == Value::Kind::scalar;
-    if (!one && (value.kind != Value::Kind::list || value.items.empty())) {
-      const std::string got = value.kind == Value::Kind::list ? "an empty list" : std::string(describe(value.kind));
-      field.wrong(value.at, "expected an address (HOST:PORT, [IPV6]:PORT or :PORT) or a list of them, got " + got);
-      return;
-    }
-    std::vector<std::string> texts;
-    std::map<std::string, int> first_lines;
-    for (const Value& item : one ? std::vector<Value>{value} : value.items) {
-      if (item.kind != Value::Kind::scalar) {
-        field.wrong(item.at, instead_of("HOST:PORT, [IPV6]:PORT or :PORT", item));
-        continue;
-      }
-      const auto address = parse_listen_address(item.text);
-      if (!address) {
-        field.wrong(item.at, address.error().message);
-        continue;
-      }
-      const auto [first, is_new] = first_lines.emplace(to_string(*address), item.at.line);
-      if (!is_new) {
-        field.wrong(item.at, in_quotes(item.text) + " is given twice, first on line " + std::to_string(first->second) +
-                                 "; expected each address once");
-      }
-      texts.push_back(item.text);
-    }
-    out = std::move(texts);
-  }
-  [[nodiscard]] Value write(const std::vector<std::string>& texts) const { return list_of(texts); }
-};
-
-/// A list of shell globs on device names.
-struct Patterns {
-  std::size_t at_least = 0;
-
-  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
-    constexpr std::string_view kExpected = "a list of patterns, as in [\"nvme*\", \"sd*\"]";
-    if (value.kind != Value::Kind::list) {
-      field.wrong(value.at, instead_of(kExpected, value));
-      return;
-    }
-    if (value.items.size() < at_least) {
-      field.wrong(value.at, "the list is empty; expected at least one pattern, \"*\" for every device");
-      return;
-    }
-    std::vector<std::string> globs;
-    for (const Value& item : value.items) {
-      if (item.kind != Value::Kind::scalar) {
-        field.wrong(item.at, instead_of("a pattern, as in \"nvme*\"", item));
-      } else if (const auto flaw = flaw_of_device_pattern(item.text)) {
-        field.wrong(item.at, in_quotes(item.text) + " " + *flaw + "; expected a pattern, as in \"nvme*\"");
-      }
-      globs.push_back(item.text);
-    }
-    out = std::move(globs);
-  }
-  [[nodiscard]] Value write(const std::vector<std::string>& globs) const { return list_of(globs); }
-};
-
-/// One word out of a few, each standing for a value of an enumeration.
-template <typename Enum, std::size_t N>
-struct OneOf {
-  std::array<std::pair<std::string_view, Enum>, N> words;
-
-  void read(const Value& value, const Field& field, Enum& out) const {
-    std::string expected = "expected ";
-    for (std::size_t i = 0; i < N; ++i) {
-      if (value.kind == Value::Kind::scalar && value.text == words[i].first) {
-        out = words[i].second;
-        return;
-      }
-      expected += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(words[i].first);
-    }
-    const bool is_scalar = value.kind == Value::Kind::scalar;
-    field.wrong(value.at,
-                expected + ", got " + (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
-  }
-  [[nodiscard]] Value write(Enum wanted) const {
-    for (const auto& word : words) {
-      if (word.second == wanted) {
-        return make_scalar(word.first, true);
-      }
-    }
-    return {};
-  }
+constexpr std::array kSections{
+    Section{"web", "The web server."},
+    Section{"metrics", "What /metrics shows."},
+    Section{"devices", "Which disks are measured."},
+    Section{"latency", "How latency is measured."},
+    Section{"nvme", "How NVMe drives are read."},
+    Section{"discard", "How discards are grouped."},
+    Section{"writes", "How writes are classified."},
+    Section{"spikes", "When latency is a spike."},
+    Section{"attribution", "Whose I/O it is, and how it entered the kernel."},
+    Section{"flash_model", "The model that estimates write amplification from what the host writes."},
+    Section{"limits", "Limits that the daemon keeps itself to."},
+    Section{"history", "The history, which is kept on disk."},
 };
 
 constexpr OneOf<LatencyMode, 2> kLatencyModes{
@@ -137,31 +45,6 @@ constexpr OneOf<TenantNames, 3> kTenantNames{
 constexpr OneOf<PageHints, 3> kPageHints{
     {{{"auto", PageHints::automatic}, {"always", PageHints::always}, {"never", PageHints::never}}}};
 
-/// A duration with its unit, within a range.
-struct DurationWithin {
-  std::chrono::nanoseconds least;
-  std::chrono::nanoseconds most;
-
-  void read(const Value& value, const Field& field, std::chrono::nanoseconds& out) const {
-    if (value.kind != Value::Kind::scalar) {
-      field.wrong(value.at, instead_of("a duration, as in " + format_duration(least), value));
-      return;
-    }
-    const auto duration = parse_duration(value.text);
-    if (!duration) {
-      field.wrong(value.at, duration.error().message);
-    } else if (*duration < least || *duration > most) {
-      field.wrong(value.at, "expected " + format_duration(least) + " to " + format_duration(most) + ", got " +
-                                in_quotes(value.text));
-    } else {
-      out = *duration;
-    }
-  }
-  [[nodiscard]] Value write(std::chrono::nanoseconds duration) const {
-    return make_scalar(format_duration(duration), true);
-  }
-};
-
 constexpr OneOf<std::uint32_t, 9> kSamples{{{{"auto", 0},
                                              {"1/1", 1},
                                              {"1/2", 2},
@@ -172,278 +55,358 @@ constexpr OneOf<std::uint32_t, 9> kSamples{{{{"auto", 0},
                                              {"1/64", 64},
                                              {"1/128", 128}}}};
 
-/// A number of bytes with its unit, within a range.
-struct SizeWithin {
-  std::uint64_t least;
-  std::uint64_t most;
-
-  void read(const Value& value, const Field& field, std::uint64_t& out) const {
-    if (value.kind != Value::Kind::scalar) {
-      field.wrong(value.at, instead_of("a size, as in " + format_size(least), value));
-      return;
-    }
-    const auto size = parse_size(value.text);
-    if (!size) {
-      field.wrong(value.at, size.error().message);
-    } else if (*size < least || *size > most) {
-      field.wrong(value.at,
-                  "expected " + format_size(least) + " to " + format_size(most) + ", got " + in_quotes(value.text));
-    } else {
-      out = *size;
-    }
-  }
-  [[nodiscard]] Value write(std::uint64_t bytes) const { return make_scalar(format_size(bytes), true); }
-};
-
-/// A share in percent; 0% for none.
-struct PercentOrNone {
-  double least;  // other than none
-
-  void read(const Value& value, const Field& field, double& out) const {
-    double percent = 0;
-    const bool is_scalar = value.kind == Value::Kind::scalar;
-    const char* const end = value.text.data() + value.text.size();
-    const auto parsed = std::from_chars(value.text.data(), end, percent, std::chars_format::fixed);
-    const bool is_share = is_scalar && parsed.ec == std::errc() && parsed.ptr + 1 == end && *parsed.ptr == '%' &&
-                          value.text.front() != '-';
-    if (!is_share || !(percent == 0 || (percent >= least && percent <= 100))) {
-      field.wrong(value.at, fmt::format("expected a share from {}% to 100%, or 0% for no limit, got {}", least,
-                                        is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
-    } else {
-      out = percent / 100;
-    }
-  }
-  [[nodiscard]] Value write(double ratio) const { return make_scalar(fmt::format("{:.12g}%", ratio * 100), true); }
-};
-
-/// An absolute path, or an empty text for "none".
-struct PathOrNone {
-  std::size_t longest = 4000;  // PATH_MAX less what is added to it
-
-  void read(const Value& value, const Field& field, std::string& out) const {
-    constexpr std::string_view kExpected = "an absolute path, or \"\" for none";
-    if (value.kind != Value::Kind::scalar) {
-      field.wrong(value.at, instead_of(kExpected, value));
-      return;
-    }
-    const std::string& path = value.text;
-    if (!path.empty() && path.front() != '/') {
-      field.wrong(value.at, in_quotes(path) + " is not absolute; expected " + std::string(kExpected));
-    } else if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
-      field.wrong(value.at, in_quotes(path) + " contains a control character; expected " + std::string(kExpected));
-    } else if (path.size() > longest) {
-      field.wrong(value.at, in_quotes(path) + " is too long; expected at most " + std::to_string(longest) + " bytes");
-    } else {
-      out = path;
-    }
-  }
-  [[nodiscard]] Value write(const std::string& path) const { return make_scalar(path, false); }
-};
-
-/// A whole number within a range.
-struct NumberWithin {
-  std::uint64_t least;
-  std::uint64_t most;
-
-  void read(const Value& value, const Field& field, std::uint64_t& out) const {
-    std::uint64_t number = 0;
-    const bool is_scalar = value.kind == Value::Kind::scalar;
-    const char* const end = value.text.data() + value.text.size();
-    const auto parsed = std::from_chars(value.text.data(), end, number);
-    if (!is_scalar || parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most) {
-      field.wrong(value.at, "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                                ", got " + (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
-    } else {
-      out = number;
-    }
-  }
-  [[nodiscard]] Value write(std::uint64_t number) const { return make_scalar(std::to_string(number), true); }
-};
-
-/// A list of mappings, each with a pattern and a name.
-struct TenantPatterns {
-  static constexpr std::size_t kMost = 1000;  // each is tried for each new cgroup
-  static constexpr std::size_t kLongestName = 128;
-  static constexpr std::size_t kLongestMatch = 4096;
-
-  void read(const Value& value, const Field& field, std::vector<TenantPattern>& out) const {
-    constexpr std::string_view kExpected = "a list, as in [{match: \"/system.slice/mysql*\", tenant: db}]";
-    if (value.kind != Value::Kind::list) {
-      field.wrong(value.at, instead_of(kExpected, value));
-      return;
-    }
-    if (value.items.size() > kMost) {
-      field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMost) + " patterns");
-      return;
-    }
-    std::vector<TenantPattern> patterns;
-    for (const Value& item : value.items) {
-      if (item.kind != Value::Kind::mapping) {
-        field.wrong(item.at, instead_of("match and tenant, as in {match: \"/batch.slice/*\", tenant: batch}", item));
-        continue;
-      }
-      TenantPattern pattern;
-      visit_entries(item, {"match", "tenant"}, field.report, [&](const std::string& name, const Value& held) {
-        (name == "match" ? pattern.match : pattern.tenant) = held.text;
-      });
-      check(item, field, pattern);
-      patterns.push_back(std::move(pattern));
-    }
-    out = std::move(patterns);
-  }
-  [[nodiscard]] Value write(const std::vector<TenantPattern>& patterns) const {
-    Value value;
-    value.kind = Value::Kind::list;
-    for (const TenantPattern& pattern : patterns) {
-      Value item;
-      item.kind = Value::Kind::mapping;
-      item.entries.push_back({make_scalar("match", true), make_scalar(pattern.match, false)});
-      item.entries.push_back({make_scalar("tenant", true), make_scalar(pattern.tenant, false)});
-      value.items.push_back(std::move(item));
-    }
-    return value;
-  }
-
- private:
-  static void check(const Value& item, const Field& field, const TenantPattern& pattern) {
-    const std::string& tenant = pattern.tenant;
-    const auto is_odd = [](char c) { return c <= 0x20 || c >= 0x7f || c == '"' || c == ','; };
-    if (pattern.match.empty() || pattern.match.size() > kLongestMatch ||
-        (pattern.match.front() != '/' && pattern.match.front() != '*')) {
-      field.wrong(item.at, "match: " + in_quotes(pattern.match) +
-                               " matches no path of a cgroup; expected a pattern that begins with / or *, as in "
-                               "\"/system.slice/mysql*\"");
-    }
-    if (tenant.empty() || tenant.size() > kLongestName || std::any_of(tenant.begin(), tenant.end(), is_odd)) {
-      field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is no name; expected 1 to " +
-                               std::to_string(kLongestName) +
-                               " printable characters without blanks, quotes and commas");
-    } else if (tenant == "/" || tenant == "other" || tenant == "none") {
-      field.wrong(item.at, "tenant: " + in_quotes(tenant) + " has a meaning of its own; expected another name");
-    }
-  }
-};
-
-/// true or false.
-struct YesOrNo {
-  void read(const Value& value, const Field& field, bool& out) const {
-    if (value.kind != Value::Kind::scalar || (value.text != "true" && value.text != "false")) {
-      const bool is_scalar = value.kind == Value::Kind::scalar;
-      field.wrong(value.at, "expected true or false, got " +
-                                (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
-    } else {
-      out = value.text == "true";
-    }
-  }
-  [[nodiscard]] Value write(bool yes) const { return make_scalar(yes ? "true" : "false", true); }
-};
-
-/// A list of names of hosts, as browsers send them: without a port.
-struct HostNames {
-  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
-    constexpr std::string_view kExpected = "a list of host names, as in [\"db1.example.org\"]";
-    if (value.kind != Value::Kind::list) {
-      field.wrong(value.at, instead_of(kExpected, value));
-      return;
-    }
-    std::vector<std::string> names;
-    for (const Value& item : value.items) {
-      const auto is_of_a_name = [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-      };
-      if (item.kind != Value::Kind::scalar) {
-        field.wrong(item.at, instead_of("a host name, as in \"db1.example.org\"", item));
-      } else if (item.text.empty() || item.text.size() > 253 ||
-                 !std::all_of(item.text.begin(), item.text.end(), is_of_a_name)) {
-        field.wrong(item.at, in_quotes(item.text) +
-                                 " is no host name; expected one without a port, as in "
-                                 "\"db1.example.org\"");
-      }
-      names.push_back(item.text);
-    }
-    out = std::move(names);
-  }
-  [[nodiscard]] Value write(const std::vector<std::string>& names) const { return list_of(names); }
-};
-
-/// A list of metric groups. The group that shows how far the others can be trusted is never left out.
-struct GroupsToLeaveOut {
-  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
-    constexpr std::string_view kSelf = "self";
-    if (value.kind != Value::Kind::list) {
-      field.wrong(value.at, instead_of("a list of groups of metrics, as in [tenants, nvme_logs]", value));
-      return;
-    }
-    std::vector<std::string> groups;
-    for (const Value& item : value.items) {
-      if (item.kind != Value::Kind::scalar || !model::metric_group(item.text)) {
-        std::string expected = "expected one of";
-        for (const std::string_view group : model::kMetricGroups) {
-          expected += group == kSelf ? "" : " " + std::string(group);
-        }
-        field.wrong(item.at,
-                    (item.kind == Value::Kind::scalar ? in_quotes(item.text) : std::string(describe(item.kind))) +
-                        " is no group of metrics; " + expected);
-      } else if (item.text == kSelf) {
-        field.wrong(item.at, "self cannot be left out: it says whether the other metrics can be trusted");
-      }
-      groups.push_back(item.text);
-    }
-    out = std::move(groups);
-  }
-  [[nodiscard]] Value write(const std::vector<std::string>& groups) const { return list_of(groups); }
-};
-
 enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to take effect
 
-template <typename Section, typename Held, typename Kind>
-Key key(std::string section, std::string name, Section Config::*in, Held Section::*at, Kind kind, Takes takes) {
-  return {std::move(section),
-          std::move(name),
-          takes == Takes::restart,
-          [=](const Value& value, const Field& field, Config& config) { kind.read(value, field, config.*in.*at); },
-          [=](const Config& config) { return kind.write(config.*in.*at); },
-          [=](const Config& a, const Config& b) { return a.*in.*at == b.*in.*at; }};
+/// Every part is required: an entry that lacks one does not compile.
+template <typename SectionType, typename Held, typename Kind>
+Key key(util::Text section, util::Text name, SectionType Config::*in, Held SectionType::*at, Kind kind,
+        std::type_identity_t<Held> by_default, Takes takes, KeyTexts texts) {
+  Value shown;
+  if constexpr (requires { kind.shown(by_default); }) {
+    shown = kind.shown(by_default);
+  } else {
+    shown = kind.write(by_default);
+  }
+  return {
+      .section = section,
+      .name = name,
+      .needs_restart = takes == Takes::restart,
+      .texts = texts,
+      .form = kind.form(),
+      .by_default = std::move(shown),
+      .read = [=](const Value& value, const Field& field, Config& config) { kind.read(value, field, config.*in.*at); },
+      .write = [=](const Config& config) { return kind.write(config.*in.*at); },
+      .equal = [=](const Config& a, const Config& b) { return a.*in.*at == b.*in.*at; },
+      .reset = [=](Config& config) { config.*in.*at = by_default; }};
+}
+
+std::vector<Key> make_keys() {
+  return {
+      key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, {"127.0.0.1:10936"},
+          Takes::restart,
+          {.help = "Where to serve /metrics: HOST:PORT, [IPV6]:PORT or :PORT for all addresses of the host; one, or a "
+                   "list. Quote an address in brackets: \"[::1]:10936\". Port 0 picks a free port.",
+           .manual = R"(Where to serve metrics, one address or a list:
+.Ar host : Ns Ar port ,
+.Sm off
+.Li \&[ Ar ipv6 Li \&]: Ar port ,
+.Sm on
+or
+.Pf : Ar port
+for all addresses of the host.
+Port 0 picks a free port.)",
+           .examples = R"([":9090", "[::1]:10936", ["localhost:0", "192.0.2.1:65535"]])"}),
+      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, "", Takes::restart,
+          {.help = "Absolute path of a file with TLS and basic authentication, see ssdpulse-web(5). Changes to that "
+                   "file itself are picked up. \"\" serves plain HTTP to anyone who can connect.",
+           .manual = R"(Absolute path of a file with TLS and basic authentication, see
+.Xr ssdpulse-web 5 .
+Changes to that file are picked up; another path needs a restart.
+Empty: plain HTTP without authentication.)",
+           .examples = R"(["/etc/ssdpulse/web.yaml"])"}),
+      key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, "", Takes::restart,
+          {.help = "Absolute path of a unix socket that the commands on this host use. Members of the daemon's group "
+                   "may connect, without TLS and users. \"\": none. The systemd units set this on the command line.",
+           .manual = R"(Absolute path of a unix socket for commands on this host, without TLS and users.
+It has mode 0660 and the daemon's group: whoever may connect may use it.
+Empty: none.
+The systemd units set this on the command line, to
+.Pa /run/ssdpulse/web.socket ,
+which overrides the file.
+At most 107 bytes.)",
+           .examples = R"(["/run/ssdpulse/web.socket"])"}),
+      key("web", "page", &Config::web, &Web::page, YesOrNo{}, true, Takes::restart,
+          {.help = "Whether a page for people is served at /, and /api/v1 behind it.",
+           .manual = R"(Whether to serve a web page at
+.Pa / ,
+and
+.Pa /api/v1
+behind it.)",
+           .examples = R"([false])"}),
+      key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, {}, Takes::restart,
+          {.help =
+               "Names that browsers may use for the page, besides localhost and IP addresses: [\"db1.example.org\"]. "
+               "Others are refused, so that no web site can read the page by a name that it points at this host; "
+               "so does /metrics on loopback addresses, and on all if there is a name here.",
+           .manual = R"(Names under which browsers may request the page, besides localhost and IP addresses.
+Others are refused, so that no web site can read the page through a name that it points at this host.
+The same holds for
+.Pa /metrics
+on addresses of the loopback network, and on all if there are names in this list;
+otherwise Prometheus may ask by any name.)",
+           .examples = R"([["db1.example.org"]])"}),
+      key("metrics", "profile", &Config::metrics, &Metrics::profile, kMetricsProfiles, MetricsProfile::full,
+          Takes::restart,
+          {.help = "full, or fleet: of each disk only what critical and warning alerts read, about 60 series, for a "
+                   "Prometheus that scrapes thousands of disks. A scrape may still ask for more: "
+                   "/metrics?collect[]=all.",
+           .manual = R"(.Li full ,
+or
+.Li fleet :
+for each disk only what critical and warning alerts read, about 60 series
+.Pq 120 in the classic form .
+Causes, errors and losses that no such alert distinguishes are added up under
+.Li other
+or
+.Li io ,
+and classic histograms have six bounds.
+All metrics about the daemon itself remain.
+A scrape that asks for
+.Pa /metrics?collect[]=all
+still gets everything, and
+.Pa /metrics?collect[]=fleet
+gets the profile from any daemon.)",
+           .examples = R"(["fleet"])"}),
+      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, {}, Takes::restart,
+          {.help = "Groups of metrics that /metrics leaves out: {values}; `ssdpulse metrics` shows what each holds. "
+                   "Alerts and panels that need them are silent. A scrape may still ask for them: "
+                   "/metrics?collect[]=tenants, or collect[]=all. No effect with the profile fleet.",
+           .manual = R"(Groups of metrics that
+.Pa /metrics
+leaves out:
+{values} .
+.Xr ssdpulse-metrics 7
+shows what each holds.
+Alerts and panels that need them are silent.
+A scrape that asks for a group with
+.Pa /metrics?collect[]=GROUP
+still gets it;
+.Li all
+stands for every group.
+This key has no effect with
+.Cm metrics.profile
+.Li fleet .)",
+           .examples = R"([["tenants", "nvme_logs"]])"}),
+      key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, {"*"}, Takes::reload,
+          {.help = "Which disks to measure: shell patterns on the kernel's names (nvme0n1, sda), not on paths or "
+                   "partitions. Quote a pattern that starts with * or [.",
+           .manual = R"(Which disks to measure: shell patterns on the kernel's names
+.Pq Li nvme0n1 , sda ,
+not on paths or partitions.)",
+           .examples = R"([["nvme*", "sd[a-c]"]])"}),
+      key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, {"loop*", "ram*", "zram*"},
+          Takes::reload,
+          {.help = "Which of those to leave out. Exclude wins over include, but a plain name wins over a pattern: "
+                   "include: [loop0] measures loop0 although loop* is excluded. [] excludes nothing.",
+           .manual = R"(Which of those to leave out.
+A plain name in
+.Cm devices.include
+wins over a pattern here; a plain name here always wins.)",
+           .examples = R"([[], ["dm-?"]])"}),
+      key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, LatencyMode::full, Takes::restart,
+          {.help = "full or completion-only. The latter costs one hook per I/O instead of two, and has total latency "
+                   "alone: no device or queue latency, no I/Os in flight, no requeues.",
+           .manual = R"(.Cm full
+or
+.Cm completion-only .
+The latter costs one hook per I/O instead of two and measures only total latency, sizes, bytes and errors: no device or
+queue latency, no I/Os in flight, no requeues.)",
+           .examples = R"(["completion-only"])"}),
+      key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, 30s, Takes::reload,
+          {.help = "How often to read the log pages of each NVMe drive: {least} to {most}.",
+           .manual = R"(How often to read the log pages of each NVMe drive, from
+.Li {least}
+to
+.Li {most} .)",
+           .examples = R"(["10s", "1m", "1h"])"}),
+      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, "",
+          Takes::restart,
+          {.help =
+               "Absolute path of the socket of a log reader that runs as a service. \"\": the daemon starts its own. "
+               "The systemd units set this on the command line.",
+           .manual = R"(Absolute path of the socket of a log reader that runs as a service.
+Empty: the daemon starts its own.
+The systemd units set this on the command line.)",
+           .examples = R"(["/run/ssdpulse-nvme/reader.socket"])"}),
+      key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, 1s, Takes::reload,
+          {.help = "A burst ends when a disk completes no discard of that trigger for this long: {least} to {most}.",
+           .manual = R"(A burst of discards ends when a disk completes no discard of that trigger for this long, from
+.Li {least}
+to
+.Li {most} .)",
+           .examples = R"(["2s", "10s", "1h"])"}),
+      key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, PageHints::automatic,
+          Takes::restart,
+          {.help = "Whether to look up the file's lifetime hint for a buffered write that carries none: {values}. "
+                   "auto: on kernels that lose the hint on the way. never: there, the hint is unknown.",
+           .manual = R"(Whether to look up the file's lifetime hint for a buffered write that carries none:
+.Cm always , never
+or
+.Cm auto ,
+which does so on kernels that lose the hint on the way.)",
+           .examples = R"(["never"])"}),
+      key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, 2ms, Takes::reload,
+          {.help = "An I/O faster than this is never part of a latency spike: {least} to {most}.",
+           .manual = R"(An I/O faster than this is never part of a latency spike, from
+.Li {least}
+to
+.Li {most} .)",
+           .examples = R"(["500us", "20ms", "10s"])"}),
+      key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, true, Takes::restart,
+          {.help = "Whether to count reads, writes and discards by who sends them and by how they enter the kernel.",
+           .manual =
+               R"(Whether to count reads, writes and discards by who sends them and by how they enter the kernel.)",
+           .examples = R"([false])"}),
+      key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, 64,
+          Takes::restart,
+          {.help = "How many tenants (units, containers, virtual machines, users) get series of their own for each "
+                   "device and operation: {least} to {most}. The rest is counted as tenant \"other\".",
+           .manual =
+               R"(How many tenants (systemd units, containers, virtual machines, users) get series of their own for each device and
+operation, from
+.Li {least}
+to
+.Li {most} .
+The rest is counted as tenant
+.Li other .)",
+           .examples = R"([1, 256, 1024])"}),
+      key("attribution", "names", &Config::attribution, &Attribution::names, kTenantNames, TenantNames::full,
+          Takes::restart,
+          {.help = "How much of their names is shown, in metrics, logs and the history alike: {values}. hashed: with a "
+                   "random key that is kept with the history. off: only paths are counted.",
+           .manual = R"(How much of the tenants' names is shown, in metrics, logs and the history alike:
+.Cm full ,
+.Cm hashed
+with a random key that is kept in
+.Cm history.directory
+.Pq without a history, it changes at each start ,
+or
+.Cm off ,
+which counts only paths.)",
+           .examples = R"(["hashed", "off"])"}),
+      key("attribution", "patterns", &Config::attribution, &Attribution::patterns, TenantPatterns{}, {}, Takes::restart,
+          {.help = "Which tenant a cgroup belongs to, where its path does not say so. The first pattern that matches "
+                   "the path wins, and * matches slashes, too: [{match: \"/kubepods*/*-pod1c2d*\", tenant: checkout}]",
+           .manual = R"(Which tenant a cgroup belongs to, where its path does not say so: a list of
+.Cm match ,
+a shell pattern on the path in which
+.Li *
+matches slashes, too, and
+.Cm tenant ,
+the name.
+The first match wins.)",
+           .examples = R"([[{"match": "/system.slice/mysql*", "tenant": "db"}]])"}),
+      key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, true, Takes::restart,
+          {.help = "Whether write amplification is also estimated from what the host writes.",
+           .manual = R"(Whether write amplification is also estimated from what the host writes, for each drive.)",
+           .examples = R"([false])"}),
+      key("flash_model", "memory", &Config::flash_model, &FlashModel::memory_bytes, SizeWithin{4 * kMiB, 4 * kGiB},
+          128 * kMiB, Takes::restart,
+          {.help = "Memory for the models of all drives: {least} to {most}. A drive takes up to 16 MB. If memory is "
+                   "short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives "
+                   "have no model. The log and ssdpulse_model_scale_info report this.",
+           .manual = R"(Memory for the models of all drives, from
+.Li {least}
+to
+.Li {most} .
+A drive takes up to 16 MB.
+If memory is short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives have no
+model.)",
+           .examples = R"(["32MiB", "1GB"])"}),
+      key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, false,
+          Takes::restart,
+          {.help = "Whether to model virtual disks too (virtio, loop, a cloud's NVMe), although what is behind them is "
+                   "unknown.",
+           .manual = R"(Whether to model virtual disks too, although what is behind them is unknown.)",
+           .examples = R"([true])"}),
+      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, 0, Takes::restart,
+          {.help = "What share of the pages to follow. auto: depends on the drive's size. Others, 1/1 to 1/128, are "
+                   "for tests on small disks.",
+           .manual = R"(What share of the pages to follow:
+.Cm auto ,
+depending on the size of the drive, or one of
+.Cm 1/1
+to
+.Cm 1/128
+for tests on small disks.)",
+           .examples = R"(["1/1", "1/128"])"}),
+      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.least = 0.0001}, 0.02, Takes::reload,
+          {.help = "How much of this host's total CPU time the programs in the kernel may take, by estimate: {least} "
+                   "to {most}, 0% for no limit. Above it, the daemon turns off tenants, paths and samples for the "
+                   "flash models, then everything that completion-only does without; finally it detaches its programs "
+                   "until the next start. It turns the first two on again once there is room.",
+           .manual =
+               R"(How much of the host's total CPU time the programs in the kernel may take, according to the estimate
+.Li ssdpulse_estimated_bpf_cpu_ratio :
+.Cm {least}
+to
+.Cm {most} ,
+or
+.Cm 0%
+for no limit.
+Above it the daemon turns off tenants, paths, and samples for the flash models;
+if it is still above, all that
+.Cm latency.mode
+.Cm completion-only
+does without;
+and finally it detaches its programs, until the next start.
+Once the previous step would take less than 70 % of the limit, the daemon returns to that step.
+Each step is logged and counted in
+.Li ssdpulse_cpu_limit_steps_total .)",
+           .examples = R"(["0.5%", "0%"])"}),
+      key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, 1min, Takes::reload,
+          {.help = "How long the mean must be above the limit before the next step: {least} to {most}. Before a step "
+                   "back, it must be well below for five times as long.",
+           .manual = R"(How long the mean must be above the limit before the next step,
+.Cm {least}
+to
+.Cm {most} ;
+before a step back, it must be well below for five times as long.)",
+           .examples = R"(["30s", "10m"])"}),
+      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, "/var/lib/ssdpulse",
+          Takes::restart,
+          {.help = "Absolute path of the directory for the history, ssdpulse.db. Its parent must exist. \"\" keeps no "
+                   "history.",
+           .manual = R"(Absolute path of the directory for the history
+.Pq Pa ssdpulse.db ;
+its parent must exist.
+Empty: no history.
+The systemd unit may write only below
+.Pa /var/lib/ssdpulse ;
+for another place, set
+.Ev ReadWritePaths
+.Pq see Xr systemd.exec 5 .)",
+           .examples = R"(["", "/srv/ssdpulse"])"}),
+      key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h}, 90 * 24h,
+          Takes::restart,
+          {.help = "How long to keep the history: {least} to {most}, of the time during which the daemon ran.",
+           .manual = R"(How long to keep the history, from
+.Li {least}
+to
+.Li {most} :
+time during which the daemon ran, by a clock that nobody sets.
+A wrong wall clock deletes nothing.)",
+           .examples = R"(["24h", "365d", "3650d"])"}),
+      key("history", "size", &Config::history, &History::size, SizeWithin{16 * kMiB, 1024 * kGiB}, 512 * kMiB,
+          Takes::restart,
+          {.help = "How large it may become: {least} to {most}. Hours of all devices come first, minutes as far as "
+                   "there is room.",
+           .manual = R"(How large the history may become, from
+.Li {least}
+to
+.Li {most} .
+Hours of all devices take precedence.
+Minutes are kept for up to 14 days, space permitting, and are part of their hours afterwards;
+.Li ssdpulse_history_begin_timestamp_seconds
+shows how far both reach.)",
+           .examples = R"(["16MiB", "2GiB", "1TiB"])"}),
+  };
 }
 
 }  // namespace
 
+std::span<const Section> sections() { return kSections; }
+
 const std::vector<Key>& keys() {
-  using namespace std::chrono_literals;
   // Never destroyed: a thread that reads the configuration may outlast main.
-  static const auto& table = *new std::vector<Key>{
-      key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
-      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
-      key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, Takes::restart),
-      key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
-      key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
-      key("metrics", "profile", &Config::metrics, &Metrics::profile, kMetricsProfiles, Takes::restart),
-      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, Takes::restart),
-      key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
-      key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
-      key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
-      key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, Takes::reload),
-      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, Takes::restart),
-      key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
-      key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
-      key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),
-      key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, Takes::restart),
-      key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, Takes::restart),
-      key("attribution", "names", &Config::attribution, &Attribution::names, kTenantNames, Takes::restart),
-      key("attribution", "patterns", &Config::attribution, &Attribution::patterns, TenantPatterns{}, Takes::restart),
-      key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, Takes::restart),
-      key("flash_model", "memory", &Config::flash_model, &FlashModel::memory_bytes,
-          SizeWithin{std::uint64_t{4} << 20, std::uint64_t{4} << 30}, Takes::restart),
-      key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, Takes::restart),
-      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, Takes::restart),
-      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.least = 0.0001}, Takes::reload),
-      key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, Takes::reload),
-      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, Takes::restart),
-      key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
-          Takes::restart),
-      key("history", "size", &Config::history, &History::size, SizeWithin{16ULL << 20U, 1ULL << 40U}, Takes::restart),
-  };
+  static const auto& table = *new std::vector<Key>(make_keys());
   return table;
+}
+
+Config::Config() {
+  for (const Key& key : keys()) {
+    key.reset(*this);
+  }
 }
 
 }  // namespace ssdpulse::config

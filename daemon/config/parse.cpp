@@ -16,10 +16,8 @@ namespace {
 
 std::vector<std::string> section_names() {
   std::vector<std::string> names;
-  for (const Key& key : keys()) {
-    if (names.empty() || names.back() != key.section) {
-      names.push_back(key.section);
-    }
+  for (const Section& section : sections()) {
+    names.emplace_back(section.name.view());
   }
   return names;
 }
@@ -32,8 +30,8 @@ void read_section(const std::string& section, const Value& value, Report& report
   std::vector<std::string> names;
   for (const Key& key : keys()) {
     if (key.section == section) {
-      by_name[key.name] = &key;
-      names.push_back(key.name);
+      by_name[std::string(key.name)] = &key;
+      names.emplace_back(key.name);
     }
   }
   if (value.kind != Value::Kind::mapping) {

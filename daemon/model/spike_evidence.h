@@ -9,12 +9,9 @@
 #include <map>
 #include <string_view>
 
-namespace ssdpulse::model {
+#include "daemon/model/spike_cause.h"
 
-enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
-inline constexpr std::size_t kSpikeCauses = 8;
-inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
-    "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
+namespace ssdpulse::model {
 
 /// From this part of a commit on, its flushes explain it: it waits for the flush that is under way, for its own, and,
 /// where the drive has no FUA, for one after the data. And buckets are 9 % wide.

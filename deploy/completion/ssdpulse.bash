@@ -37,7 +37,7 @@ _ssdpulse() {
           fi
           ;;
         run) words="$options --web.allow-less-protection --web.systemd-socket --log.level --log.format --help" ;;
-        print-config) words="$options --help" ;;
+        print-config) words="$options --commented --schema --man --help" ;;
         devices) words="$options --json --help" ;;
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --at --help' ;;

@@ -91,6 +91,13 @@ def configuration():
     expect(restart == marked, f"ssdpulse.yaml(5) says which keys take a restart: {sorted(restart ^ marked)}")
 
 
+def printed_configuration():
+    """The binary makes them; a unit test rewrites the files from the same table of keys."""
+    for option, file in (("commented", "config/ssdpulse.yaml"), ("schema", "config/schema.json"), ("man", "man/ssdpulse.yaml.5")):
+        expect(output(BINARY, "print-config", f"--{option}") == (DEPLOY / file).read_text(),
+               f"deploy/{file} is what ssdpulse print-config --{option} prints")
+
+
 def web_file():
     """A file with an unknown key in each section: the messages name all the valid ones."""
     (STATE / "web.yaml").write_text("x: 1\ntls_server_config: {x: 1}\nhttp_server_config: {x: 1, headers: {x: 1}}\n")
@@ -149,6 +156,7 @@ def main():
     by_command = {"": options_of(), **{command: options_of(command) for command in commands()}}
     manual(by_command)
     configuration()
+    printed_configuration()
     web_file()
     well_formed(metrics_page())
     completions(by_command)

@@ -89,7 +89,7 @@ LIBRARIES = {
     r"microhttpd\.h|gnutls/(?!crypto).*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
     r"libdeflate\.h": ["exporters/coding"],
-    r"nlohmann/.*": ["daemon/util", "daemon/audit", "exporters/prometheus", "exporters/findings", "exporters/page", "exporters/report",
+    r"nlohmann/.*": ["daemon/util", "daemon/config", "daemon/audit", "exporters/prometheus", "exporters/findings", "exporters/page", "exporters/report",
                      "exporters/terminal", "exporters/terminal/top", "daemon/client"],
     r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
     r"ncurses\.h": ["exporters/terminal/top"],

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do schema.json, the shipped ssdpulse.yaml, Config{} and the parser agree? The schema is read as JSON and the file's
-// keys by indentation, both without the parser under test.
+// keys by indentation, both without the parser under test. SSDPULSE_TEST_GOLDEN=write rewrites what the table of keys
+// makes: these two, and the manual.
 #include <gtest/gtest.h>
 #include <regex.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "daemon/config/key_documents.h"
+#include "daemon/config/keys.h"
 #include "daemon/config/parse.h"
 
 namespace ssdpulse::config {
@@ -162,6 +167,34 @@ TEST(Schema, sections_and_the_whole_may_be_empty_in_both) {
     EXPECT_EQ(section.value().at("type"), object_or_null) << section.key();
     EXPECT_TRUE(parse(section.key() + ":\n", "f") == Config{}) << section.key();
     EXPECT_TRUE(parse(section.key() + ": {}\n", "f") == Config{}) << section.key();
+  }
+}
+
+TEST(Documents, are_what_the_table_of_keys_makes) {
+  const char* wanted = std::getenv("SSDPULSE_TEST_GOLDEN");
+  for (const auto& [path, made] :
+       {std::pair(kFolder + "ssdpulse.yaml", commented_defaults()), std::pair(kFolder + "schema.json", schema_json()),
+        std::pair(kFolder + "../man/ssdpulse.yaml.5", manual_page())}) {
+    if (wanted != nullptr && std::string(wanted) == "write") {
+      std::ofstream(path) << made;
+    }
+    std::ifstream file(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), made)
+        << path << ": SSDPULSE_TEST_GOLDEN=write rewrites it";
+  }
+}
+
+TEST(Documents, state_the_range_and_the_words_of_every_key) {
+  const std::string all = commented_defaults() + schema_json() + manual_page();
+  EXPECT_EQ(all.find("{least}"), std::string::npos);
+  EXPECT_EQ(all.find("{most}"), std::string::npos);
+  EXPECT_EQ(all.find("{values}"), std::string::npos);
+  for (const Key& key : keys()) {
+    const bool has_range = !key.form.least.empty();
+    for (const std::string_view text : {key.texts.help.view(), key.texts.manual.view()}) {
+      EXPECT_EQ(text.find("{least}") != std::string_view::npos, has_range) << key.full_name();
+      EXPECT_EQ(text.find("{most}") != std::string_view::npos, has_range) << key.full_name();
+    }
   }
 }
 

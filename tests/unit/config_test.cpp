@@ -72,14 +72,15 @@ TEST(Parse, reads_every_key) {
   expected.attribution = {false, 200, TenantNames::hashed, {{"/a/*", "a"}, {"*", "b.c/d"}}};
   expected.flash_model = {false, 1'000'000'000, true, 8};
   expected.limits = {0.005, std::chrono::seconds(10)};
-  expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
+  expected.history.directory = "/srv/a b";
+  expected.history.retention = std::chrono::hours(7 * 24);
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
 
   const ParseOutcome single = parse("web: {listen_address: ':1'}", "f");
   ASSERT_TRUE(single.has_value()) << errors(single);
   EXPECT_EQ(single->web.listen_address, std::vector<std::string>{":1"});
-  EXPECT_EQ(single->devices, Devices{});
+  EXPECT_EQ(single->devices, Config{}.devices);
 }
 
 struct Golden {
