@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What latency spikes come from, and the numbers that say so. One table has all of them: a number without a row does not
-// compile, and its name in evidence (`device_share=0.97`) is that of the enumerator.
+// What latency spikes come from, and the numbers that say so. One table has all of them: a number without a row does
+// not compile, and its name in evidence (`device_share=0.97`) is that of the enumerator.
 #pragma once
 
 #include <array>

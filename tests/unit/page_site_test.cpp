@@ -255,14 +255,13 @@ TEST(page_site, writes_have_their_hints_classes_and_streams) {
   const Json answer = rig.ask(path);
   const Json& writes = answer.at("writes");
   ASSERT_EQ(writes.at("hints").size(), model::kWriteHints);
-  EXPECT_EQ(writes.at("hints").at(0),
-            Json({{model::EvidenceKey::name, "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
+  EXPECT_EQ(writes.at("hints").at(0), Json({{"name", "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
   EXPECT_EQ(writes.at("hints").at(4),
-            Json({{model::EvidenceKey::name, "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
+            Json({{"name", "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
   ASSERT_EQ(writes.at("classes").size(), model::kWriteClasses);
-  EXPECT_EQ(writes.at("classes").at(0), Json({{model::EvidenceKey::name, "journal"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("classes").at(0), Json({{"name", "journal"}, {"bytes", 4096}}));
   ASSERT_EQ(writes.at("streams").size(), 1U);
-  EXPECT_EQ(writes.at("streams").at(0), Json({{model::EvidenceKey::name, "2"}, {"bytes", 4096}}));
+  EXPECT_EQ(writes.at("streams").at(0), Json({{"name", "2"}, {"bytes", 4096}}));
   EXPECT_EQ(answer.at("hint_path").at("kernel"), "reach the block layer");
   EXPECT_EQ(answer.at("hint_path").at("drive"), "has FDP");
   EXPECT_EQ(answer.at("placement_handles"), Json({{"unused", 0}, {"host", 2}, {"controller", 1}}));

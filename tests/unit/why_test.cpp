@@ -336,7 +336,7 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         one.evidence = {{EvidenceKey::device_share, load == 0 ? 1.0 : 0.5},
                         {EvidenceKey::load_to_baseline, load == 0 ? 1.0 : 3.0},
                         {EvidenceKey::flushes_to_baseline, load == 0 ? 1.0 : 3.0},
-                        {load == 0 ? "requeues" : "errors", 3}};
+                        {load == 0 ? EvidenceKey::requeues : EvidenceKey::errors, 3}};
         ASSERT_EQ(static_cast<std::size_t>(load_of(one)), load);
         const Explanation now = explain(one, {}, Tense::present);
         const Explanation then = explain(one, {}, Tense::past);
@@ -629,8 +629,8 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   one.slowed = {{"db.service", 0, 0, 3.1}};
   one.active_tenants = 2;
   one.missing = {"no log page was read after the spike", "the queue is not known"};
-  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard", model::evidence_text(one),
-                        model::missing_text(one)}};
+  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard",
+                        "unheard_of=1 " + model::evidence_text(one), model::missing_text(one)}};
   host.past->spikes[0].excess_seconds = 7.5;
   host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
   const Why answer = host.answer();
@@ -676,7 +676,7 @@ TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
   EXPECT_EQ(host.answer().verdict, Verdict::unknown);
   EXPECT_EQ(host.coverage(), Coverage::no_data);
 
-  host.past->reach = {host.minute + 1h, host.minute + 1min, std::nullopt};
+  host.past->reach = {host.minute + 1h, host.minute + 1min};
   EXPECT_EQ(host.answer().sentence, "Out of range: the history reaches back to 03:14:00 UTC; nothing older is kept.");
   EXPECT_EQ(host.coverage(), Coverage::out_of_range);
   host.past->reach = {};
@@ -703,9 +703,11 @@ TEST(why_of_the_history, memory_that_has_forgotten_spikes_does_not_say_usual) {
 
 TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
   auto one = spike("sda", SpikeCause::discard, 5s, 5s);
-  one.evidence = {{EvidenceKey::device_share, 0.97},      {EvidenceKey::queue_share, 0.03},
-                  {EvidenceKey::load_to_baseline, 1.1},   {EvidenceKey::during_discards_share, 0.9},
-                  {EvidenceKey::during_flushes_share, 0}, {"unheard_of", 1}};
+  one.evidence = {{EvidenceKey::device_share, 0.97},
+                  {EvidenceKey::queue_share, 0.03},
+                  {EvidenceKey::load_to_baseline, 1.1},
+                  {EvidenceKey::during_discards_share, 0.9},
+                  {EvidenceKey::during_flushes_share, 0}};
   const EvidenceWords words = evidence_words(one);
   EXPECT_EQ(words.decided,
             (std::vector<std::string>{"100 I/Os were slow; together they waited 3 s beyond what is usual.",
