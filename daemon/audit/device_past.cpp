@@ -104,9 +104,7 @@ double DevicePast::per_day(double amount) const {
 std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
                                                  double pending) const {
   const double seconds = excess_seconds[model::index(operation)][model::index(cause)] + pending;
-  return excess_is_known && spikes_observed_seconds > 0
-             ? std::optional(seconds * kSecondsPerDay / spikes_observed_seconds)
-             : std::nullopt;
+  return spikes_observed_seconds > 0 ? std::optional(seconds * kSecondsPerDay / spikes_observed_seconds) : std::nullopt;
 }
 
 Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {
@@ -147,9 +145,8 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
     }
     const auto operation = place_of(model::kSpikeOperationNames, spike.operation);
     const auto cause = place_of(model::kSpikeCauseNames, spike.cause);
-    past_.excess_is_known = past_.excess_is_known && spike.excess_seconds.has_value();
     if (operation && cause) {
-      past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds.value_or(0);
+      past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds;
     }
   }
   if (series.spikes.size() >= kMostSpikes) {

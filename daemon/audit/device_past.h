@@ -33,7 +33,6 @@ struct DevicePast {
   /// How much longer than usual I/Os took, in spikes.
   std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
-  bool excess_is_known = true;         // false: some of the spikes were written by a version that did not record it
   std::optional<double> media_bytes_per_day = {};
   // As far back as discards are looked for, which may be once a month, but not before a change of what trims.
   double discards_observed_seconds = 0;

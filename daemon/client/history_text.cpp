@@ -174,14 +174,6 @@ std::string wear_text(const Json& answer) {
   return out;
 }
 
-std::string quantiles_text(const Json& answer) {
-  const Json quantiles = answer.value("quantiles", Json::array());
-  return quantiles.empty()
-             ? ""
-             : fmt::format("quantiles of {} until {}, written by an older version: see --json\n",
-                           util::count_text(quantiles.size(), "single minute"), local_time(quantiles.back()["at"]));
-}
-
 /// What one tenant did between two points of time.
 struct TenantRow {
   double start = 0;
@@ -278,7 +270,7 @@ std::string history_text(const Json& answer) {
   } else {
     out += points_text(points, false);
   }
-  return out + wear_text(answer) + quantiles_text(answer) + events_text(answer);
+  return out + wear_text(answer) + events_text(answer);
 }
 
 std::string history_list_text(const Json& answer) {

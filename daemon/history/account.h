@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Account: what the history file knows of the clocks, and how far its upkeep has come. One row; see schema/v5.sql.
+// Account: what the history file knows of the clocks, and how far its upkeep has come. One row; see schema/schema.sql.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Account {
   std::int64_t measured_ms = 0;               // by CLOCK_BOOTTIME, of the daemons that kept this file: only ever grows
   std::int64_t wall = 0;                      // minutes since the epoch; the last reading that can be true; 0: none yet
   std::int64_t wall_measured = 0;             // measured minutes at that reading
-  std::int64_t drive_minutes_thinned_to = 0;  // measured minutes; older ones are one an hour, unless of older versions
+  std::int64_t drive_minutes_thinned_to = 0;  // measured minutes; older ones are one an hour
   std::int64_t tenant_bytes = 0;              // in tenant_minute and tenant_hour
   bool operator==(const Account&) const = default;
 

@@ -79,34 +79,23 @@ Outcome<std::string> shape(Connection& connection) {
   }
 }
 
-static_assert(kSchemaSteps.size() == kSchemaVersion);
-
-/// The SQL that turns a file of version `from` into one of version `to`; 0: an empty file.
-std::string steps(std::int64_t from, std::int64_t to) {
-  std::string sql;
-  for (std::int64_t step = from; step < to; ++step) {
-    sql += kSchemaSteps.at(static_cast<std::size_t>(step));
-  }
-  return sql;
-}
-
-Outcome<std::string> expected_shape(std::int64_t version) {
+Outcome<std::string> expected_shape() {
   auto model = Connection::open(":memory:");
   if (!model) {
     return tl::unexpected(model.error());
   }
-  return model->execute(steps(0, version)).and_then([&] { return shape(*model); });
+  return model->execute(kSchema).and_then([&] { return shape(*model); });
 }
 
 Outcome<void> begin_new(Connection& connection) {
   return connection.execute("PRAGMA page_size = " + std::to_string(kPageBytesOfNewFiles) +
-                            "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + steps(0, kSchemaVersion) +
+                            "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + kSchema +
                             "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
 }
 
-Outcome<void> compare_shapes(const std::string& found, std::int64_t version) {
-  return expected_shape(version).and_then([&](const std::string& wanted) -> Outcome<void> {
+Outcome<void> compare_shapes(const std::string& found) {
+  return expected_shape().and_then([&](const std::string& wanted) -> Outcome<void> {
     if (found != wanted) {
       return damaged("has tables or columns that were changed");
     }
@@ -114,7 +103,7 @@ Outcome<void> compare_shapes(const std::string& found, std::int64_t version) {
   });
 }
 
-/// Whether it is a history at all, of a version that we know.
+/// Whether it is a history at all, of this version.
 Outcome<void> identify(Connection& connection) {
   const auto found = shape(connection);
   if (!found) {
@@ -128,6 +117,9 @@ Outcome<void> identify(Connection& connection) {
   if (*application == 0 && *version == 0 && found->empty()) {
     return begin_new(connection);  // a file that was just created, or whose creation a full disk interrupted
   }
+  if (*application == kApplicationIdBeforeRelease) {
+    return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
+  }
   if (*application != kApplicationId) {
     return damaged("is a database, but no history of ssdpulse");
   }
@@ -138,17 +130,7 @@ Outcome<void> identify(Connection& connection) {
   if (*version < 1) {
     return damaged("has the schema version " + std::to_string(*version) + ", which no version of ssdpulse wrote");
   }
-  return compare_shapes(*found, *version);
-}
-
-/// Upgrades a whole file of an older version, all at once or not at all.
-Outcome<void> upgrade(Connection& connection) {
-  return connection.number("PRAGMA user_version").and_then([&](std::int64_t version) -> Outcome<void> {
-    return version == kSchemaVersion
-               ? Outcome<void>()
-               : connection.execute("BEGIN IMMEDIATE; " + steps(version, kSchemaVersion) +
-                                    "PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
-  });
+  return compare_shapes(*found);
 }
 
 Outcome<void> look_through(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
@@ -217,9 +199,6 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
       return tl::unexpected(whole.error());
     }
     checked = identity;
-  }
-  if (const auto upgraded = upgrade(*connection); !upgraded) {
-    return tl::unexpected(upgraded.error());
   }
   return connection;
 }

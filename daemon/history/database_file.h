@@ -14,8 +14,10 @@
 
 namespace ssdpulse::history {
 
-inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
-inline constexpr std::int64_t kSchemaVersion = 5;
+inline constexpr std::int64_t kApplicationId = 0x53534448;               // "SSDH"
+inline constexpr std::int64_t kApplicationIdBeforeRelease = 0x53534450;  // "SSDP", of builds before 1.0.0: not read
+/// A change of schema/schema.sql needs a higher one.
+inline constexpr std::int64_t kSchemaVersion = 1;
 /// Of new files: an hour of a busy device is some 2 to 4 KiB; a 4 KiB page would hold one hour and waste the rest. An
 /// existing file keeps its page size: changing it would mean rewriting the whole file next to the old one.
 inline constexpr std::int64_t kPageBytesOfNewFiles = 16384;

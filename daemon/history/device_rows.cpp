@@ -454,21 +454,15 @@ Outcome<std::string> DeviceRows::identity_of(const DeviceKey& device) {
 /// Gives the device its identity of now if nothing is stored under it, but something under one that it had before. Not
 /// if it could be any of several.
 Outcome<void> DeviceRows::rename(const DeviceKey& device) {
-  if (device.former.empty() && device.without_wwid.empty()) {
+  if (device.without_wwid.empty()) {
     return {};
   }
-  // ?1: identity, ?2: without WWID, ?3: former.
+  // ?1: identity, ?2: without WWID.
   Statement known(connection_,
-                  "SELECT min(identity), max(identity) FROM device WHERE model = ?4 AND serial = ?5 AND NOT EXISTS "
-                  "(SELECT 1 FROM device "
-                  "WHERE identity = ?1) AND (identity = ?3 OR (?2 <> '' AND (identity = ?2 OR (?1 = ?2 AND "
-                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0))))");
-  const auto row = known.with(device.identity)
-                       .with(device.without_wwid)
-                       .with(device.former)
-                       .with(device.model)
-                       .with(device.serial)
-                       .step();
+                  "SELECT min(identity), max(identity) FROM device WHERE model = ?3 AND serial = ?4 AND NOT EXISTS "
+                  "(SELECT 1 FROM device WHERE identity = ?1) AND (identity = ?2 OR (?1 = ?2 AND "
+                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0))");
+  const auto row = known.with(device.identity).with(device.without_wwid).with(device.model).with(device.serial).step();
   if (!row || !*row) {
     return row ? Outcome<void>() : tl::unexpected(row.error());
   }

@@ -11,7 +11,6 @@
 namespace ssdpulse::history {
 
 /// How the evidence of a spike begins, followed by the seconds waited in it beyond the usual.
-inline constexpr std::string_view kExcess = "excess_seconds=";
 
 // Rows at the default history.size; with another one, its share. Of 60 bytes, like the next three.
 inline constexpr std::int64_t kMostBursts = 100'000;

@@ -49,7 +49,7 @@ struct Status {
   DeletedRows rows_deleted = none_deleted();  // all tables are in it
   std::uint64_t rows_unreadable = 0;          // found by recall: someone edited the file
   std::uint64_t failures = 0;                 // of opening, reading or writing
-  std::uint64_t files_set_aside = 0;          // as damaged
+  std::uint64_t files_set_aside = 0;          // damaged, or of another version
   std::uint64_t bytes_on_disk = 0;            // database and journal
   model::PastReach reach;                     // after the last write
   double last_write_seconds = 0;              // how long the last batch took

@@ -42,8 +42,7 @@ bool each_slot(PastDay& day, PastDay::Device& device, std::int64_t begin_ms, dou
 }
 
 bool is_worse(const PastDay::Worst& one, const PastDay::Worst& other) {
-  return std::pair(one.excess_seconds.value_or(0), one.peak_seconds) >
-         std::pair(other.excess_seconds.value_or(0), other.peak_seconds);
+  return std::pair(one.excess_seconds, one.peak_seconds) > std::pair(other.excess_seconds, other.peak_seconds);
 }
 
 }  // namespace
@@ -120,7 +119,7 @@ Outcome<void> PastReader::add_day_of(const Found& found, model::PastDay& day) {
 
 Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
   return slices().read(
-      "SELECT begin_ms, device, operation, cause, duration_seconds, peak_seconds, substr(evidence, 1, 48) FROM "
+      "SELECT begin_ms, device, operation, cause, duration_seconds, peak_seconds, excess_seconds FROM "
       "latency_spike WHERE begin_ms BETWEEN ? AND ? AND NOT " +
           stamped_ahead("latency_spike", "begin_ms / 60000") + " ORDER BY begin_ms",
       milliseconds_of(day.window.from - kLongestMark), milliseconds_of(day.window.to) - 1, [&](const Statement& row) {
@@ -129,9 +128,8 @@ Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
         if (device == nullptr) {
           return true;
         }
-        const PastDay::Worst spike{time_of(begin),           row.text(2).value_or(""),
-                                   row.text(3).value_or(""), row.real(4).value_or(0),
-                                   row.real(5).value_or(0),  excess_in(row.text(6).value_or(""))};
+        const PastDay::Worst spike{time_of(begin),          row.text(2).value_or(""), row.text(3).value_or(""),
+                                   row.real(4).value_or(0), row.real(5).value_or(0),  row.real(6).value_or(0)};
         const bool there = each_slot(day, *device, begin, spike.duration_seconds, [&](PastDay::Slot& slot) {
           ++slot.spikes;
           if (!slot.worst || is_worse(spike, *slot.worst)) {

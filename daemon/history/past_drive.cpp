@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a drive reported in the past, at the end of each point of a series; and the quantiles of older versions.
+// What a drive reported in the past, at the end of each point of a series.
 #include <algorithm>
 #include <optional>
 
@@ -85,22 +85,11 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
       }
     }
     before = std::move(now);
-    if (row.integer(13).value_or(0) < 0) {  // of a version before histograms
-      if (series.quantiles.empty() || series.quantiles.back().at != start) {
-        series.quantiles.push_back({start, {}, {}, {}, {}});
-      }
-      model::PastQuantiles& quantiles = series.quantiles.back();
-      keep_larger(quantiles.read_p50_seconds, row.real(9));
-      keep_larger(quantiles.read_p99_seconds, row.real(10));
-      keep_larger(quantiles.write_p50_seconds, row.real(11));
-      keep_larger(quantiles.write_p99_seconds, row.real(12));
-    }
     return true;
   };
   return slices().read(
       "SELECT minute, percentage_used, available_spare, temperature_celsius, host_count, host_unit_bytes, media_count, "
-      "media_unit_bytes, source, read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, "
-      "measured FROM drive_minute WHERE minute BETWEEN ? AND ? AND drive IN (" +
+      "media_unit_bytes, source FROM drive_minute WHERE minute BETWEEN ? AND ? AND drive IN (" +
           drives + ") AND NOT " + stamped_ahead("drive_minute", "minute") + " ORDER BY minute, measured",
       number_of(series.window.from), number_of(series.window.to) - 1, take);
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <utility>
@@ -27,17 +26,6 @@ tl::unexpected<Failure> hours_meanwhile() {
 
 }  // namespace
 
-std::optional<double> excess_in(const std::string& evidence) {
-  if (evidence.rfind(kExcess, 0) != 0) {
-    return std::nullopt;
-  }
-  double seconds = 0;
-  const char* end = evidence.data() + evidence.size();
-  const auto parsed = std::from_chars(evidence.data() + kExcess.size(), end, seconds);
-  const bool good = parsed.ec == std::errc() && (parsed.ptr == end || *parsed.ptr == ' ') && seconds >= 0;
-  return good ? std::optional(seconds) : std::nullopt;
-}
-
 std::chrono::minutes step_of(const Window& window, std::size_t most) {
   constexpr std::array<std::int64_t, 17> kSteps{1,   2,   3,   5,   10,  15,   20,    30,   60,
                                                 120, 180, 240, 360, 720, 1440, 10080, 43200};
@@ -50,16 +38,17 @@ std::chrono::minutes step_of(const Window& window, std::size_t most) {
 
 Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milliseconds slice, Deadline deadline) {
   return Connection::open_to_read(path).and_then([&](Connection connection) -> Outcome<PastReader> {
+    const auto application = connection.number("PRAGMA application_id");
     const auto version = connection.number("PRAGMA user_version");
-    if (!version) {
-      return tl::unexpected(version.error());
+    if (!application || !version) {
+      return tl::unexpected(application ? version.error() : application.error());
     }
-    if (*version != kSchemaVersion) {
-      const char* what_to_do = *version > kSchemaVersion ? "a newer ssdpulse wrote it: ask with that version"
-                                                         : "the daemon of this version upgrades it when it starts";
-      return tl::unexpected(Failure{path + " is of version " + std::to_string(*version) + ", not " +
-                                        std::to_string(kSchemaVersion) + ": " + what_to_do,
-                                    false});
+    if (*application != kApplicationId || *version != kSchemaVersion) {
+      const bool newer = *application == kApplicationId && *version > kSchemaVersion;
+      return tl::unexpected(
+          Failure{path + (newer ? " was written by a newer version of ssdpulse: ask with that version"
+                                : " is not a history of this version: the daemon sets it aside when it starts"),
+                  false});
     }
     return PastReader(std::move(connection), slice, deadline);
   });
@@ -459,13 +448,13 @@ Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachS
       "missing, EXISTS (SELECT 1 FROM spike_seconds AS around WHERE around.device = latency_spike.device AND "
       "around.end_ms >= latency_spike.begin_ms AND around.begin_ms <= latency_spike.begin_ms), " +
           stamped_ahead("latency_spike", "begin_ms / 60000") +
-          " FROM latency_spike WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
+          ", excess_seconds FROM latency_spike WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
-        const std::string evidence = row.text(8).value_or("");
         each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
               row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
-              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""), evidence,
-              row.text(9).value_or(""), row.integer(10) == 1, excess_in(evidence), row.integer(11) == 1});
+              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
+              row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1, row.real(12).value_or(0),
+              row.integer(11) == 1});
         return true;
       });
 }

@@ -100,9 +100,6 @@ class PastReader {
   Deadline deadline_;
 };
 
-/// The seconds waited in a spike, from its evidence; nothing in rows of versions that did not record them.
-std::optional<double> excess_in(const std::string& evidence);
-
 /// The length of each of at most `most` points of a window: round, and whole hours if it is an hour or more.
 std::chrono::minutes step_of(const model::Window& window, std::size_t most);
 

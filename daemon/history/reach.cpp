@@ -14,16 +14,10 @@ Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
       where = minute ? std::optional(minute_of(*minute)) : std::nullopt;
     };
   };
-  const auto old = [&]() -> Outcome<std::optional<std::int64_t>> {
-    Statement row(connection, "SELECT min(minute) FROM drive_minute WHERE measured < 0");
-    return row.step().map([&](bool) { return row.integer(0); });
-  };
   return rows.first("device_minute")
       .map(put(reach.minutes))
       .and_then([&] { return rows.first("device_hour"); })
       .map(put(reach.hours))
-      .and_then(old)
-      .map(put(reach.quantiles))
       .map([&] {
         // An hour that is not over has only minutes.
         reach.hours = reach.hours ? reach.hours : reach.minutes;

@@ -40,10 +40,6 @@ struct DriveMinute {
   std::optional<double> percentage_used;            // 0.01 = one percent, like the spare
   std::optional<double> available_spare;
   std::optional<double> temperature_celsius;
-  std::optional<double> read_p50_seconds;  // of the I/Os of this minute, like the next three
-  std::optional<double> read_p99_seconds;
-  std::optional<double> write_p50_seconds;
-  std::optional<double> write_p99_seconds;
   std::uint64_t discard_bytes = 0;  // of this minute
 };
 
@@ -63,9 +59,9 @@ struct DeviceKey {
   std::string name;
   std::string model;
   std::string serial;
-  // What else this device may be stored as, if nothing is stored as `identity`. Both empty where that is not certain.
-  std::string without_wwid = {};  // or with one: the kernel gives an NVMe namespace one at one boot, not at the next
-  std::string former = {};        // by older versions: WWID, else model and serial number, else the name
+  // What else this device may be stored as, if nothing is stored as `identity`: this, or this with a WWID, which the
+  // kernel gives an NVMe namespace at one boot and not at the next. Empty where that is not certain.
+  std::string without_wwid = {};
   // With where it is attached: stored so once two devices were seen to report this identity. Empty: not known.
   std::string attached = {};
   bool operator==(const DeviceKey&) const = default;

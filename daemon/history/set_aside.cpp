@@ -52,7 +52,7 @@ std::vector<std::string> stamps_in(const std::string& directory, const std::stri
 
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now) {
   const std::string from = directory + "/" + file;
-  const std::string prefix = file + ".damaged-";
+  const std::string prefix = file + ".set-aside-";
   std::vector<std::string> stamps = stamps_in(directory, prefix);
   std::string stamp = stamp_of(now);
   while (std::count(stamps.begin(), stamps.end(), stamp) > 0) {

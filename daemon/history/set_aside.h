@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a damaged file out of the way, next to the new one under a dated name, with its journal. Only the newest few
-// are kept.
+// Moves a file that this version cannot use out of the way, next to the new one under a dated name, with its journal.
+// Only the newest few are kept.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,9 @@ struct SetAside {
   std::vector<std::string> removed;  // files removed to make room for it
 };
 
-/// `file` in `directory` becomes file.damaged-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed. Fails
-/// rather than remove one of the last day: if every file goes bad, the first of them is the one with something in it.
+/// `file` in `directory` becomes file.set-aside-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed.
+/// Fails rather than remove one of the last day: if every file goes bad, the first of them is the one with something in
+/// it.
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
 
 }  // namespace ssdpulse::history

@@ -6,7 +6,6 @@
 #include <array>
 #include <filesystem>
 #include <limits>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -28,14 +27,6 @@ Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
     }
   }
   return {};
-}
-
-/// The evidence, preceded by the cost of the spike: excess_seconds=1.5 gc_score=0.5.
-std::string evidence_with_excess(const model::LatencySpike& spike) {
-  std::ostringstream text;
-  const std::string evidence = model::evidence_text(spike);
-  text << kExcess << spike.excess_seconds << (evidence.empty() ? "" : " ") << evidence;
-  return text.str();
 }
 
 using CountBytes = std::array<std::uint8_t, 16>;
@@ -124,12 +115,10 @@ class RowReader {
 const std::string kSelectMinutes =
     "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, host_count_before, "
     "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
-    "read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, discard_bytes "
+    "discard_bytes "
     "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
-    "WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND minute BETWEEN ? AND ? AND NOT " +  // '': from before it was
-                                                                                               // kept
-    stamped_ahead("drive_minute", "minute") +
-    " ORDER BY minute DESC, drive.id DESC, measured DESC LIMIT ?";
+    "WHERE serial = ? AND model = ? AND nqn = ? AND minute BETWEEN ? AND ? AND NOT " +
+    stamped_ahead("drive_minute", "minute") + " ORDER BY minute DESC, drive.id DESC, measured DESC LIMIT ?";
 
 std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKey& drive) {
   RowReader reader(statement);
@@ -145,10 +134,6 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
   row.percentage_used = reader.real();
   row.available_spare = reader.real();
   row.temperature_celsius = reader.real();
-  row.read_p50_seconds = reader.real();
-  row.read_p99_seconds = reader.real();
-  row.write_p50_seconds = reader.real();
-  row.write_p99_seconds = reader.real();
   row.discard_bytes = static_cast<std::uint64_t>(reader.integer());
   return reader.good() ? std::optional(std::move(row)) : std::nullopt;
 }
@@ -241,7 +226,7 @@ Outcome<bool> Store::is_full() {
 }
 
 /// In the order in which room is made: tenants are held to a fifth, and old minutes become hours. If the file is full,
-/// rows of older versions go first, then minutes, then the oldest of all.
+/// minutes go first, then the oldest of all.
 Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
   const auto full = is_full();
   if (!full) {
@@ -254,12 +239,17 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
     }
   }
   const std::int64_t minutes_kept = std::min(kMinutesKept, limits_.retention.count());
-  auto made =
-      thin_drive_minutes(account, deleted)
-          .and_then([&] { return devices.thin_hour(account.measured() - minutes_kept); })
-          .and_then([&](std::uint64_t thinned) {
-            return !*full || thinned > 0 ? Outcome<bool>(true) : make_room_in_full_file(account, devices, deleted);
-          });
+  auto made = thin_drive_minutes(account, deleted)
+                  .and_then([&] { return devices.thin_hour(account.measured() - minutes_kept); })
+                  .and_then([&](std::uint64_t thinned) {
+                    if (!*full || thinned > 0) {
+                      return Outcome<bool>(true);
+                    }
+                    // Minutes whose hour is kept are not missed. The hour that has just ended is viewed most.
+                    return devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
+                      return rows > 0;
+                    });
+                  });
   if (!made) {
     return tl::unexpected(made.error());
   }
@@ -268,22 +258,11 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
       .and_then([&] { return hold_to_shares(connection_, std::max(limits_.bytes, kLeastSizeLimit), deleted); });
 }
 
-/// Whether anything was found that is not missed: rows of older versions, or minutes whose hour is kept. The hour that
-/// has just ended is viewed most.
-Outcome<bool> Store::make_room_in_full_file(Account& account, DeviceRows& devices, DeletedRows& deleted) {
-  return delete_drive_minutes(0, deleted).and_then([&](std::uint64_t old) {
-    return old > 0 ? Outcome<bool>(true)
-                   : devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
-                       return rows > 0;
-                     });
-  });
-}
-
-/// Keeps one row per drive and hour: counters lose only time resolution. Leaves rows of older versions alone.
+/// Keeps one row per drive and hour: counters lose only time resolution.
 Outcome<void> Store::thin_drive_minutes(Account& account, DeletedRows& deleted) {
-  const auto first = connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLast - kHour) +
-                                        ") FROM drive_minute WHERE measured >= " +
-                                        std::to_string(std::max<std::int64_t>(account.drive_minutes_thinned_to, 0)));
+  const auto first =
+      connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLast - kHour) +
+                         ") FROM drive_minute WHERE measured >= " + std::to_string(account.drive_minutes_thinned_to));
   if (!first) {
     return tl::unexpected(first.error());
   }
@@ -359,7 +338,7 @@ Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, Devi
 
 Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measured) {
   using namespace std::chrono;
-  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
       .with(spike.device)
       .with(std::string(name(spike.operation, model::kSpikeOperationNames)))
@@ -367,9 +346,10 @@ Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measu
       .with(std::optional(duration<double>(spike.duration).count()))
       .with(std::optional(spike.peak_seconds))
       .with(std::optional(spike.baseline_seconds))
+      .with(std::optional(spike.excess_seconds))
       .with(static_cast<std::int64_t>(spike.ios))
       .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
-      .with(evidence_with_excess(spike))
+      .with(model::evidence_text(spike))
       .with(model::missing_text(spike))
       .run();
 }
@@ -416,9 +396,8 @@ Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
   const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
-  Statement statement(
-      connection_,
-      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement statement(connection_,
+                      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   statement.with(number_of(row.minute)).with(*id).with(measured).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);
   if (row.host_count_before) {
@@ -430,10 +409,6 @@ Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
   return statement.with(row.percentage_used)
       .with(row.available_spare)
       .with(row.temperature_celsius)
-      .with(row.read_p50_seconds)
-      .with(row.read_p99_seconds)
-      .with(row.write_p50_seconds)
-      .with(row.write_p99_seconds)
       .with(static_cast<std::int64_t>(row.discard_bytes))
       .run();
 }
@@ -446,7 +421,7 @@ Outcome<void> Store::save(const DriveState& state, std::int64_t measured) {
   Statement saved(connection_, "UPDATE drive SET state = ? WHERE id = ?");
   return saved.with(std::span<const std::uint8_t>(state.bytes)).with(*id).run().and_then([&] {
     Statement others(connection_,
-                     "UPDATE drive SET state = NULL WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND id <> ? AND "
+                     "UPDATE drive SET state = NULL WHERE serial = ? AND model = ? AND nqn = ? AND id <> ? AND "
                      "state NOT NULL");
     return others.with(state.drive.serial).with(state.drive.model).with(state.drive.nqn).with(*id).run();
   });
@@ -481,8 +456,8 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
 
 Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
   Statement statement(connection_,
-                      "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND "
-                      "state NOT NULL ORDER BY nqn DESC LIMIT 1");
+                      "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND nqn = ? AND "
+                      "state NOT NULL LIMIT 1");
   return statement.with(drive.serial)
       .with(drive.model)
       .with(drive.nqn)

@@ -52,7 +52,6 @@ class Store {
 
   Outcome<Written> write_within_transaction(const Batch& batch, const ClockReading& now);
   Outcome<void> make_room(Account& account, DeletedRows& deleted);
-  Outcome<bool> make_room_in_full_file(Account& account, DeviceRows& devices, DeletedRows& deleted);
   Outcome<void> delete_old_rows(const Account& account, bool too_much, DeviceRows& devices, DeletedRows& deleted);
   Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
   Outcome<void> thin_drive_minutes(Account& account, DeletedRows& deleted);

@@ -87,7 +87,7 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
 std::string encode(const Column& column);
 
 /// Decodes encode()'s own bytes. `figures`: without buckets and sums of times, at a fraction of the cost. What the
-/// bytes of an older version do not have is empty or 0.
+/// bytes do not have is empty or 0.
 enum class Depth : std::uint8_t { figures, buckets };
 Column decode(std::string_view bytes, Depth depth);
 

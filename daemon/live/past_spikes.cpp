@@ -62,7 +62,7 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
     } else if (what == "active_tenants") {
       spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
-    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // it has a field
+    } else if (const auto number = number_in<double>(said); number) {
       spike.evidence.emplace(what, *number);
     }
   }
@@ -84,7 +84,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.duration = nanoseconds(past.duration_seconds);
   spike.peak_seconds = past.peak_seconds;
   spike.baseline_seconds = past.baseline_seconds;
-  spike.excess_seconds = past.excess_seconds.value_or(0);
+  spike.excess_seconds = past.excess_seconds;
   spike.ios = past.ios;
   spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
   take_evidence(past.evidence, spike);

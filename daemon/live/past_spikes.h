@@ -10,7 +10,7 @@
 
 namespace ssdpulse::live {
 
-/// `excess_seconds` is 0 if it was not kept, as by older versions. Whatever does not look like evidence is left out.
+/// Whatever does not look like evidence is left out.
 model::LatencySpike spike_of(const model::PastSpike& past);
 Burst burst_of(const model::PastBurst& past);
 /// Nothing if its cause is none of this version's.

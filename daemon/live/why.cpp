@@ -530,7 +530,7 @@ std::vector<Burst> bursts_of(const Situation& situation) {
 
 std::optional<WallTime> oldest_of(const model::PastReach& reach) {
   std::optional<WallTime> oldest;
-  for (const auto& one : {reach.minutes, reach.hours, reach.quantiles}) {
+  for (const auto& one : {reach.minutes, reach.hours}) {
     if (one) {
       oldest = std::min(oldest.value_or(*one), WallTime(*one));
     }

@@ -43,13 +43,10 @@ struct PastDevice {
   std::string identity = {};  // unique in the history: DeviceKey::identity
 };
 
-/// How far back the history goes. Before `minutes` there are only hours, before `quantiles` nothing. Absent: there are
-/// none.
+/// How far back the history goes. Before `minutes` there are only hours, before those nothing. Absent: there are none.
 struct PastReach {
   std::optional<PastTime> minutes;
   std::optional<PastTime> hours;
-  /// Rows of versions before histograms: p50 and p99 of a minute, which cannot be added up.
-  std::optional<PastTime> quantiles;
 };
 
 /// Something that somebody did to the host and wanted to find again later: `ssdpulse mark`.
@@ -79,11 +76,11 @@ struct PastSpike {
   double peak_seconds = 0;
   double baseline_seconds = 0;
   std::uint64_t ios = 0;
-  std::string cause;                          // kSpikeCauseNames
-  std::string evidence;                       // see evidence_text()
-  std::string missing;                        // see missing_text()
-  bool has_columns = false;                   // the seconds around it are kept
-  std::optional<double> excess_seconds = {};  // waited in it beyond what is usual; absent in rows of older versions
+  std::string cause;          // kSpikeCauseNames
+  std::string evidence;       // see evidence_text()
+  std::string missing;        // see missing_text()
+  bool has_columns = false;   // the seconds around it are kept
+  double excess_seconds = 0;  // waited in it beyond the baseline
   bool clock_ahead = false;
 };
 
@@ -133,15 +130,14 @@ struct PastDay {
   static constexpr std::chrono::minutes kSlot{15};
   static constexpr std::size_t kSlots = 96;
 
-  /// The spike with the most waiting; among rows of older versions, which do not record that, the one with the highest
-  /// peak.
+  /// The spike with the most waiting; among equals, the one with the highest peak.
   struct Worst {
     WallTime begin;
     std::string operation;
     std::string cause;
     double duration_seconds = 0;
     double peak_seconds = 0;
-    std::optional<double> excess_seconds;
+    double excess_seconds = 0;
   };
   struct Slot {
     std::uint32_t measured_minutes = 0;  // 0: nothing was recorded, so no spike or burst does not mean none
@@ -177,15 +173,6 @@ struct PastWear {
   double media_unit_bytes = 0;
 };
 
-/// From before histograms were kept: the largest values of the minutes in a point. No mean, no sum, nothing to add up.
-struct PastQuantiles {
-  PastTime at;
-  std::optional<double> read_p50_seconds;
-  std::optional<double> read_p99_seconds;
-  std::optional<double> write_p50_seconds;
-  std::optional<double> write_p99_seconds;
-};
-
 /// One stretch of a series, and what was measured in it.
 struct SeriesPoint {
   PastTime start;
@@ -199,7 +186,6 @@ struct Series {
   std::chrono::minutes step{1};
   std::vector<SeriesPoint> points;               // ascending; gaps were not measured
   std::vector<std::vector<TenantLoad>> tenants;  // one for each point, each may be empty; or none at all
-  std::vector<PastQuantiles> quantiles;
   std::vector<PastWear> wear;
   std::vector<PastSpike> spikes;
   std::vector<PastBurst> bursts;

@@ -22,6 +22,17 @@ history::DriveKey history_key(const model::NvmeIdentity& identity) {
   return {identity.serial, identity.model, identity.firmware, identity.subsystem_nqn};
 }
 
+/// Over all namespaces of the drive, cumulative.
+std::uint64_t discarded_bytes(const model::DriveTick& drive, const Tick& tick) {
+  std::uint64_t bytes = 0;
+  for (const DeviceTick& device : tick.devices) {
+    if (device.block.io && device.drive == drive.drive) {
+      bytes += device.block.io->operation(model::Operation::discard).bytes;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Findings WriteAmplification::observe(const Tick& tick) {
@@ -122,10 +133,14 @@ void WriteAmplification::end_minute(history::Minute minute, const Tick& tick, Ef
       continue;
     }
     Drive& drive = found->second;
-    history::DriveMinute row = drive.minutes.end(minute, io_of(seen, tick));
+    const std::uint64_t discarded = discarded_bytes(seen, tick);
+    const std::uint64_t discarded_before = std::exchange(drive.discarded_bytes, discarded);
     if (!seen.known_now) {
       continue;
     }
+    history::DriveMinute row;
+    row.minute = minute;
+    row.discard_bytes = discarded - std::min(discarded_before, discarded);
     row.drive = history_key(*seen.drive->identity);
     row.boottime = tick.boot;
     drive.ledgers.fill(row);

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/stages/drive_ledgers.h"
-#include "daemon/stages/drive_minutes.h"
 #include "daemon/stages/stage.h"
 
 namespace ssdpulse::stages {
@@ -23,7 +23,7 @@ class WriteAmplification final : public Stage {
   struct Drive {
     explicit Drive(log::Limiter& limiter) : ledgers(limiter) {}
     DriveLedgers ledgers;
-    DriveMinutes minutes;
+    std::uint64_t discarded_bytes = 0;             // when the last minute ended
     std::optional<model::SteadyTime> believed_at;  // the last reading of counters that was accepted
     std::optional<model::SteadyTime> asked_at;     // for its past; waiting for the answer
     model::SteadyTime asks_again_at;

@@ -14,7 +14,7 @@ CREATE TEMP VIEW devices AS
 
 CREATE TEMP VIEW spikes AS
   SELECT datetime(begin_ms / 1000, 'unixepoch') AS begin, begin_ms, device, operation, cause, duration_seconds,
-    peak_seconds, baseline_seconds, peak_seconds / baseline_seconds AS times_baseline, ios, evidence, missing,
+    peak_seconds, baseline_seconds, peak_seconds / baseline_seconds AS times_baseline, excess_seconds, ios, evidence, missing,
     EXISTS (SELECT 1 FROM clock_step WHERE clock_step.measured >= latency_spike.measured AND wall + 2 < begin_ms / 60000)
       AS clock_ahead
   FROM latency_spike;

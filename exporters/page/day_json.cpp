@@ -28,7 +28,7 @@ Json worst_of(const PastDay::Device& device) {
                      {"operation", text(worst->operation)},
                      {"cause", text(worst->cause)},
                      {"peak_seconds", worst->peak_seconds},
-                     {"excess_seconds", worst->excess_seconds ? Json(*worst->excess_seconds) : Json()}});
+                     {"excess_seconds", worst->excess_seconds}});
     }
   }
   return all;

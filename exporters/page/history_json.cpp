@@ -183,7 +183,7 @@ Json spikes_json(const model::Series& series) {
                                  (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
                    {"peak_seconds", past.peak_seconds},
                    {"usual_seconds", past.baseline_seconds},
-                   {"excess_seconds", spike.excess_seconds > 0 ? Json(spike.excess_seconds) : Json()},
+                   {"excess_seconds", past.excess_seconds},
                    {"ios", past.ios},
                    {"evidence", text(past.evidence)},
                    {"sentences", sentences_json(evidence.decided)},
@@ -238,18 +238,6 @@ Json wear_json(const std::vector<model::PastWear>& wear) {
   return all;
 }
 
-Json quantiles_json(const std::vector<model::PastQuantiles>& quantiles) {
-  Json all = Json::array();
-  for (const model::PastQuantiles& one : quantiles) {
-    all.push_back({{"at", seconds_of(one.at)},
-                   {"read_p50_seconds", number(one.read_p50_seconds)},
-                   {"read_p99_seconds", number(one.read_p99_seconds)},
-                   {"write_p50_seconds", number(one.write_p50_seconds)},
-                   {"write_p99_seconds", number(one.write_p99_seconds)}});
-  }
-  return all;
-}
-
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
@@ -259,10 +247,7 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
               {"from", seconds_of(series.window.from)},
               {"to", seconds_of(series.window.to)},
               {"step_seconds", std::chrono::seconds(series.step).count()},
-              {"reach",
-               {{"minutes", time_json(series.reach.minutes)},
-                {"hours", time_json(series.reach.hours)},
-                {"quantiles", time_json(series.reach.quantiles)}}}};
+              {"reach", {{"minutes", time_json(series.reach.minutes)}, {"hours", time_json(series.reach.hours)}}}};
   answer["points"] = points_json(series);
   if (!wish.heat.empty()) {
     answer["heat"] = heat_json(series, wish.heat);
@@ -270,7 +255,6 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
   }
   answer["tenants"] = past_tenants_json(series, wish.tenant_totals);
   answer["wear"] = wear_json(series.wear);
-  answer["quantiles"] = quantiles_json(series.quantiles);
   answer["spikes"] = spikes_json(series);
   answer["bursts"] = bursts_json(series.bursts);
   answer["waits"] = waits_json(series.waits);

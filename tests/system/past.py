@@ -149,12 +149,12 @@ class Past:
 
     def drive_minute(self, drive, at, host, media, used, spare, celsius):  # pylint: disable=too-many-arguments
         """`host` in units of 512,000 bytes, `media` in bytes: totals over the drive's life."""
-        self.execute("INSERT INTO drive_minute VALUES (?, ?, 0, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, NULL, NULL, NULL, NULL, 0)",
+        self.execute("INSERT INTO drive_minute VALUES (?, ?, 0, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, 0)",
                      int(at) // MINUTE, drive, host.to_bytes(16, "big"), media.to_bytes(16, "big"), used, spare, celsius)
 
-    def spike(self, at, length, peak, usual, cause, evidence, missing=""):
-        self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', 0, ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),
-                     self._device, length, peak, usual, cause, evidence, missing)
+    def spike(self, at, length, peak, baseline, excess, cause, evidence, missing=""):  # pylint: disable=too-many-arguments
+        self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', 0, ?, ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),
+                     self._device, length, peak, baseline, excess, cause, evidence, missing)
 
     def burst(self, at, length, trigger):
         self.execute("INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, 0, ?, 1000000)", int(at * 1000), self._device,
@@ -163,7 +163,7 @@ class Past:
     def seconds(self, begin, columns, excess):
         """`columns`: (number of a snapshot, its end, bytes), one second each, packed as in daemon/live/column.cpp."""
         blob = b"".join(number(one) + number(int(end * 1000)) + number(1000) + number(len(column)) + column for one, end, column in columns)
-        self.execute("INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)",
+        self.execute("INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds, measured) VALUES (?, ?, ?, ?, ?, 0)",
                      int(begin * 1000), int(columns[-1][1] * 1000), self._device, excess, blob)
 
 

@@ -8,7 +8,6 @@ ssdpulse_history_writer reports which minutes are on the disk; what is there is 
 copy of what the killed process left.
 """
 import itertools
-import pathlib
 import random
 import re
 import shutil
@@ -153,76 +152,43 @@ def kills(check, state, random_source):
             check.that(False, f"acknowledged {acknowledged}, on disk {newest} {wrong}")
         unreported += newest > acknowledged
         acknowledged = max(acknowledged, newest)
-    check.that(not list(directory.glob("*.damaged-*")), "no file was ever taken for damaged")
+    check.that(not list(directory.glob("*.set-aside-*")), "no file was ever taken for damaged")
     check.that(acknowledged - FIRST > number, f"{number} kills, {acknowledged - FIRST + 1} minutes, none lost")
     check.that(hot > 0, f"{hot} kills within a transaction, {unreported} between the commit and its report")
 
 
-def old_file(directory, version):
-    """A file as written by that version, with so many rows that reading through them takes a while."""
+def plant(directory, version):
+    """A file as a build before 1.0.0 left it; returns its bytes."""
     directory.mkdir()
     database = sqlite3.connect(directory / "ssdpulse.db")
-    database.executescript("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;")
-    schema = pathlib.Path(__file__).parents[2] / "daemon/history/schema"
-    for step in range(1, version + 1):
-        database.executescript((schema / f"v{step}.sql").read_text())
-    nqn = ["", "'', "][version > 1]
     database.executescript(f"""
         PRAGMA application_id = {0x53534450}; PRAGMA user_version = {version};
-        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
-        INSERT INTO drive SELECT i + 1, {nqn}'serial ' || i, 'model', 'firmware', {FIRST} - 1, x'0102' FROM n;
+        CREATE TABLE drive_minute (minute INTEGER NOT NULL, read_p99_seconds REAL);
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
-        INSERT INTO drive_minute SELECT {FIRST} - i, 1 + i % 1000, i, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-            0.5, NULL, NULL, 0.001, 0.002, NULL, NULL, i FROM n""")
-    if version > 2:
-        database.execute(f"INSERT INTO latency_spike VALUES ({FIRST * 60_000}, 'sda', 'read', 1, 1, 1, 1, 'gc', '', '')")
-    database.commit()
+        INSERT INTO drive_minute SELECT {FIRST} - i, 0.001 FROM n""")
     database.close()
+    return (directory / "ssdpulse.db").read_bytes()
 
 
-def old_content(directory):
-    """What the old version wrote, as another reader finds it; and the version."""
-    database = sqlite3.connect(directory / "ssdpulse.db")
-    whole = database.execute("PRAGMA integrity_check").fetchone()[0]
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    minutes = database.execute(f"SELECT count(*), sum(drive * discard_bytes), sum(read_p99_seconds) FROM drive_minute "
-                               f"WHERE minute < {FIRST}").fetchone()
-    drives = database.execute("SELECT count(state) FROM drive WHERE id <= 1000").fetchone()
-    spikes = database.execute("SELECT count(*) FROM latency_spike").fetchone() if version > 2 else None
-    database.close()
-    return version, (whole, minutes, drives, spikes)
-
-
-def upgrades(check, state, random_source):
-    for version in 1, 2, 3, 4:
-        original = state / f"v{version}"
-        old_file(original, version)
-        before = old_content(original)[1]
-        directory = state / "upgraded"
-        shutil.copytree(original, directory)
-        begin = time.monotonic()
-        with Writer(directory) as writer:
-            check.that(writer.wait(lambda: writer.last("(found)")), f"a file of version {version} is taken over")
-            took = time.monotonic() - begin
-        seen = set()
-        for _ in range(50 if rig.LONG else 8):
+def earlier_builds(check, state, random_source):
+    """What a build before 1.0.0 kept is there under one of two names at any moment, and a new file is written."""
+    directory = state / "earlier"
+    for version in 1, 5:
+        for kill in range(50 if rig.LONG else 4):
+            before = plant(directory, version)
+            with Writer(directory) as writer:
+                if kill:
+                    time.sleep(random_source.uniform(0, 0.03))
+                    writer.kill()
+                    names = [path for path in directory.glob("ssdpulse.db*") if path.read_bytes() == before]
+                    check.that(len(names) == 1, f"killed: the file of version {version} is {names[0].name if names else 'gone'}")
+            with Writer(directory) as writer:
+                check.that(writer.wait(lambda: writer.committed() > FIRST), f"version {version}: a new file is written")
+            aside = list(directory.glob("ssdpulse.db.set-aside-*Z"))
+            check.that([path.read_bytes() == before for path in aside] == [True], f"set aside, unchanged: {aside}")
+            newest, wrong = content_errors(directory)
+            check.that(newest >= FIRST and not wrong, f"the new file: {newest} {wrong}")
             shutil.rmtree(directory)
-            shutil.copytree(original, directory)
-            with Writer(directory) as writer:
-                time.sleep(random_source.uniform(0.3, 1.1) * took)
-                writer.kill()
-            copy = state / "copy"
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(directory, copy)
-            reached, content = old_content(copy)
-            seen.add(reached)
-            kept = content[:3] == before[:3] and (version < 3 or content[3] == before[3])
-            check.that(reached in (version, 5) and kept, f"killed while version {version} became {reached}: {content}")
-            with Writer(directory) as writer:
-                check.that(writer.wait(lambda: writer.committed() > FIRST), "goes on")
-            check.that(old_content(directory)[1][:3] == before[:3], "and has all that there was")
-        check.that(not list(directory.glob("*.damaged-*")), f"version {version}: {took:.2f} s, killed at {sorted(seen)}")
-        shutil.rmtree(directory)
 
 
 def disk_troubles(check, state):
@@ -257,7 +223,7 @@ def read_only(check, state):
 def test(check, state):
     seed = rig.fresh_seed()
     kills(check, state, random.Random(seed))
-    upgrades(check, state, random.Random(seed))
+    earlier_builds(check, state, random.Random(seed))
     disk_troubles(check, state)
     read_only(check, state)
 

@@ -89,7 +89,7 @@ def write_past(state, disk, times):
             if at != times.gap:
                 past.hour(at, of_hour(times, at))
                 past.tenants("hour", at, tenants({one: {READ: tuple(60 * part for part in what[READ])} for one, what in who.items()}))
-        past.spike(times.stall + 5, 42, 0.3, 0.001, "discard", "device_share=0.97 excess_seconds=15 heaviest=backup.service:1200000000 "
+        past.spike(times.stall + 5, 42, 0.3, 0.001, 15, "discard", "device_share=0.97 heaviest=backup.service:1200000000 "
                    "slowed=database.service:3.1", "no log page was read after the spike")
         past.burst(times.stall + 4, 44, "fstrim")
         past.seconds(times.stall - 55, [(i, times.stall - 55 + i, column({USUAL: 10, SLOW: 1} if 60 < i <= 102 else {USUAL: 10}))

@@ -145,10 +145,10 @@ TEST(Identity, who_was_in_a_clash_is_known_by_its_place_until_it_goes) {
   stages::HistoryKeys keys;
   keys.look(tick_of({{"sda", a}}).devices);
   EXPECT_EQ(keys.of("sda")->identity, "M | serial S1 | wwid naa.5");
-  EXPECT_EQ(keys.of("sda")->former, "naa.5");
+  EXPECT_EQ(keys.of("sda")->without_wwid, "M | serial S1");
   keys.look(tick_of({{"sda", a}, {"sdb", b}}).devices);
   EXPECT_EQ(keys.of("sda")->identity, "M | serial S1 | wwid naa.5 | at p1");
-  EXPECT_EQ(keys.of("sda")->former, "") << "the history before may be that of either";
+  EXPECT_EQ(keys.of("sda")->without_wwid, "") << "the history before may be that of either";
   keys.look(tick_of({{"sdb", b}}).devices);
   EXPECT_EQ(keys.of("sdb")->identity, "M | serial S1 | wwid naa.5 | at p2");
 }
@@ -331,36 +331,17 @@ TEST_F(Kept, nvme_drives_whose_identifiers_are_cleared_in_turn_keep_their_own) {
   EXPECT_EQ(count("setting WHERE device NOT IN (SELECT identity FROM device)"), 0);
 }
 
-TEST_F(Kept, an_older_history_goes_on_under_the_new_identity) {
-  const std::map<std::string, Drive> now{{"sda", {"M", "S1", "naa.5", "p1"}},
-                                         {"sdb", {"M", "S2", "naa.5", "p2"}},
-                                         {"vda", {"", "V1", "", "p3"}},
-                                         {"vdb", {"", "", "", "p4"}}};
-  write({"naa.5", "sdb", "M", "S1"}, 0, "none");
-  write({" V1", "vda", "", "V1"}, 0);
-  write({"vdb", "vdb", "", ""}, 0);
-  for (const char* name : {"sda", "sdb", "vda", "vdb"}) {
-    write(key_of(now, name), 1, "none");
-  }
-  EXPECT_EQ(devices(), 4U);
-  EXPECT_EQ(minutes(std::string("sda")), 2);
-  EXPECT_EQ(minutes(std::string("sdb")), 1);
-  EXPECT_EQ(minutes(std::string("vda")), 2);
-  EXPECT_EQ(minutes(std::string("vdb")), 2);
-  EXPECT_EQ(count("setting WHERE device LIKE '%S1%'"), 1) << "the setting has not changed";
-}
-
 TEST_F(Kept, no_history_goes_to_who_is_in_a_clash) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
-  write({"naa.5", "sda", "M", "S1"}, 0);
+  write({"M | serial S1", "sda", "M", "S1"}, 0);
   write(key_of({{"sda", a}, {"sdb", b}}, "sda"), 1);
   write(key_of({{"sda", a}, {"sdb", b}}, "sdb"), 1);
   write(key_of({{"sda", b}, {"sdb", a}}, "sda"), 2);
   EXPECT_EQ(devices(), 3U);
   EXPECT_EQ(minutes(by_identity("M | serial S1 | wwid naa.5 | at p1")), 1);
   EXPECT_EQ(minutes(by_identity("M | serial S1 | wwid naa.5 | at p2")), 2);
-  EXPECT_EQ(minutes(by_identity("naa.5")), 1) << "of the older version";
+  EXPECT_EQ(minutes(by_identity("M | serial S1")), 1) << "of when it had no WWID";
   EXPECT_EQ(minutes(std::string("naa.5")), 2) << "by its WWID: who had it last";
 }
 

@@ -54,7 +54,7 @@ void expect_survives(const std::string& content, bool must_be_set_aside) {
   }
   if (!kept.empty()) {
     EXPECT_TRUE(content_of(kept[0]) == content);
-    EXPECT_EQ(kept[0], rig.file() + ".damaged-20250219T212000Z");
+    EXPECT_EQ(kept[0], rig.file() + ".set-aside-20250219T212000Z");
     EXPECT_EQ(rig.recall()->minutes.size(), 1U);
   }
   rig.stop();
@@ -108,7 +108,8 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
 
 TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
   const std::vector<std::string> edits{
-      "PRAGMA user_version = 6",
+      "PRAGMA user_version = 2",
+      "PRAGMA user_version = 0",
       "PRAGMA application_id = 1",
       "CREATE TABLE more (a)",
       "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",
@@ -135,16 +136,46 @@ TEST(Damaged, a_file_of_a_newer_version_is_named_as_such) {
   Rig rig;
   rig.start().add({{row_at(kBegin - 1min)}, {}});
   rig.stop();
-  rig.sql("PRAGMA user_version = 6");
+  rig.sql("PRAGMA user_version = 2");
   const std::atomic<bool> stop = false;
   std::optional<FileIdentity> checked;
   const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);
   ASSERT_FALSE(opened.has_value());
-  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 6"), std::string::npos)
+  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 2"), std::string::npos)
       << opened.error().message;
   const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
   ASSERT_FALSE(read.has_value());
-  EXPECT_NE(read.error().message.find("a newer ssdpulse wrote it"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("was written by a newer version of ssdpulse"), std::string::npos)
+      << read.error().message;
+}
+
+TEST(Damaged, a_file_of_a_build_before_the_release_is_set_aside_and_named_as_such) {
+  for (const int version : {1, 2, 3, 4, 5}) {
+    SCOPED_TRACE(version);
+    Rig rig;
+    rig.directory_exists();
+    rig.sql(
+        "CREATE TABLE drive_minute (minute INTEGER NOT NULL, read_p99_seconds REAL); INSERT INTO drive_minute VALUES "
+        "(28999999, 0.5); PRAGMA application_id = 1397965904; PRAGMA user_version = " +
+        std::to_string(version));
+    const std::string content = content_of(rig.file());
+    const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+    ASSERT_FALSE(read.has_value());
+    EXPECT_NE(read.error().message.find("the daemon sets it aside"), std::string::npos) << read.error().message;
+    const std::atomic<bool> stop = false;
+    std::optional<FileIdentity> checked;
+    const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_TRUE(opened.error().damaged);
+    EXPECT_NE(opened.error().message.find("written by a build of ssdpulse from before 1.0.0"), std::string::npos)
+        << opened.error().message;
+    EXPECT_EQ(content_of(rig.file()), content) << "neither has changed it";
+    rig.start();
+    rig.expect_works();
+    ASSERT_EQ(rig.set_aside_files().size(), 1U);
+    EXPECT_EQ(content_of(rig.set_aside_files()[0]), content);
+    EXPECT_EQ(rig.recall()->minutes.size(), 1U) << "of the new file alone";
+  }
 }
 
 TEST(Damaged, edited_values_are_read_within_bounds) {

@@ -41,7 +41,6 @@ inline DriveMinute row_at(Minute minute, const DriveKey& drive = kDrive) {
   row.writes.host = ByteCounter{number << 64U, 512'000, Rounding::up};
   row.writes.media = ByteCounter{number << 65U, 1, Rounding::exact};
   row.temperature_celsius = 40;
-  row.read_p99_seconds = 0.001;
   return row;
 }
 
@@ -65,33 +64,12 @@ inline void expect_equal(const DriveMinute& a, const DriveMinute& b) {
   EXPECT_EQ(a.percentage_used, b.percentage_used);
   EXPECT_EQ(a.available_spare, b.available_spare);
   EXPECT_EQ(a.temperature_celsius, b.temperature_celsius);
-  EXPECT_EQ(a.read_p50_seconds, b.read_p50_seconds);
-  EXPECT_EQ(a.read_p99_seconds, b.read_p99_seconds);
-  EXPECT_EQ(a.write_p50_seconds, b.write_p50_seconds);
-  EXPECT_EQ(a.write_p99_seconds, b.write_p99_seconds);
   EXPECT_EQ(a.discard_bytes, b.discard_bytes);
 }
 
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The SQL of a version of the schema, or of all up to it.
-inline std::string schema_of(int from, int to) {
-  std::string sql;
-  for (int version = from; version <= to; ++version) {
-    std::ifstream file(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/history/schema/v" + std::to_string(version) +
-                       ".sql");
-    sql += std::string(std::istreambuf_iterator<char>(file), {});
-  }
-  return sql;
-}
-
-/// An empty file of an older version.
-inline std::string file_of_version(int version) {
-  return "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; " + schema_of(1, version) +
-         "PRAGMA application_id = 1397965904; PRAGMA user_version = " + std::to_string(version) + ";";
 }
 
 // In memory: tests/system covers what a disk does to a history.
@@ -164,7 +142,7 @@ class Rig {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(directory())) {
       const std::string name = entry.path().string();
-      if (name.find(".damaged-") != std::string::npos && name.back() == 'Z') {
+      if (name.find(".set-aside-") != std::string::npos && name.back() == 'Z') {
         names.push_back(name);
       }
     }

@@ -52,8 +52,7 @@ DriveMinute some_row(Minute minute) {
   if (*rc::gen::arbitrary<bool>()) {
     row.host_count_before = some_count();
   }
-  for (auto* real : {&row.percentage_used, &row.available_spare, &row.temperature_celsius, &row.read_p50_seconds,
-                     &row.read_p99_seconds, &row.write_p50_seconds, &row.write_p99_seconds}) {
+  for (auto* real : {&row.percentage_used, &row.available_spare, &row.temperature_celsius}) {
     *real = some_real();
   }
   row.discard_bytes = *rc::gen::arbitrary<std::uint64_t>();
@@ -106,7 +105,7 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
   EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_measured FROM drive"), "S1Model AF10");
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "5");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "1");
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 
@@ -130,10 +129,11 @@ TEST(Spikes, are_rows_with_their_evidence) {
   ASSERT_TRUE(rig.wait_rows(1));
   rig.stop();
   EXPECT_EQ(rig.sql("SELECT begin_ms || ' ' || device || ' ' || operation || ' ' || duration_seconds || ' ' || "
-                    "peak_seconds || ' ' || baseline_seconds || ' ' || ios || ' ' || cause FROM latency_spike"),
-            "1740000001500 nvme0n1 write 2.5 0.25 0.001 17 gc");
+                    "peak_seconds || ' ' || baseline_seconds || ' ' || excess_seconds || ' ' || ios || ' ' || cause "
+                    "FROM latency_spike"),
+            "1740000001500 nvme0n1 write 2.5 0.25 0.001 1.5 17 gc");
   EXPECT_EQ(rig.sql("SELECT evidence || '|' || missing FROM latency_spike"),
-            "excess_seconds=1.5 gc_score=0.5 media_written_bytes=4096|this; and that");
+            "gc_score=0.5 media_written_bytes=4096|this; and that");
   rig.set_now(kBegin + 91 * 24h);
   rig.start();
   rig.expect_works();
@@ -142,51 +142,6 @@ TEST(Spikes, are_rows_with_their_evidence) {
   rig.expect_works();
   rig.stop();
   EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0") << "older than the retention";
-}
-
-TEST(Upgrade, a_file_of_before_spikes_keeps_what_it_has) {
-  Rig rig;
-  rig.directory_exists();
-  rig.sql(
-      file_of_version(2) +
-      "INSERT INTO drive VALUES (1, '', 'S1', 'Model A', 'F1', 29000000, NULL);"
-      "INSERT INTO drive_minute VALUES (29000000, 1, 5, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0.5, NULL, "
-      "NULL, NULL, NULL, NULL, NULL, 3)");
-  rig.set_now(kBegin + 1min);
-  rig.start();
-  rig.expect_works();
-  EXPECT_EQ(rig.recall()->minutes.size(), 2U);
-  rig.stop();
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "5");
-  EXPECT_EQ(rig.sql("SELECT measured FROM drive_minute ORDER BY measured LIMIT 1"), "-1") << "from before histograms";
-  EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0");
-  EXPECT_TRUE(rig.set_aside_files().empty());
-}
-
-TEST(Upgrade, a_file_of_version_4_keeps_rows_names_and_numbers) {
-  Rig rig;
-  rig.directory_exists();
-  rig.sql(
-      file_of_version(4) +
-      "INSERT INTO drive VALUES (7, '', 'S1', 'Model A', 'F1', 29000000, x'0102');"
-      "INSERT INTO drive_minute VALUES (29000000, 7, 5, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0.5, NULL, "
-      "NULL, NULL, NULL, NULL, NULL, 3);"
-      "INSERT INTO device VALUES (3, 'w', 'sda', 'm', 's', 29000000);"
-      "INSERT INTO tenant VALUES (5, 'db.service', 29000000);"
-      "INSERT INTO account VALUES (1, 28999980, 28990000, 28999980, 0, 77);"
-      "INSERT INTO setting VALUES (1740000000000, 'w', 'scheduler', 'none'), (1750000000000, 'w', 'scheduler', 'bfq');"
-      "INSERT INTO mark VALUES (1740000000000, 'a');"
-      "INSERT INTO latency_spike VALUES (1740000000000, 'sda', 'read', 1, 1, 1, 1, 'gc', '', '');");
-  rig.start();
-  rig.expect_works();
-  rig.stop();
-  EXPECT_TRUE(rig.set_aside_files().empty());
-  EXPECT_EQ(rig.sql("SELECT id || name || minutes_from || '-' || hours_made_to FROM device"), "3sda28990000-28999980");
-  EXPECT_EQ(rig.sql("SELECT id || name FROM tenant"), "5db.service");
-  EXPECT_EQ(rig.sql("SELECT measured FROM drive_minute ORDER BY measured LIMIT 1"), "0");
-  EXPECT_EQ(rig.sql("SELECT value FROM setting ORDER BY id DESC LIMIT 1"), "bfq");
-  EXPECT_EQ(rig.sql("SELECT count(*) FROM mark JOIN latency_spike ON at_ms = begin_ms"), "1");
-  EXPECT_EQ(rig.sql("SELECT tenant_bytes FROM account"), "77");
 }
 
 TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
@@ -216,48 +171,6 @@ TEST(Recall, tells_drives_of_the_same_serial_apart_by_their_subsystem) {
     EXPECT_EQ(recalled->state->drive, key);
     EXPECT_EQ(recalled->state->bytes, Bytes{key == one ? std::uint8_t{1} : std::uint8_t{2}});
   }
-}
-
-TEST(Recall, goes_on_from_what_was_kept_without_a_subsystem) {
-  Rig rig;
-  History& history = rig.start();
-  history.add({{row_at(kBegin - 1min)}, {{kDrive, {1}}}});
-  const DriveKey now{"S1", "Model A", "F1", "nqn.one"};
-  ASSERT_TRUE(rig.wait_rows(2));
-  EXPECT_EQ(rig.recall(now)->minutes.size(), 1U);
-  EXPECT_EQ(rig.recall(now)->state->bytes, Bytes{1});
-  history.add({{row_at(kBegin, now)}, {{now, {2}}}});
-  ASSERT_TRUE(rig.wait_rows(4));
-  EXPECT_EQ(rig.recall(now)->minutes.size(), 2U);
-  EXPECT_EQ(rig.recall(now)->state->bytes, Bytes{2});
-  EXPECT_FALSE(rig.recall({"S1", "Model A", "F1", "nqn.other"})->state) << "it was taken by another";
-}
-
-TEST(Upgrade, a_file_of_the_first_version_is_read_and_goes_on) {
-  Rig rig;
-  rig.directory_exists();
-  std::ifstream schema(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/history/schema/v1.sql");
-  rig.sql(
-      "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; " +
-      std::string(std::istreambuf_iterator<char>(schema), {}) +
-      "INSERT INTO drive VALUES (7, 'S1', 'Model A', 'F1', 29000000, x'0102');"
-      "INSERT INTO drive_minute VALUES (29000000, 7, 5, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0.5, NULL, "
-      "NULL, NULL, NULL, NULL, NULL, 3);"
-      "PRAGMA application_id = 1397965904; PRAGMA user_version = 1");
-  rig.start();
-  const auto recalled = rig.recall();
-  ASSERT_TRUE(recalled.has_value()) << recalled.error().message;
-  ASSERT_EQ(recalled->minutes.size(), 1U);
-  EXPECT_EQ(recalled->minutes[0].percentage_used, 0.5);
-  EXPECT_EQ(recalled->state->bytes, (Bytes{1, 2}));
-  rig.expect_works();
-  rig.stop();
-  EXPECT_TRUE(rig.set_aside_files().empty());
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "5");
-  EXPECT_EQ(rig.sql("PRAGMA page_size"), "4096") << "it is not written anew";
-  EXPECT_EQ(rig.sql("SELECT id FROM drive"), "7");
-  rig.start();
-  EXPECT_EQ(rig.recall()->minutes.size(), 1U);
 }
 
 TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
@@ -336,7 +249,7 @@ TEST(Bounds, a_drive_goes_with_its_last_row_and_its_id_brings_nothing_back) {
   EXPECT_EQ(rig.sql("SELECT count(*) FROM drive"), "2");
 }
 
-/// Includes files of other versions: their pages are smaller, and the limit is in bytes.
+/// Also of a file whose pages have another size: the limit is in bytes.
 class SizeLimit : public testing::TestWithParam<int> {};
 
 TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {

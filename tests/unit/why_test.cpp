@@ -612,7 +612,7 @@ struct LastNight : Host {
     past = model::PastMoment{};
     past->window = {minute, minute + 1min};
     past->devices = {{"sda", 60'000, 500}, {"sdb", 60'000, 0}};
-    past->reach = {minute - 30h, minute - 1000h, std::nullopt};
+    past->reach = {minute - 30h, minute - 1000h};
   }
   [[nodiscard]] Why answer() const {
     Situation situation{&snapshot, ended, bursts, since};
@@ -635,8 +635,8 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   one.slowed = {{"db.service", 0, 0, 3.1}};
   one.active_tenants = 2;
   one.missing = {"no log page was read after the spike", "the queue is not known"};
-  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard",
-                        "excess_seconds=7.5 " + model::evidence_text(one), model::missing_text(one)}};
+  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard", model::evidence_text(one),
+                        model::missing_text(one)}};
   host.past->spikes[0].excess_seconds = 7.5;
   host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
   const Why answer = host.answer();
@@ -682,7 +682,7 @@ TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
   EXPECT_EQ(host.answer().verdict, Verdict::unknown);
   EXPECT_EQ(host.coverage(), Coverage::no_data);
 
-  host.past->reach = {host.minute + 1h, host.minute + 1min, std::nullopt};
+  host.past->reach = {host.minute + 1h, host.minute + 1min};
   EXPECT_EQ(host.answer().sentence, "Out of range: the history reaches back to 03:14:00 UTC; nothing older is kept.");
   EXPECT_EQ(host.coverage(), Coverage::out_of_range);
   host.past->reach = {};

@@ -15,7 +15,7 @@ const minute = (seconds) => clock(seconds).slice(0, 5);
 const byCause = (cause) => CAUSES.get(cause) ?? cause;
 export const dayOf = (day, name) => day?.devices.find((one) => one.name === name) ?? null;
 
-const byWaiting = (a, b) => (b.excess_seconds ?? 0) - (a.excess_seconds ?? 0) || b.peak_seconds - a.peak_seconds;
+const byWaiting = (a, b) => b.excess_seconds - a.excess_seconds || b.peak_seconds - a.peak_seconds;
 const worstOf = (device) => [...device.worst].sort(byWaiting)[0];
 
 // "measured", "none": no data, or "out": not kept any more, or yet to come.
@@ -105,7 +105,7 @@ function dayTable({ day, slot_seconds: length }, devices) {
   return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
     const worst = device.worst.find((one) => one.slot === slot);
     return element("tr", {}, element("td", {}, device.title), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
-      number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(!worst ? "none" : worst.excess_seconds === null ? "not known" : latency(worst.excess_seconds)), number(exact(bursts)));
+      number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(worst ? latency(worst.excess_seconds) : "none"), number(exact(bursts)));
   }))), more > 0 ? element("p", { class: "faint" }, `and ${more} more`) : null];
 }
 

@@ -355,7 +355,7 @@ export class DeviceView {
       return;
     }
     // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
-    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds ?? mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
+    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds || mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
     const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
     const listed = this.marks.filter((mark) => worst.includes(mark));
     const rest = this.marks.length - listed.length;

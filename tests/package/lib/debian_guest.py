@@ -80,6 +80,7 @@ def live(vm, check, packages):
              lambda: life.downgrades(vm, check, service, f"/packages/{packages[0].name}", numbers[0])),
             ("a history of a newer version", lambda: life.sets_a_newer_history_aside(
                 vm, check, service, f"/packages/{packages[-1].name}", numbers[-1])),
+            ("a history of a build before 1.0.0", lambda: life.sets_an_earlier_history_aside(vm, check, service)),
             ("measure again", lambda: life.measures(vm, check, service))]
     for what, do in [*begin, *(more if len(packages) > 1 else []),
                      ("purge", lambda: life.is_purged(vm, check, before))]:

@@ -129,26 +129,44 @@ def downgrades(vm, check, service, package, number):
     check.that(rows and rows.keys() <= service.history().keys(), f"downgraded: all {len(rows)} rows of the history")
 
 
-def sets_a_newer_history_aside(vm, check, service, newer, number):
-    """A file of a schema that this version does not know waits, unchanged, until it is moved back after the upgrade."""
-    file, schema = service.HISTORY, 60  # where SQLite keeps the file's user version
-    old = vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {schema + 3} -N 1 {file}").strip()
-    write = lambda value: f"printf '\\{int(value):03o}' | dd of={file} bs=1 seek={schema + 3} conv=notrunc status=none"  # noqa: E731
+def sets_aside(vm, check, service, at, value, line):
+    """Changes one byte of the header of the history while nobody writes it: the file waits, unchanged, under a dated name.
+    Returns that name and the byte before."""
+    file = service.HISTORY
+    before = int(vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {at} -N 1 {file}").strip())
     rows = service.history()
-    before = vm.sh(f"{write(int(old) + 1)}; sha256sum <{file}")
+    digest = vm.sh(f"{write_byte(file, at, value(before))}; sha256sum <{file}")
     vm.sh("systemctl start ssdpulse", 90)
     service.until_ready()
     service.until(service.keeps_history, "a history of its own is open")
-    aside = vm.sh(f"ls -t {file}.damaged-* | head -n 1")
-    check.equal(vm.sh(f"sha256sum <{aside}"), before, "downgraded past a schema: the newer file is set aside, unchanged")
-    check.that("was written by a newer version of ssdpulse" in vm.sh("journalctl -b -u ssdpulse -o cat --no-pager"),
-               "downgraded past a schema: the log says why")
-    check.that(len(service.history()) < len(rows), "downgraded past a schema: a history of its own")
+    aside = vm.sh(f"ls -t {file}.set-aside-* | head -n 1")
+    check.equal(vm.sh(f"sha256sum <{aside}"), digest, f"a file that {line}: set aside, unchanged")
+    check.that(line in vm.sh("journalctl -b -u ssdpulse -o cat --no-pager"), f"a file that {line}: the log says so")
+    check.that(len(service.history()) < len(rows), f"a file that {line}: a history of its own")
+    return aside, before, rows
+
+
+def write_byte(file, at, value):
+    return f"printf '\\{value:03o}' | dd of={file} bs=1 seek={at} conv=notrunc status=none"
+
+
+def sets_a_newer_history_aside(vm, check, service, newer, number):
+    """A file of a schema that this version does not know waits until it is moved back after the upgrade."""
+    schema = 60 + 3  # where SQLite keeps the file's user version
+    aside, old, rows = sets_aside(vm, check, service, schema, lambda byte: byte + 1,
+                                  "was written by a newer version of ssdpulse")
     install(vm, newer)
     starts(vm, check, service, number)
-    vm.sh(f"systemctl stop ssdpulse; mv {aside} {file}; {write(old)}; systemctl start ssdpulse", 90)
+    file = service.HISTORY
+    vm.sh(f"systemctl stop ssdpulse; mv {aside} {file}; {write_byte(file, schema, old)}; systemctl start ssdpulse", 90)
     service.until_ready()
     check.that(rows and rows.keys() <= service.history().keys(), f"upgraded, and the file moved back: all its {len(rows)} rows")
+
+
+def sets_an_earlier_history_aside(vm, check, service):
+    """What a build before 1.0.0 left."""
+    kind = 68 + 3  # where SQLite keeps the file's application id
+    sets_aside(vm, check, service, kind, lambda _: ord("P"), "was written by a build of ssdpulse from before 1.0.0")
 
 
 def keeps_the_web_socket(vm, check, service, package):
