@@ -217,7 +217,7 @@ void HostWaits::find_unexplained(const Second& second, Found& found) {
     HostWait wait{HostWaitCause::pressure, "", "", "", second.wall};
     wait.evidence["pressure_ratio"] = *pressure_;
     wait.evidence["unexplained_ratio"] = *unexplained_;
-    wait.evidence["usual_unexplained_ratio"] = usual_unexplained_;
+    wait.evidence["baseline_unexplained_ratio"] = usual_unexplained_;
     wait.file = "/proc/pressure/io";
     found.emplace(Key{wait.cause, ""}, std::move(wait));
   }

@@ -116,7 +116,7 @@ Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {
   return sum;
 }
 
-std::optional<double> read_p99_beside_discards(const DevicePast& past) { return p99(sides_of(past.load, true).beside); }
+std::optional<double> read_p99_during_discards(const DevicePast& past) { return p99(sides_of(past.load, true).beside); }
 
 std::optional<double> read_p99_alone(const DevicePast& past) { return p99(sides_of(past.load, true).alone); }
 

@@ -54,7 +54,7 @@ struct Timed {
 Timed timed(const DevicePast& past, std::initializer_list<model::Latency> latencies);
 
 /// 99th percentile of reads that overlapped a discard, or of those that did not; nothing for fewer than 3,000.
-std::optional<double> read_p99_beside_discards(const DevicePast& past);
+std::optional<double> read_p99_during_discards(const DevicePast& past);
 std::optional<double> read_p99_alone(const DevicePast& past);
 
 /// Adds up minutes as they are read.

@@ -133,7 +133,7 @@ std::string events_text(const Json& answer) {
     out += fmt::format("{}  spike    {} for {:.1f} s, p99 of its worst second {} (usual {}), cause {}{}\n",
                        local_time(spike["begin"]),
                        util::count_text(spike.value("ios", std::uint64_t{0}), "slow " + text_of(spike, "operation")),
-                       spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["usual_seconds"]),
+                       spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["baseline_seconds"]),
                        text_of(spike, "cause"), clock_words(spike));
   }
   for (const Json& burst : answer.value("bursts", Json::array())) {

@@ -55,7 +55,7 @@ std::string evidence_of(const Json& spike) {
                                           {"other", "Other figures"}}};
   std::string operations = util::plural_text(text_of(spike, "operation"));
   operations[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(operations[0])));
-  const Json& usual = at(spike, "usual_seconds");
+  const Json& usual = at(spike, "baseline_seconds");
   std::string text =
       fmt::format("{}: p99 of the worst second {}{}, {}\n", operations, latency(at(spike, "peak_seconds")),
                   usual.is_number() ? fmt::format(" (usual {})", latency(usual)) : "", text_of(spike, "words"));

@@ -87,8 +87,8 @@ void add_times(Column& column, const model::DeviceIo& before, const model::Devic
       model::add(flush, words);
     }
   }
-  column.reads_beside_discard = buckets_of(discard);
-  column.reads_beside_flush = buckets_of(flush);
+  column.reads_during_discard = buckets_of(discard);
+  column.reads_during_flush = buckets_of(flush);
   for (const Operation operation : {Operation::read, Operation::write}) {
     const model::OperationIo& io = now.operation(operation);
     const model::OperationIo& io_before = before.operation(operation);
@@ -286,8 +286,8 @@ std::string encode(const Column& column) {
     }
   }
   if (busy != 0) {
-    put(out, column.reads_beside_discard);
-    put(out, column.reads_beside_flush);
+    put(out, column.reads_during_discard);
+    put(out, column.reads_during_flush);
     put(out, column.queue_ns);
     put(out, column.device_ns);
   }
@@ -319,8 +319,8 @@ Column decode(std::string_view bytes, Depth depth) {
     }
   }
   if (busy != 0 && depth == Depth::buckets) {
-    column.reads_beside_discard = take_buckets(bytes);
-    column.reads_beside_flush = take_buckets(bytes);
+    column.reads_during_discard = take_buckets(bytes);
+    column.reads_during_flush = take_buckets(bytes);
     column.queue_ns = take(bytes);
     column.device_ns = take(bytes);
   }

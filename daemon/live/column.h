@@ -49,8 +49,8 @@ struct Column {
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
   /// Device times of the reads during which a discard, or a flush, was in flight; those with both are in both.
-  Buckets reads_beside_discard;
-  Buckets reads_beside_flush;
+  Buckets reads_during_discard;
+  Buckets reads_during_flush;
   /// Sums over reads and writes, in nanoseconds: in the queue and in the device. Both 0 if neither was timed.
   std::uint64_t queue_ns = 0;
   std::uint64_t device_ns = 0;

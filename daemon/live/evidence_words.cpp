@@ -38,16 +38,16 @@ constexpr EvidenceRow kEvidence[] = {
     {"longest_device_standstill_seconds", Form::seconds, "Nothing completed for {}.", SpikeCause::unknown},
     {"during_discards_share", Form::share, "{} of the slow time in the device overlapped discards.",
      SpikeCause::discard, kLittle},
-    {"discards_to_usual", Form::times, "There were {} discards.", SpikeCause::discard, kNoMore},
+    {"discards_to_baseline", Form::times, "There were {} discards.", SpikeCause::discard, kNoMore},
     {"during_flushes_share", Form::share, "{} of the slow time in the device overlapped flushes.", SpikeCause::flush,
      kLittle},
-    {"flushes_to_usual", Form::times, "There were {} flushes.", SpikeCause::flush, model::kMoreFlushes},
+    {"flushes_to_baseline", Form::times, "There were {} flushes.", SpikeCause::flush, model::kMoreFlushes},
     {"flush_to_commit", Form::share, "A slow flush takes {} as long as a slow commit (99th percentiles).",
      SpikeCause::flush, model::kFlushPartOfCommit},
     {"queue_share", Form::share, "{} of the slow time was spent waiting on the host.", SpikeCause::queue, kLittle},
     {"device_share", Form::share, "{} of the slow time was spent in the device.", SpikeCause::unknown},
-    {"load_to_usual", Form::times, "There was {} I/O.", SpikeCause::saturation, kNoMore},
-    {"depth_to_usual", Form::times, "There were {} I/Os of this kind in flight.", SpikeCause::saturation},
+    {"load_to_baseline", Form::times, "There was {} I/O.", SpikeCause::saturation, kNoMore},
+    {"depth_to_baseline", Form::times, "There were {} I/Os of this kind in flight.", SpikeCause::saturation},
     {"queue_full_share", Form::share, "All queue slots were in use for {} of the time.", SpikeCause::saturation,
      kHardlyFull},
     {"full_speed_share", Form::share, "The device went on at full speed for {} of the time.", SpikeCause::saturation},
@@ -59,7 +59,7 @@ constexpr EvidenceRow kEvidence[] = {
     {"retry_share", Form::share, "{} of the slow time was spent on sending I/Os again.", SpikeCause::error},
     {"host_written_bytes", Form::bytes, "According to the drive, the host wrote {}.", SpikeCause::gc},
     {"media_written_bytes", Form::bytes, "According to the drive, it wrote {} to its media.", SpikeCause::gc},
-    {"normal_write_amplification", Form::number, "Its usual write amplification is {}.", SpikeCause::gc},
+    {"baseline_write_amplification", Form::number, "Its usual write amplification is {}.", SpikeCause::gc},
     {"gc_events", Form::number, "Garbage collections that the drive reports: {}.", SpikeCause::gc},
     {"free_blocks", Form::share, "The drive has {} of its free blocks left.", SpikeCause::gc},
     {"thermal_events", Form::number, "Times that the drive throttled to cool down: {}.", SpikeCause::thermal},
@@ -97,7 +97,7 @@ std::string value_words(const EvidenceRow& row, double value) {
 
 /// "There was 3 times the usual number of I/O" is no English: load has words of its own.
 std::string sentence_of(const EvidenceRow& row, double value) {
-  if (row.key == std::string_view("load_to_usual")) {
+  if (row.key == std::string_view("load_to_baseline")) {
     return value >= 0.8 && value < 1.25 ? "The load was as usual."
            : value < 0.05               ? "There was hardly any load."
                                         : fmt::format("The load was {} the usual.", factor_words(value));
@@ -176,7 +176,7 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
       continue;
     }
     const double value = found->second;
-    if (stands_still && row.key == std::string_view("depth_to_usual")) {
+    if (stands_still && row.key == std::string_view("depth_to_baseline")) {
       continue;  // of what has completed
     }
     failed = failed || row.cause == SpikeCause::error;

@@ -162,7 +162,7 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 
 std::string next_for_load(std::string next, const LatencySpike& spike) {
   constexpr std::string_view kDrive = "Otherwise check the drive:";
-  const auto load = spike.evidence.find("load_to_usual");
+  const auto load = spike.evidence.find("load_to_baseline");
   if (next != kSlowFlush || load == spike.evidence.end() || load->second >= kMoreLoad) {
     return next;
   }
@@ -212,13 +212,13 @@ Load load_of(const LatencySpike& spike) {
     const auto found = spike.evidence.find(key);
     return found == spike.evidence.end() ? 0 : found->second;
   };
-  const bool drive_alone = amount("device_share") >= kNearlyAll && amount("load_to_usual") > 0 &&
-                           amount("load_to_usual") < kMoreLoad && amount("during_flushes_share") < 1 - kNearlyAll &&
+  const bool drive_alone = amount("device_share") >= kNearlyAll && amount("load_to_baseline") > 0 &&
+                           amount("load_to_baseline") < kMoreLoad && amount("during_flushes_share") < 1 - kNearlyAll &&
                            amount("during_discards_share") < 1 - kNearlyAll;
   const bool more = spike.cause == SpikeCause::unknown ? !drive_alone
-                    : spike.cause == SpikeCause::flush ? has("flushes_to_usual", model::kMoreFlushes)
+                    : spike.cause == SpikeCause::flush ? has("flushes_to_baseline", model::kMoreFlushes)
                     : spike.cause == SpikeCause::error ? has("errors", 1) || has("other_errors", 1)
-                                                       : has("load_to_usual", kMoreLoad);
+                                                       : has("load_to_baseline", kMoreLoad);
   return more ? Load::more : Load::usual;
 }
 

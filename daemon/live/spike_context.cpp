@@ -36,7 +36,7 @@ bool is_sound(const Buckets& buckets) {
 }
 
 bool is_sound(const Column& column) {
-  return is_sound(column.reads_beside_discard) && is_sound(column.reads_beside_flush) &&
+  return is_sound(column.reads_during_discard) && is_sound(column.reads_during_flush) &&
          std::all_of(column.kinds.begin(), column.kinds.end(),
                      [](const KindColumn& kind) { return is_sound(kind.buckets); });
 }

@@ -225,7 +225,7 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   constexpr std::string_view kOwnWork =
       "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
   Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
   answer.next = when == When::earlier ? "" : explanation.next;
   answer.runbook = when == When::earlier ? "" : explanation.runbook;
   answer.device = spike.device;
@@ -347,7 +347,7 @@ std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now,
 /// All of the answer but the sentence.
 Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
   answer.next = when == When::earlier ? "" : host_wait_words(wait, now, Tense::present).next;
   answer.runbook = when == When::earlier ? "" : kHostWaitRunbook;
   answer.device = wait.device;
@@ -451,7 +451,7 @@ Why right_now(const Situation& situation) {
     return is_over(*last, now, calm + remarks);
   }
   if (incidents.empty()) {
-    return {Verdict::usual, calm + remarks, "", "", ""};
+    return {Verdict::ok, calm + remarks, "", "", ""};
   }
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;
@@ -646,7 +646,7 @@ Why at_time(const Situation& situation, WallTime at) {
   }
   const bool idle = recorded && std::all_of(situation.past->devices.begin(), situation.past->devices.end(),
                                             [](const auto& one) { return one.ios == 0; });
-  return {Verdict::usual,
+  return {Verdict::ok,
           fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
                       minute_words(moment.begin, now.taken_at), remembered ? blind_words(now) : gaps_words(situation)),
           "",

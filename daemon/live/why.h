@@ -16,11 +16,11 @@
 namespace ssdpulse::live {
 
 enum class Verdict : std::uint8_t {
-  usual,    // no drive is slower than usual
+  ok,       // no drive is slower than usual
   slow,     // one is, at the time that was asked for
   unknown,  // nothing can be said; the answer explains why
 };
-inline constexpr std::array<std::string_view, 3> kVerdictNames{"usual", "slow", "unknown"};
+inline constexpr std::array<std::string_view, 3> kVerdictNames{"ok", "slow", "unknown"};
 
 /// What is known about a time. Zero I/Os, no data and out of range are always distinguished.
 enum class Coverage : std::uint8_t {
@@ -49,7 +49,7 @@ inline constexpr std::array<std::string_view, 4> kWhenNames{"now", "ended", "ear
 inline constexpr std::chrono::minutes kJustNow{2};
 
 struct Why {
-  Verdict verdict = Verdict::usual;
+  Verdict verdict = Verdict::ok;
   std::string sentence;               // plain text; names of devices come from the kernel
   std::string next;                   // what to do; empty: nothing
   std::string runbook;                // name of the page with more about it; empty: none

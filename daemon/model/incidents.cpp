@@ -69,7 +69,7 @@ const SpikeTenant* culprit_of(const LatencySpike& spike) {
     return tenants.empty() || tenants.front().name == kRootTenant ? nullptr : &tenants.front();
   };
   if (spike.cause == SpikeCause::flush) {
-    return evidence_of(spike, "flushes_to_usual") >= kMoreFlushes ? first(spike.committers) : nullptr;
+    return evidence_of(spike, "flushes_to_baseline") >= kMoreFlushes ? first(spike.committers) : nullptr;
   }
   return spike.cause == SpikeCause::discard || is_of_load(spike.cause) ? first(spike.heaviest) : nullptr;
 }

@@ -20,6 +20,7 @@
 #include "daemon/model/finding.h"
 #include "daemon/model/histogram.h"
 #include "daemon/model/host_signals.h"
+#include "daemon/model/kernel_features.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/own_cost.h"
@@ -179,8 +180,8 @@ struct Snapshot {
   std::vector<LatencySpike> spikes_going_on;            // with the best cause so far
   std::vector<LatencySpike> spikes_unjudged = {};  // over, but their drive's log pages are still to be read; likewise
 
-  std::string latency_mode;                            // full | completion-only, currently in force
-  std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once
+  std::string latency_mode;  // full | completion-only, currently in force
+  KernelFeatures kernel_features;
   KernelMemory kernel_memory;
   std::vector<ProgramStats> programs;
   std::array<std::uint64_t, kHostLosses> losses{};

@@ -45,7 +45,6 @@ enum class IoAccounting : std::uint8_t {
   root_only,  // nothing below the root: all I/O is that of "/"
   below_root
 };
-inline constexpr std::array<std::string_view, 3> kIoAccountingNames{"unknown", "root only", "below the root"};
 
 /// One tenant on one device, since it was first seen there, or again after its series had ended.
 struct TenantIo {

@@ -69,7 +69,8 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
-    log::debug("kernel feature={} decision=\"{}\"", feature, decision);
+    log::debug("kernel feature={} decision={}", name(feature, model::kKernelFeatureNames),
+               name(decision, model::kKernelDecisionNames));
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
     log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);

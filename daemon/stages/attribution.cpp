@@ -7,6 +7,21 @@
 #include <vector>
 
 namespace ssdpulse::stages {
+namespace {
+
+model::KernelDecision decision_of(model::IoAccounting accounting) {
+  switch (accounting) {
+    case model::IoAccounting::root_only:
+      return model::KernelDecision::root_only;
+    case model::IoAccounting::below_root:
+      return model::KernelDecision::below_root;
+    case model::IoAccounting::unknown:
+      break;
+  }
+  return model::KernelDecision::unknown;
+}
+
+}  // namespace
 
 Findings Attribution::observe(const Tick& tick) {
   Findings findings;
@@ -36,7 +51,7 @@ Findings Attribution::observe(const Tick& tick) {
       snapshot.devices[i].tenants = values[i];
     }
     if (accounting) {
-      snapshot.kernel_features["io_accounting"] = name(*accounting, model::kIoAccountingNames);
+      snapshot.kernel_features[model::KernelFeature::io_accounting] = decision_of(*accounting);
     }
   };
   return findings;

@@ -57,7 +57,7 @@ Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past,
   return known;
 }
 
-Json beside_json(const live::Buckets& reads) {
+Json during_json(const live::Buckets& reads) {
   const std::uint64_t ios = live::count(reads);
   return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(live::quantile(reads, 0.99))}};
 }
@@ -73,7 +73,7 @@ Json now_of(const Known& known) {
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
   std::array<live::Buckets, live::kKinds> buckets;
-  Column sum;                      // of reads beside discards and flushes, and of the times
+  Column sum;                      // of reads during discards and flushes, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = known.columns.size();
   for (std::size_t i = 0; i < known.columns.size(); ++i) {
@@ -87,8 +87,8 @@ Json now_of(const Known& known) {
       bytes[kind] += known.columns[i]->kinds[kind].bytes;
       buckets[kind] = live::add(buckets[kind], known.columns[i]->kinds[kind].buckets);
     }
-    sum.reads_beside_discard = live::add(sum.reads_beside_discard, known.columns[i]->reads_beside_discard);
-    sum.reads_beside_flush = live::add(sum.reads_beside_flush, known.columns[i]->reads_beside_flush);
+    sum.reads_during_discard = live::add(sum.reads_during_discard, known.columns[i]->reads_during_discard);
+    sum.reads_during_flush = live::add(sum.reads_during_flush, known.columns[i]->reads_during_flush);
     device_reads += known.columns[i]->kind(Kind::read).device.ios;
     // With iostats=0 the kernel does not record when an I/O began: only its time in the device is known.
     if (known.columns[i]->kind(Kind::read).queue.ios + known.columns[i]->kind(Kind::write).queue.ios > 0) {
@@ -116,8 +116,8 @@ Json now_of(const Known& known) {
                                    {"p999", quantile(0.999)}};
   }
   const bool timed = device_reads > 0 || buckets[static_cast<std::size_t>(Kind::read)].empty();
-  now["reads_beside_discard"] = timed ? beside_json(sum.reads_beside_discard) : Json();
-  now["reads_beside_flush"] = timed ? beside_json(sum.reads_beside_flush) : Json();
+  now["reads_during_discard"] = timed ? during_json(sum.reads_during_discard) : Json();
+  now["reads_during_flush"] = timed ? during_json(sum.reads_during_flush) : Json();
   now["queue_share"] = queue_share_of(sum.queue_ns, sum.device_ns);
   const Column& last =
       *std::find_if(known.columns.rbegin(), known.columns.rend(), [](const auto& column) { return column.has_value(); })
@@ -149,7 +149,7 @@ Json standstill_of(const std::vector<model::LatencySpike>& spikes, model::SpikeO
 }
 
 /// What spikes are judged by: the same value everywhere. Null until it is known.
-Json usual_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::*value) {
+Json baselines_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::*value) {
   Json usual;
   for (const auto& [name, operation] : kShown) {
     const auto& baseline = device.spikes[index(operation)].baseline;
@@ -160,12 +160,12 @@ Json usual_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::
 
 /// The operation whose p99 exceeds its usual most, if that is far; null if none does, and while the last ten seconds
 /// still have some of a spike that is over.
-Json above_usual_of(const Known& known, const Json& now) {
+Json above_baseline_of(const Known& known, const Json& now) {
   const model::DeviceSnapshot& device = *known.device;
-  Json above_usual;
+  Json above_baseline;
   if (std::any_of(known.columns.begin(), known.columns.end(),
                   [](const auto& column) { return column && column->in_spike(); })) {
-    return above_usual;
+    return above_baseline;
   }
   double most = kHigh;
   for (const auto& [name, operation] : kShown) {
@@ -176,10 +176,10 @@ Json above_usual_of(const Known& known, const Json& now) {
     const double times = now[name]["p99"].get<double>() / baseline->p99_seconds;
     if (times > most) {
       most = times;
-      above_usual = {{"operation", name}, {"times", std::round(times * 10) / 10}};
+      above_baseline = {{"operation", name}, {"times", std::round(times * 10) / 10}};
     }
   }
-  return above_usual;
+  return above_baseline;
 }
 
 /// One cell per ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null if not measured;
@@ -317,16 +317,16 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
       now[name]["standstill_seconds"] = standstill_of(own, operation);
     }
   }
-  Json above_usual = above_usual_of(known, now);
+  Json above_baseline = above_baseline_of(known, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
-  const char* state = known.device->unseen    ? "unseen"
-                      : !device.iostats       ? "unknown"
-                      : !spikes.empty()       ? "slow"
-                      : now.is_null()         ? "unknown"
-                      : idle                  ? "idle"
-                      : above_usual.is_null() ? "usual"
-                                              : "high";
+  const char* state = known.device->unseen       ? "unseen"
+                      : !device.iostats          ? "unknown"
+                      : !spikes.empty()          ? "slow"
+                      : now.is_null()            ? "unknown"
+                      : idle                     ? "idle"
+                      : above_baseline.is_null() ? "ok"
+                                                 : "high";
   return {
       {"name", text(device.name)},
       {"title", title.full},
@@ -341,9 +341,9 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
       {"arrays", arrays_of(snapshot, device.name)},
       {"state", state},
       {"now", std::move(now)},
-      {"above_usual", std::move(above_usual)},
-      {"usual_p99", usual_of(*known.device, &model::SpikeBaseline::p99_seconds)},
-      {"usual_learned_seconds", usual_of(*known.device, &model::SpikeBaseline::learned_seconds)},
+      {"above_baseline", std::move(above_baseline)},
+      {"baseline_p99", baselines_of(*known.device, &model::SpikeBaseline::p99_seconds)},
+      {"baseline_learned_seconds", baselines_of(*known.device, &model::SpikeBaseline::learned_seconds)},
       {"spikes", std::move(spikes)},
       {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately) +
                            std::count_if(snapshot.spikes_unjudged.begin(), snapshot.spikes_unjudged.end(), of_this)},

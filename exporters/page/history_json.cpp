@@ -56,10 +56,10 @@ void put_direction(Json& kind, const model::DeviceLoad& load, Operation operatio
   kind["device_p99"].push_back(quantile_of(load.device(operation), 0.99));
   const auto first = index(read ? Latency::read_device_none : Latency::write_device_none);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const SparseHistogram& beside = load.latencies.at(first + during);
-    const std::string name = fmt::format("beside_{}", model::kDuringNames.at(during));
-    kind[name + "_ios"].push_back(beside.count());
-    kind[name + "_p99"].push_back(quantile_of(beside, 0.99));
+    const SparseHistogram& part = load.latencies.at(first + during);
+    const std::string name = fmt::format("during_{}", model::kDuringNames.at(during));
+    kind[name + "_ios"].push_back(part.count());
+    kind[name + "_p99"].push_back(quantile_of(part, 0.99));
   }
 }
 
@@ -182,7 +182,7 @@ Json spikes_json(const model::Series& series) {
                    {"words", sentence(explanation.because) +
                                  (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
                    {"peak_seconds", past.peak_seconds},
-                   {"usual_seconds", past.baseline_seconds},
+                   {"baseline_seconds", past.baseline_seconds},
                    {"excess_seconds", past.excess_seconds},
                    {"ios", past.ios},
                    {"evidence", text(past.evidence)},

@@ -34,7 +34,7 @@ class Columns {
     }
     for (std::size_t operation = 0; operation < 2; ++operation) {
       for (std::size_t during = 0; during < model::kDurings; ++during) {
-        const std::string name = fmt::format("{}_beside_{}", live::kKindNames[operation], model::kDuringNames[during]);
+        const std::string name = fmt::format("{}_during_{}", live::kKindNames[operation], model::kDuringNames[during]);
         const auto of = [&](const Column& column) -> const Tail& { return column.during[operation][during]; };
         if (during != 0) {  // else it is the rest of the total
           put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });

@@ -52,7 +52,7 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
           {"end", over ? Json(begin + duration) : Json()},
           {"seconds", duration},
           {"peak_seconds", spike.peak_seconds},
-          {"usual_seconds", spike.baseline_seconds > 0 ? Json(spike.baseline_seconds) : Json()},
+          {"baseline_seconds", spike.baseline_seconds > 0 ? Json(spike.baseline_seconds) : Json()},
           {"excess_seconds", spike.excess_seconds},
           {"ios", spike.ios},
           {"evidence", sentences_json(evidence.decided)},

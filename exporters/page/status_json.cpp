@@ -91,7 +91,11 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
                                  {"reason", text(source.reason)},
                                  {"errors", Json(source.errors)}});
   }
-  answer["kernel_features"] = Json(snapshot.kernel_features);
+  answer["kernel_features"] = Json::object();
+  for (const auto& [feature, decision] : snapshot.kernel_features) {
+    answer["kernel_features"][std::string(name(feature, model::kKernelFeatureNames))] =
+        name(decision, model::kKernelDecisionNames);
+  }
   return answer;
 }
 

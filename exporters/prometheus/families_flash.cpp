@@ -58,7 +58,7 @@ void amplification(const Snapshot& snapshot, Samples& out) {
     for (std::size_t i = 0; i < drive.likely.size(); ++i) {
       if (drive.likely[i]) {
         out.add(with(labels, {{"policy", policy ? word(*policy, model::kCollectionPolicyNames) : "any"},
-                              {"overprovisioning", fitted ? "fitted" : "usual"},
+                              {"overprovisioning", fitted ? "fitted" : "typical"},
                               {"discards", "honoured"},
                               {"placement", "none"},
                               {"window", std::string(model::kFlashWindowNames[i])}}),
@@ -226,7 +226,8 @@ constexpr LabelDescription kAmplificationLabels[]{
     kDisk,
     {"policy", "how the drive collects garbage; any: the bounds hold for every policy that the drive may use"},
     {"overprovisioning",
-     "flash beyond what the host sees, divided by what it sees: a number; fitted: to the drive's media counter; usual: "
+     "flash beyond what the host sees, divided by what it sees: a number; fitted: to the drive's media counter; "
+     "typical: "
      "for drives of this size"},
     {"discards", "whether the drive makes use of them", model::kDiscardsNames},
     {"placement", "what the drive keeps apart", model::kPlacementNames},

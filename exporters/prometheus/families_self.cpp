@@ -99,7 +99,8 @@ void kernel_memory(const Snapshot& snapshot, Samples& out) {
 
 void kernel_features(const Snapshot& snapshot, Samples& out) {
   for (const auto& [feature, decision] : snapshot.kernel_features) {
-    out.add_info({{"feature", feature}, {"decision", decision}});
+    out.add_info({{"feature", std::string(name(feature, model::kKernelFeatureNames))},
+                  {"decision", std::string(name(decision, model::kKernelDecisionNames))}});
   }
 }
 
@@ -171,8 +172,9 @@ constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
 constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
 constexpr LabelDescription kTableLabels[] = {{"table", "of ssdpulse.db, see ssdpulse-history(5)"}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
-constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for in the kernel's type information"},
-                                               {"decision", "what was found, and is used"}};
+constexpr LabelDescription kFeatureLabels[] = {
+    {"feature", "what was looked for in the kernel's type information", model::kKernelFeatureNames},
+    {"decision", "what was found, and is used", model::kKernelDecisionNames}};
 constexpr LabelDescription kModeLabels[] = {{"mode", "as configured in latency.mode", kLatencyModes}};
 constexpr LabelDescription kBuildLabels[] = {{"version", "of ssdpulse"}, {"revision", "of its source"}};
 constexpr LabelDescription kProgramLabels[] = {kProgram};

@@ -60,7 +60,7 @@ Json row_json(const Row& row, bool compared) {
     json["adjusted_change"] = change_json(row.adjusted);
     json["corrected_interval"] = interval_json(row.corrected);
     json["interval_from"] = row.answer() ? Json(interval_from(row.from)) : Json();
-    json["usual_minute_ratio"] = optional(row.usual);
+    json["median_minute_ratio"] = optional(row.usual);
     json["verdict"] = std::string(name(row.verdict.value_or(analysis::comparison::Verdict::cannot_tell)));
     json["hours_needed"] = optional(row.hours_needed);
   }

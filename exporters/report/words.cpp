@@ -196,8 +196,8 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
       remarks.push_back(std::move(remark));
     }
     if (row.usual && row.answer() && (*row.usual < row.answer()->lower || *row.usual > row.answer()->upper)) {
-      remarks.push_back(
-          row.what + fmt::format(": {} % in the usual minute: a few minutes make the difference", percent(*row.usual)));
+      remarks.push_back(row.what + fmt::format(": {} % in the median minute: a few minutes make the difference",
+                                               percent(*row.usual)));
     }
     constexpr double kMatters = 0.01;
     if (row.adjusted && row.raw && std::fabs(std::log(row.adjusted->ratio / row.raw->ratio)) > kMatters) {

@@ -335,8 +335,8 @@ def completion_only(check, state):
         before, after = subject.rest()
         [seen] = [dict(labels)["decision"] for name, labels in after.scrape.values
                   if name == "ssdpulse_kernel_feature_info" and dict(labels)["feature"] == "discard_submitters"]
-        check.that(not seen.startswith("every bio"), f"completion-only: no hook on every bio, but {seen}")
-        difference = by_trigger(check, before, after, disk, {"other" if seen == "unseen" else "blkdiscard": 64 * MIB},
+        check.that(seen != "every_bio", f"completion-only: no hook on every bio, but {seen}")
+        difference = by_trigger(check, before, after, disk, {"other" if seen == "not_hooked" else "blkdiscard": 64 * MIB},
                                 "completion-only")
         check.equal((difference.value(BURSTS, device=disk.name), after.scrape.value(ACTIVE, device=disk.name)), (1, 0),
                     "completion-only: bursts, and those under way after it")

@@ -27,8 +27,8 @@ PATH = ("device=nvme0n1 operation=read,write,discard path=io_uring,sqpoll,libaio
 HINT = "device=nvme0n1 hint=not_set,none,short,medium,long,extreme,unknown"
 BOTH = "controller=nvme0 | device=sda"
 POLICIES = "policy=any,greedy_gc_frontier,greedy,cost_benefit"
-MODELLED = (f"{DRIVE} {POLICIES} overprovisioning=fitted,usual,0.28 discards=honoured,ignored "
-            "placement=none,hints,last_lifetime window=24h,7d,drive_write | device=sda policy=any overprovisioning=usual "
+MODELLED = (f"{DRIVE} {POLICIES} overprovisioning=fitted,typical,0.28 discards=honoured,ignored "
+            "placement=none,hints,last_lifetime window=24h,7d,drive_write | device=sda policy=any overprovisioning=typical "
             "discards=honoured placement=none window=24h")
 SILENCES = ("rotational,zoned,virtual,compression,no_size,too_small,no_memory,partly_measured,written_elsewhere,warming_up,"
             "few_writes,events_lost,wide_bounds,unknown_pages")
@@ -116,7 +116,7 @@ GAUGES = {
     "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
     "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
-    "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes | feature=io_path decision=exact | "
+    "ssdpulse_kernel_feature_info": "feature=skipped_runs decision=counted | feature=io_path decision=exact | "
                                     "feature=io_accounting decision=unknown | feature=freezes decision=freeze_super",
     "ssdpulse_latency_mode_info": "mode=full",
     "ssdpulse_build_info": "version=0.1.0 revision=r", "ssdpulse_snapshot_timestamp_seconds": "",

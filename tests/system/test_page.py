@@ -244,7 +244,7 @@ def what_decided_comes_first(check, chrome):
               "DeviceView.prototype.explain.call({ time: String, app: { runbookButton: () => '' }, explanation: place }, arguments[0], false);"
               "return [...place.querySelectorAll('p strong, summary, li')].map((one) => (one.closest('details') ? '+' : '') + one.textContent); })")
     spike = {"id": "read-1", "kind": "spikes", "operation": "read", "words": "because", "begin": 1, "end": 2, "peak_seconds": 0.02,
-             "usual_seconds": None, "next": "wait", "runbook": None, "evidence": ["decided"], "missing": ["log pages"]}
+             "baseline_seconds": None, "next": "wait", "runbook": None, "evidence": ["decided"], "missing": ["log pages"]}
     check.equal(chrome.run(script, {**spike, "ruled_out": ["no flush"], "other": ["load 1.1"]}),
                 ["What speaks for it:", "decided", "What was ruled out:", "no flush", "What could not be known:", "log pages",
                  "+Other figures (1)", "+load 1.1", "Next: "], "what decided, what was ruled out, the rest folded")

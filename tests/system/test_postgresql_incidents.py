@@ -285,7 +285,7 @@ def grade(answer, moment, event, earlier):
     if answer.verdict == "unknown":
         return "unknown", "it does not know"
     if not true.devices:
-        calm = answer.verdict == "usual" and answer.when in (None, "earlier")
+        calm = answer.verdict == "ok" and answer.when in (None, "earlier")
         return ("right", "") if calm else ("wrong", f"{answer.verdict}, {answer.when}: it was not the disk")
     if answer.when is None or about_older:
         if true.own_work and event.felt < FELT:

@@ -80,7 +80,7 @@ Finding of(const std::vector<Finding>& all, const std::string& id) {
   return found == all.end() ? Finding{} : *found;
 }
 
-TEST(device_past, excess_beside_discards_is_what_they_took_longer) {
+TEST(device_past, excess_during_discards_is_what_they_took_longer) {
   const DevicePast past = past_of_trims(40, 3);
   EXPECT_NEAR(past.fstrim.excess_seconds, 8 * 10 * 50 * 0.040, 0.01);
   EXPECT_NEAR(past.online.excess_seconds, (8 * 1440 - 80) * 2 * 0.003, 0.01);
@@ -88,8 +88,8 @@ TEST(device_past, excess_beside_discards_is_what_they_took_longer) {
   EXPECT_EQ(past.fstrim.bursts, 8U);
   EXPECT_DOUBLE_EQ(past.fstrim.longest_burst_seconds, 598);
   EXPECT_DOUBLE_EQ(past.observed_seconds(), 8 * 86400);
-  ASSERT_TRUE(read_p99_beside_discards(past) && read_p99_alone(past));
-  EXPECT_NEAR(*read_p99_beside_discards(past), 0.041, 0.041 * 0.1);
+  ASSERT_TRUE(read_p99_during_discards(past) && read_p99_alone(past));
+  EXPECT_NEAR(*read_p99_during_discards(past), 0.041, 0.041 * 0.1);
   EXPECT_NEAR(*read_p99_alone(past), 0.001, 0.001 * 0.1);
 }
 
@@ -110,7 +110,7 @@ TEST(device_past, minutes_in_which_everything_met_a_discard_are_compared_with_th
   EXPECT_NEAR(sums.take().online.excess_seconds, 100 * 0.1, 0.01);
 }
 
-TEST(device_past, faster_beside_discards_is_no_gain) {
+TEST(device_past, faster_during_discards_is_no_gain) {
   PastSums sums(model::Series{}, 1);
   sums.add(minute(0, 0.0001, 500));
   EXPECT_EQ(sums.take().online.excess_seconds, 0);

@@ -81,7 +81,7 @@ TEST(count_text, is_one_or_many) {
 
 Json spike() {
   return {{"operation", "flush"},     {"words", "because the drive is collecting garbage"},
-          {"peak_seconds", 0.0244},   {"usual_seconds", 0.002},
+          {"peak_seconds", 0.0244},   {"baseline_seconds", 0.002},
           {"evidence", {"Decided."}}, {"missing", {"Log pages."}}};
 }
 
@@ -96,7 +96,7 @@ TEST(why_evidence, is_that_of_the_incident) {
       "  What speaks for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
       "  What could not be known:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
   Json unusual = spike();
-  unusual["usual_seconds"] = nullptr;
+  unusual["baseline_seconds"] = nullptr;
   unusual["missing"] = Json::array();
   EXPECT_EQ(evidence_text({{"why", {{"incident", {{"spikes", {unusual}}}}}}}),
             "Flushes: p99 of the worst second 24.4 ms, because the drive is collecting garbage\n"

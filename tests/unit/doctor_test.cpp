@@ -18,6 +18,8 @@
 namespace ssdpulse::doctor {
 namespace {
 
+using model::KernelDecision;
+using model::KernelFeature;
 using model::Verdict;
 
 /// The findings of one check that are not ok.
@@ -34,7 +36,8 @@ model::Snapshot well() {
   snapshot.taken_at = model::WallTime(std::chrono::seconds(1'700'000'000));
   snapshot.latency_mode = "full";
   snapshot.sources = {{"block", true, "", {}}, {"nvme", true, "", {}}, {"nvme", true, "", {}, "nvme0"}};
-  snapshot.kernel_features = {{"discard_submitters", "fentry"}, {"write_class", "end functions, flags and pages"}};
+  snapshot.kernel_features = {{KernelFeature::discard_submitters, KernelDecision::blkdev_issue_discard},
+                              {KernelFeature::write_class, KernelDecision::end_functions}};
   snapshot.history = model::HistoryFigures{};
   model::Device device;
   device.name = "nvme0n1";
@@ -160,15 +163,17 @@ TEST(doctor, every_trouble_of_a_daemon) {
        [](auto& s) {
          s.programs = {{"issue", 5, {}, {}}};
        }},
-      {"skipped-programs", Verdict::info, "", [](auto& s) { s.kernel_features["skipped_runs"] = "not told"; }},
+      {"skipped-programs", Verdict::info, "",
+       [](auto& s) { s.kernel_features[KernelFeature::skipped_runs] = KernelDecision::not_reported; }},
       {"late-ticks", Verdict::info, "CPUWeight", [](auto& s) { s.missed_ticks = 100; }},
       {"io-accounting", Verdict::advise, "DefaultIOAccounting=yes",
-       [](auto& s) { s.kernel_features["io_accounting"] = "root only"; }},
+       [](auto& s) { s.kernel_features[KernelFeature::io_accounting] = KernelDecision::root_only; }},
       {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
-       [](auto& s) { s.kernel_features["discard_submitters"] = "unseen"; }},
-      {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER", [](auto& s) { s.kernel_features["freezes"] = "unseen"; }},
+       [](auto& s) { s.kernel_features[KernelFeature::discard_submitters] = KernelDecision::not_hooked; }},
+      {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER",
+       [](auto& s) { s.kernel_features[KernelFeature::freezes] = KernelDecision::not_hooked; }},
       {"write-classes", Verdict::advise, "kptr_restrict=1",
-       [](auto& s) { s.kernel_features["write_class"] = "flags and pages"; }},
+       [](auto& s) { s.kernel_features[KernelFeature::write_class] = KernelDecision::flags_and_pages; }},
       {"write-hints", Verdict::info, "",
        [](auto& s) {
          s.devices[0].hint_path = model::WriteHintPath{model::HintReach::dropped, {}};

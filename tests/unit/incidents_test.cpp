@@ -75,7 +75,7 @@ TEST(Incidents, TheCulpritIsWhoDidMoreThanUsualAndNeverForACauseWithoutSender) {
   auto storm = spike("sda", SpikeOperation::commit, 0s, 9s, SpikeCause::flush);
   storm.committers = {{"storm.service", 100, 800}};
   EXPECT_EQ(culprit_of(storm), nullptr) << "no more flushes than usual, as far as is known";
-  storm.evidence["flushes_to_usual"] = 12;
+  storm.evidence["flushes_to_baseline"] = 12;
   EXPECT_EQ(culprit_of(storm)->name, "storm.service");
   storm.committers = {{"/", 100, 800}, {"storm.service", 900, 3}};
   EXPECT_EQ(culprit_of(storm), nullptr) << "the journal's commits are nobody's";

@@ -70,8 +70,8 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
   const bool busy = std::any_of(column.kinds.begin(), column.kinds.end(),
                                 [](const KindColumn& kind) { return kind != KindColumn{}; });
   if (busy) {
-    column.reads_beside_discard = {{0, 1}, {LATENCY_OVER_WORD, 300}};
-    column.reads_beside_flush = column.kinds[4].buckets;
+    column.reads_during_discard = {{0, 1}, {LATENCY_OVER_WORD, 300}};
+    column.reads_during_flush = column.kinds[4].buckets;
     column.queue_ns = *rc::gen::arbitrary<std::uint64_t>();
     column.device_ns = *rc::gen::arbitrary<std::uint64_t>();
   }
@@ -85,8 +85,8 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
     RC_ASSERT(figures.kinds[kind].buckets.empty());
     figures.kinds[kind].buckets = column.kinds[kind].buckets;
   }
-  figures.reads_beside_discard = column.reads_beside_discard;
-  figures.reads_beside_flush = column.reads_beside_flush;
+  figures.reads_during_discard = column.reads_during_discard;
+  figures.reads_during_flush = column.reads_during_flush;
   figures.queue_ns = column.queue_ns;
   figures.device_ns = column.device_ns;
   RC_ASSERT(figures == column);
@@ -128,8 +128,8 @@ TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
   snapshot.io = std::make_shared<const model::DeviceIo>(now);
   const auto column = difference(&before, snapshot);
   ASSERT_TRUE(column);
-  EXPECT_EQ(column->reads_beside_discard, (Buckets{{100, 3}, {140, 5}}));
-  EXPECT_EQ(column->reads_beside_flush, (Buckets{{120, 4}, {140, 5}}));
+  EXPECT_EQ(column->reads_during_discard, (Buckets{{100, 3}, {140, 5}}));
+  EXPECT_EQ(column->reads_during_flush, (Buckets{{120, 4}, {140, 5}}));
   EXPECT_EQ(column->queue_ns, 1050U);
   EXPECT_EQ(column->device_ns, 1005U);
   EXPECT_EQ(decode(encode(*column), Depth::buckets), *column);

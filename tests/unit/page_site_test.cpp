@@ -414,32 +414,32 @@ TEST(page_site, numbers_of_a_column_are_what_was_added) {
   EXPECT_EQ(column["latency"]["read"], Json({{100, 5}, {LATENCY_OVER_WORD, 1}}));
 }
 
-TEST(page_site, reads_beside_others_have_a_p99_where_they_are_enough) {
+TEST(page_site, reads_during_others_have_a_p99_where_they_are_enough) {
   Rig rig(2);
   const auto now = [&] { return rig.ask("/api/v1/devices").at("devices")[0].at("now"); };
   const Json nothing{{"ios", 0}, {"p99", nullptr}};
-  EXPECT_EQ(now().at("reads_beside_discard"), nothing);
+  EXPECT_EQ(now().at("reads_during_discard"), nothing);
   EXPECT_TRUE(now().at("queue_share").is_null()) << "of no time";
   auto next = *rig.current;
   next.number = 3;
   next.taken_at += std::chrono::seconds(1);
   auto io = *next.devices[0].io;
   auto& read = io.operations[model::index(model::Operation::read)];
-  auto& beside_discard = read.device_latency[model::index(model::During::discard)];
-  auto& beside_both = read.device_latency[model::index(model::During::both)];
-  beside_both.words.resize(LATENCY_OVER_WORD + 1);
-  beside_discard.words[120] += 98;
-  beside_both.words[150] += 2;
+  auto& during_discard = read.device_latency[model::index(model::During::discard)];
+  auto& during_both = read.device_latency[model::index(model::During::both)];
+  during_both.words.resize(LATENCY_OVER_WORD + 1);
+  during_discard.words[120] += 98;
+  during_both.words[150] += 2;
   read.queue_latency.words.resize(LATENCY_OVER_WORD + 1);
   read.queue_latency.words[50] += 100;
   read.queue_latency.sum_ns += 250;
-  beside_discard.sum_ns += 700;
-  beside_both.sum_ns += 50;
+  during_discard.sum_ns += 700;
+  during_both.sum_ns += 50;
   next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
   rig.take(next);
   const Json bounds = rig.ask("/api/v1/devices/nvme0n1/live").at("bounds_seconds");
-  EXPECT_EQ(now().at("reads_beside_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
-  EXPECT_EQ(now().at("reads_beside_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
+  EXPECT_EQ(now().at("reads_during_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
+  EXPECT_EQ(now().at("reads_during_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
   EXPECT_EQ(now().at("queue_share"), 0.25);
 }
 
@@ -468,8 +468,8 @@ TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
   rig.take(next);
   const Json now = rig.ask("/api/v1/devices").at("devices")[0].at("now");
   EXPECT_FALSE(now.at("read").at("p99").is_null());
-  EXPECT_TRUE(now.at("reads_beside_discard").is_null());
-  EXPECT_TRUE(now.at("reads_beside_flush").is_null());
+  EXPECT_TRUE(now.at("reads_during_discard").is_null());
+  EXPECT_TRUE(now.at("reads_during_flush").is_null());
   EXPECT_TRUE(now.at("queue_share").is_null());
 }
 
@@ -543,22 +543,22 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
     return rig.ask("/api/v1/devices").at("devices")[0];
   };
   const Json unknown = ask(50);
-  EXPECT_TRUE(unknown.at("usual_p99").at("read").is_null());
-  EXPECT_EQ(unknown.at("state"), "usual");
+  EXPECT_TRUE(unknown.at("baseline_p99").at("read").is_null());
+  EXPECT_EQ(unknown.at("state"), "ok");
   const double now = unknown.at("now").at("read").at("p99").get<double>();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 4.1, 340};
   const Json few = ask(1);
-  EXPECT_EQ(few.at("state"), "usual") << "with so few, the 99th percentile is the slowest";
-  EXPECT_NEAR(few.at("usual_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
-  EXPECT_EQ(few.at("usual_learned_seconds").at("read"), 340);
-  EXPECT_EQ(ask(100).at("state"), "usual") << "the last ten seconds still have some of a spike that is over";
+  EXPECT_EQ(few.at("state"), "ok") << "with so few, the 99th percentile is the slowest";
+  EXPECT_NEAR(few.at("baseline_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
+  EXPECT_EQ(few.at("baseline_learned_seconds").at("read"), 340);
+  EXPECT_EQ(ask(100).at("state"), "ok") << "the last ten seconds still have some of a spike that is over";
   for (int second = 0; second < 10; ++second) {
     ask(1);
   }
   const Json high = ask(100);
   EXPECT_EQ(high.at("state"), "high");
-  EXPECT_EQ(high.at("above_usual").at("operation"), "read");
-  EXPECT_NEAR(high.at("above_usual").at("times").get<double>(), 4.1, 0.11);
+  EXPECT_EQ(high.at("above_baseline").at("operation"), "read");
+  EXPECT_NEAR(high.at("above_baseline").at("times").get<double>(), 4.1, 0.11);
   EXPECT_TRUE(high.at("now").at("read").at("standstill_seconds").is_null());
   model::LatencySpike spike;
   spike.device = device.device->name;
@@ -573,8 +573,8 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   next.spikes_going_on.clear();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};
   const Json usual = ask(100);
-  EXPECT_EQ(usual.at("state"), "usual");
-  EXPECT_TRUE(usual.at("above_usual").is_null());
+  EXPECT_EQ(usual.at("state"), "ok");
+  EXPECT_TRUE(usual.at("above_baseline").is_null());
 }
 
 TEST(page_site, zero_and_no_data_differ) {

@@ -237,7 +237,7 @@ inline model::Snapshot small_snapshot() {
   snapshot.audit = std::make_shared<const std::vector<model::Finding>>(1, finding);
   snapshot.array_discards = {{"md0", {true, false, false, false, false}}};
   snapshot.filesystem_discards = {{"md0p1", "/srv/a\nb", true, {1 << 30, 1 << 20, 0, 0, 0}, at(1'700'000'000'250)}};
-  snapshot.kernel_features = {{"fentry", "tp_btf"}};
+  snapshot.kernel_features = {{model::KernelFeature::io_path, model::KernelDecision::exact}};
   snapshot.kernel_memory.bytes_by_use = {{"cells", 65'536}, {"slots", 16'384}};
   snapshot.programs = {{"on_issue", 3, 1'000, 250'000'000}, {"on_complete", std::nullopt, std::nullopt, std::nullopt}};
   snapshot.losses[index(model::HostLoss::device_pending)] = 5;

@@ -445,8 +445,8 @@ struct FsyncStorm : Story {
         {Operation::write, always(20), nullptr, 8192, 0, false, "db.service"},
         {Operation::write, [=](double now) { return storm(now) ? 400.0 : 0.0; }, nullptr, 4096, 0, false, neighbour}};
     adds = [this, slow, storm](double now, Operation, double usual) {
-      const bool beside_flush = beside(now, now, Operation::flush);
-      return !beside_flush ? 0 : storm(now) ? (slow / 0.0034 - 1) * usual : 10 * usual;
+      const bool during_flush = beside(now, now, Operation::flush);
+      return !during_flush ? 0 : storm(now) ? (slow / 0.0034 - 1) * usual : 10 * usual;
     };
   }
 };

@@ -316,7 +316,7 @@ TEST(Attribution, a_host_that_accounts_nothing_below_the_root_says_so_once) {
   host.seconds(5);
   ASSERT_EQ(host.lines.size(), 1U);
   EXPECT_NE(host.lines[0].find("DefaultIOAccounting=yes"), std::string::npos);
-  EXPECT_EQ(host.snapshot.kernel_features["io_accounting"], "root only");
+  EXPECT_EQ(host.snapshot.kernel_features[model::KernelFeature::io_accounting], model::KernelDecision::root_only);
   host.accounting = model::IoAccounting::below_root;
   host.seconds(5);
   EXPECT_EQ(host.lines.size(), 2U);

@@ -36,11 +36,11 @@ Json device(const std::string& name, const std::string& state) {
             {"read", tails(125'000, 85e-6, 2.4e-3, 24e-3)},
             {"write", tails(8'000, 21e-6, 410e-6, 2.8e-3)},
             {"commit", tails(400, 1e-3, 5e-3, 12e-3)},
-            {"reads_beside_discard", {{"ios", 900}, {"p99", 9.6e-3}}},
-            {"reads_beside_flush", {{"ios", 40}, {"p99", nullptr}}},
+            {"reads_during_discard", {{"ios", 900}, {"p99", 9.6e-3}}},
+            {"reads_during_flush", {{"ios", 40}, {"p99", nullptr}}},
             {"queue_share", 0.13},
             {"in_flight", 12}}},
-          {"usual_p99", {{"read", 2e-4}, {"write", 4e-4}, {"commit", nullptr}}},
+          {"baseline_p99", {{"read", 2e-4}, {"write", 4e-4}, {"commit", nullptr}}},
           {"spikes", Json::array()},
           {"spike_seconds", 0},
           {"nvme", {{"write_amplification", {{"ratio", 2.345}}}, {"used_ratio", 0.07}, {"temperature_celsius", 41.0}}}};
@@ -53,14 +53,14 @@ Json devices() {
   for (const char* kind : {"read", "write", "commit"}) {
     idle["now"][kind] = {{"ios", 0}, {"bytes", 0}, {"p50", nullptr}, {"p99", nullptr}, {"p999", nullptr}};
   }
-  idle["now"]["reads_beside_discard"] = idle["now"]["reads_beside_flush"] = {{"ios", 0}, {"p99", nullptr}};
+  idle["now"]["reads_during_discard"] = idle["now"]["reads_during_flush"] = {{"ios", 0}, {"p99", nullptr}};
   idle["now"]["queue_share"] = nullptr;
   idle["nvme"] = nullptr;
   Json unknown = device("sdb", "unknown");
   unknown["now"] = nullptr;
   unknown["model"] = unknown["use"] = "";
   unknown["title"] = "sdb";
-  Json past = device("nvme10n1", "usual");
+  Json past = device("nvme10n1", "ok");
   past["spike_seconds"] = 31;
   return {{"taken_at", 1'700'000'000.5},
           {"why",
@@ -275,9 +275,9 @@ TEST(top_past, has_the_figures_of_the_minute_and_nothing_that_is_not_known) {
   EXPECT_EQ(slow.cause, "reads: because fstrim is trimming a file system on it");
   EXPECT_EQ(slow.read.ios_per_second, 100);  // over 30 measured seconds
   EXPECT_EQ(slow.read.p99, 3e-3);
-  EXPECT_EQ(slow.read.usual_p99, std::nullopt);
+  EXPECT_EQ(slow.read.baseline_p99, std::nullopt);
   EXPECT_EQ(slow.temperature, std::nullopt);
-  EXPECT_EQ(overview.drives[1].state, "usual");
+  EXPECT_EQ(overview.drives[1].state, "ok");
   EXPECT_FALSE(overview.drives[2].measured);
   EXPECT_EQ(overview.drives[2].state, "unknown");
 }
@@ -334,7 +334,7 @@ TEST(top_words, of_a_drive_fit) {
 TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
   Json one = devices();
   one["devices"] = Json::array({device("nvme0n1", "high")});
-  one["devices"][0]["above_usual"] = {{"operation", "commit"}, {"times", 4.2}};
+  one["devices"][0]["above_baseline"] = {{"operation", "commit"}, {"times", 4.2}};
   State high = state();
   high.overview = overview_from(one);
   const std::string screen = draw(high, View{}, 200, 24, true).text();
@@ -346,7 +346,7 @@ TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
 TEST(top_screen, the_selected_drive_is_in_sight) {
   Json many = devices();
   for (int i = 0; i < 50; ++i) {
-    many["devices"].push_back(device("sd" + std::to_string(i), "usual"));
+    many["devices"].push_back(device("sd" + std::to_string(i), "ok"));
   }
   State all = state();
   all.overview = overview_from(many);
@@ -400,7 +400,7 @@ Json some_json(int depth) {
       json.push_back(some_value(depth));
     } else {
       json[*rc::gen::element<std::string>("name", "now", "spikes", "read", "devices", "levels", "heat",
-                                          "bounds_seconds", "mounts", "reads_beside_flush", "queue_share")] =
+                                          "bounds_seconds", "mounts", "reads_during_flush", "queue_share")] =
           some_value(depth);
     }
   }

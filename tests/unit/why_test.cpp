@@ -70,7 +70,7 @@ struct Host {
 
 TEST(why, says_that_all_is_as_usual) {
   const Why answer = Host().ask();
-  EXPECT_EQ(answer.verdict, Verdict::usual);
+  EXPECT_EQ(answer.verdict, Verdict::ok);
   EXPECT_EQ(answer.sentence, "No drive is slower than usual.");
   EXPECT_EQ(answer.next, "");
 }
@@ -79,10 +79,10 @@ TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
   one.operation = SpikeOperation::commit;
-  one.evidence = {{"load_to_usual", 0.5}, {"flushes_to_usual", 0.3}};
+  one.evidence = {{"load_to_baseline", 0.5}, {"flushes_to_baseline", 0.3}};
   host.snapshot.spikes_going_on = {one};
   EXPECT_EQ(host.ask().next.find("Check the drive: temperature"), 0U) << host.ask().next;
-  one.evidence["load_to_usual"] = 2;
+  one.evidence["load_to_baseline"] = 2;
   host.snapshot.spikes_going_on = {one};
   EXPECT_EQ(host.ask().next.find("If much is written at the same time"), 0U) << host.ask().next;
 }
@@ -96,7 +96,7 @@ TEST(why, says_whether_the_culprit_read_or_wrote) {
   const std::pair<double, const char*> cases[] = {
       {0, "read 31"}, {0.05, "read 31"}, {0.5, "read and wrote 31"}, {0.95, "wrote 31"}, {1, "wrote 31"}};
   for (const auto& [share, words] : cases) {
-    one.evidence = {{"load_to_usual", 3}, {"heaviest_written_share", share}};
+    one.evidence = {{"load_to_baseline", 3}, {"heaviest_written_share", share}};
     host.snapshot.spikes_going_on = {one};
     EXPECT_NE(host.ask().sentence.find(std::string("backup.service ") + words), std::string::npos) << share;
   }
@@ -105,7 +105,7 @@ TEST(why, says_whether_the_culprit_read_or_wrote) {
 TEST(why, a_slow_flush_is_not_supported_by_what_speaks_against_it) {
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
   one.operation = SpikeOperation::commit;
-  one.evidence = {{"flushes_to_usual", 0.03}, {"flush_to_commit", 0.15}, {"during_flushes_share", 0.8}};
+  one.evidence = {{"flushes_to_baseline", 0.03}, {"flush_to_commit", 0.15}, {"during_flushes_share", 0.8}};
   const EvidenceWords words = evidence_words(one);
   const auto says = [](const std::vector<std::string>& lines, const std::string& part) {
     return std::any_of(lines.begin(), lines.end(),
@@ -122,7 +122,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
   one.heaviest = {{"backup.service", 1'200'000'000}, {"db.service", 3'000'000}};
   one.slowed = {{"db.service", 3'000'000, 0, 3.1}};
-  one.evidence = {{"load_to_usual", 3}};
+  one.evidence = {{"load_to_baseline", 3}};
   one.active_tenants = 2;
   host.snapshot.spikes_going_on = {one};
   const Why answer = host.ask();
@@ -344,8 +344,8 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         LatencySpike one = spike("sda", static_cast<SpikeCause>(cause), 5s, 5s);
         one.operation = static_cast<SpikeOperation>(operation);
         one.evidence = {{"device_share", load == 0 ? 1.0 : 0.5},
-                        {"load_to_usual", load == 0 ? 1.0 : 3.0},
-                        {"flushes_to_usual", load == 0 ? 1.0 : 3.0},
+                        {"load_to_baseline", load == 0 ? 1.0 : 3.0},
+                        {"flushes_to_baseline", load == 0 ? 1.0 : 3.0},
                         {load == 0 ? "requeues" : "errors", 3}};
         ASSERT_EQ(static_cast<std::size_t>(load_of(one)), load);
         const Explanation now = explain(one, {}, Tense::present);
@@ -421,7 +421,7 @@ TEST(why, says_what_ended_just_now_and_what_was_earlier) {
   Host host;
   host.ended = {spike("sda", SpikeCause::flush, 90s, 60s), spike("sdb", SpikeCause::gc, 3000s, 60s)};
   Why answer = host.ask();
-  EXPECT_EQ(answer.verdict, Verdict::usual);
+  EXPECT_EQ(answer.verdict, Verdict::ok);
   EXPECT_EQ(answer.when, When::ended);
   EXPECT_EQ(
       answer.sentence,
@@ -460,7 +460,7 @@ TEST(why, a_senders_own_backlog_is_no_incident) {
   batch.slowed = {{"etl-batch.service", 1'200'000'000, 0, 1300}};
   batch.active_tenants = 2;
   host.snapshot.spikes_going_on = {batch};
-  EXPECT_EQ(host.ask().verdict, Verdict::usual);
+  EXPECT_EQ(host.ask().verdict, Verdict::ok);
   EXPECT_EQ(host.ask().sentence,
             "No drive is slower than usual. etl-batch.service keeps sda busy, and slows nobody else.");
   batch.slowed.push_back({"db.service", 0, 0, 40});
@@ -470,7 +470,7 @@ TEST(why, a_senders_own_backlog_is_no_incident) {
   batch.slowed.pop_back();
   batch.active_tenants = 1;
   host.snapshot.spikes_going_on = {batch};
-  EXPECT_EQ(host.ask().verdict, Verdict::usual) << "write-back of one tenant alone";
+  EXPECT_EQ(host.ask().verdict, Verdict::ok) << "write-back of one tenant alone";
   batch.operation = SpikeOperation::commit;
   host.snapshot.spikes_going_on = {batch};
   EXPECT_EQ(host.ask().verdict, Verdict::slow) << "its own commits";
@@ -585,7 +585,7 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 22:08:20 UTC on for 60 s, because "
             "flushes of the drive's cache (fsync) took up more of the time than usual, and held up other I/O.");
-  EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::usual);
+  EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::ok);
   EXPECT_EQ(host.ask(kNow - 319s).verdict, Verdict::slow) << "it began later in that minute";
   EXPECT_EQ(host.ask(kNow - 240s).verdict, Verdict::slow) << "it ended earlier in that minute";
   EXPECT_EQ(host.ask(kNow - 200s).sentence, "No drive was slower than usual between 22:10 and 22:11 UTC.");
@@ -709,7 +709,7 @@ TEST(why_of_the_history, memory_that_has_forgotten_spikes_does_not_say_usual) {
 
 TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
   auto one = spike("sda", SpikeCause::discard, 5s, 5s);
-  one.evidence = {{"device_share", 0.97},         {"queue_share", 0.03},       {"load_to_usual", 1.1},
+  one.evidence = {{"device_share", 0.97},         {"queue_share", 0.03},       {"load_to_baseline", 1.1},
                   {"during_discards_share", 0.9}, {"during_flushes_share", 0}, {"unheard_of", 1}};
   const EvidenceWords words = evidence_words(one);
   EXPECT_EQ(words.decided,

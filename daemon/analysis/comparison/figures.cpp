@@ -37,7 +37,7 @@ void add_operation(std::vector<RowPlan>& rows, const std::string& id, Latency to
     add_quantile(rows, id, what, quantile, {total}, true);
   }
   const int discard = static_cast<int>(model::During::discard);
-  add_quantile(rows, id + ".beside_discard", what + " during a discard", kQuantiles[1],
+  add_quantile(rows, id + ".during_discard", what + " during a discard", kQuantiles[1],
                {at(none, discard), at(none, static_cast<int>(model::During::both))}, false);
   add_quantile(rows, id + ".without_discard", what + " outside discards", kQuantiles[1],
                {none, at(none, static_cast<int>(model::During::flush))}, false);

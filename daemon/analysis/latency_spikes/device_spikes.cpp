@@ -223,8 +223,8 @@ DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, Steady
                     verdict.proof,
                     verdict.only_within,
                     std::max(0.0, spike.excess_seconds) + evidence("standstill_waited_seconds"),
-                    evidence("load_to_usual"),
-                    evidence("flushes_to_usual")};
+                    evidence("load_to_baseline"),
+                    evidence("flushes_to_baseline")};
   const bool decided = !has_drive_ || verdict.host_side;
   if (open) {
     // Ask for logs once while the spike lasts and once after its end, not all the time.

@@ -170,8 +170,7 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
     if (outrun || from == 0) {
       verdict.evidence["host_written_bytes"] = host;
       verdict.evidence["media_written_bytes"] = media;
-      verdict.evidence["normal_write_amplification"] = before.usual_ratio;
-      verdict.evidence["normal_background_bytes"] = before.usual_background * seconds;
+      verdict.evidence["baseline_write_amplification"] = before.usual_ratio;
     }
     if (outrun) {
       verdict.gc = true;

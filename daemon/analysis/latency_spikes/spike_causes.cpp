@@ -102,8 +102,8 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
   const double depth = ratio(ratio(sum.busy_seconds, sum.seconds), own.depth);
   const double full = ratio(sum.queue_full_seconds, sum.seconds);
   const double steady = ratio(sum.full_speed_seconds, sum.seconds);
-  verdict.evidence["load_to_usual"] = load;
-  verdict.evidence["depth_to_usual"] = depth;
+  verdict.evidence["load_to_baseline"] = load;
+  verdict.evidence["depth_to_baseline"] = depth;
   verdict.evidence["queue_full_share"] = full;
   verdict.evidence["full_speed_share"] = steady;
   const bool at_ceiling = load >= kMoreLoad || full >= own.queue_full_share + kMoreFull;
@@ -179,9 +179,9 @@ void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict)
   };
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
   // has.
-  note("flushes_to_usual", sum.flushes.issues, usual.flushes().per_second);
-  note("flushes_to_usual", sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
-  note("discards_to_usual", sum.discards.issues, usual.discards().per_second);
+  note("flushes_to_baseline", sum.flushes.issues, usual.flushes().per_second);
+  note("flushes_to_baseline", sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
+  note("discards_to_baseline", sum.discards.issues, usual.discards().per_second);
   const auto note_seconds = [&verdict](const char* what, double seconds) {
     if (seconds > 0) {
       verdict.evidence[what] = seconds;
@@ -212,7 +212,7 @@ std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
 /// What comes first in an incident: the higher, the surer is it that the others are consequences.
 double weight_of(const SpikeVerdict& spike) {
   constexpr double kSureError = 0.5;
-  const bool more_load = spike.load_to_usual >= kMoreLoad;
+  const bool more_load = spike.load_to_baseline >= kMoreLoad;
   switch (spike.cause) {
     case SpikeCause::discard:
     case SpikeCause::gc:
@@ -222,7 +222,7 @@ double weight_of(const SpikeVerdict& spike) {
       return (spike.proof >= kSureError ? 3 : 1) + spike.proof;
     case SpikeCause::flush:
       // More flushes bring more writes with them; without more, slow flushes make writes wait, too.
-      return spike.flushes_to_usual >= model::kMoreFlushes ? 2 + spike.proof : 0.95 * spike.proof;
+      return spike.flushes_to_baseline >= model::kMoreFlushes ? 2 + spike.proof : 0.95 * spike.proof;
     case SpikeCause::saturation:
       return 1 + spike.proof;
     case SpikeCause::queue:
@@ -316,8 +316,8 @@ SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
   }
   const SpikeVerdict* best = nullptr;
   for (const SpikeVerdict& spike : spikes) {
-    const bool explains_nothing =
-        spike.only_within && spike.flushes_to_usual < model::kMoreFlushes && unexplained >= within && unexplained > 0;
+    const bool explains_nothing = spike.only_within && spike.flushes_to_baseline < model::kMoreFlushes &&
+                                  unexplained >= within && unexplained > 0;
     if (spike.cause == SpikeCause::unknown || spike.excess_seconds < kSmallPart * longest || explains_nothing) {
       continue;
     }

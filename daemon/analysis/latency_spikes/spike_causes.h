@@ -37,8 +37,8 @@ struct SpikeVerdict {
   double proof = 0;
   bool only_within = false;
   double excess_seconds = 0;
-  double load_to_usual = 0;
-  double flushes_to_usual = 0;
+  double load_to_baseline = 0;
+  double flushes_to_baseline = 0;
 };
 
 /// The cause of an incident as a whole: the one with the strongest proof over the spikes of its operations. `unknown`

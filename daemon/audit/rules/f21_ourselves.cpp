@@ -17,14 +17,14 @@ Finding ourselves(const Facts& facts, const DiskSettings& disk) {
   }
   if (*effect < kHarm) {
     Finding finding = ok("reading its log pages costs nothing");
-    finding.evidence = {{"p99_beside_log_reads_ratio", *effect}};
+    finding.evidence = {{"p99_during_log_reads_ratio", *effect}};
     return finding;
   }
   Finding bad = info("reading its log pages slows it down", "the drive stops for them");
   bad.change = "raise nvme.poll_interval in /etc/ssdpulse/ssdpulse.yaml; then systemctl reload ssdpulse";
   bad.undo = "the former interval";
   bad.risk = "wear and temperature are seen less often";
-  return weigh(facts, std::move(bad), {{"p99_beside_log_reads_ratio", effect, kHarm}});
+  return weigh(facts, std::move(bad), {{"p99_during_log_reads_ratio", effect, kHarm}});
 }
 
 }  // namespace

@@ -233,11 +233,11 @@ void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding
   double worst = 0;
   for (const std::string& disk : disks) {
     const DevicePast* past = past_of(facts, disk);
-    const auto beside = past != nullptr ? read_p99_beside_discards(*past) : std::nullopt;
+    const auto beside = past != nullptr ? read_p99_during_discards(*past) : std::nullopt;
     const auto alone = past != nullptr ? read_p99_alone(*past) : std::nullopt;
     if (beside && alone && *beside > worst) {
       worst = *beside;
-      finding.evidence["reads_beside_discards_p99_seconds"] = *beside;
+      finding.evidence["reads_during_discards_p99_seconds"] = *beside;
       finding.evidence["other_reads_p99_seconds"] = *alone;
     }
   }

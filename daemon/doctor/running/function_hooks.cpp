@@ -6,9 +6,8 @@ namespace ssdpulse::doctor {
 namespace {
 
 /// `consequence`: of not seeing what the kernel feature stands for.
-Findings unless_seen(const model::Snapshot& snapshot, const char* feature, const char* consequence) {
-  const auto known = snapshot.kernel_features.find(feature);
-  if (known == snapshot.kernel_features.end() || known->second != "unseen") {
+Findings unless_hooked(const model::Snapshot& snapshot, model::KernelFeature feature, const char* consequence) {
+  if (!decided(snapshot.kernel_features, feature, model::KernelDecision::not_hooked)) {
     return {};
   }
   return {finding(model::Verdict::info, "", consequence,
@@ -17,11 +16,12 @@ Findings unless_seen(const model::Snapshot& snapshot, const char* feature, const
 }
 
 Findings discard_submitters(const model::Snapshot& snapshot) {
-  return unless_seen(snapshot, "discard_submitters", "who submits discards is not known: all have trigger=other");
+  return unless_hooked(snapshot, model::KernelFeature::discard_submitters,
+                       "who submits discards is not known: all have trigger=other");
 }
 
 Findings freezes(const model::Snapshot& snapshot) {
-  return unless_seen(snapshot, "freezes", "a frozen file system is not noticed");
+  return unless_hooked(snapshot, model::KernelFeature::freezes, "a frozen file system is not noticed");
 }
 
 }  // namespace

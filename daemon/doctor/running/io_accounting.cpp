@@ -7,9 +7,7 @@ namespace ssdpulse::doctor {
 namespace {
 
 Findings io_accounting(const model::Snapshot& snapshot) {
-  const auto known = snapshot.kernel_features.find("io_accounting");
-  if (known == snapshot.kernel_features.end() ||
-      known->second != name(model::IoAccounting::root_only, model::kIoAccountingNames)) {
+  if (!decided(snapshot.kernel_features, model::KernelFeature::io_accounting, model::KernelDecision::root_only)) {
     return {};
   }
   auto one = finding(

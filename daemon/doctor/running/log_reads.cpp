@@ -15,7 +15,7 @@ Findings log_reads(const model::Snapshot& snapshot) {
           finding(model::Verdict::info, drive.identity->controller, "latency includes the cost of reading log pages",
                   "this drive's reads and writes take longer while its log pages are read",
                   "raise nvme.poll_interval in the configuration and reload");
-      one.evidence = {{"p99_beside_log_reads_ratio", *drive.polling.read_effect_ratio},
+      one.evidence = {{"p99_during_log_reads_ratio", *drive.polling.read_effect_ratio},
                       {"interval_seconds", drive.polling.interval_seconds}};
       found.push_back(std::move(one));
     }

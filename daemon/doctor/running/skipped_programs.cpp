@@ -16,8 +16,8 @@ Findings skipped_programs(const model::Snapshot& snapshot) {
       found.push_back(std::move(one));
     }
   }
-  const auto known = snapshot.kernel_features.find("skipped_runs");
-  if (found.empty() && known != snapshot.kernel_features.end() && known->second == "not told") {
+  if (found.empty() &&
+      decided(snapshot.kernel_features, model::KernelFeature::skipped_runs, model::KernelDecision::not_reported)) {
     found.push_back(finding(model::Verdict::info, "", "how often the kernel skipped a program is not known",
                             "this kernel does not count it (Linux 5.12 does)"));
   }

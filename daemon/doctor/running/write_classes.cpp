@@ -6,8 +6,7 @@ namespace ssdpulse::doctor {
 namespace {
 
 Findings write_classes(const model::Snapshot& snapshot) {
-  const auto known = snapshot.kernel_features.find("write_class");
-  if (known == snapshot.kernel_features.end() || known->second.rfind("end functions", 0) == 0) {
+  if (!decided(snapshot.kernel_features, model::KernelFeature::write_class, model::KernelDecision::flags_and_pages)) {
     return {};
   }
   return {no_kernel_symbols(

@@ -47,7 +47,8 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   source->btf_ = std::move(*btf);
   if (choices.hints_of_pages && !choices.completion_only) {
     source->btf_.hints_of_pages = *choices.hints_of_pages;
-    source->btf_.features["write_hint"] += *choices.hints_of_pages ? "; pages: always" : "; pages: never";
+    source->btf_.features[model::KernelFeature::page_hints] =
+        *choices.hints_of_pages ? model::KernelDecision::always : model::KernelDecision::never;
   }
   source->rules_.issues_are_seen = !choices.completion_only;
   if (choices.completion_only) {
@@ -85,14 +86,17 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     source->end_functions_->serve(source->programs_->tables().end_functions);
   }
   if (!choices.completion_only) {
-    source->btf_.features["write_class"] =
-        source->end_functions_->resolved() ? "end functions, flags and pages" : "flags and pages";
+    source->btf_.features[model::KernelFeature::write_class] = source->end_functions_->resolved()
+                                                                   ? model::KernelDecision::end_functions
+                                                                   : model::KernelDecision::flags_and_pages;
   }
   if (choices.attribution) {
-    source->btf_.features["io_path"] = !source->end_functions_->resolved() ? "flags alone"
-                                       : source->btf_.has_cast             ? "exact"
-                                                                           : "direct I/O of no known engine";
-    source->btf_.features["io_cgroup"] = source->btf_.bios_have_cgroup ? "bio" : "absent";
+    source->btf_.features[model::KernelFeature::io_path] =
+        !source->end_functions_->resolved() ? model::KernelDecision::flags
+        : source->btf_.has_cast             ? model::KernelDecision::exact
+                                            : model::KernelDecision::engine_unknown;
+    source->btf_.features[model::KernelFeature::io_cgroup] =
+        source->btf_.bios_have_cgroup ? model::KernelDecision::bio : model::KernelDecision::absent;
   }
   // The disks are made known first, so that they are counted from their first I/O after the attach.
   source->update(inventory);
@@ -125,18 +129,23 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
   auto programs = DiscardPrograms::open(btf_, places, rules_.issues_are_seen);
   if (!programs) {
     discards_unseen_ = programs.error().message;
-    btf_.features["discard_submitters"] = "unseen";
+    btf_.features[model::KernelFeature::discard_submitters] = model::KernelDecision::not_hooked;
     return;
   }
   discard_programs_ = std::move(*programs);
   discards_.emplace(discard_programs_->cells(), discard_programs_->volumes(), discard_programs_->sees_partitions());
   plan_.discard_places = places;
-  btf_.features["discard_submitters"] = discard_programs_->decision();
+  btf_.features[model::KernelFeature::discard_submitters] = discard_programs_->decision();
+  if (const std::string& refusals = discard_programs_->refusals(); !refusals.empty()) {
+    log::info("discards: a better hook is refused decision={} reason=\"{}\"",
+              name(discard_programs_->decision(), model::kKernelDecisionNames), refusals);
+  }
 }
 
 void BlockSource::open_freezes() {
   auto programs = FreezePrograms::open(btf_.counts_skipped_runs);
-  btf_.features["freezes"] = programs ? "freeze_super" : "unseen";
+  btf_.features[model::KernelFeature::freezes] =
+      programs ? model::KernelDecision::freeze_super : model::KernelDecision::not_hooked;
   if (programs) {
     freeze_programs_ = std::move(*programs);
   } else {

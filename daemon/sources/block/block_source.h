@@ -78,7 +78,7 @@ class BlockSource {
   void give_back(const std::vector<model::CgroupId>& gone);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
-  [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
+  [[nodiscard]] const model::KernelFeatures& kernel_features() const { return btf_.features; }
   [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;

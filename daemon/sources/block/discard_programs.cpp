@@ -51,19 +51,19 @@ bool passes_every_bio(DiscardHook hook) {
   return hook == DiscardHook::bio_queue || hook == DiscardHook::bio_queue_with_queue;
 }
 
-const char* words(DiscardHook hook) {
+model::KernelDecision decision_of(DiscardHook hook) {
   switch (hook) {
     case DiscardHook::chain_bio:
-      return "bio_chain_and_submit";
+      return model::KernelDecision::bio_chain_and_submit;
     case DiscardHook::issue:
-      return "__blkdev_issue_discard";
+      return model::KernelDecision::blkdev_issue_discard;
     case DiscardHook::issue_with_flags:
-      return "__blkdev_issue_discard with flags";
+      return model::KernelDecision::blkdev_issue_discard_with_flags;
     case DiscardHook::bio_queue:
     case DiscardHook::bio_queue_with_queue:
-      return "every bio (no function of discards can be hooked)";
+      return model::KernelDecision::every_bio;
   }
-  return "";
+  return model::KernelDecision::not_hooked;
 }
 
 }  // namespace
@@ -74,17 +74,18 @@ util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const Kerne
                                                                      bool may_hook_every_bio) {
   std::unique_ptr<DiscardPrograms> programs(new DiscardPrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
-  std::string refusals;
+  std::string& refusals = programs->refusals_;
   for (const DiscardHook hook : btf.discard_hooks) {
     if (passes_every_bio(hook) && !may_hook_every_bio) {
-      refusals += (refusals.empty() ? "" : "; ") + std::string("every bio: not in completion-only mode");
+      refusals += (refusals.empty() ? "" : "; ") + std::string("every_bio: not in completion-only mode");
       continue;
     }
     if (auto hooked = programs->hook(btf, hook, places); !hooked) {
-      refusals += (refusals.empty() ? "" : "; ") + std::string(words(hook)) + ": " + hooked.error().message;
+      refusals += (refusals.empty() ? "" : "; ") + std::string(name(decision_of(hook), model::kKernelDecisionNames)) +
+                  ": " + hooked.error().message;
       continue;
     }
-    programs->decision_ = words(hook) + (refusals.empty() ? "" : " (" + refusals + ")");
+    programs->decision_ = decision_of(hook);
     programs->sees_partitions_ = !passes_every_bio(hook) || btf.bios_keep_partition;
     if (auto mapped = programs->map_tables(); !mapped) {
       return tl::make_unexpected(mapped.error());

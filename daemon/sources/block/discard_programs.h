@@ -35,8 +35,9 @@ class DiscardPrograms {
   [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
   /// Whether a partition's discards are distinguished from those of its disk.
   [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
-  /// In words: which hook, and why no better one.
-  [[nodiscard]] const std::string& decision() const { return decision_; }
+  [[nodiscard]] model::KernelDecision decision() const { return decision_; }
+  /// Why it is no better one, in words; empty: it is the best.
+  [[nodiscard]] const std::string& refusals() const { return refusals_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
   /// For good, like BlockPrograms::detach().
   void detach();
@@ -52,7 +53,8 @@ class DiscardPrograms {
   std::unique_ptr<discard, SkeletonDeleter> skeleton_;
   std::span<const discard_cell> cells_;
   std::span<__u64> volumes_;
-  std::string decision_;
+  model::KernelDecision decision_ = model::KernelDecision::not_hooked;
+  std::string refusals_;
   bool sees_partitions_ = false;
   bool kernel_counts_skipped_runs_ = false;
 };

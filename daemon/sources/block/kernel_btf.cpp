@@ -14,6 +14,9 @@
 namespace ssdpulse::block {
 namespace {
 
+using model::KernelDecision;
+using model::KernelFeature;
+
 struct BtfDeleter {
   void operator()(btf* types) const { btf__free(types); }
 };
@@ -107,7 +110,8 @@ std::uint8_t class_of(std::string_view op_name) {
 /// enum req_op, called req_opf before 6.1 (ff07a02e9e8e "treewide: Rename enum req_opf into enum req_op").
 bool read_operations(const Btf& types, KernelBtf& result) {
   const btf_type* type = find(types, "req_op", BTF_KIND_ENUM);
-  result.features["request_operations"] = type != nullptr ? "req_op" : "req_opf";
+  result.features[KernelFeature::request_operations] =
+      type != nullptr ? KernelDecision::req_op : KernelDecision::req_opf;
   if (type == nullptr) {
     type = find(types, "req_opf", BTF_KIND_ENUM);
   }
@@ -135,13 +139,14 @@ void read_request_flags(const Btf& types, KernelBtf& result) {
   const auto flush_sequence = enumerator(types, "__RQF_FLUSH_SEQ");
   const std::uint32_t bit = flush_sequence.value_or(kFlushSequenceMacroBit);
   result.flush_sequence_flag = 1U << bit;
-  result.features["flush_sequence_flag"] = (flush_sequence ? "enum bit " : "macro bit ") + std::to_string(bit);
+  result.features[KernelFeature::flush_sequence_flag] =
+      flush_sequence ? KernelDecision::enum_bit : KernelDecision::macro_bit;
 
   // Since 6.13, start_time_ns is left stale for requests that diskstats do not account; before, it was 0 for those. On
   // kernels that have the enum but still clear the time, the flag works as well.
   const auto stamped = enumerator(types, "__RQF_IO_STAT");
   result.stamped_flag = stamped ? 1U << *stamped : 0;
-  result.features["start_time"] = stamped ? "vouched for by RQF_IO_STAT" : "zero when unstamped";
+  result.features[KernelFeature::start_time] = stamped ? KernelDecision::io_stat_flag : KernelDecision::zero_if_unknown;
 }
 
 void read_discard_hooks(const Btf& types, KernelBtf& result) {
@@ -174,8 +179,10 @@ void read_write_hints(const Btf& types, KernelBtf& result) {
   result.hint_reach = hint == nullptr    ? model::HintReach::dropped
                       : ext4_fills_it_in ? model::HintReach::block_layer
                                          : model::HintReach::file_system_drops_buffered;
-  result.features["write_hint"] = hint == nullptr ? "page" : ext4_fills_it_in ? "bio" : "bio, page for buffered";
-  result.features["write_stream"] = streams ? "bio" : "absent";
+  result.features[KernelFeature::write_hint] = hint == nullptr    ? KernelDecision::page
+                                               : ext4_fills_it_in ? KernelDecision::bio
+                                                                  : KernelDecision::bio_or_page;
+  result.features[KernelFeature::write_stream] = streams ? KernelDecision::bio : KernelDecision::absent;
 }
 
 }  // namespace
@@ -197,7 +204,8 @@ util::Result<KernelBtf> read_kernel_btf() {
                       "); Linux 5.10 to 7.x is supported");
   }
   result.issue_has_queue_argument = issue == 2;
-  result.features["issue_tracepoint"] = result.issue_has_queue_argument ? "queue and request" : "request";
+  result.features[KernelFeature::issue_tracepoint] =
+      result.issue_has_queue_argument ? KernelDecision::queue_and_request : KernelDecision::request;
   read_request_flags(types, result);
   read_discard_hooks(types, result);
   read_write_hints(types, result);
@@ -206,14 +214,19 @@ util::Result<KernelBtf> read_kernel_btf() {
   // Tracepoint programs are guarded, and their skipped runs counted, since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program
   // recursion for raw tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.
   result.counts_skipped_runs = find(types, "bpf_prog_inc_misses_counter", BTF_KIND_FUNC) != nullptr;
-  result.features["skipped_runs"] = result.counts_skipped_runs ? "counted by the kernel" : "not told";
+  result.features[KernelFeature::skipped_runs] =
+      result.counts_skipped_runs ? KernelDecision::counted : KernelDecision::not_reported;
 
   const btf_type* request = find(types, "request", BTF_KIND_STRUCT);
   const btf_type* disk = find(types, "gendisk", BTF_KIND_STRUCT);
-  result.features["disk_of_request"] = member(types, request, "rq_disk") != nullptr ? "request" : "queue";
-  result.features["disk_identity"] = member(types, disk, "diskseq") != nullptr ? "diskseq" : "device number";
+  result.features[KernelFeature::disk_of_request] =
+      member(types, request, "rq_disk") != nullptr ? KernelDecision::request : KernelDecision::queue;
+  result.features[KernelFeature::disk_identity] =
+      member(types, disk, "diskseq") != nullptr ? KernelDecision::diskseq : KernelDecision::device_number;
   const btf_type* tags = member(types, find(types, "blk_mq_tags", BTF_KIND_STRUCT), "bitmap_tags");
-  result.features["tag_waiters"] = tags == nullptr ? "absent" : btf_is_ptr(tags) ? "behind a pointer" : "embedded";
+  result.features[KernelFeature::tag_waiters] = tags == nullptr    ? KernelDecision::absent
+                                                : btf_is_ptr(tags) ? KernelDecision::pointer
+                                                                   : KernelDecision::embedded;
   return result;
 }
 

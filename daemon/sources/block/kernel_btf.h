@@ -5,10 +5,10 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "daemon/model/kernel_features.h"
 #include "daemon/model/write_hint_path.h"
 #include "daemon/util/result.h"
 
@@ -32,8 +32,7 @@ struct KernelBtf {
   bool has_cast = false;             // a program may follow a number as a pointer
   model::HintReach hint_reach = model::HintReach::dropped;
 
-  /// Each decision in words, for the log and ssdpulse_kernel_feature_info.
-  std::map<std::string, std::string> features;
+  model::KernelFeatures features;  // each decision, for the log and ssdpulse_kernel_feature_info
 };
 
 /// Reads /sys/kernel/btf/vmlinux. Fails with a message that says what to do if there is none, or if the block

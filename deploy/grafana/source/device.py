@@ -71,10 +71,10 @@ COMMITS = [
           span=12, nothing="no commits"),
 ]
 
-BESIDE = ("In flight on the same drive at some time during the request: neither (none), a discard, a flush, or both.")
+DURING = ("In flight on the same drive at some time during the request: neither (none), a discard, a flush, or both.")
 INTERFERENCE = [
     *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, "
-            f"by what else was in flight. {BESIDE}", "s",
+            f"by what else was in flight. {DURING}", "s",
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
     lines("How much interference costs", "Device latency at the chosen quantile of requests that overlap a discard or a "
@@ -82,9 +82,9 @@ INTERFERENCE = [
           "left out.", "x",
           [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}{during}{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
-            during + ", {{operation}}") for during in ("discard", "flush")], "beside", span=6,
+            during + ", {{operation}}") for during in ("discard", "flush")], "interference", span=6,
           nothing="nothing overlapped a discard or a flush"),
-    *(lines(f"{operation.capitalize()}s by what else was in flight", f"Share of the requests. {BESIDE}", "percentunit",
+    *(lines(f"{operation.capitalize()}s by what else was in flight", f"Share of the requests. {DURING}", "percentunit",
             (count_rate(DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", stack="percent", span=6)
       for operation in ("read", "write")),
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them.", "Bps",

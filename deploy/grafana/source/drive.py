@@ -59,13 +59,13 @@ MODELLED = [
     lines("Modelled write amplification", "What the drive writes per byte of the host, by the model of its load: one "
           "answer and its bounds. Modelled, not measured.", "none",
           [(f'max(ssdpulse_modelled_write_amplification_{name}{{{CONTROLLER},window="24h",'
-            f'overprovisioning=~"fitted|usual"}})', text)
+            f'overprovisioning=~"fitted|typical"}})', text)
            for name, text in (("upper_ratio", "upper"), ("ratio", "modelled"), ("lower_ratio", "lower"))] +
           [(f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="24h"}})', "measured")], "bound", span=8),
     lines("With more spare flash, without discards, with hints", "What the drive would write per byte of the host, if "
           "it had more over-provisioning, ignored discards, or kept apart what carries different hints.", "none",
           (f'max by (policy, overprovisioning, discards, placement) (ssdpulse_modelled_write_amplification_ratio{{'
-           f'{CONTROLLER},window="24h",overprovisioning!~"fitted|usual"}})',
+           f'{CONTROLLER},window="24h",overprovisioning!~"fitted|typical"}})',
            "{{overprovisioning}} {{policy}} {{discards}} {{placement}}"), span=8),
     listing("Why nothing is modelled", "By window, the reason why there is no modelled write amplification.",
             [("", "short", f"ssdpulse_modelled_write_amplification_silence_info{{{CONTROLLER}}}", None)],

@@ -43,7 +43,7 @@ COLOURS = {
     },
     "window": {"5m": "#FFA6B0", "1h": "#FF9830", "24h": BLUE, "7d": "#B877D9", "lifetime": GREY},
     "side": {"host": BLUE, "media": "#FF9830", "idle": GREY, "queue": "#8AB8FF", "device": "#FF9830"},
-    "beside": {
+    "interference": {
         "discard, read": RED, "discard, write": "#FFA6B0", "flush, read": "#B877D9", "flush, write": "#DEB6F2",
     },
     "bound": {"ratio": "#FF9830", "drift": "#FF9830", "lower": GREY, "upper": GREY},

@@ -24,7 +24,7 @@ TO_DEVICE = {"Device": {
     "title": "This device",
     "url": DETAIL + "&var-job=${__data.fields.Job}&var-instance=${__data.fields.Host}&var-device=${__value.text}",
 }}
-OF_USUAL = "job_operation:ssdpulse_io_latency_seconds:worst10_p99_rate5m_of_usual"
+OF_USUAL = "job_operation:ssdpulse_io_latency_seconds:worst10_p99_rate5m_of_median1d"
 
 NOW = [
     number("Answering", "Daemons that Prometheus could scrape.", "short", (total("job:ssdpulse_up:sum"), "up"), span=3,
@@ -38,7 +38,7 @@ NOW = [
            (total("job:ssdpulse_latency_spike_active:count"), "slow"), ALARM, span=3, nothing=NO_RULES),
     number("Reads above usual", "Devices whose 99th percentile of reads is at least three times their own median of a "
            "day.", "short",
-           (total("job_operation:ssdpulse_io_latency_seconds:count_above_3x_usual", ',operation="read"'), "reads"),
+           (total("job_operation:ssdpulse_io_latency_seconds:count_above_3x_median1d", ',operation="read"'), "reads"),
            ALARM, span=3, nothing="no reads yet"),
     number("Discarding", "Devices that are processing a burst of discards.", "short",
            (total("job:ssdpulse_discard_burst_active:count"), "burst"), ((None, GREEN), (1, YELLOW)), span=3,

@@ -100,9 +100,9 @@ export class DeviceView {
       return value === null || value === undefined ? null : value / (this.columns.measured ?? this.columns.seconds)[i];
     };
     const tails = (kind) => [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"]].map(([name, field]) => ({ name, values: word(`${kind}_${field}`) }));
-    const beside = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
+    const byDuring = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
       name: during === "none" ? "neither" : during === "both" ? "during both" : "during a " + during,
-      values: word(`${kind}_beside_${during}_p99`), n: (i) => this.besides(kind, during, i) }));
+      values: word(`${kind}_during_${during}_p99`), n: (i) => this.iosDuring(kind, during, i) }));
     const stages = (kind) => [{ name: "in the device", values: word(`${kind}_device_p99`) }, { name: "in the queue", values: word(`${kind}_queue_p99`) }];
     const size = (kind) => ({ name: kind + "s", values: (i) => {
       const ios = this.series(kind + "_ios")[i];
@@ -114,8 +114,8 @@ export class DeviceView {
       latencyLines(this, "Read latency", tails("read")),
       latencyLines(this, "Write latency", tails("write")),
       latencyLines(this, "fsync latency (commits)", tails("commit")),
-      latencyLines(this, "Reads: p99 by what else was in flight", beside("read")),
-      latencyLines(this, "Writes: p99 by what else was in flight", beside("write")),
+      latencyLines(this, "Reads: p99 by what else was in flight", byDuring("read")),
+      latencyLines(this, "Writes: p99 by what else was in flight", byDuring("write")),
       latencyLines(this, "Reads: p99 in queue and device", stages("read")),
       latencyLines(this, "Writes: p99 in queue and device", stages("write")),
       new Lines(this, "I/Os a second", ["read", "write", "flush", "discard"].map((kind) => ({ name: kind + (kind === "flush" ? "es" : "s"), values: rate(kind + "_ios") })), count, false),
@@ -171,9 +171,9 @@ export class DeviceView {
   }
 
   // How many I/Os; "none" stands for all that overlap none of the others.
-  besides(kind, during, i) {
-    if (during !== "none") return this.series(`${kind}_beside_${during}_ios`)[i];
-    return ["discard", "flush", "both"].reduce((rest, other) => rest - this.series(`${kind}_beside_${other}_ios`)[i], this.series(kind + "_ios")[i]);
+  iosDuring(kind, during, i) {
+    if (during !== "none") return this.series(`${kind}_during_${during}_ios`)[i];
+    return ["discard", "flush", "both"].reduce((rest, other) => rest - this.series(`${kind}_during_${other}_ios`)[i], this.series(kind + "_ios")[i]);
   }
   // Whether a column begins where the one before ended: no line crosses a gap.
   follows(i) {
@@ -320,7 +320,7 @@ export class DeviceView {
     const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
     // What waits has taken longer already than all that completed before.
     const tail = (kind) => (now[kind].standstill_seconds ? "> " + latency(now[kind].standstill_seconds) : latency(now[kind].p99));
-    const usual = (kind) => (device.usual_p99[kind] === null ? "" : `usually ${latency(device.usual_p99[kind])}, learned in ${duration(device.usual_learned_seconds[kind])}`);
+    const usual = (kind) => (device.baseline_p99[kind] === null ? "" : `usually ${latency(device.baseline_p99[kind])}, learned in ${duration(device.baseline_learned_seconds[kind])}`);
     this.title.textContent = [device.title, device.model].filter(Boolean).join(" · ");
     const facts = [fact("size", bytes(device.size_bytes), [device.transport, device.scheduler].filter(Boolean).join(", "))];
     if (now) {
@@ -448,7 +448,7 @@ export class DeviceView {
       box.append(element("h3", {}, mark.seconds > 0 ? `The clock jumped ahead by ${duration(mark.seconds)}, at ${clock(mark.begin)}` : `The clock was set back by ${duration(-mark.seconds)}, to ${clock(mark.begin)}`),
         element("p", {}, mark.seconds > 0 ? "It was set, or the host slept. Nothing was measured in between, because there was no such time for this host." : "The seconds from there on were measured twice: the later ones are drawn over the earlier ones."));
     } else {
-      const factor = mark.usual_seconds ? `, ${short(mark.peak_seconds / mark.usual_seconds)} times the usual (${latency(mark.usual_seconds)})` : "";
+      const factor = mark.baseline_seconds ? `, ${short(mark.peak_seconds / mark.baseline_seconds)} times the usual (${latency(mark.baseline_seconds)})` : "";
       box.append(element("h3", {}, `Slow ${plural(mark.operation)}, ${time}: ${mark.words}`),
         element("p", {}, `p99 of its worst second: ${latency(mark.peak_seconds)}${factor}.`));
       // What decided, then what was ruled out; the other figures are there for whoever wants them.

@@ -12,7 +12,7 @@ const TAIL_HIGH = 170; // about 2 s
 
 function tail(device, kind) {
   const now = device.now?.[kind];
-  const usual = device.usual_p99[kind];
+  const usual = device.baseline_p99[kind];
   if (!device.now) return ["no data", ""];
   if (now.standstill_seconds) return ["> " + latency(now.standstill_seconds), "none completes"];
   if (!now || now.ios === 0) return ["none", usual === null || usual === undefined ? "" : "usually " + latency(usual)];
@@ -45,7 +45,7 @@ function stateWords(device) {
   }
   const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
   if (device.state === "high") {
-    return ["high", `${device.above_usual.operation}: ${short(device.above_usual.times)} times usual`, past];
+    return ["high", `${device.above_baseline.operation}: ${short(device.above_baseline.times)} times usual`, past];
   }
   if (device.state === "unseen") return ["not measured", "no request is seen"];
   if (device.state === "idle") return ["idle", past];

@@ -20,7 +20,7 @@ constexpr std::array<Style, 5> kHeatStyles{Style::plain, Style::heat1, Style::he
 std::string tails_text(const char* name, const Tails& tails) {
   return fmt::format("{:<6} p50 {:>7}  p99 {:>7}  p99.9 {:>7}  usually {:>7}  {:>7}/s  {:>7}/s", name,
                      latency_text(tails.p50), latency_text(tails.p99), latency_text(tails.p999),
-                     latency_text(tails.usual_p99), count_text(tails.ios_per_second),
+                     latency_text(tails.baseline_p99), count_text(tails.ios_per_second),
                      bytes_text(tails.bytes_per_second));
 }
 

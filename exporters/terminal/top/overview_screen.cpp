@@ -25,7 +25,7 @@ std::string tail(const Drive& drive, const Tails& tails, const std::optional<dou
 }
 
 /// A dash: too few reads, or none, for a p99.
-std::string beside(const Drive& drive, const std::optional<Beside>& reads) {
+std::string reads_during(const Drive& drive, const std::optional<ReadsDuring>& reads) {
   return !drive.measured || !reads ? "?" : latency_text(reads->p99);
 }
 
@@ -45,15 +45,15 @@ constexpr Column kColumns[] = {
     {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
     {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
     {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
-    {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.usual_p99); }},
-    {"r disc", 7, 7, [](const Drive& d) { return beside(d, d.beside_discard); }},
-    {"r flush", 8, 7, [](const Drive& d) { return beside(d, d.beside_flush); }},
+    {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.baseline_p99); }},
+    {"r disc", 7, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }},
+    {"r flush", 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }},
     {"w p50", 7, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
     {"w p99", 7, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
     {"w p99.9", 8, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
-    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.usual_p99); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.baseline_p99); }},
     {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
-    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.commit.usual_p99); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.commit.baseline_p99); }},
     {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
     {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
     {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},

@@ -45,13 +45,13 @@ Tails tails_from(const Json& device, const char* kind) {
   tails.p50 = number(at(now, "p50"));
   tails.p99 = number(at(now, "p99"));
   tails.p999 = number(at(now, "p999"));
-  tails.usual_p99 = number(at(at(device, "usual_p99"), kind));
+  tails.baseline_p99 = number(at(at(device, "baseline_p99"), kind));
   tails.standstill_seconds = number(at(now, "standstill_seconds"));
   return tails;
 }
 
-std::optional<Beside> beside_from(const Json& beside) {
-  return beside.is_object() ? std::optional(Beside{number(at(beside, "p99"))}) : std::nullopt;
+std::optional<ReadsDuring> reads_during_from(const Json& reads) {
+  return reads.is_object() ? std::optional(ReadsDuring{number(at(reads, "p99"))}) : std::nullopt;
 }
 
 /// Without what its title has already.
@@ -89,7 +89,7 @@ Drive drive_from(const Json& device) {
     drive.cause = util::plural_text(text(at(spikes[0], "operation"))) + ": " + text(at(spikes[0], "short_words"));
   }
   if (drive.state == "high") {
-    const Json& above = at(device, "above_usual");
+    const Json& above = at(device, "above_baseline");
     drive.cause =
         fmt::format("{}s: {:.3g} times usual", text(at(above, "operation")), number(at(above, "times")).value_or(0));
   }
@@ -102,8 +102,8 @@ Drive drive_from(const Json& device) {
   drive.write = tails_from(device, "write");
   drive.commit = tails_from(device, "commit");
   const Json& now = at(device, "now");
-  drive.beside_discard = beside_from(at(now, "reads_beside_discard"));
-  drive.beside_flush = beside_from(at(now, "reads_beside_flush"));
+  drive.during_discard = reads_during_from(at(now, "reads_during_discard"));
+  drive.during_flush = reads_during_from(at(now, "reads_during_flush"));
   drive.queue_share = number(at(now, "queue_share"));
   drive.in_flight = number(at(now, "in_flight"));
   drive.busy_ratio = number(at(now, "busy_ratio"));
@@ -173,7 +173,7 @@ Drive drive_at(double at_time, const Json& device, const Json& history) {
       drive.read = past_tails(points, *i, "read", seconds);
       drive.write = past_tails(points, *i, "write", seconds);
       drive.commit = past_tails(points, *i, "commit", seconds);
-      drive.state = drive.read.ios_per_second + drive.write.ios_per_second > 0 ? "usual" : "idle";
+      drive.state = drive.read.ios_per_second + drive.write.ios_per_second > 0 ? "ok" : "idle";
     }
   }
   const double minute = at_time - static_cast<double>(static_cast<std::int64_t>(at_time) % 60);

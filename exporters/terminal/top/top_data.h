@@ -17,12 +17,12 @@ struct Tails {
   std::optional<double> p50;
   std::optional<double> p99;
   std::optional<double> p999;
-  std::optional<double> usual_p99;
+  std::optional<double> baseline_p99;
   std::optional<double> standstill_seconds;  // for so long none has completed while some wait
 };
 
 /// Reads during which a discard, or a flush, was in flight.
-struct Beside {
+struct ReadsDuring {
   std::optional<double> p99;  // absent if there are too few
 };
 
@@ -38,8 +38,8 @@ struct Drive {
   Tails read;
   Tails write;
   Tails commit;
-  std::optional<Beside> beside_discard;  // nothing: not known, as for the past
-  std::optional<Beside> beside_flush;
+  std::optional<ReadsDuring> during_discard;  // nothing: not known, as for the past
+  std::optional<ReadsDuring> during_flush;
   std::optional<double> queue_share;  // of the time of reads and writes, 0 to 1
   std::optional<double> in_flight;    // reads and writes
   std::optional<double> busy_ratio;   // share of the last seconds in which anything was in flight

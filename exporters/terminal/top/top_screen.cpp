@@ -37,9 +37,9 @@ std::size_t draw_first_line(Grid& grid, const State& state) {
   } else if (state.overview) {
     sentence = state.overview->sentence;
     next = state.overview->next.empty() ? "" : "Next: " + state.overview->next;
-    style = state.overview->verdict == "slow"    ? Style::bad
-            : state.overview->verdict == "usual" ? Style::good
-                                                 : Style::plain;
+    style = state.overview->verdict == "slow" ? Style::bad
+            : state.overview->verdict == "ok" ? Style::good
+                                              : Style::plain;
   }
   constexpr std::size_t kLinesOfNext = 2;
   const std::vector<std::string> lines = wrap(sentence, grid.width());

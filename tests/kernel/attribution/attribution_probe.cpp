@@ -132,8 +132,12 @@ int main(int count, char** arguments) {
     return 1;
   }
   const auto& features = (*source)->kernel_features();
-  std::cout << "{\"io_path\":\"" << features.at("io_path") << "\",\"io_cgroup\":\"" << features.at("io_cgroup")
-            << "\",\"bytes\":" << (*source)->memory().attribution_bytes() << '}' << std::endl;
+  const auto decision = [&](model::KernelFeature feature) {
+    return name(features.at(feature), model::kKernelDecisionNames);
+  };
+  std::cout << "{\"io_path\":\"" << decision(model::KernelFeature::io_path) << "\",\"io_cgroup\":\""
+            << decision(model::KernelFeature::io_cgroup) << "\",\"bytes\":" << (*source)->memory().attribution_bytes()
+            << '}' << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string word;

@@ -141,7 +141,7 @@ WEAR = [
 MODELLED = "SsdpulseModelledWriteAmplificationHigh"
 
 
-def modelled(lower, ratio, overprovisioning="usual", **drive):
+def modelled(lower, ratio, overprovisioning="typical", **drive):
     labels = {**(drive or DRIVE), "policy": "any", "overprovisioning": overprovisioning, "discards": "honoured",
               "placement": "none", "window": "24h"}
     return [step_gauge("ssdpulse_modelled_write_amplification_lower_ratio", 1.2, lower, 1.2, **labels),

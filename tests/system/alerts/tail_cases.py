@@ -42,7 +42,7 @@ def meeting(company, alert):
     other = {"discard": "flush", "flush": "discard"}[company]
 
     def case(what, apart, beside, seconds=None, operation="read"):
-        labels = {**READ, "operation": operation, "beside": company}
+        labels = {**READ, "operation": operation, "during": company}
         says = (f"On db1:10936, {operation}s on nvme0n1 that overlap a {company} take {seconds} s (99th percentile over "
                 f"one minute); 0.00012 s is usual.")
         return tail(alert, f"{company}: {what}", apart, beside, fires=((DURING, labels, says),) if seconds else ())
@@ -105,7 +105,7 @@ CASES = [
     *meeting("discard", "LiftedByDiscard"),
     Case("SsdpulseTailLiftedByDiscard", "it fires a minute and a half after it began, with the trigger",
          [others(), met(STALL), bursts()],
-         fires=((BEGIN + 90, {**READ, "beside": "discard"},
+         fires=((BEGIN + 90, {**READ, "during": "discard"},
                  "On db1:10936, reads on nvme0n1 that overlap a discard take 0.062 s (99th percentile over one minute); "
                  "0.00012 s is usual. Trigger: fstrim."),)),
 

@@ -161,7 +161,7 @@ def run(vm, check):
     database.stop()
     decisions.show("report", words)
     check.that("time is scaled: a minute of the history was 1 s" in words, "the report says that time is scaled")
-    row = host.rows(disks[0], "--change", "last", "--settle", "1m")["read.beside_discard.p99"]
+    row = host.rows(disks[0], "--change", "last", "--settle", "1m")["read.during_discard.p99"]
     log = Waits(vm, NAMES[0])
     before, after = (p99(log.between(*span)) for span in ((times[0], times[1]), (times[2], times[3])))
     least, most = after / (before + WAY), (after + WAY) / before
@@ -169,6 +169,6 @@ def run(vm, check):
     print(f"TABLE both_trims: drive's own ratio {after / before:.3f}, with the way to it {least:.3f} to {most:.3f}, report {low:.3f} to "
           f"{high:.3f}, {row['verdict']} of {row['n_before']:.0f} and {row['n_after']:.0f} reads")
     check.equal(row["verdict"], "better" if after < before else "worse",
-                f"reads beside discards: {row['before']} to {row['after']}: {row.get('reason')}")
+                f"reads during discards: {row['before']} to {row['after']}: {row.get('reason')}")
     check.that(low <= most and least <= high, "the interval holds the drive's own ratio, or that with the way")
     host.daemon.stop()

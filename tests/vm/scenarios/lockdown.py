@@ -26,8 +26,8 @@ def run(vm, check):
     daemon = machine.Daemon(vm)
     features = {dict(labels)["feature"]: dict(labels)["decision"]
                 for labels in daemon.scrape().series("ssdpulse_kernel_feature_info")}
-    check.equal(features["write_class"], "end functions, flags and pages", "with integrity, write classes")
-    check.that(features["discard_submitters"] != "unseen", f"discards: {features['discard_submitters']}")
+    check.equal(features["write_class"], "end_functions", "with integrity, write classes")
+    check.that(features["discard_submitters"] != "not_hooked", f"discards: {features['discard_submitters']}")
     before = reads(daemon, disk)
     vm.sh(load)
     check.equal(reads(daemon, disk) - before, IOS, "with integrity, reads counted")

@@ -47,8 +47,8 @@ def lost(vm, disk, controller, rights, **how):
     text = vm.sh(f"curl -s http://127.0.0.1:{machine.Daemon.PORT}/metrics")
     works = {
         "latency": f'ssdpulse_io_device_latency_seconds_count{{device="{disk}",operation="read"' in text,
-        "end functions": 'feature="write_class",decision="end functions' in text,
-        "discards": 'feature="discard_submitters",decision="unseen"' not in text,
+        "end functions": 'feature="write_class",decision="end_functions"' in text,
+        "discards": 'feature="discard_submitters",decision="not_hooked"' not in text,
         "history": 'ssdpulse_source_up{source="history"} 1' in text,
         "skipped runs": 'cause="recursion"' in text or vm.name == "5.10",
         "logs": f'ssdpulse_source_up{{source="nvme",controller="{controller}"}} 1' in text,
