@@ -16,7 +16,6 @@ struct EvidenceWords {
   std::vector<std::string> other;
 };
 
-/// Evidence that the table does not know is left out.
 EvidenceWords evidence_words(const model::LatencySpike& spike);
 
 }  // namespace ssdpulse::live

@@ -15,6 +15,7 @@ namespace ssdpulse::live {
 namespace {
 
 using model::end_of;
+using model::EvidenceKey;
 using model::LatencySpike;
 using model::SpikeCause;
 
@@ -162,7 +163,7 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 
 std::string next_for_load(std::string next, const LatencySpike& spike) {
   constexpr std::string_view kDrive = "Otherwise check the drive:";
-  const auto load = spike.evidence.find("load_to_baseline");
+  const auto load = spike.evidence.find(EvidenceKey::load_to_baseline);
   if (next != kSlowFlush || load == spike.evidence.end() || load->second >= kMoreLoad) {
     return next;
   }
@@ -202,23 +203,19 @@ const ExplanationRow& explanation_row(model::SpikeOperation operation, SpikeCaus
 }
 
 Load load_of(const LatencySpike& spike) {
-  const auto has = [&spike](const char* key, double least) {
-    const auto found = spike.evidence.find(key);
-    return found != spike.evidence.end() && found->second >= least;
-  };
+  const auto has = [&spike](EvidenceKey key, double least) { return amount(spike.evidence, key) >= least; };
   // Nearly all of the time was measured to be the drive's, and nothing else happened.
   constexpr double kNearlyAll = 0.9;
-  const auto amount = [&spike](const char* key) {
-    const auto found = spike.evidence.find(key);
-    return found == spike.evidence.end() ? 0 : found->second;
-  };
-  const bool drive_alone = amount("device_share") >= kNearlyAll && amount("load_to_baseline") > 0 &&
-                           amount("load_to_baseline") < kMoreLoad && amount("during_flushes_share") < 1 - kNearlyAll &&
-                           amount("during_discards_share") < 1 - kNearlyAll;
+  const auto part = [&spike](EvidenceKey key) { return amount(spike.evidence, key); };
+  const bool drive_alone = part(EvidenceKey::device_share) >= kNearlyAll && part(EvidenceKey::load_to_baseline) > 0 &&
+                           part(EvidenceKey::load_to_baseline) < kMoreLoad &&
+                           part(EvidenceKey::during_flushes_share) < 1 - kNearlyAll &&
+                           part(EvidenceKey::during_discards_share) < 1 - kNearlyAll;
   const bool more = spike.cause == SpikeCause::unknown ? !drive_alone
-                    : spike.cause == SpikeCause::flush ? has("flushes_to_baseline", model::kMoreFlushes)
-                    : spike.cause == SpikeCause::error ? has("errors", 1) || has("other_errors", 1)
-                                                       : has("load_to_baseline", kMoreLoad);
+                    : spike.cause == SpikeCause::flush ? has(EvidenceKey::flushes_to_baseline, model::kMoreFlushes)
+                    : spike.cause == SpikeCause::error
+                        ? has(EvidenceKey::errors, 1) || has(EvidenceKey::other_errors, 1)
+                        : has(EvidenceKey::load_to_baseline, kMoreLoad);
   return more ? Load::more : Load::usual;
 }
 
@@ -241,8 +238,7 @@ std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
   std::string words(spike.cause == SpikeCause::flush              ? (more ? "many fsyncs" : "slow flushes")
                     : spike.cause == SpikeCause::unknown && !more ? "the drive itself"
                                                                   : model::name(spike.cause, kWords));
-  const auto stands_still = spike.evidence.find("standstill_seconds");
-  if (stands_still != spike.evidence.end() && stands_still->second >= kStandstillSeconds) {
+  if (amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds) {
     words = "nothing completes";
   }
   const model::SpikeTenant* culprit = model::culprit_of(spike);

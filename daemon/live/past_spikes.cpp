@@ -62,8 +62,12 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
     } else if (what == "active_tenants") {
       spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
-    } else if (const auto number = number_in<double>(said); number) {
-      spike.evidence.emplace(what, *number);
+    } else if (const auto number = number_in<double>(said)) {
+      const auto* row = std::find_if(model::kEvidence.begin(), model::kEvidence.end(),
+                                     [&](const model::EvidenceRow& known) { return known.name == what; });
+      if (row != model::kEvidence.end()) {
+        spike.evidence.emplace(static_cast<model::EvidenceKey>(row - model::kEvidence.begin()), *number);
+      }
     }
   }
 }

@@ -18,6 +18,7 @@ namespace ssdpulse::live {
 namespace {
 
 using model::end_of;
+using model::EvidenceKey;
 using model::Incident;
 using model::LatencySpike;
 using model::SpikeCause;
@@ -38,11 +39,6 @@ std::string_view operation_words(SpikeOperation operation) {
 
 std::string_view operation_name(SpikeOperation operation) {
   return operation == SpikeOperation::commit ? "commits" : operation_words(operation);
-}
-
-double evidence_of(const LatencySpike& spike, const char* key) {
-  const auto found = spike.evidence.find(key);
-  return found == spike.evidence.end() ? 0 : found->second;
 }
 
 /// "a, b and c"
@@ -83,9 +79,10 @@ std::string standstill_words(const Incident& incident, Tense tense) {
     if (spike.device != incident.headline().device || spike.operation == SpikeOperation::commit) {
       continue;
     }
-    of_device = std::max(of_device,
-                         evidence_of(spike, now ? "device_standstill_seconds" : "longest_device_standstill_seconds"));
-    const double seconds = evidence_of(spike, now ? "standstill_seconds" : "longest_standstill_seconds");
+    of_device = std::max(of_device, amount(spike.evidence, now ? EvidenceKey::device_standstill_seconds
+                                                               : EvidenceKey::longest_device_standstill_seconds));
+    const double seconds =
+        amount(spike.evidence, now ? EvidenceKey::standstill_seconds : EvidenceKey::longest_standstill_seconds);
     if (seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count()) {
       longest = std::max(longest, seconds);
       still.emplace_back(operation_name(spike.operation));
@@ -107,7 +104,7 @@ std::string slowness_words(const Incident& incident, Tense tense) {
     return words;
   }
   const LatencySpike& spike = incident.headline();
-  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains("outliers") ? "some " : "",
+  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
                                   operation_words(spike.operation), tense == Tense::present ? "take" : "took",
                                   latency_words(spike.peak_seconds));
   if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
@@ -147,10 +144,10 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
                      verb, fmt::join(names, ", "), more);
 }
 
-/// "wrote", "read" or "read and wrote"; of an older row that does not say, the last.
+/// "wrote", "read" or "read and wrote"; the last where it is not known.
 std::string_view transfer_words(const LatencySpike& spike) {
   constexpr double kNearlyAll = 0.9;
-  const auto share = spike.evidence.find(std::string(model::kWrittenShare));
+  const auto share = spike.evidence.find(EvidenceKey::heaviest_written_share);
   if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kNearlyAll - 0.5) {
     return "read and wrote";
   }

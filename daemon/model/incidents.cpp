@@ -11,7 +11,7 @@ namespace {
 bool is_of_load(SpikeCause cause) { return cause == SpikeCause::queue || cause == SpikeCause::saturation; }
 
 /// Rare outliers last from the first to the last of them, with nothing wrong in between.
-bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains("outliers"); }
+bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains(EvidenceKey::outliers); }
 
 bool is_same_time(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
 
@@ -21,11 +21,6 @@ bool is_within_commits(const LatencySpike& spike, const std::vector<LatencySpike
            return other.operation == SpikeOperation::commit && other.device == spike.device &&
                   is_same_time(other, spike);
          });
-}
-
-double evidence_of(const LatencySpike& spike, const char* key) {
-  const auto found = spike.evidence.find(key);
-  return found == spike.evidence.end() ? 0 : found->second;
 }
 
 /// Orders spikes by how well they name the incident.
@@ -69,13 +64,13 @@ const SpikeTenant* culprit_of(const LatencySpike& spike) {
     return tenants.empty() || tenants.front().name == kRootTenant ? nullptr : &tenants.front();
   };
   if (spike.cause == SpikeCause::flush) {
-    return evidence_of(spike, "flushes_to_baseline") >= kMoreFlushes ? first(spike.committers) : nullptr;
+    return amount(spike.evidence, EvidenceKey::flushes_to_baseline) >= kMoreFlushes ? first(spike.committers) : nullptr;
   }
   return spike.cause == SpikeCause::discard || is_of_load(spike.cause) ? first(spike.heaviest) : nullptr;
 }
 
 double harm_of(const LatencySpike& spike) {
-  const double waits = evidence_of(spike, "standstill_waited_seconds");
+  const double waits = amount(spike.evidence, EvidenceKey::standstill_waited_seconds);
   const SpikeTenant* culprit = culprit_of(spike);
   if (culprit == nullptr || spike.slowed.empty() || spike.active_tenants <= 1) {
     return spike.excess_seconds + waits;

@@ -16,13 +16,6 @@
 
 namespace ssdpulse::model {
 
-/// From this part of a commit on, its flushes explain it: it waits for the flush that is under way, for its own, and,
-/// where the drive has no FUA, for one after the data. And buckets are 9 % wide.
-inline constexpr double kFlushPartOfCommit = 0.2;
-
-/// Times the usual number of flushes, from which on there are too many: fewer are chance.
-inline constexpr double kMoreFlushes = 2;
-
 /// Spikes no farther apart belong to one incident.
 inline constexpr std::chrono::seconds kIncidentGap{10};
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -15,14 +14,10 @@
 #include <vector>
 
 #include "daemon/model/operation.h"  // index(), name()
+#include "daemon/model/spike_evidence.h"
 #include "daemon/model/tenants.h"
 
 namespace ssdpulse::model {
-
-enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
-inline constexpr std::size_t kSpikeCauses = 8;
-inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
-    "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
 
 /// Spikes are detected in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
 /// DeviceIo::commit_latency. The first three stand for the block layer's operations of these names, in this order.
@@ -42,8 +37,6 @@ struct SpikeTenant {
   bool operator==(const SpikeTenant&) const = default;
 };
 inline constexpr std::size_t kMostSpikeTenants = 3;
-/// Evidence: what part of the bytes of the heaviest tenant was written; the rest was read.
-inline constexpr std::string_view kWrittenShare = "heaviest_written_share";
 
 struct LatencySpike {
   std::string device;
@@ -55,8 +48,8 @@ struct LatencySpike {
   double excess_seconds = 0;    // waited in it beyond the usual, by all I/Os together
   std::uint64_t ios = 0;        // slower than the limit
   SpikeCause cause = SpikeCause::unknown;
-  std::map<std::string, double> evidence;  // what the cause was derived from
-  std::vector<std::string> missing;        // what could not be known, in words
+  SpikeEvidence evidence;            // what the cause was derived from
+  std::vector<std::string> missing;  // what could not be known, in words
   // Tenants, the first most, at most kMostSpikeTenants each:
   std::vector<SpikeTenant> heaviest = {};    // with most bytes beyond their own usual
   std::vector<SpikeTenant> committers = {};  // with most commits beyond their own usual
@@ -76,7 +69,7 @@ inline std::string evidence_text(const LatencySpike& spike) {
     }
   };
   for (const auto& [what, value] : spike.evidence) {
-    key(what) << value;
+    key(evidence_row(what).name) << value;
   }
   if (spike.active_tenants > 0) {
     key("active_tenants") << spike.active_tenants;

@@ -140,9 +140,9 @@ Json standstill_of(const std::vector<model::LatencySpike>& spikes, model::SpikeO
   double longest = 0;
   for (const model::LatencySpike& spike : spikes) {
     const bool of_device = operation == model::SpikeOperation::commit;
-    const auto found = spike.evidence.find(of_device ? "device_standstill_seconds" : "standstill_seconds");
-    if (found != spike.evidence.end() && (of_device || spike.operation == operation)) {
-      longest = std::max(longest, found->second);
+    if (of_device || spike.operation == operation) {
+      longest = std::max(longest, amount(spike.evidence, of_device ? model::EvidenceKey::device_standstill_seconds
+                                                                   : model::EvidenceKey::standstill_seconds));
     }
   }
   return longest >= live::kStandstillSeconds ? rounded(longest) : Json();

@@ -61,7 +61,7 @@ TEST(DriveReadings, HeatOfLongAgoIsNotTheSpikes) {
     const auto verdict = drive.readings.judge(at(1005), at(1015));
     EXPECT_TRUE(verdict.complete);
     EXPECT_FALSE(verdict.thermal) << counts_media;
-    EXPECT_EQ(verdict.evidence.count("thermal_events"), 0U);
+    EXPECT_EQ(verdict.evidence.count(model::EvidenceKey::thermal_events), 0U);
   }
 }
 
@@ -75,7 +75,7 @@ TEST(DriveReadings, HeatWithinTheSpikeIs) {
   drive.poll(30, false);
   const auto verdict = drive.readings.judge(at(10), at(20));
   EXPECT_TRUE(verdict.thermal);
-  EXPECT_EQ(verdict.evidence.at("thermal_events"), 5);
+  EXPECT_EQ(verdict.evidence.at(model::EvidenceKey::thermal_events), 5);
 }
 
 /// Readings every 10 s, of which those in `hot` show the temperature bit; a spike from 22 s to 48 s.
@@ -144,8 +144,8 @@ TEST(DriveReadings, APageThatIsReadLaterTellsOfTheDrivesLife) {
   drive.say(F::fdp_events, 902, "media_reallocated");
   drive.poll(60, true);
   const auto next = drive.readings.judge(at(40), at(50));
-  EXPECT_EQ(next.evidence.at("thermal_events"), 1);
-  EXPECT_EQ(next.evidence.at("gc_events"), 2);
+  EXPECT_EQ(next.evidence.at(model::EvidenceKey::thermal_events), 1);
+  EXPECT_EQ(next.evidence.at(model::EvidenceKey::gc_events), 2);
 }
 
 TEST(DriveReadings, CollectionOfLongAgoIsNotTheSpikes) {
@@ -168,7 +168,7 @@ TEST(DriveReadings, MediaWritesOfBeforeAPauseAreThoseBeforeTheSpike) {
   drive.poll_writes(300, 1.1e9, 1.9e9);
   const auto verdict = drive.readings.judge(at(280), at(290));
   EXPECT_TRUE(verdict.gc);
-  EXPECT_EQ(verdict.evidence.at("media_written_bytes"), 0.9e9);
+  EXPECT_EQ(verdict.evidence.at(model::EvidenceKey::media_written_bytes), 0.9e9);
 }
 
 /// How far the differences of a drive's counters may be off: for counters that are rounded either way, by two units.
@@ -212,7 +212,7 @@ TEST(DriveReadings, WhatIsNormalIsNotLearnedFromAFewUnits) {
   drive.poll_writes(60, host + 3 * kGiB, 3 * host + 9 * kGiB);
   const auto verdict = drive.readings.judge(at(40), at(50));
   EXPECT_FALSE(verdict.gc);
-  EXPECT_NEAR(verdict.evidence.at("baseline_write_amplification"), 3, 0.01);
+  EXPECT_NEAR(verdict.evidence.at(model::EvidenceKey::baseline_write_amplification), 3, 0.01);
 }
 
 /// Twenty readings, 10 s apart, of a host that writes `host` bytes per second, a fifth more in every other interval if
@@ -268,7 +268,7 @@ TEST(DriveReadings, AnHourThatWasNotUsualMovesNothing) {
   drive.go_on(10e6, 16e6);
   EXPECT_FALSE(drive.is_collection());
   const auto verdict = drive.readings.judge(at(drive.now - 8), at(drive.now - 2));
-  EXPECT_NEAR(verdict.evidence.at("baseline_write_amplification"), 1.5, 0.1);
+  EXPECT_NEAR(verdict.evidence.at(model::EvidenceKey::baseline_write_amplification), 1.5, 0.1);
 }
 
 TEST(DriveReadings, WhatFallenCountersHaveLostIsNotGarbageCollection) {

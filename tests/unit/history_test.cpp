@@ -121,7 +121,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
   spike.ios = 17;
   spike.excess_seconds = 1.5;
   spike.cause = model::SpikeCause::gc;
-  spike.evidence = {{"gc_score", 0.5}, {"media_written_bytes", 4096}};
+  spike.evidence = {{model::EvidenceKey::gc_score, 0.5}, {model::EvidenceKey::media_written_bytes, 4096}};
   spike.missing = {"this", "and that"};
   Batch batch;
   batch.spikes = {spike};
@@ -133,7 +133,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
                     "FROM latency_spike"),
             "1740000001500 nvme0n1 write 2.5 0.25 0.001 1.5 17 gc");
   EXPECT_EQ(rig.sql("SELECT evidence || '|' || missing FROM latency_spike"),
-            "gc_score=0.5 media_written_bytes=4096|this; and that");
+            "media_written_bytes=4096 gc_score=0.5|this; and that");
   rig.set_now(kBegin + 91 * 24h);
   rig.start();
   rig.expect_works();

@@ -43,7 +43,7 @@ TEST(Incidents, SpikesThatOverlapOrFollowWithinSecondsAreOne) {
 
 TEST(Incidents, RareOutliersDoNotJoinWhatComesBeforeAndAfterThem) {
   auto rare = spike("sda", SpikeOperation::read, 0s, 600s);
-  rare.evidence["outliers"] = 5;
+  rare.evidence[model::EvidenceKey::outliers] = 5;
   const auto incidents = incidents_of(
       {rare, spike("sda", SpikeOperation::write, 100s, 5s), spike("sda", SpikeOperation::write, 400s, 5s)}, {});
   EXPECT_EQ(incidents.size(), 3U);
@@ -75,7 +75,7 @@ TEST(Incidents, TheCulpritIsWhoDidMoreThanUsualAndNeverForACauseWithoutSender) {
   auto storm = spike("sda", SpikeOperation::commit, 0s, 9s, SpikeCause::flush);
   storm.committers = {{"storm.service", 100, 800}};
   EXPECT_EQ(culprit_of(storm), nullptr) << "no more flushes than usual, as far as is known";
-  storm.evidence["flushes_to_baseline"] = 12;
+  storm.evidence[model::EvidenceKey::flushes_to_baseline] = 12;
   EXPECT_EQ(culprit_of(storm)->name, "storm.service");
   storm.committers = {{"/", 100, 800}, {"storm.service", 900, 3}};
   EXPECT_EQ(culprit_of(storm), nullptr) << "the journal's commits are nobody's";

@@ -61,7 +61,7 @@ std::string text_of(const model::LatencySpike& spike) {
                      std::string(name(spike.cause, model::kSpikeCauseNames)) + " peak " +
                      std::to_string(spike.peak_seconds) + " ios " + std::to_string(spike.ios);
   for (const auto& [what, value] : spike.evidence) {
-    text += " " + what + "=" + std::to_string(value);
+    text += " " + std::string(evidence_row(what).name) + "=" + std::to_string(value);
   }
   for (const std::string& missing : spike.missing) {
     text += " missing: " + missing;
@@ -319,7 +319,7 @@ TEST(LatencySpikes, TwoCausesTheGreaterWins) {
   };
   sim.run(100);
   expect_cause(sim, SpikeCause::discard);
-  EXPECT_EQ(sim.spikes.at(0).evidence.count("errors"), 1U);
+  EXPECT_EQ(sim.spikes.at(0).evidence.count(model::EvidenceKey::errors), 1U);
 }
 
 TEST(LatencySpikes, AStallWhileDiscardsGoOnAsEver) {

@@ -562,13 +562,13 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   EXPECT_TRUE(high.at("now").at("read").at("standstill_seconds").is_null());
   model::LatencySpike spike;
   spike.device = device.device->name;
-  spike.evidence = {{"standstill_seconds", 11}};
+  spike.evidence = {{model::EvidenceKey::standstill_seconds, 11}};
   next.spikes_going_on = {spike};
   const Json hung = ask(100);
   EXPECT_EQ(hung.at("now").at("read").at("standstill_seconds"), 11);
   EXPECT_TRUE(hung.at("now").at("write").at("standstill_seconds").is_null());
   EXPECT_TRUE(hung.at("now").at("commit").at("standstill_seconds").is_null()) << "something else completes";
-  next.spikes_going_on[0].evidence["device_standstill_seconds"] = 9;
+  next.spikes_going_on[0].evidence[model::EvidenceKey::device_standstill_seconds] = 9;
   EXPECT_EQ(ask(100).at("now").at("commit").at("standstill_seconds"), 9);
   next.spikes_going_on.clear();
   device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};

@@ -165,7 +165,7 @@ TEST(Spikes, one_names_who_moved_most_and_who_was_slowed) {
   ASSERT_EQ(spike.heaviest.size(), 3U);
   EXPECT_EQ(spike.heaviest[0].name, "backup.service");
   EXPECT_NEAR(static_cast<double>(spike.heaviest[0].bytes), 5.0 * 5000 * (1 << 20), 20 << 20);
-  EXPECT_EQ(spike.evidence.at("heaviest_written_share"), 1) << "it only writes";
+  EXPECT_EQ(spike.evidence.at(model::EvidenceKey::heaviest_written_share), 1) << "it only writes";
   EXPECT_EQ(spike.heaviest[1].name, "new.service") << "a.service reads far more, but no more than usual";
   EXPECT_EQ(spike.active_tenants, 2U) << "the others do next to nothing";
   ASSERT_EQ(spike.slowed.size(), 1U);

@@ -18,6 +18,7 @@
 namespace ssdpulse::live {
 namespace {
 
+using model::EvidenceKey;
 using model::LatencySpike;
 using model::SpikeCause;
 using model::SpikeOperation;
@@ -79,10 +80,10 @@ TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
   one.operation = SpikeOperation::commit;
-  one.evidence = {{"load_to_baseline", 0.5}, {"flushes_to_baseline", 0.3}};
+  one.evidence = {{EvidenceKey::load_to_baseline, 0.5}, {EvidenceKey::flushes_to_baseline, 0.3}};
   host.snapshot.spikes_going_on = {one};
   EXPECT_EQ(host.ask().next.find("Check the drive: temperature"), 0U) << host.ask().next;
-  one.evidence["load_to_baseline"] = 2;
+  one.evidence[EvidenceKey::load_to_baseline] = 2;
   host.snapshot.spikes_going_on = {one};
   EXPECT_EQ(host.ask().next.find("If much is written at the same time"), 0U) << host.ask().next;
 }
@@ -96,7 +97,7 @@ TEST(why, says_whether_the_culprit_read_or_wrote) {
   const std::pair<double, const char*> cases[] = {
       {0, "read 31"}, {0.05, "read 31"}, {0.5, "read and wrote 31"}, {0.95, "wrote 31"}, {1, "wrote 31"}};
   for (const auto& [share, words] : cases) {
-    one.evidence = {{"load_to_baseline", 3}, {"heaviest_written_share", share}};
+    one.evidence = {{EvidenceKey::load_to_baseline, 3}, {EvidenceKey::heaviest_written_share, share}};
     host.snapshot.spikes_going_on = {one};
     EXPECT_NE(host.ask().sentence.find(std::string("backup.service ") + words), std::string::npos) << share;
   }
@@ -105,7 +106,9 @@ TEST(why, says_whether_the_culprit_read_or_wrote) {
 TEST(why, a_slow_flush_is_not_supported_by_what_speaks_against_it) {
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
   one.operation = SpikeOperation::commit;
-  one.evidence = {{"flushes_to_baseline", 0.03}, {"flush_to_commit", 0.15}, {"during_flushes_share", 0.8}};
+  one.evidence = {{EvidenceKey::flushes_to_baseline, 0.03},
+                  {EvidenceKey::flush_to_commit, 0.15},
+                  {EvidenceKey::during_flushes_share, 0.8}};
   const EvidenceWords words = evidence_words(one);
   const auto says = [](const std::vector<std::string>& lines, const std::string& part) {
     return std::any_of(lines.begin(), lines.end(),
@@ -122,7 +125,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
   one.heaviest = {{"backup.service", 1'200'000'000}, {"db.service", 3'000'000}};
   one.slowed = {{"db.service", 3'000'000, 0, 3.1}};
-  one.evidence = {{"load_to_baseline", 3}};
+  one.evidence = {{EvidenceKey::load_to_baseline, 3}};
   one.active_tenants = 2;
   host.snapshot.spikes_going_on = {one};
   const Why answer = host.ask();
@@ -343,10 +346,10 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         EXPECT_EQ(fits, 1) << operation << ' ' << cause << ' ' << load;
         LatencySpike one = spike("sda", static_cast<SpikeCause>(cause), 5s, 5s);
         one.operation = static_cast<SpikeOperation>(operation);
-        one.evidence = {{"device_share", load == 0 ? 1.0 : 0.5},
-                        {"load_to_baseline", load == 0 ? 1.0 : 3.0},
-                        {"flushes_to_baseline", load == 0 ? 1.0 : 3.0},
-                        {load == 0 ? "requeues" : "errors", 3}};
+        one.evidence = {{EvidenceKey::device_share, load == 0 ? 1.0 : 0.5},
+                        {EvidenceKey::load_to_baseline, load == 0 ? 1.0 : 3.0},
+                        {EvidenceKey::flushes_to_baseline, load == 0 ? 1.0 : 3.0},
+                        {load == 0 ? EvidenceKey::requeues : EvidenceKey::errors, 3}};
         ASSERT_EQ(static_cast<std::size_t>(load_of(one)), load);
         const Explanation now = explain(one, {}, Tense::present);
         const Explanation then = explain(one, {}, Tense::past);
@@ -514,7 +517,9 @@ TEST(why, a_hang_comes_before_what_is_somewhat_slower) {
   Host host;
   LatencySpike hang = spike("sdb", SpikeCause::unknown, 11s, 11s);
   hang.excess_seconds = 0;
-  hang.evidence = {{"standstill_seconds", 11}, {"standstill_waited_seconds", 110}, {"device_standstill_seconds", 11}};
+  hang.evidence = {{EvidenceKey::standstill_seconds, 11},
+                   {EvidenceKey::standstill_waited_seconds, 110},
+                   {EvidenceKey::device_standstill_seconds, 11}};
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 30s, 30s), hang};
   EXPECT_EQ(host.ask().device, "sdb") << host.ask().sentence;
 }
@@ -537,7 +542,9 @@ TEST(why, members_of_an_array_and_operations_of_a_drive_are_one_incident) {
 TEST(why, says_that_nothing_completes) {
   Host host;
   LatencySpike reads = spike("sda", SpikeCause::unknown, 11s, 11s);
-  reads.evidence = {{"standstill_seconds", 11}, {"longest_standstill_seconds", 11}, {"device_standstill_seconds", 11}};
+  reads.evidence = {{EvidenceKey::standstill_seconds, 11},
+                    {EvidenceKey::longest_standstill_seconds, 11},
+                    {EvidenceKey::device_standstill_seconds, 11}};
   LatencySpike commits = reads;
   commits.operation = SpikeOperation::commit;
   commits.evidence.clear();
@@ -546,7 +553,7 @@ TEST(why, says_that_nothing_completes) {
       host.ask().sentence.rfind("sda: nothing has completed for 11 s (reads and commits wait), since 22:13:09 UTC", 0),
       0U)
       << host.ask().sentence;
-  reads.evidence.erase("device_standstill_seconds");
+  reads.evidence.erase(EvidenceKey::device_standstill_seconds);
   host.snapshot.spikes_going_on = {reads, commits};
   EXPECT_EQ(host.ask().sentence.rfind("sda: no reads have completed for 11 s, since", 0), 0U) << host.ask().sentence;
 }
@@ -629,14 +636,14 @@ struct LastNight : Host {
 TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   LastNight host;
   LatencySpike one = spike("sda", SpikeCause::discard, 0s, 42s);
-  one.evidence = {{"device_share", 0.97}};
+  one.evidence = {{EvidenceKey::device_share, 0.97}};
   one.heaviest = {{"backup.service", 1'200'000'000}, {"vm/guest:7", 3}};
   one.committers = {{"db.service", 0, 12}};
   one.slowed = {{"db.service", 0, 0, 3.1}};
   one.active_tenants = 2;
   one.missing = {"no log page was read after the spike", "the queue is not known"};
-  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard", model::evidence_text(one),
-                        model::missing_text(one)}};
+  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard",
+                        "unheard_of=1 " + model::evidence_text(one), model::missing_text(one)}};
   host.past->spikes[0].excess_seconds = 7.5;
   host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
   const Why answer = host.answer();
@@ -649,7 +656,7 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);
   EXPECT_EQ(read.excess_seconds, 7.5);
-  EXPECT_EQ(read.evidence, (std::map<std::string, double>{{"device_share", 0.97}}));
+  EXPECT_EQ(read.evidence, (model::SpikeEvidence{{EvidenceKey::device_share, 0.97}}));
   EXPECT_EQ(read.heaviest, one.heaviest);
   EXPECT_EQ(read.slowed, one.slowed);
   EXPECT_EQ(read.committers, one.committers);
@@ -709,8 +716,11 @@ TEST(why_of_the_history, memory_that_has_forgotten_spikes_does_not_say_usual) {
 
 TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
   auto one = spike("sda", SpikeCause::discard, 5s, 5s);
-  one.evidence = {{"device_share", 0.97},         {"queue_share", 0.03},       {"load_to_baseline", 1.1},
-                  {"during_discards_share", 0.9}, {"during_flushes_share", 0}, {"unheard_of", 1}};
+  one.evidence = {{EvidenceKey::device_share, 0.97},
+                  {EvidenceKey::queue_share, 0.03},
+                  {EvidenceKey::load_to_baseline, 1.1},
+                  {EvidenceKey::during_discards_share, 0.9},
+                  {EvidenceKey::during_flushes_share, 0}};
   const EvidenceWords words = evidence_words(one);
   EXPECT_EQ(words.decided,
             (std::vector<std::string>{"100 I/Os were slow; together they waited 3 s beyond what is usual.",

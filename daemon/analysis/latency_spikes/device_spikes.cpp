@@ -214,17 +214,14 @@ DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, Steady
                 {},
                 spike.span.kind == EvidenceKind::rare,
                 open};
-  const auto evidence = [&verdict](const char* key) {
-    const auto found = verdict.evidence.find(key);
-    return found == verdict.evidence.end() ? 0 : found->second;
-  };
+  const auto evidence = [&verdict](model::EvidenceKey key) { return amount(verdict.evidence, key); };
   judged.verdict = {spike.operation,
                     verdict.cause,
                     verdict.proof,
                     verdict.only_within,
-                    std::max(0.0, spike.excess_seconds) + evidence("standstill_waited_seconds"),
-                    evidence("load_to_baseline"),
-                    evidence("flushes_to_baseline")};
+                    std::max(0.0, spike.excess_seconds) + evidence(model::EvidenceKey::standstill_waited_seconds),
+                    evidence(model::EvidenceKey::load_to_baseline),
+                    evidence(model::EvidenceKey::flushes_to_baseline)};
   const bool decided = !has_drive_ || verdict.host_side;
   if (open) {
     // Ask for logs once while the spike lasts and once after its end, not all the time.
@@ -346,10 +343,10 @@ model::LatencySpike DeviceSpikes::describe(const Waiting& spike, SteadyTime ende
   done.missing = std::move(verdict.missing);
   spike.tenants.describe(done);
   if (spike.span.kind == EvidenceKind::rare) {
-    done.evidence["outliers"] = static_cast<double>(spike.span.ios);
+    done.evidence[model::EvidenceKey::outliers] = static_cast<double>(spike.span.ios);
   }
   if (spike.span.accepted) {
-    done.evidence["accepted_as_baseline"] = 1;
+    done.evidence[model::EvidenceKey::accepted_as_baseline] = 1;
   }
   return done;
 }

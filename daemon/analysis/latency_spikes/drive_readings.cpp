@@ -168,9 +168,9 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
     const double usual = before.usual_ratio * most_host + before.usual_background * seconds;
     const bool outrun = least_media >= kOutrun * usual && least_media - usual >= kLeastExcessBytes;
     if (outrun || from == 0) {
-      verdict.evidence["host_written_bytes"] = host;
-      verdict.evidence["media_written_bytes"] = media;
-      verdict.evidence["baseline_write_amplification"] = before.usual_ratio;
+      verdict.evidence[model::EvidenceKey::host_written_bytes] = host;
+      verdict.evidence[model::EvidenceKey::media_written_bytes] = media;
+      verdict.evidence[model::EvidenceKey::baseline_write_amplification] = before.usual_ratio;
     }
     if (outrun) {
       verdict.gc = true;
@@ -187,13 +187,13 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
 void DriveReadings::judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict) {
   if (const double events = risen(before.gc_events, after.gc_events); events > 0) {
     verdict.gc = true;
-    verdict.evidence["gc_events"] = events;
+    verdict.evidence[model::EvidenceKey::gc_events] = events;
   }
   // A share that never moves says nothing: the low value must be new.
   if (before.free_blocks && after.free_blocks && *after.free_blocks <= kFewFreeBlocks &&
       *after.free_blocks < *before.free_blocks) {
     verdict.gc = true;
-    verdict.evidence["free_blocks"] = *after.free_blocks;
+    verdict.evidence[model::EvidenceKey::free_blocks] = *after.free_blocks;
   }
 }
 
@@ -218,12 +218,12 @@ void DriveReadings::judge_heat(SteadyTime began, const Position& first, const Po
   });
   verdict.thermal = events > 0;
   if (events > 0) {
-    verdict.evidence["thermal_events"] = events;
+    verdict.evidence[model::EvidenceKey::thermal_events] = events;
   }
   if (hot == end) {
     return;
   }
-  verdict.evidence["thermal_warning"] = 1;
+  verdict.evidence[model::EvidenceKey::thermal_warning] = 1;
   if (events > 0 || !was_cool) {
     return;
   }

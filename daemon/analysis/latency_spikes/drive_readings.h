@@ -20,7 +20,7 @@ struct DriveVerdict {
   bool complete = false;  // pages were read after the spike's end: nothing more will become known
   bool gc = false;
   bool thermal = false;
-  std::map<std::string, double> evidence;
+  model::SpikeEvidence evidence;
   std::vector<std::string> missing;  // why there is no more evidence
 };
 

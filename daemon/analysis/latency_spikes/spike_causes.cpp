@@ -7,12 +7,11 @@
 #include <initializer_list>
 #include <utility>
 
-#include "daemon/model/incidents.h"
-
 namespace ssdpulse::analysis {
 namespace {
 
 using model::During;
+using model::EvidenceKey;
 using model::SpikeCause;
 using Sum = SpikeTally::Sum;
 
@@ -26,6 +25,14 @@ constexpr double kSteady = 0.7;
 constexpr double kSure = 0.9;
 constexpr double kSlowerFlush = 1.5;  // times the usual time of a flush
 constexpr double kSurer = 0.95;       // heat also explains what garbage collection would
+
+constexpr std::pair<SpikeCause, EvidenceKey> kScores[] = {{SpikeCause::discard, EvidenceKey::discard_score},
+                                                          {SpikeCause::flush, EvidenceKey::flush_score},
+                                                          {SpikeCause::gc, EvidenceKey::gc_score},
+                                                          {SpikeCause::queue, EvidenceKey::queue_score},
+                                                          {SpikeCause::saturation, EvidenceKey::saturation_score},
+                                                          {SpikeCause::thermal, EvidenceKey::thermal_score},
+                                                          {SpikeCause::error, EvidenceKey::error_score}};
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -102,10 +109,10 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
   const double depth = ratio(ratio(sum.busy_seconds, sum.seconds), own.depth);
   const double full = ratio(sum.queue_full_seconds, sum.seconds);
   const double steady = ratio(sum.full_speed_seconds, sum.seconds);
-  verdict.evidence["load_to_baseline"] = load;
-  verdict.evidence["depth_to_baseline"] = depth;
-  verdict.evidence["queue_full_share"] = full;
-  verdict.evidence["full_speed_share"] = steady;
+  verdict.evidence[EvidenceKey::load_to_baseline] = load;
+  verdict.evidence[EvidenceKey::depth_to_baseline] = depth;
+  verdict.evidence[EvidenceKey::queue_full_share] = full;
+  verdict.evidence[EvidenceKey::full_speed_share] = steady;
   const bool at_ceiling = load >= kMoreLoad || full >= own.queue_full_share + kMoreFull;
   return at_ceiling && steady >= kSteady && depth >= kDeeper ? kSure : 0;
 }
@@ -113,7 +120,7 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
   const double part = std::min(1.0, ratio(tail(sum.flush_words), tail(sum.total_words)));
-  verdict.evidence["flush_to_commit"] = part;
+  verdict.evidence[EvidenceKey::flush_to_commit] = part;
   const UsualOperation& before = usual.operation(model::SpikeOperation::flush);
   const double usual_seconds = ratio(before.depth, before.ios_per_second);
   const double seconds = ratio(sum.flushes.busy_seconds, static_cast<double>(sum.flushes.issues));
@@ -127,21 +134,21 @@ double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verd
 double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, CauseVerdict& verdict) {
   const double own = static_cast<double>(sum.errors + sum.failovers);
   const double slow = std::max(1.0, static_cast<double>(slow_ios));
-  const auto note = [&verdict](const char* what, std::uint64_t number) {
+  const auto note = [&verdict](EvidenceKey what, std::uint64_t number) {
     if (number > 0) {
       verdict.evidence[what] = static_cast<double>(number);
     }
   };
-  note("errors", sum.errors);
-  note("failovers", sum.failovers);
-  note("requeues", sum.requeues);
-  note("other_errors", sum.other_errors);
-  note("other_requeues", sum.other_requeues);
+  note(EvidenceKey::errors, sum.errors);
+  note(EvidenceKey::failovers, sum.failovers);
+  note(EvidenceKey::requeues, sum.requeues);
+  note(EvidenceKey::other_errors, sum.other_errors);
+  note(EvidenceKey::other_requeues, sum.other_requeues);
   if (sum.requeues + sum.failovers > 0) {
     // Between the first issue and the last: neither queue nor device time.
     const double again =
         ratio(std::max(0.0, sum.slow_total_seconds - sum.slow_queue_seconds - device_seconds), sum.slow_total_seconds);
-    verdict.evidence["retry_share"] = again;
+    verdict.evidence[EvidenceKey::retry_share] = again;
     if (again > 0.5) {
       return again;
     }
@@ -170,7 +177,7 @@ SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
 /// How many flushes and discards there were, relative to the usual, and how long nothing completed.
 void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
   constexpr double kMostTimes = 1000;  // also where there are usually none
-  const auto note = [&](const char* what, std::uint64_t issues, double usual_per_second) {
+  const auto note = [&](EvidenceKey what, std::uint64_t issues, double usual_per_second) {
     if (issues > 0 || usual_per_second > 0) {
       const double expected = usual_per_second * sum.seconds;
       const double times = static_cast<double>(issues) / std::max(expected, 1 / kMostTimes);
@@ -179,19 +186,19 @@ void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict)
   };
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
   // has.
-  note("flushes_to_baseline", sum.flushes.issues, usual.flushes().per_second);
-  note("flushes_to_baseline", sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
-  note("discards_to_baseline", sum.discards.issues, usual.discards().per_second);
-  const auto note_seconds = [&verdict](const char* what, double seconds) {
+  note(EvidenceKey::flushes_to_baseline, sum.flushes.issues, usual.flushes().per_second);
+  note(EvidenceKey::flushes_to_baseline, sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
+  note(EvidenceKey::discards_to_baseline, sum.discards.issues, usual.discards().per_second);
+  const auto note_seconds = [&verdict](EvidenceKey what, double seconds) {
     if (seconds > 0) {
       verdict.evidence[what] = seconds;
     }
   };
-  note_seconds("standstill_seconds", sum.standstill_seconds);
-  note_seconds("standstill_waited_seconds", sum.standstill_waited_seconds);
-  note_seconds("longest_standstill_seconds", sum.longest_standstill_seconds);
-  note_seconds("device_standstill_seconds", sum.device_standstill_seconds);
-  note_seconds("longest_device_standstill_seconds", sum.longest_device_standstill_seconds);
+  note_seconds(EvidenceKey::standstill_seconds, sum.standstill_seconds);
+  note_seconds(EvidenceKey::standstill_waited_seconds, sum.standstill_waited_seconds);
+  note_seconds(EvidenceKey::longest_standstill_seconds, sum.longest_standstill_seconds);
+  note_seconds(EvidenceKey::device_standstill_seconds, sum.device_standstill_seconds);
+  note_seconds(EvidenceKey::longest_device_standstill_seconds, sum.longest_device_standstill_seconds);
 }
 
 std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
@@ -278,21 +285,21 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   verdict.only_within = verdict.cause == SpikeCause::flush && within > 0;
   // As they were measured, whatever the scores make of them.
   if (parts > 0) {
-    verdict.evidence["device_share"] = all.slow_seconds / parts;
-    verdict.evidence["queue_share"] = sum.slow_queue_seconds / parts;
+    verdict.evidence[EvidenceKey::device_share] = all.slow_seconds / parts;
+    verdict.evidence[EvidenceKey::queue_share] = sum.slow_queue_seconds / parts;
   }
   if (all.slow_seconds > 0) {
-    verdict.evidence["during_discards_share"] =
+    verdict.evidence[EvidenceKey::during_discards_share] =
         beside(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
     if (tally.operation() != model::SpikeOperation::flush) {
-      verdict.evidence["during_flushes_share"] =
+      verdict.evidence[EvidenceKey::during_flushes_share] =
           beside(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
     }
   }
   note_amounts(sum, usual, verdict);
-  for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
-    if (scores[cause] > 0 && static_cast<SpikeCause>(cause) != SpikeCause::unknown) {
-      verdict.evidence[std::string(model::kSpikeCauseNames[cause]) + "_score"] = scores[cause];
+  for (const auto& [cause, key] : kScores) {
+    if (scores[index(cause)] > 0) {
+      verdict.evidence[key] = scores[index(cause)];
     }
   }
   if (verdict.cause == SpikeCause::unknown) {

@@ -3,7 +3,6 @@
 // how certain that is. The highest score names the cause; all numbers are the evidence.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct CauseVerdict {
   bool only_within =
       false;               // cause `flush` of a commit: most of it was its own flushes; why they were slow is not known
   bool host_side = false;  // the drive's logs would not change it (except for heat, if the device is at its ceiling)
-  std::map<std::string, double> evidence;
+  model::SpikeEvidence evidence;
   std::vector<std::string> missing;
 };
 

@@ -205,7 +205,7 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   spike.heaviest = senders(std::move(by_bytes));
   if (const auto first = spike.heaviest.empty() ? done_.end() : done_.find(spike.heaviest.front().name);
       first != done_.end() && !of_discards && spike.heaviest.front().bytes > 0) {
-    spike.evidence[std::string(model::kWrittenShare)] =
+    spike.evidence[model::EvidenceKey::heaviest_written_share] =
         static_cast<double>(of(first->second, AttributedOperation::write).bytes) /
         static_cast<double>(spike.heaviest.front().bytes);
   }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What latency spikes come from, and the numbers that say so. One table has all of them: a number without a row does
+// not compile, and its name in evidence (`device_share=0.97`) is that of the enumerator.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+namespace ssdpulse::model {
+
+enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
+inline constexpr std::size_t kSpikeCauses = 8;
+inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
+    "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
+
+/// From this part of a commit on, its flushes explain it: it waits for the flush that is under way, for its own, and,
+/// where the drive has no FUA, for one after the data. And buckets are 9 % wide.
+inline constexpr double kFlushPartOfCommit = 0.2;
+
+/// Times the usual number of flushes, from which on there are too many: fewer are chance.
+inline constexpr double kMoreFlushes = 2;
+
+/// How a value reads in a sentence. `flag`: not at all, the sentence is true. `hidden`: there is no sentence.
+enum class EvidenceForm : std::uint8_t { share, times, number, bytes, seconds, flag, hidden };
+
+struct EvidenceRow {
+  std::string_view name;
+  EvidenceForm form;
+  const char* sentence;  // `{}` stands for the value
+  SpikeCause cause;      // that it speaks for
+  double against;        // a value below it speaks against that cause; -1: no value does
+};
+
+// ROW(name, form, sentence, cause, against), in the order of the sentences.
+// clang-format off
+#define SSDPULSE_EVIDENCE(ROW) \
+  ROW(outliers, number, "{} I/Os were far slower than all others.", unknown, -1) \
+  ROW(longest_device_standstill_seconds, seconds, "Nothing completed for {}.", unknown, -1) \
+  ROW(during_discards_share, share, "{} of the slow time in the device overlapped discards.", discard, 0.3) \
+  ROW(discards_to_baseline, times, "There were {} discards.", discard, 1.25) \
+  ROW(during_flushes_share, share, "{} of the slow time in the device overlapped flushes.", flush, 0.3) \
+  ROW(flushes_to_baseline, times, "There were {} flushes.", flush, kMoreFlushes) \
+  ROW(flush_to_commit, share, "A slow flush takes {} as long as a slow commit (99th percentiles).", flush, \
+      kFlushPartOfCommit) \
+  ROW(queue_share, share, "{} of the slow time was spent waiting on the host.", queue, 0.3) \
+  ROW(device_share, share, "{} of the slow time was spent in the device.", unknown, -1) \
+  ROW(load_to_baseline, times, "There was {} I/O.", saturation, 1.25) \
+  ROW(depth_to_baseline, times, "There were {} I/Os of this kind in flight.", saturation, -1) \
+  ROW(queue_full_share, share, "All queue slots were in use for {} of the time.", saturation, 0.1) \
+  ROW(full_speed_share, share, "The device went on at full speed for {} of the time.", saturation, -1) \
+  ROW(errors, number, "I/Os that failed: {}.", error, -1) \
+  ROW(failovers, number, "I/Os that moved to another path: {}.", error, -1) \
+  ROW(requeues, number, "I/Os that the driver gave back, to be sent again: {}.", error, -1) \
+  ROW(other_errors, number, "I/Os of other operations that failed: {}.", error, -1) \
+  ROW(other_requeues, number, "I/Os of other operations that the driver gave back: {}.", error, -1) \
+  ROW(retry_share, share, "{} of the slow time was spent on sending I/Os again.", error, -1) \
+  ROW(host_written_bytes, bytes, "According to the drive, the host wrote {}.", gc, -1) \
+  ROW(media_written_bytes, bytes, "According to the drive, it wrote {} to its media.", gc, -1) \
+  ROW(baseline_write_amplification, number, "Its usual write amplification is {}.", gc, -1) \
+  ROW(gc_events, number, "Garbage collections that the drive reports: {}.", gc, -1) \
+  ROW(free_blocks, share, "The drive has {} of its free blocks left.", gc, -1) \
+  ROW(thermal_events, number, "Times that the drive throttled to cool down: {}.", thermal, -1) \
+  ROW(thermal_warning, flag, "The drive warns about its temperature.", thermal, -1) \
+  ROW(accepted_as_baseline, flag, "It lasted so long that it now counts as usual.", unknown, -1) \
+  /* What the sentence about the spike is made of */ \
+  ROW(standstill_seconds, hidden, "", unknown, -1) /* for so long, none of its operation has completed */ \
+  ROW(longest_standstill_seconds, hidden, "", unknown, -1) \
+  ROW(standstill_waited_seconds, hidden, "", unknown, -1) /* by all that wait, together */ \
+  ROW(device_standstill_seconds, hidden, "", unknown, -1) /* for so long, nothing at all has completed */ \
+  ROW(heaviest_written_share, hidden, "", unknown, -1) /* of the bytes of the heaviest tenant; the rest was read */ \
+  /* Of each cause, how well it explains the spike: 0 to 1 */ \
+  ROW(discard_score, hidden, "", discard, -1) \
+  ROW(flush_score, hidden, "", flush, -1) \
+  ROW(gc_score, hidden, "", gc, -1) \
+  ROW(queue_score, hidden, "", queue, -1) \
+  ROW(saturation_score, hidden, "", saturation, -1) \
+  ROW(thermal_score, hidden, "", thermal, -1) \
+  ROW(error_score, hidden, "", error, -1)
+// clang-format on
+
+#define SSDPULSE_ENUMERATOR(name, form, sentence, cause, against) name,
+#define SSDPULSE_ROW(name, form, sentence, cause, against) \
+  EvidenceRow{#name, EvidenceForm::form, sentence, SpikeCause::cause, against},
+enum class EvidenceKey : std::uint8_t { SSDPULSE_EVIDENCE(SSDPULSE_ENUMERATOR) };
+inline constexpr std::array kEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};
+#undef SSDPULSE_ROW
+#undef SSDPULSE_ENUMERATOR
+#undef SSDPULSE_EVIDENCE
+
+constexpr const EvidenceRow& evidence_row(EvidenceKey key) { return kEvidence[static_cast<std::size_t>(key)]; }
+
+using SpikeEvidence = std::map<EvidenceKey, double>;
+
+/// 0 where it is not known.
+inline double amount(const SpikeEvidence& evidence, EvidenceKey key) {
+  const auto found = evidence.find(key);
+  return found == evidence.end() ? 0 : found->second;
+}
+
+}  // namespace ssdpulse::model
