@@ -130,10 +130,8 @@ Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot
   for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
     column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
   }
-  for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
-    const auto& active = after.spikes[operation].active;
-    column.spikes[operation] = static_cast<std::uint8_t>(active ? 1 + model::index(*active) : 0);
-  }
+  column.in_spike = std::any_of(after.spikes.begin(), after.spikes.end(),
+                                [](const model::SpikeFigures& one) { return one.active.has_value(); });
   return column;
 }
 
@@ -227,14 +225,10 @@ Buckets take_buckets(std::string_view& in) {
 
 }  // namespace
 
-bool Column::in_spike() const {
-  return std::any_of(spikes.begin(), spikes.end(), [](std::uint8_t spike) { return spike != 0; });
-}
-
 Brief brief_of(const Column& column) {
   Brief brief;
   brief.marks =
-      static_cast<std::uint8_t>((column.in_spike() ? Brief::kSpike : 0) | (column.bursts != 0 ? Brief::kBurst : 0) |
+      static_cast<std::uint8_t>((column.in_spike ? Brief::kSpike : 0) | (column.bursts != 0 ? Brief::kBurst : 0) |
                                 (column.errors > 0 ? Brief::kError : 0));
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const Tail& total = column.kinds[kind].total;
@@ -267,9 +261,7 @@ std::string encode(const Column& column) {
   put(out, column.errors);
   put(out, column.losses);
   put(out, column.bursts);
-  for (const std::uint8_t spike : column.spikes) {
-    put(out, spike);
-  }
+  put(out, column.in_spike ? 1U : 0U);
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if ((busy >> kind & 1) != 0) {
       put(out, column.kinds[kind]);
@@ -300,9 +292,7 @@ Column decode(std::string_view bytes, Depth depth) {
   column.errors = take(bytes);
   column.losses = take(bytes);
   column.bursts = take_byte(bytes);
-  for (std::uint8_t& spike : column.spikes) {
-    spike = take_byte(bytes);
-  }
+  column.in_spike = take(bytes) != 0;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if ((busy >> kind & 1) != 0) {
       column.kinds[kind] = take_kind(bytes);

@@ -55,12 +55,11 @@ struct Column {
   std::uint64_t queue_ns = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t errors = 0;
-  std::uint64_t losses = 0;                                    // I/Os that could not be measured
-  std::uint8_t bursts = 0;                                     // bit DiscardTrigger: a burst of it was active
-  std::array<std::uint8_t, model::kSpikeOperations> spikes{};  // 1 + SpikeCause of an ongoing one, 0: none
+  std::uint64_t losses = 0;  // I/Os that could not be measured
+  std::uint8_t bursts = 0;   // bit DiscardTrigger: a burst of it was active
+  bool in_spike = false;     // of any operation
 
   [[nodiscard]] const KindColumn& kind(Kind wanted) const { return kinds[static_cast<std::size_t>(wanted)]; }
-  [[nodiscard]] bool in_spike() const;
   bool operator==(const Column&) const = default;
 };
 

@@ -164,7 +164,7 @@ Json above_baseline_of(const Known& known, const Json& now) {
   const model::DeviceSnapshot& device = *known.device;
   Json above_baseline;
   if (std::any_of(known.columns.begin(), known.columns.end(),
-                  [](const auto& column) { return column && column->in_spike(); })) {
+                  [](const auto& column) { return column && column->in_spike; })) {
     return above_baseline;
   }
   double most = kHigh;

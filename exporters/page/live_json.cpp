@@ -45,7 +45,7 @@ class Columns {
     put("errors", [](const Column& column) { return Json(column.errors); });
     put("losses", [](const Column& column) { return Json(column.losses); });
     put("bursts", [](const Column& column) { return Json(column.bursts); });
-    put("spikes", [](const Column& column) { return Json(column.in_spike()); });
+    put("spikes", [](const Column& column) { return Json(column.in_spike); });
     heats_.push_back(column_ ? heat_of(column_->kind(heat)) : Json());
   }
 

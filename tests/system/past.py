@@ -171,7 +171,7 @@ def column(words):
     """A second with only these reads: {word: I/Os}; all its quantiles are those of the slowest."""
     ios, most = sum(words.values()), max(words)
     tail = number(ios) + number(most) * 3
-    return (number(1) + number(0) * 3 + number(0) * 4 +  # reads alone; errors, losses, bursts; spikes
+    return (number(1) + number(0) * 4 +  # reads alone; errors, losses, bursts, in a spike
             number(ios) + number(ios * 4096) + tail * 3 + number(0) +
             number(0) * 8 +  # by what else was in flight: nothing
             number(len(words)) + b"".join(number(one - last) + number(words[one])

@@ -77,7 +77,7 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
   }
   column.errors = *rc::gen::arbitrary<std::uint64_t>();
   column.bursts = *rc::gen::arbitrary<std::uint8_t>();
-  column.spikes = {0, 1, 8, 0};
+  column.in_spike = true;
   const auto bytes = encode(column);
   RC_ASSERT(decode(bytes, Depth::buckets) == column);
   auto figures = decode(bytes, Depth::figures);
