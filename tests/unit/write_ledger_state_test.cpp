@@ -66,21 +66,6 @@ TEST(WriteLedgerState, GoesOnAcrossRestartAndReboot) {
   EXPECT_NEAR(find(again, "lifetime")->ratio, 3.0, 0.1);
 }
 
-TEST(WriteLedgerState, OfAVersionThatKnewNoLeapsIsTheSame) {
-  PaperDrive drive;
-  WriteLedger ledger(kPollInterval);
-  for (int i = 0; i < 10; ++i) {
-    drive.poll(ledger, kGiB, 3 * kGiB);
-  }
-  std::string text = ledger.save();
-  ASSERT_TRUE(text.starts_with("write-ledger-2 ") && text.ends_with(" 0 0 "));
-  text = "write-ledger-1 " + text.substr(15, text.size() - 19);
-  const auto again = WriteLedger::restore(text, kPollInterval, drive.now, drive.wall);
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->amplification().media_written_bytes, 30.0 * kGiB);
-  EXPECT_EQ(again->save(), ledger.save());
-}
-
 TEST(WriteLedgerState, HistoryAloneIsObservedAsItIs) {
   PaperDrive drive;
   drive.block.reset();

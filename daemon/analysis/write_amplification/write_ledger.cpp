@@ -11,8 +11,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::string_view kStateVersion = "write-ledger-2 ";
-constexpr std::string_view kWithoutLeaps = "write-ledger-1 ";  // the same, but for archive_leaps()
+constexpr std::string_view kStateVersion = "write-ledger-3 ";
 
 }  // namespace
 
@@ -224,24 +223,17 @@ void WriteLedger::remember(const WriteSample& sample) {
 std::string WriteLedger::save() const {
   StateWriter writer;
   archive(*this, writer);
-  WrittenTotal::archive_leaps(host_, writer);
-  WrittenTotal::archive_leaps(media_, writer);
   return std::string(kStateVersion) + writer.text();
 }
 
 util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_interval, Time at,
                                                std::chrono::system_clock::time_point wall) {
-  const std::string_view version = text.substr(0, kStateVersion.size());
-  if (version != kStateVersion && version != kWithoutLeaps) {
+  if (!text.starts_with(kStateVersion)) {
     return util::fail("not a write ledger of this version");
   }
   WriteLedger ledger(poll_interval);
-  StateReader reader(text.substr(version.size()));
+  StateReader reader(text.substr(kStateVersion.size()));
   archive(ledger, reader);
-  if (version == kStateVersion) {
-    WrittenTotal::archive_leaps(ledger.host_, reader);
-    WrittenTotal::archive_leaps(ledger.media_, reader);
-  }
   ledger.readings_ = 2;
   if (!reader.complete()) {
     return util::fail("the text of the write ledger is damaged");

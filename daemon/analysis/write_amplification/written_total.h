@@ -65,12 +65,7 @@ class WrittenTotal {
 
   template <typename Self, typename Archive>
   static void archive(Self& self, Archive& fields) {
-    fields(self.format_, self.last_, self.earlier_, self.earlier_bounds_);
-  }
-  /// What an older version of the state did not have.
-  template <typename Self, typename Archive>
-  static void archive_leaps(Self& self, Archive& fields) {
-    fields(self.overstated_);
+    fields(self.format_, self.last_, self.earlier_, self.earlier_bounds_, self.overstated_);
   }
 
  private:
