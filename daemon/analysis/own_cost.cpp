@@ -11,7 +11,8 @@ struct Share {
   double issue;
   double completion;
 };
-constexpr std::array<Share, model::kEfforts> kShares{{{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}}};
+constexpr auto kShares = std::to_array<Share>({{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}});
+static_assert(kShares.size() == model::kEfforts);
 
 /// Fewer runs in one second say little about the next second.
 constexpr std::uint64_t kRunsToLearn = 1000;

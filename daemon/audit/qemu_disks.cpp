@@ -190,10 +190,10 @@ class Line {
   }
 
   static bool takes_value(std::string_view option) {
-    constexpr std::array<std::string_view, 18> kFlags{
-        "enable-kvm",  "nographic",   "snapshot",        "daemonize",      "S",          "s",
-        "no-reboot",   "no-shutdown", "nodefaults",      "no-user-config", "no-acpi",    "no-hpet",
-        "full-screen", "usb",         "only-migratable", "no-fd-bootchk",  "win2k-hack", "preconfig"};
+    constexpr auto kFlags = std::to_array<std::string_view>(
+        {"enable-kvm", "nographic", "snapshot", "daemonize", "S", "s", "no-reboot", "no-shutdown", "nodefaults",
+         "no-user-config", "no-acpi", "no-hpet", "full-screen", "usb", "only-migratable", "no-fd-bootchk", "win2k-hack",
+         "preconfig"});
     if (option.front() != '-') {
       return false;
     }

@@ -317,8 +317,8 @@ std::string history_by_tenant_text(const Json& answer) {
 
 std::string history_by_tenant_csv(const Json& answer) {
   std::string out = "start,measured_seconds,tenant";
-  constexpr std::array<const char*, 3> kOperations{"read", "write", "discard"};
-  constexpr std::array<const char*, 3> kFigures{"ios", "bytes", "device_seconds"};
+  constexpr auto kOperations = std::to_array<const char*>({"read", "write", "discard"});
+  constexpr auto kFigures = std::to_array<const char*>({"ios", "bytes", "device_seconds"});
   for (const char* operation : kOperations) {
     for (const char* figure : kFigures) {
       out += fmt::format(",{}_{}", operation, figure);

@@ -119,7 +119,8 @@ util::Result<UniqueFd> above_those(UniqueFd fd) {
 /// Ours, except for what a service manager passed to us: that does not concern the child.
 std::vector<std::string> environment_of_child() {
   std::vector<std::string> all{"LISTEN_FDS=1", "LISTEN_FDNAMES=web"};
-  constexpr std::array<std::string_view, 4> kOfManagers{"LISTEN_", "NOTIFY_SOCKET=", "WATCHDOG_", "JOURNAL_STREAM="};
+  constexpr auto kOfManagers =
+      std::to_array<std::string_view>({"LISTEN_", "NOTIFY_SOCKET=", "WATCHDOG_", "JOURNAL_STREAM="});
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view variable(*one);
     if (std::none_of(kOfManagers.begin(), kOfManagers.end(),

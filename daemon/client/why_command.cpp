@@ -49,10 +49,10 @@ std::string evidence_of(const Json& spike) {
     const char* field;
     const char* title;
   };
-  constexpr std::array<Group, 4> kGroups{{{"evidence", "What speaks for it"},
-                                          {"ruled_out", "What was ruled out"},
-                                          {"missing", "What could not be known"},
-                                          {"other", "Other figures"}}};
+  constexpr auto kGroups = std::to_array<Group>({{"evidence", "What speaks for it"},
+                                                 {"ruled_out", "What was ruled out"},
+                                                 {"missing", "What could not be known"},
+                                                 {"other", "Other figures"}});
   std::string operations = util::plural_text(text_of(spike, "operation"));
   operations[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(operations[0])));
   const Json& usual = at(spike, "usual_seconds");
@@ -72,8 +72,8 @@ std::string figure_text(std::string name, double value) {
     double divisor;
     std::string_view text;
   };
-  constexpr std::array<Unit, 3> kUnits{
-      {{"_ratio", 0.01, " % of the time"}, {"_bytes", 1e6, " MB"}, {"_per_second", 1, " a second"}}};
+  constexpr auto kUnits = std::to_array<Unit>(
+      {{"_ratio", 0.01, " % of the time"}, {"_bytes", 1e6, " MB"}, {"_per_second", 1, " a second"}});
   std::string text = util::number_text(value);
   for (const auto& [suffix, divisor, unit] : kUnits) {
     if (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
@@ -101,7 +101,7 @@ std::string evidence_of_wait(const Json& wait) {
 }
 
 bool is_of_this_host(const std::string& address) {
-  constexpr std::array<std::string_view, 4> kLocal{"unix:", "127.0.0.1", "localhost", "[::1]"};
+  constexpr auto kLocal = std::to_array<std::string_view>({"unix:", "127.0.0.1", "localhost", "[::1]"});
   return address.empty() || std::any_of(kLocal.begin(), kLocal.end(),
                                         [&](std::string_view one) { return address.find(one) != std::string::npos; });
 }

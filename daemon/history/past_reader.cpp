@@ -39,8 +39,8 @@ std::optional<double> excess_in(const std::string& evidence) {
 }
 
 std::chrono::minutes step_of(const Window& window, std::size_t most) {
-  constexpr std::array<std::int64_t, 17> kSteps{1,   2,   3,   5,   10,  15,   20,    30,   60,
-                                                120, 180, 240, 360, 720, 1440, 10080, 43200};
+  constexpr auto kSteps =
+      std::to_array<std::int64_t>({1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440, 10080, 43200});
   const auto length = (window.to - window.from).count();
   const auto points = static_cast<std::int64_t>(std::max<std::size_t>(most, 2)) - 1;  // one more if unaligned
   const auto* step = std::find_if(kSteps.begin(), kSteps.end(), [&](auto one) { return one * points >= length; });

@@ -12,8 +12,8 @@ namespace {
 using model::LatencyWords;
 using model::Operation;
 
-constexpr std::array<Operation, 4> kOperationOfKind{Operation::read, Operation::write, Operation::flush,
-                                                    Operation::discard};
+constexpr auto kOperationOfKind =
+    std::to_array<Operation>({Operation::read, Operation::write, Operation::flush, Operation::discard});
 
 /// Thrown when a cumulative count went backwards.
 struct BeganAnew {};

@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "daemon/model/snapshot.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::live {
 
 /// What has a latency histogram in a column. The first four are operations of the block layer; `commit`: what a caller
 /// of fsync waits for.
 enum class Kind : std::uint8_t { read, write, flush, discard, commit };
-inline constexpr std::size_t kKinds = 5;
-inline constexpr std::array<std::string_view, kKinds> kKindNames{"read", "write", "flush", "discard", "commit"};
+inline constexpr std::size_t kKinds = util::count_of<Kind>();
+inline constexpr auto kKindNames = util::names<Kind>({"read", "write", "flush", "discard", "commit"});
 
 /// Word of bpf/abi/latency_buckets.h and how many I/Os fell into it, never 0; ascending.
 using Buckets = std::vector<std::pair<std::uint8_t, std::uint64_t>>;

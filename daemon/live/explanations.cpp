@@ -18,108 +18,31 @@ using model::end_of;
 using model::LatencySpike;
 using model::SpikeCause;
 
-constexpr std::string_view kTrimLater =
-    "Stop the trim if it can wait, and run it in quiet hours, or in smaller pieces (discard_max_bytes).";
-constexpr std::string_view kSlowFlush =
-    "If much is written at the same time (backup, checkpoint), limit that. Otherwise check the drive: temperature, "
-    "health, cache and power-loss protection, and the path to it (controller, SAN, cloud volume).";
-constexpr std::string_view kFewerFlushes = "Find out who calls fsync so often, and have it commit in groups.";
-constexpr std::string_view kCheckDrive =
-    "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
-    "most.";
-constexpr std::string_view kLessLoad =
-    "Limit what sends most (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteBandwidthMax=; for small I/Os "
-    "IOReadIOPSMax=, IOWriteIOPSMax=), spread it over time, or add devices.";
-constexpr std::string_view kLessQueue =
-    "Limit or spread what sends most; check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue).";
-constexpr std::string_view kCheckQueue =
-    "The load has not risen: check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue), and whether "
-    "the host is short of CPU.";
-constexpr std::string_view kCheckPath =
-    "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and the path to it: controller, RAID, "
-    "SAN, or the limits of a cloud volume.";
-constexpr std::string_view kCompare =
-    "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
-
 constexpr double kMoreLoad = 1.25;  // times the usual
-constexpr std::array<std::string_view, 3> kUnits{".service", ".slice", ".scope"};
+constexpr auto kUnits = std::to_array<std::string_view>({".service", ".slice", ".scope"});
 
-constexpr ExplanationRow kExplanations[] = {
-    // The reason of discards names who trims: see kTriggers.
-    {"rwfc", SpikeCause::discard, "um", "because discards (trim) [are|were] in flight at the same time", kTrimLater,
-     "SsdpulseTailLiftedByDiscard"},
-    {"rw", SpikeCause::flush, "u",
-     "because flushes of the drive's cache (fsync) [take|took] up more of the time than usual, and "
-     "[hold|held] up other I/O",
-     kSlowFlush, "SsdpulseTailLiftedByFlush"},
-    {"rw", SpikeCause::flush, "m", "because more fsyncs than usual [make|made] the drive flush its cache",
-     kFewerFlushes, "SsdpulseTailLiftedByFlush"},
-    {"fc", SpikeCause::flush, "u",
-     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] not "
-     "many more of them",
-     kSlowFlush, "SsdpulseCommitsSlow"},
-    {"fc", SpikeCause::flush, "m", "because there [are|were] more flushes and commits than usual", kFewerFlushes,
-     "SsdpulseCommitsSlow"},
-    {"rwfc", SpikeCause::gc, "um", "because the drive's own figures [show|showed] garbage collection",
-     "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and leave 10 to 20 % "
-     "of the drive unused.",
-     "SsdpulseTailLiftedByGarbageCollection"},
-    {"rw", SpikeCause::queue, "m", "because requests [wait|waited] on the host before they [reach|reached] the drive",
-     kLessQueue, "SsdpulseTailLiftedByQueueing"},
-    {"rw", SpikeCause::queue, "u", "because requests [wait|waited] on the host before they [reach|reached] the drive",
-     kCheckQueue, "SsdpulseTailLiftedByQueueing"},
-    {"fc", SpikeCause::queue, "m", "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
-     kLessQueue, "SsdpulseTailLiftedByQueueing"},
-    {"fc", SpikeCause::queue, "u", "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
-     kCheckQueue, "SsdpulseTailLiftedByQueueing"},
-    {"rw", SpikeCause::saturation, "m", "because there [is|was] too much load for the drive", kLessLoad,
-     "SsdpulseTailLatencyHigh"},
-    {"fc", SpikeCause::saturation, "m", "because there [is|was] too much load for the drive", kLessLoad,
-     "SsdpulseCommitsSlow"},
-    {"rw", SpikeCause::saturation, "u",
-     "because the drive's queue slots [are|were] all in use more of the time than usual, although the load [has|had] "
-     "hardly risen",
-     kCheckDrive, "SsdpulseTailLatencyHigh"},
-    {"fc", SpikeCause::saturation, "u",
-     "because the drive's queue slots [are|were] all in use more of the time than usual, although the load [has|had] "
-     "hardly risen",
-     kCheckDrive, "SsdpulseCommitsSlow"},
-    {"rwfc", SpikeCause::thermal, "um", "because the drive [is|was] throttling to cool down",
-     "Check its temperature and that of its neighbours: all hot means airflow, one alone its slot or its load.",
-     "SsdpulseThermalThrottling"},
-    {"rwfc", SpikeCause::error, "m", "because I/Os [fail|failed]",
-     "See what failed (journalctl -k): a path, cable or controller, or the drive itself. Check that there are other "
-     "copies of the data.",
-     "SsdpulseIoErrors"},
-    {"rwfc", SpikeCause::error, "u",
-     "because I/Os [are|were] sent again, over another path or after the driver gave them back",
-     "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short of resources.",
-     "SsdpulseIoErrors"},
-    {"rwfc", SpikeCause::unknown, "u",
-     "because the drive itself, or the path to it, [takes|took] longer, although the load [is|was] as usual",
-     kCheckPath, "SsdpulseTailSpikeUnexplained"},
-    {"rw", SpikeCause::unknown, "m", "for a reason that nothing measured here explains", kCompare,
-     "SsdpulseTailSpikeUnexplained"},
-    {"fc", SpikeCause::unknown, "m", "for a reason that nothing measured here explains", kCompare,
-     "SsdpulseCommitsSlow"},
-};
-
+/// The reason of discards, by who trims.
 struct TriggerRow {
-  std::string_view because;
-  std::string_view next;
+  model::DiscardTrigger trigger;
+  util::Text because;
+  util::Text next;
 };
-constexpr std::array<TriggerRow, model::kDiscardTriggers> kTriggers{{
-    {"because fstrim [is|was] trimming a file system on it",
-     "It can be stopped (systemctl stop fstrim.service) and run again later: in quiet hours, or in smaller pieces "
-     "(discard_max_bytes)."},
-    {"because its file system, mounted with discard, [trims|trimmed] what was deleted",
-     "Mount it with nodiscard, and trim in quiet hours instead (fstrim.timer)."},
-    {"because blkdiscard [is|was] discarding space on it", "Stop it, or discard in steps (blkdiscard --step)."},
-    {"because mkfs [is|was] discarding space on it",
-     "Create file systems without discarding (mkfs.ext4 -E nodiscard, "
-     "mkfs.xfs -K), or in quiet hours."},
-    {"because something other than fstrim, blkdiscard and mkfs [is|was] discarding space on it", kTrimLater},
-}};
+constexpr std::array kTriggers{
+    TriggerRow{model::DiscardTrigger::fstrim, "because fstrim [is|was] trimming a file system on it",
+               "It can be stopped (systemctl stop fstrim.service) and run again later: in quiet hours, or in smaller "
+               "pieces (discard_max_bytes)."},
+    TriggerRow{model::DiscardTrigger::online,
+               "because its file system, mounted with discard, [trims|trimmed] what was deleted",
+               "Mount it with nodiscard, and trim in quiet hours instead (fstrim.timer)."},
+    TriggerRow{model::DiscardTrigger::blkdiscard, "because blkdiscard [is|was] discarding space on it",
+               "Stop it, or discard in steps (blkdiscard --step)."},
+    TriggerRow{model::DiscardTrigger::mkfs, "because mkfs [is|was] discarding space on it",
+               "Create file systems without discarding (mkfs.ext4 -E nodiscard, mkfs.xfs -K), or in quiet hours."},
+    TriggerRow{model::DiscardTrigger::other,
+               "because something other than fstrim, blkdiscard and mkfs [is|was] discarding space on it",
+               model::kTrimLater},
+};
+static_assert(util::is_table_of<model::DiscardTrigger>(kTriggers, &TriggerRow::trigger));
 
 std::string in_tense(std::string_view text, Tense tense) {
   std::string words;
@@ -158,12 +81,17 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
   return longest == nullptr ? std::nullopt : std::optional(longest->trigger);
 }
 
+/// `load`: absent: its own.
+const model::SpikeSentence& sentence_of(const LatencySpike& spike, std::optional<Load> load) {
+  return model::info(spike.cause).sentences.of(spike.operation, load.value_or(load_of(spike)));
+}
+
 }  // namespace
 
 std::string next_for_load(std::string next, const LatencySpike& spike) {
   constexpr std::string_view kDrive = "Otherwise check the drive:";
   const auto load = spike.evidence.find("load_to_usual");
-  if (next != kSlowFlush || load == spike.evidence.end() || load->second >= kMoreLoad) {
+  if (next != model::kSlowFlush.view() || load == spike.evidence.end() || load->second >= kMoreLoad) {
     return next;
   }
   return "Check the drive:" + next.substr(next.find(kDrive) + kDrive.size());
@@ -188,17 +116,6 @@ std::string next_for_culprit(std::string next, const std::string& culprit) {
     replace("set-property UNIT", "set-property " + title);
   }
   return next;
-}
-
-std::span<const ExplanationRow> explanation_rows() { return kExplanations; }
-
-const ExplanationRow& explanation_row(model::SpikeOperation operation, SpikeCause cause, Load load) {
-  const char letter = std::string_view("rwfc")[index(operation)];
-  const char of_load = load == Load::more ? 'm' : 'u';
-  return *std::find_if(std::begin(kExplanations), std::end(kExplanations), [&](const ExplanationRow& row) {
-    return row.cause == cause && row.operations.find(letter) != std::string_view::npos &&
-           row.loads.find(of_load) != std::string_view::npos;
-  });
 }
 
 Load load_of(const LatencySpike& spike) {
@@ -234,13 +151,7 @@ Load load_of(const model::Incident& incident) {
 }
 
 std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
-  constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
-      "trim",          "",           "garbage collection", "queueing on the host",
-      "too much load", "throttling", "I/O errors",         "unexplained"};
-  const bool more = load.value_or(load_of(spike)) == Load::more;
-  std::string words(spike.cause == SpikeCause::flush              ? (more ? "many fsyncs" : "slow flushes")
-                    : spike.cause == SpikeCause::unknown && !more ? "the drive itself"
-                                                                  : model::name(spike.cause, kWords));
+  std::string words(sentence_of(spike, load).title.view());
   const auto stands_still = spike.evidence.find("standstill_seconds");
   if (stands_still != spike.evidence.end() && stands_still->second >= kStandstillSeconds) {
     words = "nothing completes";
@@ -251,17 +162,17 @@ std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
 
 Explanation explain(const LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense,
                     std::optional<Load> load) {
-  const ExplanationRow& row = explanation_row(spike.operation, spike.cause, load.value_or(load_of(spike)));
+  const model::SpikeSentence& sentence = sentence_of(spike, load);
   const auto trigger = spike.cause == SpikeCause::discard ? trigger_of(spike, bursts) : std::nullopt;
   if (trigger) {
     const TriggerRow& by = kTriggers.at(static_cast<std::size_t>(*trigger));
-    return {in_tense(by.because, tense), std::string(by.next), row.runbook};
+    return {in_tense(by.because, tense), std::string(by.next.view()), sentence.runbook};
   }
-  std::string because = in_tense(row.because, tense);
+  std::string because = in_tense(sentence.because, tense);
   if (spike.cause == SpikeCause::unknown && !spike.missing.empty()) {
     because += fmt::format(" ({})", fmt::join(spike.missing, "; "));
   }
-  return {std::move(because), std::string(row.next), row.runbook};
+  return {std::move(because), std::string(sentence.next.view()), sentence.runbook};
 }
 
 }  // namespace ssdpulse::live

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explanation: why a spike happened and what to do about it, in words. One table by operation, cause and load, from
-// which the first line, the page, `top` and the history take their sentences. Pure.
+// Explanation: why a spike happened and what to do about it, in words: the sentence of its cause for its operation and
+// load, which the first line, the page, `top` and the history show. Pure.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +14,7 @@
 
 namespace ssdpulse::live {
 
-/// Of what the cause is about: for `flush`, whether more flushes than usual were sent; for `error`, whether I/Os failed
-/// (else they were only sent again); for `unknown`, whether it may be anything but the drive; otherwise whether there
-/// was more I/O.
-enum class Load : std::uint8_t { usual, more };
-inline constexpr std::size_t kLoads = 2;
+using model::Load;
 
 enum class Tense : std::uint8_t { present, past };
 
@@ -30,22 +24,10 @@ struct Explanation {
   std::string_view runbook;  // name of the page with more about it
 };
 
-/// In a text of the table, [is|was] stands for a word in the present or the past.
-struct ExplanationRow {
-  std::string_view operations;  // letters: r reads, w writes, f flushes, c commits
-  model::SpikeCause cause;
-  std::string_view loads;  // letters: u usual, m more
-  std::string_view because;
-  std::string_view next;
-  std::string_view runbook;
-};
-std::span<const ExplanationRow> explanation_rows();
 /// What to do, without a writer to limit where not more is written than usual.
 std::string next_for_load(std::string next, const model::LatencySpike& spike);
 /// What to do, where it is known who should do less: for whoever "sends most" or "calls fsync so often", the name.
 std::string next_for_culprit(std::string next, const std::string& culprit);
-/// The only row for these.
-const ExplanationRow& explanation_row(model::SpikeOperation operation, model::SpikeCause cause, Load load);
 
 inline constexpr double kStandstillSeconds = 3;  // in which nothing completes: worth a sentence of its own
 

@@ -15,19 +15,6 @@ namespace {
 using model::HostWait;
 using model::HostWaitCause;
 
-constexpr std::array<std::string_view, model::kHostWaitCauses> kNext{
-    "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, resume it: "
-    "dmsetup resume NAME.",
-    "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at work, thaw "
-    "it: fsfreeze --unfreeze MOUNTPOINT.",
-    "Free up space or extend it; df -h and df -i show what is left.",
-    "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send less.",
-    "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
-    "See what tasks in state D wait for (ps -eo stat,wchan:32,comm), and check network file systems, swap, and disks "
-    "that "
-    "are not measured (ssdpulse devices).",
-};
-
 double evidence_of(const HostWait& wait, const char* key) {
   const auto found = wait.evidence.find(key);
   return found == wait.evidence.end() ? 0 : found->second;
@@ -137,7 +124,7 @@ bool concerns(const HostWait& wait, const std::string& disk, const model::Snapsh
 }
 
 HostWaitWords host_wait_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {
-  return {what_of(wait, now, tense), kNext.at(static_cast<std::size_t>(wait.cause))};
+  return {what_of(wait, now, tense), model::info(wait.cause).next};
 }
 
 }  // namespace ssdpulse::live

@@ -13,6 +13,7 @@
 #include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_title.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -31,8 +32,7 @@ constexpr std::chrono::minutes kLately{15};    // a slow time that is over is st
 constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
 
 std::string_view operation_words(SpikeOperation operation) {
-  constexpr std::array<std::string_view, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
-                                                                         "commits (fsync)"};
+  constexpr auto kWords = util::names<SpikeOperation>({"reads", "writes", "flushes", "commits (fsync)"});
   return name(operation, kWords);
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/live/recent_past.h"
 #include "daemon/model/incidents.h"
 #include "daemon/model/past.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::live {
 
@@ -20,7 +21,7 @@ enum class Verdict : std::uint8_t {
   slow,     // one is, at the time that was asked for
   unknown,  // nothing can be said; the answer explains why
 };
-inline constexpr std::array<std::string_view, 3> kVerdictNames{"usual", "slow", "unknown"};
+inline constexpr auto kVerdictNames = util::names<Verdict>({"usual", "slow", "unknown"});
 
 /// What is known about a time. Zero I/Os, no data and out of range are always distinguished.
 enum class Coverage : std::uint8_t {
@@ -29,7 +30,7 @@ enum class Coverage : std::uint8_t {
   out_of_range,  // before everything that is kept
   to_come,       // in the future
 };
-inline constexpr std::array<std::string_view, 4> kCoverageNames{"recorded", "no_data", "out_of_range", "to_come"};
+inline constexpr auto kCoverageNames = util::names<Coverage>({"recorded", "no_data", "out_of_range", "to_come"});
 
 /// The time that an answer is about: the whole minute, whatever second of it was asked for, as in tables of the past.
 struct Moment {
@@ -45,7 +46,7 @@ enum class When : std::uint8_t {
   earlier,  // before that
   then,     // at the time that was asked for
 };
-inline constexpr std::array<std::string_view, 4> kWhenNames{"now", "ended", "earlier", "then"};
+inline constexpr auto kWhenNames = util::names<When>({"now", "ended", "earlier", "then"});
 inline constexpr std::chrono::minutes kJustNow{2};
 
 struct Why {

@@ -55,8 +55,8 @@ std::string count_words(std::uint64_t number, std::string_view one, std::string_
 }
 
 std::string size_words(double bytes) {
-  constexpr std::array<std::pair<double, const char*>, 5> kUnits{
-      {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}}};
+  constexpr auto kUnits = std::to_array<std::pair<double, const char*>>(
+      {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}});
   for (const auto& [least, unit] : kUnits) {
     if (bytes >= least) {
       return digits(bytes / least) + unit;

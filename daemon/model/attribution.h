@@ -11,13 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// Reads, writes and discards are attributed; the others are the kernel's own or nobody's.
 enum class AttributedOperation : std::uint8_t { read, write, discard };
-inline constexpr std::size_t kAttributedOperations = 3;
-inline constexpr std::array<std::string_view, kAttributedOperations> kAttributedOperationNames{"read", "write",
-                                                                                               "discard"};
+inline constexpr std::size_t kAttributedOperations = util::count_of<AttributedOperation>();
+inline constexpr auto kAttributedOperationNames = util::names<AttributedOperation>({"read", "write", "discard"});
 
 /// How an I/O was submitted. `direct`: by O_DIRECT, but this kernel does not show which engine. `other`: in an unknown
 /// way; never a guess.
@@ -36,17 +37,17 @@ enum class IoPath : std::uint8_t {
   stacked,
   other
 };
-inline constexpr std::size_t kIoPaths = 13;
-inline constexpr std::array<std::string_view, kIoPaths> kIoPathNames{
-    "io_uring", "sqpoll",   "libaio", "sync", "direct",  "buffered_read", "writeback",
-    "journal",  "metadata", "swap",   "loop", "stacked", "other"};
+inline constexpr std::size_t kIoPaths = util::count_of<IoPath>();
+inline constexpr auto kIoPathNames =
+    util::names<IoPath>({"io_uring", "sqpoll", "libaio", "sync", "direct", "buffered_read", "writeback", "journal",
+                         "metadata", "swap", "loop", "stacked", "other"});
 
 /// To a file system (its files and its own data), or to the block device itself, through its page cache or not.
 /// Whatever is not known to go to the device itself is `file`. The path of a discard cannot be determined: all are
 /// `other`, `file`.
 enum class IoAccess : std::uint8_t { file, raw };
-inline constexpr std::size_t kIoAccesses = 2;
-inline constexpr std::array<std::string_view, kIoAccesses> kIoAccessNames{"file", "raw"};
+inline constexpr std::size_t kIoAccesses = util::count_of<IoAccess>();
+inline constexpr auto kIoAccessNames = util::names<IoAccess>({"file", "raw"});
 
 /// Cumulative. Strays, whose issue was not seen, are in ios and bytes and have no device time.
 struct AttributedTotals {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// Whether a disk's I/O is measured, and if not, why not.
@@ -19,8 +21,8 @@ enum class Coverage : std::uint8_t {
   stacked,   // md, dm and the like: its I/O is measured on the disks below, once
   empty,     // a disk of zero size, such as an unattached loop device
 };
-inline constexpr std::array<std::string_view, 4> kCoverageWords{"measured", "excluded by configuration",
-                                                                "measured on the disks below it", "empty"};
+inline constexpr auto kCoverageWords =
+    util::names<Coverage>({"measured", "excluded by configuration", "measured on the disks below it", "empty"});
 
 /// A disk that carries requests under its own queue: the device itself, or one hidden path of an
 /// NVMe multipath head (nvme0c1n1 of nvme0n1).

@@ -15,6 +15,7 @@
 #include "daemon/model/latency_words.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
@@ -52,22 +53,11 @@ enum class Latency : std::uint8_t {
   commit,
   discard
 };
-inline constexpr std::size_t kLatencies = 15;
-inline constexpr std::array<std::string_view, kLatencies> kLatencyNames{"read_total",
-                                                                        "write_total",
-                                                                        "read_device_none",
-                                                                        "read_device_discard",
-                                                                        "read_device_flush",
-                                                                        "read_device_both",
-                                                                        "write_device_none",
-                                                                        "write_device_discard",
-                                                                        "write_device_flush",
-                                                                        "write_device_both",
-                                                                        "read_queue",
-                                                                        "write_queue",
-                                                                        "flush",
-                                                                        "commit",
-                                                                        "discard"};
+inline constexpr std::size_t kLatencies = util::count_of<Latency>();
+inline constexpr auto kLatencyNames =
+    util::names<Latency>({"read_total", "write_total", "read_device_none", "read_device_discard", "read_device_flush",
+                          "read_device_both", "write_device_none", "write_device_discard", "write_device_flush",
+                          "write_device_both", "read_queue", "write_queue", "flush", "commit", "discard"});
 
 struct OperationLoad {
   std::uint64_t ios = 0;  // final completions

@@ -10,14 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// Determined by what submitted a discard, never by what dispatched it. `online`: a file system that is mounted with
 /// discard, by a kernel thread or in the context of the program that deleted something.
 enum class DiscardTrigger : std::uint8_t { fstrim, online, blkdiscard, mkfs, other };
-inline constexpr std::size_t kDiscardTriggers = 5;
-inline constexpr std::array<std::string_view, kDiscardTriggers> kDiscardTriggerNames{"fstrim", "online", "blkdiscard",
-                                                                                     "mkfs", "other"};
+inline constexpr std::size_t kDiscardTriggers = util::count_of<DiscardTrigger>();
+inline constexpr auto kDiscardTriggerNames =
+    util::names<DiscardTrigger>({"fstrim", "online", "blkdiscard", "mkfs", "other"});
 
 /// What one kind of submitter sent to one volume (a disk or a partition), cumulative. Times are CLOCK_MONOTONIC.
 struct DiscardSubmissions {
@@ -30,7 +32,7 @@ struct DiscardSubmissions {
 
 /// The kernel distinguishes its own threads from programs; only the mounts show whether they work for a mount option.
 enum class DiscardSubmitter : std::uint8_t { fstrim, kernel, blkdiscard, mkfs, other };
-inline constexpr std::size_t kDiscardSubmitters = 5;
+inline constexpr std::size_t kDiscardSubmitters = util::count_of<DiscardSubmitter>();
 using DiscardSubmitters = std::array<DiscardSubmissions, kDiscardSubmitters>;
 
 /// Bursts of one device and trigger, cumulative, including those still running.

@@ -29,7 +29,7 @@ inline constexpr std::string_view kRiskOfReplacing = "copying reads all of it; h
 
 /// NVM Express Base 2.x, SMART / Health Information. Bits 6 and 7 are not assigned by the version that drives
 /// implement.
-inline constexpr std::array<DriveWarning, 6> kDriveWarnings{{
+inline constexpr auto kDriveWarnings = std::to_array<DriveWarning>({
     {0,
      "available_spare",
      true,
@@ -60,7 +60,7 @@ inline constexpr std::array<DriveWarning, 6> kDriveWarnings{{
      false,
      {Verdict::danger, "its persistent memory region has become read-only or unreliable",
       "keep nothing in that region that has no other copy, then replace it", kRiskOfReplacing}},
-}};
+});
 
 /// Its own estimate is 100 % or more. Alone, with spare blocks left, that is age and no failure.
 inline constexpr DriveCondition kLifeUsedUp{Verdict::advise, "its rated life is used up: it works on, without warranty",

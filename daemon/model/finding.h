@@ -11,20 +11,22 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// `advise`: something should be changed, and there is evidence measured here; `danger`: data, a drive or all
 /// measurement is at risk; `info`: worth knowing, but not certain that anything should be done; `unknown`: could not be
 /// decided, and Finding::why explains why. In the order in which findings are shown.
 enum class Verdict : std::uint8_t { danger, advise, unknown, info, ok, not_applicable };
-inline constexpr std::size_t kVerdicts = 6;
-inline constexpr std::array<std::string_view, kVerdicts> kVerdictNames{"danger", "advise", "unknown",
-                                                                       "info",   "ok",     "not applicable"};
+inline constexpr std::size_t kVerdicts = util::count_of<Verdict>();
+inline constexpr auto kVerdictNames =
+    util::names<Verdict>({"danger", "advise", "unknown", "info", "ok", "not applicable"});
 
 /// What measured it: the daemon since its start, the history, or the kernel since a path appeared. The kernel does not
 /// report how long ago that was: Finding::observed_seconds is then the host's uptime, the upper bound.
 enum class Observer : std::uint8_t { daemon, history, kernel };
-inline constexpr std::array<std::string_view, 3> kObserverNames{"daemon", "history", "kernel"};
+inline constexpr auto kObserverNames = util::names<Observer>({"daemon", "history", "kernel"});
 
 struct Finding {
   std::string id;  // of the check or rule; stable, for scripts and for accepting it

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// Which block is collected, and where its valid pages go.
@@ -20,16 +22,16 @@ enum class CollectionPolicy : std::uint8_t {
   cost_benefit,        // most (1 - u) / 2u * age, u being the valid share; a frontier of their own
   fifo,                // the oldest; they go where the host's go
 };
-inline constexpr std::size_t kCollectionPolicies = 4;
-inline constexpr std::array<std::string_view, kCollectionPolicies> kCollectionPolicyNames{
-    "greedy", "greedy_gc_frontier", "cost_benefit", "fifo"};
+inline constexpr std::size_t kCollectionPolicies = util::count_of<CollectionPolicy>();
+inline constexpr auto kCollectionPolicyNames =
+    util::names<CollectionPolicy>({"greedy", "greedy_gc_frontier", "cost_benefit", "fifo"});
 
 enum class Discards : std::uint8_t { honoured, ignored };
-inline constexpr std::array<std::string_view, 2> kDiscardsNames{"honoured", "ignored"};
+inline constexpr auto kDiscardsNames = util::names<Discards>({"honoured", "ignored"});
 
 /// What is kept apart: nothing, data of different hints, or data whose previous versions had different lifetimes.
 enum class Placement : std::uint8_t { none, hints, last_lifetime };
-inline constexpr std::array<std::string_view, 3> kPlacementNames{"none", "hints", "last_lifetime"};
+inline constexpr auto kPlacementNames = util::names<Placement>({"none", "hints", "last_lifetime"});
 
 /// Whether pages without any event since the start are assumed to hold data. If there are many of them, one run of each
 /// kind bounds the unknown.
@@ -69,16 +71,15 @@ enum class FlashSilence : std::uint8_t {
   wide_bounds,
   unknown_pages,
 };
-inline constexpr std::size_t kFlashSilences = 14;
-inline constexpr std::array<std::string_view, kFlashSilences> kFlashSilenceNames{
-    "rotational", "zoned",       "virtual",         "compression",       "no_size",
-    "too_small",  "no_memory",   "partly_measured", "written_elsewhere", "warming_up",
-    "few_writes", "events_lost", "wide_bounds",     "unknown_pages"};
+inline constexpr std::size_t kFlashSilences = util::count_of<FlashSilence>();
+inline constexpr auto kFlashSilenceNames = util::names<FlashSilence>(
+    {"rotational", "zoned", "virtual", "compression", "no_size", "too_small", "no_memory", "partly_measured",
+     "written_elsewhere", "warming_up", "few_writes", "events_lost", "wide_bounds", "unknown_pages"});
 
 /// The last day or week, or the time the host took to write as much as the drive holds.
 enum class FlashWindow : std::uint8_t { day, week, drive_write };
-inline constexpr std::size_t kFlashWindows = 3;
-inline constexpr std::array<std::string_view, kFlashWindows> kFlashWindowNames{"24h", "7d", "drive_write"};
+inline constexpr std::size_t kFlashWindows = util::count_of<FlashWindow>();
+inline constexpr auto kFlashWindowNames = util::names<FlashWindow>({"24h", "7d", "drive_write"});
 
 struct ModelledAmplification {
   WhatIf what_if;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/model/flash.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
@@ -21,7 +22,7 @@ enum class OverprovisioningBasis : std::uint8_t {
   size,           // usual for drives of this nominal size
   media_counter,  // fitted: with it the model relocates as much as the drive counts
 };
-inline constexpr std::array<std::string_view, 2> kOverprovisioningBasisNames{"size", "media_counter"};
+inline constexpr auto kOverprovisioningBasisNames = util::names<OverprovisioningBasis>({"size", "media_counter"});
 
 struct EffectiveOverprovisioning {
   double likely = 0;  // flash that can hold data over what the host sees, less 1

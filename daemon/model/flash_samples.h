@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/model/write_details.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
@@ -30,7 +31,7 @@ enum class FlashEventKind : std::uint8_t {
   zeroes,       // the drive may deallocate what it is to zero, and nearly all do: treated as a discard
   zeroes_kept,  // it is asked not to deallocate, but still stores no data
 };
-inline constexpr std::size_t kFlashEventKinds = 4;
+inline constexpr std::size_t kFlashEventKinds = util::count_of<FlashEventKind>();
 
 struct FlashEvent {
   std::uint32_t first = 0;   // index among the followed pages of the drive, all its namespaces

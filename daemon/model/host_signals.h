@@ -15,6 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/model/host_wait_cause.h"
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// Pressure stall information (Documentation/accounting/psi.rst): cumulative, in seconds.
@@ -38,8 +41,8 @@ struct CgroupPressure {
 
 /// As io.max names them.
 enum class IoLimitKind : std::uint8_t { rbps, wbps, riops, wiops };
-inline constexpr std::size_t kIoLimitKinds = 4;
-inline constexpr std::array<std::string_view, kIoLimitKinds> kIoLimitKindNames{"rbps", "wbps", "riops", "wiops"};
+inline constexpr std::size_t kIoLimitKinds = util::count_of<IoLimitKind>();
+inline constexpr auto kIoLimitKindNames = util::names<IoLimitKind>({"rbps", "wbps", "riops", "wiops"});
 
 /// A limit of a cgroup on one block device, and what the kernel itself has counted against it.
 struct IoLimit {
@@ -100,19 +103,6 @@ struct HostSignals {
   std::vector<FilesystemRoom> rooms = {};
   std::vector<FrozenFilesystem> frozen = {};
 };
-
-/// What holds up I/O above the drives.
-enum class HostWaitCause : std::uint8_t {
-  suspended,         // a dm volume is suspended
-  frozen,            // a file system is frozen
-  full,              // a file system has no room left
-  cgroup_limit,      // a cgroup is at its limit
-  dirty_throttling,  // the kernel holds up whoever writes, until dirty pages are on the drives
-  pressure,          // tasks wait for I/O, and nothing that is measured explains it
-};
-inline constexpr std::size_t kHostWaitCauses = 6;
-inline constexpr std::array<std::string_view, kHostWaitCauses> kHostWaitCauseNames{
-    "suspended", "frozen", "full", "cgroup_limit", "dirty_throttling", "pressure"};
 
 struct HostWait {
   HostWaitCause cause = HostWaitCause::pressure;

@@ -13,6 +13,7 @@
 #include "daemon/model/device.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/nvme_fields.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
@@ -21,13 +22,13 @@ enum class Medium : std::uint8_t {
   software,  // a virtual disk, a cloud's volume, a target on another host
   unknown,   // of a virtual machine, and nothing shows that it was passed through to it
 };
-inline constexpr std::array<std::string_view, 3> kMediumNames{"drive", "software", "unknown"};
+inline constexpr auto kMediumNames = util::names<Medium>({"drive", "software", "unknown"});
 
 /// Upper and lower case do not matter. A part of the model is enough.
 inline bool names_software(std::string_view model) {
-  constexpr std::array<std::string_view, 14> kParts{
-      "qemu",          "bhyve",        "virtual",        "vbox",      "vmware", "parallels", "amazon elastic",
-      "alibaba cloud", "nvme_card-pd", "persistentdisk", "msft nvme", "spdk",   "vdisk",     "scst"};
+  constexpr auto kParts = std::to_array<std::string_view>({"qemu", "bhyve", "virtual", "vbox", "vmware", "parallels",
+                                                           "amazon elastic", "alibaba cloud", "nvme_card-pd",
+                                                           "persistentdisk", "msft nvme", "spdk", "vdisk", "scst"});
   std::string lower(model);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -38,7 +39,8 @@ inline bool names_software(std::string_view model) {
 
 /// PCI vendors that make no hardware: Red Hat, its virtio, bhyve, VMware, VirtualBox, Microsoft, Parallels, Xen.
 inline bool is_software_vendor(std::uint16_t vendor_id) {
-  constexpr std::array<std::uint16_t, 8> kVendors{0x1B36, 0x1AF4, 0xFB5D, 0x15AD, 0x80EE, 0x1414, 0x1AB8, 0x5853};
+  constexpr auto kVendors =
+      std::to_array<std::uint16_t>({0x1B36, 0x1AF4, 0xFB5D, 0x15AD, 0x80EE, 0x1414, 0x1AB8, 0x5853});
   return std::find(kVendors.begin(), kVendors.end(), vendor_id) != kVendors.end();
 }
 
@@ -57,7 +59,7 @@ inline bool wears(const NvmeDrive& drive) {
 
 /// `drive`: what the disk is a namespace of; null: no NVMe drive, or not known yet.
 inline Medium medium_of(const Device& device, const NvmeDrive* drive) {
-  constexpr std::array<std::string_view, 5> kOfHardware{"nvme", "sata", "sas", "usb", "mmc"};
+  constexpr auto kOfHardware = std::to_array<std::string_view>({"nvme", "sata", "sas", "usb", "mmc"});
   const bool has_bus = std::find(kOfHardware.begin(), kOfHardware.end(), device.transport) != kOfHardware.end();
   const NvmeIdentity* identity = drive != nullptr ? drive->identity.get() : nullptr;
   const bool fabric = identity != nullptr && !identity->transport.empty() && identity->transport != "pcie";

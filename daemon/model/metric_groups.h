@@ -12,9 +12,9 @@
 
 namespace ssdpulse::model {
 
-inline constexpr std::array<std::string_view, 12> kMetricGroups{"io",      "writes",    "discards",    "devices",
-                                                                "nvme",    "nvme_logs", "flash_model", "spikes",
-                                                                "tenants", "host",      "web",         "self"};
+inline constexpr auto kMetricGroups =
+    std::to_array<std::string_view>({"io", "writes", "discards", "devices", "nvme", "nvme_logs", "flash_model",
+                                     "spikes", "tenants", "host", "web", "self"});
 
 /// What the critical and warning alerts read, from every group; see exporters/prometheus/fleet_profile.h.
 inline constexpr std::string_view kFleetProfile = "fleet";

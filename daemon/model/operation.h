@@ -8,20 +8,22 @@
 #include <cstdint>
 #include <string_view>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// A request's operation class. `write` includes zone append; `zone` is zone management;
 /// `passthrough` is any driver command that bypasses the file system path (op >= 32).
 enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes, secure_erase, zone, passthrough };
-inline constexpr std::size_t kOperations = 8;
-inline constexpr std::array<std::string_view, kOperations> kOperationNames{
-    "read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough"};
+inline constexpr std::size_t kOperations = util::count_of<Operation>();
+inline constexpr auto kOperationNames = util::names<Operation>(
+    {"read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough"});
 
 /// What else was in flight on the same drive during a read or write: the closed intervals
 /// [issue, final completion] intersect. Decided in the kernel, per I/O.
 enum class During : std::uint8_t { none, discard, flush, both };
-inline constexpr std::size_t kDurings = 4;
-inline constexpr std::array<std::string_view, kDurings> kDuringNames{"none", "discard", "flush", "both"};
+inline constexpr std::size_t kDurings = util::count_of<During>();
+inline constexpr auto kDuringNames = util::names<During>({"none", "discard", "flush", "both"});
 
 /// The kernel's completion status, normalised (include/linux/blk_types.h BLK_STS_*).
 enum class IoError : std::uint8_t {
@@ -37,15 +39,14 @@ enum class IoError : std::uint8_t {
   unsupported,
   other
 };
-inline constexpr std::size_t kIoErrors = 11;
-inline constexpr std::array<std::string_view, kIoErrors> kIoErrorNames{
-    "io",    "medium",  "timeout",    "nospace",     "transport", "target",
-    "again", "offline", "protection", "unsupported", "other"};
+inline constexpr std::size_t kIoErrors = util::count_of<IoError>();
+inline constexpr auto kIoErrorNames = util::names<IoError>({"io", "medium", "timeout", "nospace", "transport", "target",
+                                                            "again", "offline", "protection", "unsupported", "other"});
 
 /// Why a request was issued again: the driver gave it back, or a multipath path failed under it.
 enum class RequeueReason : std::uint8_t { driver, failover };
-inline constexpr std::size_t kRequeueReasons = 2;
-inline constexpr std::array<std::string_view, kRequeueReasons> kRequeueReasonNames{"driver", "failover"};
+inline constexpr std::size_t kRequeueReasons = util::count_of<RequeueReason>();
+inline constexpr auto kRequeueReasonNames = util::names<RequeueReason>({"driver", "failover"});
 
 /// Ways in which the kernel side can fail to measure an I/O on a known device.
 enum class Loss : std::uint8_t {
@@ -55,9 +56,9 @@ enum class Loss : std::uint8_t {
   clock,              // an end before its beginning: counted in the zero bucket
   unstamped,          // the kernel gave no start time (iostats=0): no queue time and no total
 };
-inline constexpr std::size_t kLosses = 5;
-inline constexpr std::array<std::string_view, kLosses> kLossNames{"completion_missed", "stray", "slot_collision",
-                                                                  "clock", "unstamped"};
+inline constexpr std::size_t kLosses = util::count_of<Loss>();
+inline constexpr auto kLossNames =
+    util::names<Loss>({"completion_missed", "stray", "slot_collision", "clock", "unstamped"});
 
 /// Losses that belong to no device.
 enum class HostLoss : std::uint8_t {
@@ -66,9 +67,9 @@ enum class HostLoss : std::uint8_t {
   queue_id_range,     // a request queue whose number is beyond the table
   freeze_events,      // freezes and thaws of file systems that found no room on their way to the daemon; not I/Os
 };
-inline constexpr std::size_t kHostLosses = 4;
-inline constexpr std::array<std::string_view, kHostLosses> kHostLossNames{"device_table_full", "device_pending",
-                                                                          "queue_id_range", "freeze_events"};
+inline constexpr std::size_t kHostLosses = util::count_of<HostLoss>();
+inline constexpr auto kHostLossNames =
+    util::names<HostLoss>({"device_table_full", "device_pending", "queue_id_range", "freeze_events"});
 
 template <typename Enum>
 constexpr std::size_t index(Enum value) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "daemon/model/operation.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
@@ -18,7 +19,7 @@ enum class Effort : std::uint8_t {
   completions,  // also without issues of reads and writes, like latency.mode completion-only
   nothing,      // the programs are detached; until a restart
 };
-inline constexpr std::array<std::string_view, 4> kEffortNames{"everything", "essentials", "completions", "nothing"};
+inline constexpr auto kEffortNames = util::names<Effort>({"everything", "essentials", "completions", "nothing"});
 inline constexpr std::size_t kEfforts = kEffortNames.size();
 
 /// What is not measured at this effort, in words.

@@ -14,22 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/model/operation.h"  // index(), name()
+#include "daemon/model/spike_cause.h"  // index(), name()
 #include "daemon/model/tenants.h"
 
 namespace ssdpulse::model {
-
-enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
-inline constexpr std::size_t kSpikeCauses = 8;
-inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
-    "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
-
-/// Spikes are detected in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
-/// DeviceIo::commit_latency. The first three stand for the block layer's operations of these names, in this order.
-enum class SpikeOperation : std::uint8_t { read, write, flush, commit };
-inline constexpr std::size_t kSpikeOperations = 4;
-inline constexpr std::array<std::string_view, kSpikeOperations> kSpikeOperationNames{"read", "write", "flush",
-                                                                                     "commit"};
 
 /// A tenant's part in a spike; see model/tenants.h.
 struct SpikeTenant {

@@ -13,15 +13,16 @@
 #include <vector>
 
 #include "daemon/model/attribution.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
 /// What kind of thing a cgroup stands for. `configured`: a pattern of the configuration matched. `cgroup`: none of the
 /// known kinds. `none`: requests without a cgroup.
 enum class TenantKind : std::uint8_t { root, unit, slice, container, pod, vm, user, job, configured, cgroup, none };
-inline constexpr std::size_t kTenantKinds = 11;
-inline constexpr std::array<std::string_view, kTenantKinds> kTenantKindNames{
-    "root", "unit", "slice", "container", "pod", "vm", "user", "job", "configured", "cgroup", "none"};
+inline constexpr std::size_t kTenantKinds = util::count_of<TenantKind>();
+inline constexpr auto kTenantKindNames = util::names<TenantKind>(
+    {"root", "unit", "slice", "container", "pod", "vm", "user", "job", "configured", "cgroup", "none"});
 
 /// The name of the root's tenant: what no unit, container, machine or user accounts for, and the kernel's own I/O.
 inline constexpr std::string_view kRootTenant = "/";
@@ -45,7 +46,7 @@ enum class IoAccounting : std::uint8_t {
   root_only,  // nothing below the root: all I/O is that of "/"
   below_root
 };
-inline constexpr std::array<std::string_view, 3> kIoAccountingNames{"unknown", "root only", "below the root"};
+inline constexpr auto kIoAccountingNames = util::names<IoAccounting>({"unknown", "root only", "below the root"});
 
 /// One tenant on one device, since it was first seen there, or again after its series had ended.
 struct TenantIo {

@@ -10,21 +10,22 @@
 #include <string_view>
 
 #include "daemon/model/histogram.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
 /// The lifetime that the writer declared (fcntl F_SET_RW_HINT). `not_set`: it declared none; `unknown`: this kernel
 /// does not let us see whether it did.
 enum class WriteHint : std::uint8_t { not_set, none, short_lived, medium, long_lived, extreme, unknown };
-inline constexpr std::size_t kWriteHints = 7;
-inline constexpr std::array<std::string_view, kWriteHints> kWriteHintNames{"not_set", "none",    "short",  "medium",
-                                                                           "long",    "extreme", "unknown"};
+inline constexpr std::size_t kWriteHints = util::count_of<WriteHint>();
+inline constexpr auto kWriteHintNames =
+    util::names<WriteHint>({"not_set", "none", "short", "medium", "long", "extreme", "unknown"});
 
 /// What made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: unknown.
 enum class WriteClass : std::uint8_t { journal, metadata, writeback, direct, swap, other };
-inline constexpr std::size_t kWriteClasses = 6;
-inline constexpr std::array<std::string_view, kWriteClasses> kWriteClassNames{"journal", "metadata", "writeback",
-                                                                              "direct",  "swap",     "other"};
+inline constexpr std::size_t kWriteClasses = util::count_of<WriteClass>();
+inline constexpr auto kWriteClassNames =
+    util::names<WriteClass>({"journal", "metadata", "writeback", "direct", "swap", "other"});
 
 struct WriteDetails {
   std::array<std::uint64_t, kWriteHints> hint_bytes{};

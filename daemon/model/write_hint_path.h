@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::model {
 
 /// How far the kernel carries it.
@@ -16,11 +18,11 @@ enum class HintReach : std::uint8_t {
   block_layer,                 // and no farther
   drive,                       // to the drive as a stream or placement handle, if written to the device itself
 };
-inline constexpr std::array<std::string_view, 4> kHintReachNames{"dropped", "file_system_drops_buffered", "block_layer",
-                                                                 "drive"};
-inline constexpr std::array<std::string_view, 4> kHintReachWords{
-    "the kernel drops them", "reach the block layer, but ext4 drops those of buffered writes", "reach the block layer",
-    "reach the drive as a stream when the device itself is written directly"};
+inline constexpr auto kHintReachNames =
+    util::names<HintReach>({"dropped", "file_system_drops_buffered", "block_layer", "drive"});
+inline constexpr auto kHintReachWords = util::names<HintReach>(
+    {"the kernel drops them", "reach the block layer, but ext4 drops those of buffered writes", "reach the block layer",
+     "reach the drive as a stream when the device itself is written directly"});
 
 /// What the drive could do with it.
 enum class DriveSeparation : std::uint8_t {
@@ -29,9 +31,9 @@ enum class DriveSeparation : std::uint8_t {
   fdp,
   unknown,
 };
-inline constexpr std::array<std::string_view, 4> kDriveSeparationNames{"none", "directives", "fdp", "unknown"};
-inline constexpr std::array<std::string_view, 4> kDriveSeparationWords{
-    "has neither streams nor FDP", "has directives, and may have streams", "has FDP", "unknown"};
+inline constexpr auto kDriveSeparationNames = util::names<DriveSeparation>({"none", "directives", "fdp", "unknown"});
+inline constexpr auto kDriveSeparationWords = util::names<DriveSeparation>(
+    {"has neither streams nor FDP", "has directives, and may have streams", "has FDP", "unknown"});
 
 struct WriteHintPath {
   HintReach kernel = HintReach::dropped;

@@ -55,4 +55,24 @@ consteval std::array<std::string_view, count_of<Enum>()> names(const Text (&text
   return all;
 }
 
+/// Whether a table of entries has one for each value, in the order of the enumeration; `key`: the value it is about.
+template <typename Enum, typename Entry, std::size_t kEntries>
+consteval bool is_table_of(const std::array<Entry, kEntries>& table, Enum Entry::*key) {
+  bool ordered = kEntries == count_of<Enum>();
+  for (std::size_t i = 0; i < kEntries; ++i) {
+    ordered = ordered && static_cast<std::size_t>(table[i].*key) == i;
+  }
+  return ordered;
+}
+
+/// One text of each entry.
+template <typename Entry, std::size_t kEntries>
+consteval std::array<std::string_view, kEntries> column(const std::array<Entry, kEntries>& table, Text Entry::*text) {
+  std::array<std::string_view, kEntries> all{};
+  for (std::size_t i = 0; i < kEntries; ++i) {
+    all[i] = (table[i].*text).view();
+  }
+  return all;
+}
+
 }  // namespace ssdpulse::util

@@ -28,11 +28,11 @@ struct KindWords {
   const char* on;
   const char* off;
 };
-constexpr std::array<KindWords, 3> kKinds{{
+constexpr auto kKinds = std::to_array<KindWords>({
     {ProtectionKind::tls, "tls", "TLS", "yes", "no"},
     {ProtectionKind::users, "users", "users", "listed", "all"},
     {ProtectionKind::client_certificates, "client_certificates", "client certificates", "required", "not_required"},
-}};
+});
 
 }  // namespace
 

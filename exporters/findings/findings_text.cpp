@@ -8,6 +8,7 @@
 #include <ctime>
 #include <tuple>
 
+#include "daemon/util/complete.h"
 #include "daemon/util/duration_text.h"
 #include "daemon/util/number_text.h"
 #include "exporters/findings/findings.h"
@@ -98,7 +99,7 @@ std::string evidence_text(const std::string& name, double value, const Period& p
            : seconds >= 1e-3             ? util::number_text(seconds * 1e3) + " ms"
                                          : util::number_text(seconds * 1e6) + " us";
   };
-  static constexpr std::array<Unit, 9> kUnits{{
+  static constexpr auto kUnits = std::to_array<Unit>({
       {"_seconds_per_day", [](double one) { return kSeconds(one); }, true},
       {"_bytes_per_day", [](double one) { return bytes_text(one); }, true},
       {"_per_day", [](double one) { return util::number_text(one); }, true},
@@ -108,7 +109,7 @@ std::string evidence_text(const std::string& name, double value, const Period& p
       {"_lower_ratio", [](double one) { return "at least " + util::number_text(one); }},
       {"_ratio", [](double one) { return util::number_text(one); }},
       {"_celsius", [](double one) { return util::number_text(one) + " C"; }},
-  }};
+  });
   for (const auto& [suffix, text, per_day] : kUnits) {
     if (name.size() > suffix.size() && std::string_view(name).substr(name.size() - suffix.size()) == suffix) {
       std::string what = name.substr(0, name.size() - suffix.size());
@@ -131,10 +132,10 @@ std::string evidence_of(const model::Finding& one) {
 
 /// Over which time the evidence was measured.
 std::string observed_of(const model::Finding& one) {
-  constexpr std::array<const char*, 3> kBy{", since the daemon's start", ", by the history",
-                                           " at most, by the kernel, of each path since it is there"};
+  constexpr auto kBy = util::names<model::Observer>(
+      {", since the daemon's start", ", by the history", " at most, by the kernel, of each path since it is there"});
   return one.observed_seconds && !one.evidence.empty()
-             ? util::duration_text(*one.observed_seconds) + kBy[static_cast<std::size_t>(one.observer)]
+             ? util::duration_text(*one.observed_seconds) + std::string(kBy[static_cast<std::size_t>(one.observer)])
              : "";
 }
 

@@ -59,7 +59,8 @@ util::Result<void> Server::Implementation::start() {
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  constexpr std::array<const char*, kThreadedLanes> kNames{"http-scrape", "http-page", "http-history"};
+  constexpr auto kNames = std::to_array<const char*>({"http-scrape", "http-page", "http-history"});
+  static_assert(kNames.size() == kThreadedLanes);
   for (std::size_t lane = 0; lane < kThreadedLanes; ++lane) {
     lanes_[lane].workers = std::make_unique<Workers>(limits_.lanes[lane].workers, kNames[lane]);
   }

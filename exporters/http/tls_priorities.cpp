@@ -14,13 +14,13 @@ struct Name {
   std::string_view gnutls;
 };
 
-constexpr std::array<Name, 4> kVersions{
-    {{"TLS10", "VERS-TLS1.0"}, {"TLS11", "VERS-TLS1.1"}, {"TLS12", "VERS-TLS1.2"}, {"TLS13", "VERS-TLS1.3"}}};
+constexpr auto kVersions = std::to_array<Name>(
+    {{"TLS10", "VERS-TLS1.0"}, {"TLS11", "VERS-TLS1.1"}, {"TLS12", "VERS-TLS1.2"}, {"TLS13", "VERS-TLS1.3"}});
 
-constexpr std::array<Name, 4> kCurves{{{"CurveP256", "GROUP-SECP256R1"},
-                                       {"CurveP384", "GROUP-SECP384R1"},
-                                       {"CurveP521", "GROUP-SECP521R1"},
-                                       {"X25519", "GROUP-X25519"}}};
+constexpr auto kCurves = std::to_array<Name>({{"CurveP256", "GROUP-SECP256R1"},
+                                              {"CurveP384", "GROUP-SECP384R1"},
+                                              {"CurveP521", "GROUP-SECP521R1"},
+                                              {"X25519", "GROUP-X25519"}});
 
 struct Suite {
   std::string_view name;
@@ -29,20 +29,20 @@ struct Suite {
   std::string_view mac;
 };
 
-constexpr std::array<Suite, 13> kSuites{
-    {{"TLS_AES_128_GCM_SHA256", "", "AES-128-GCM", "AEAD"},
-     {"TLS_AES_256_GCM_SHA384", "", "AES-256-GCM", "AEAD"},
-     {"TLS_CHACHA20_POLY1305_SHA256", "", "CHACHA20-POLY1305", "AEAD"},
-     {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "ECDHE-ECDSA", "AES-128-CBC", "SHA1"},
-     {"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA", "AES-256-CBC", "SHA1"},
-     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA", "AES-128-GCM", "AEAD"},
-     {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA", "AES-256-GCM", "AEAD"},
-     {"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA", "CHACHA20-POLY1305", "AEAD"},
-     {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "ECDHE-RSA", "AES-128-CBC", "SHA1"},
-     {"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA", "AES-256-CBC", "SHA1"},
-     {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA", "AES-128-GCM", "AEAD"},
-     {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA", "AES-256-GCM", "AEAD"},
-     {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA", "CHACHA20-POLY1305", "AEAD"}}};
+constexpr auto kSuites =
+    std::to_array<Suite>({{"TLS_AES_128_GCM_SHA256", "", "AES-128-GCM", "AEAD"},
+                          {"TLS_AES_256_GCM_SHA384", "", "AES-256-GCM", "AEAD"},
+                          {"TLS_CHACHA20_POLY1305_SHA256", "", "CHACHA20-POLY1305", "AEAD"},
+                          {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "ECDHE-ECDSA", "AES-128-CBC", "SHA1"},
+                          {"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA", "AES-256-CBC", "SHA1"},
+                          {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA", "AES-128-GCM", "AEAD"},
+                          {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA", "AES-256-GCM", "AEAD"},
+                          {"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA", "CHACHA20-POLY1305", "AEAD"},
+                          {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "ECDHE-RSA", "AES-128-CBC", "SHA1"},
+                          {"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA", "AES-256-CBC", "SHA1"},
+                          {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA", "AES-128-GCM", "AEAD"},
+                          {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA", "AES-256-GCM", "AEAD"},
+                          {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA", "CHACHA20-POLY1305", "AEAD"}});
 
 using Words = std::vector<std::string_view>;
 

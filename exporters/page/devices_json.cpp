@@ -129,10 +129,10 @@ Json now_of(const Known& known) {
   return now;
 }
 
-constexpr std::array<std::pair<const char*, model::SpikeOperation>, 3> kShown{
-    {{"read", model::SpikeOperation::read},
-     {"write", model::SpikeOperation::write},
-     {"commit", model::SpikeOperation::commit}}};
+constexpr auto kShown =
+    std::to_array<std::pair<const char*, model::SpikeOperation>>({{"read", model::SpikeOperation::read},
+                                                                  {"write", model::SpikeOperation::write},
+                                                                  {"commit", model::SpikeOperation::commit}});
 
 /// For how long no I/O of the kind has completed while some wait; null where that is not so. A commit is not a request
 /// by itself: it waits with all else.

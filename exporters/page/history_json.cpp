@@ -121,8 +121,9 @@ Json past_tenants_json(const model::Series& series, bool totals) {
 }
 
 const SparseHistogram& histogram_of(const model::DeviceLoad& load, live::Kind kind) {
-  constexpr std::array<Latency, live::kKinds> kLatencyOfKind{Latency::read_total, Latency::write_total, Latency::flush,
-                                                             Latency::discard, Latency::commit};
+  constexpr auto kLatencyOfKind = std::to_array<Latency>(
+      {Latency::read_total, Latency::write_total, Latency::flush, Latency::discard, Latency::commit});
+  static_assert(kLatencyOfKind.size() == live::kKinds);
   return load.latency(kLatencyOfKind.at(static_cast<std::size_t>(kind)));
 }
 

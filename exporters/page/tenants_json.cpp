@@ -60,7 +60,7 @@ Json hint_path_json(const model::DeviceSnapshot& device) {
 
 /// Reclaim unit handles of flexible data placement, by their use; null if the drive does not report it.
 Json handles_json(const model::NvmeDrive* drive) {
-  constexpr std::array<std::string_view, 3> kUses{"unused", "host", "controller"};
+  constexpr auto kUses = std::to_array<std::string_view>({"unused", "host", "controller"});
   std::array<std::uint64_t, kUses.size()> handles{};
   bool any = false;
   for (const model::NvmeValue& value : drive != nullptr ? drive->values : std::vector<model::NvmeValue>{}) {

@@ -94,7 +94,7 @@ constexpr LabelDescription kFilesystem[] = {
     {"discard", "whether it is mounted with online discard", kTrueOrFalse},
 };
 
-constexpr std::array<std::string_view, 2> kAuditVerdicts{"danger", "advise"};
+constexpr auto kAuditVerdicts = std::to_array<std::string_view>({"danger", "advise"});
 constexpr LabelDescription kAuditFinding[] = {
     {"id", "the rule; `ssdpulse audit --rules` lists them"},
     {"device", "the disk, array or mount point; empty: the host"},

@@ -209,9 +209,9 @@ void state_failures(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-constexpr std::array<std::string_view, 2> kKinds{"write", "discard"};
-constexpr std::array<std::string_view, 2> kStateFailures{"rejected", "not_written"};
-constexpr std::array<std::string_view, 4> kScales{"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"};
+constexpr auto kKinds = std::to_array<std::string_view>({"write", "discard"});
+constexpr auto kStateFailures = std::to_array<std::string_view>({"rejected", "not_written"});
+constexpr auto kScales = std::to_array<std::string_view>({"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"});
 
 constexpr LabelDescription kDrive{"controller", "the NVMe drive: the lowest live controller of its subsystem"};
 constexpr LabelDescription kDisk{"device", "the disk, if it is not an NVMe drive"};

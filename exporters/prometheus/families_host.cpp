@@ -12,7 +12,7 @@ namespace {
 
 using model::Snapshot;
 
-constexpr std::array<std::string_view, 2> kPressureKinds{"some", "full"};
+constexpr auto kPressureKinds = std::to_array<std::string_view>({"some", "full"});
 constexpr LabelDescription kPressureLabels[] = {
     {"kind", "some: at least one task waited; full: nobody did anything else", kPressureKinds}};
 constexpr LabelDescription kTenantLabels[] = {{"tenant", "as of ssdpulse_tenant_bytes_total"}};

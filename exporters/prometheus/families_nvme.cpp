@@ -259,9 +259,9 @@ constexpr std::string_view kWideBounds =
 constexpr std::string_view kNoDrift = "not all namespaces of the drive are measured, or there are not two readings yet";
 constexpr std::string_view kNoWear = "the drive does not report what it is based on, or it has not changed yet";
 
-constexpr std::array<std::string_view, 5> kWindows{"5m", "1h", "24h", "7d", "lifetime"};
-constexpr std::array<std::string_view, 4> kWindowsOfTime{"5m", "1h", "24h", "7d"};
-constexpr std::array<std::string_view, 2> kBases{"percentage_used", "endurance_estimate"};
+constexpr auto kWindows = std::to_array<std::string_view>({"5m", "1h", "24h", "7d", "lifetime"});
+constexpr auto kWindowsOfTime = std::to_array<std::string_view>({"5m", "1h", "24h", "7d"});
+constexpr auto kBases = std::to_array<std::string_view>({"percentage_used", "endurance_estimate"});
 
 constexpr LabelDescription kSource{"source", "the counters that are used: fdp, ocp, a vendor's page, endurance_group"};
 constexpr LabelDescription kHostSourceLabels[] = {
@@ -291,7 +291,7 @@ constexpr LabelDescription kNamespace[] = {
 
 constexpr LabelDescription kBlockSize[] = {
     {"device", "the namespace's block device"}, kController, {"block_bytes", "of one logical block"}};
-constexpr std::array<std::string_view, 2> kAmounts{"preferred", "minimum"};
+constexpr auto kAmounts = std::to_array<std::string_view>({"preferred", "minimum"});
 constexpr LabelDescription kHostMemory[] = {kController, {"amount", "what the drive asks for", kAmounts}};
 
 constexpr FamilyDescription kFamilies[] = {

@@ -138,11 +138,12 @@ constexpr std::string_view kNoBpfStats = "the host has kernel.bpf_stats_enabled 
 
 constexpr auto kLossCauses =
     join(model::kLossNames, model::kHostLossNames, std::array<std::string_view, 1>{"recursion"});
-constexpr std::array<std::string_view, 4> kDriftOperations{"read", "write", "flush", "discard"};
-constexpr std::array<std::string_view, 6> kSources{"block", "inventory", "nvme", "history", "audit", "web_config"};
-constexpr std::array<std::string_view, 4> kFailingSources{"inventory", "nvme", "history", "web_config"};
-constexpr std::array<std::string_view, 5> kMemoryUses{"cells", "slots", "tables", "attribution", "samples"};
-constexpr std::array<std::string_view, 2> kLatencyModes{"full", "completion-only"};
+constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "flush", "discard"});
+constexpr auto kSources =
+    std::to_array<std::string_view>({"block", "inventory", "nvme", "history", "audit", "web_config"});
+constexpr auto kFailingSources = std::to_array<std::string_view>({"inventory", "nvme", "history", "web_config"});
+constexpr auto kMemoryUses = std::to_array<std::string_view>({"cells", "slots", "tables", "attribution", "samples"});
+constexpr auto kLatencyModes = std::to_array<std::string_view>({"full", "completion-only"});
 
 constexpr LabelDescription kProgram{"program", "the BPF program"};
 constexpr LabelDescription kSource{"source", "what is read", kSources};
@@ -167,7 +168,7 @@ constexpr LabelDescription kSourceErrorLabels[] = {
     {"source", "what is read", kFailingSources},
     kSourceController,
     {"kind", "what failed: refused, timeout, garbage, impossible, unconfirmed, reader_gone, dropped_row, ..."}};
-constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
+constexpr auto kResolutions = std::to_array<std::string_view>({"minute", "hour"});
 constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
 constexpr LabelDescription kTableLabels[] = {{"table", "of ssdpulse.db, see ssdpulse-history(5)"}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
@@ -176,7 +177,7 @@ constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for 
 constexpr LabelDescription kModeLabels[] = {{"mode", "as configured in latency.mode", kLatencyModes}};
 constexpr LabelDescription kBuildLabels[] = {{"version", "of ssdpulse"}, {"revision", "of its source"}};
 constexpr LabelDescription kProgramLabels[] = {kProgram};
-constexpr std::array<std::string_view, 2> kDirections{"down", "up"};
+constexpr auto kDirections = std::to_array<std::string_view>({"down", "up"});
 constexpr LabelDescription kStepLabels[] = {
     {"direction", "down: something was turned off; up: it was turned on again", kDirections}};
 

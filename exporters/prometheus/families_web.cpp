@@ -29,7 +29,7 @@ void refusals(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-constexpr std::array<std::string_view, 3> kRefusalReasons{"requests", "logins", "users"};
+constexpr auto kRefusalReasons = std::to_array<std::string_view>({"requests", "logins", "users"});
 constexpr LabelDescription kRefusalLabels[] = {
     {"reason",
      "requests: too many pages were being rendered, overall or for one address (503); logins: too many passwords were "

@@ -20,8 +20,8 @@ constexpr auto join(const std::array<std::string_view, Sizes>&... parts) {
   return all;
 }
 
-inline constexpr std::array<std::string_view, 2> kTrueOrFalse{"true", "false"};
-inline constexpr std::array<std::string_view, 2> kReadAndWrite{"read", "write"};
+inline constexpr auto kTrueOrFalse = std::to_array<std::string_view>({"true", "false"});
+inline constexpr auto kReadAndWrite = std::to_array<std::string_view>({"read", "write"});
 
 inline constexpr LabelDescription kDevice{"device", "the disk, as the kernel names it"};
 inline constexpr LabelDescription kOperation{"operation", "what the request does", model::kOperationNames};

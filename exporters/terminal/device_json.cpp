@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "daemon/model/operation.h"
+#include "daemon/util/complete.h"
 #include "exporters/terminal/table.h"
 
 namespace ssdpulse::terminal {
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 4> kStates{"measured", "excluded", "stacked", "empty"};  // by Coverage
+constexpr auto kStates = util::names<model::Coverage>({"measured", "excluded", "stacked", "empty"});  // by Coverage
 
 Json device_json(const model::Device& device, const std::vector<HintLine>& hints,
                  const std::vector<std::string>& same_identity) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A made-up /metrics page with every family of the contract, for what this host's hardware cannot produce.
 
-Its tables are independent of the program (test_metric_list compares the two), except for the log page fields. Counters
-and histograms grow with time; gauges have values at which every finding of a dashboard is present. A server that accepts
-native histograms gets them alone, any other one classic histograms.
+Its tables are independent of the program (test_metric_list compares the two), except for the log page fields and the
+causes of spikes. Counters and histograms grow with time; gauges have values at which every finding of a dashboard is
+present. A server that accepts native histograms gets them alone, any other one classic histograms.
 """
 import itertools
 import re
@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import protobuf_page
 from lib import metric_list
@@ -20,7 +21,8 @@ OPERATIONS = f"{IO},flush,discard,write_zeroes,secure_erase,zone,passthrough"
 COVERED = f"{DRIVE} source=ocp window=5m,1h,24h,7d"
 RATIO = f"{COVERED},lifetime"
 DISCARD = "device=nvme0n1 trigger=fstrim,online,blkdiscard,mkfs,other"
-SPIKE = "device=nvme0n1 operation=read,write,flush,commit cause=discard,flush,gc,queue,saturation,thermal,error,unknown"
+CAUSES = re.findall(r'(?m)^  "(\w+)":', (Path(__file__).resolve().parents[2] / "exporters/page/assets/causes.js").read_text())
+SPIKE = f"device=nvme0n1 operation=read,write,flush,commit cause={','.join(CAUSES)}"
 TENANT = "device=nvme0n1 operation=read,write,discard tenant=/,db.service,backup.service,docker/0123456789ab,other"
 PATH = ("device=nvme0n1 operation=read,write,discard path=io_uring,sqpoll,libaio,sync,direct,buffered_read,writeback,journal,"
         "metadata,swap,loop,stacked,other access=file,raw")

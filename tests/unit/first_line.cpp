@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <string_view>
+#include <string>
+
+#include "tests/unit/cause_words.h"
 
 namespace ssdpulse::test {
 
@@ -22,11 +23,7 @@ live::Why first_line(const Simulation& simulation, double at) {
 }
 
 void expect_first_line(const Simulation& simulation, double at, model::SpikeCause cause) {
-  constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
-      "because discards",   "flush",
-      "garbage collection", " on the host",
-      "too much load",      "throttling to cool down",
-      "I/Os fail",          "nothing measured here explains"};
+  const CauseWords& words = kCauseWords.at(index(cause));
   const live::Why said = first_line(simulation, at);
   EXPECT_EQ(said.verdict, live::Verdict::slow) << said.sentence;
   EXPECT_EQ(said.device, "nvme0n1");
@@ -34,9 +31,8 @@ void expect_first_line(const Simulation& simulation, double at, model::SpikeCaus
   EXPECT_TRUE(said.sentence.find("times longer than usual") != std::string::npos ||
               said.sentence.find(" completed for ") != std::string::npos)
       << said.sentence;
-  const bool drive_alone =
-      cause == model::SpikeCause::unknown && said.sentence.find("because the drive itself") != std::string::npos;
-  EXPECT_TRUE(drive_alone || said.sentence.find(name(cause, kWords)) != std::string::npos) << said.sentence;
+  const bool drive_alone = cause == model::SpikeCause::unknown && said.sentence.find(words.usual) != std::string::npos;
+  EXPECT_TRUE(drive_alone || said.sentence.find(words.more) != std::string::npos) << said.sentence;
   EXPECT_FALSE(said.next.empty());
 }
 

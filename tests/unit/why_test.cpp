@@ -2,6 +2,7 @@
 // Is the first line true, whatever the situation? A table of situations and the sentences that they must produce.
 #include "daemon/live/why.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
+#include "tests/unit/cause_words.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -320,27 +322,12 @@ TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_i
   EXPECT_NE(host.ask().sentence.find(" md0, which it is part of, is being checked (34 %)."), std::string::npos);
 }
 
-/// The whole table: each operation with each cause and each load has exactly one row, and says what it must.
+/// The whole table: what is said of each operation with each cause and each load says what it must.
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
-  const std::map<SpikeCause, std::string> words{{SpikeCause::discard, "discards (trim)"},
-                                                {SpikeCause::flush, "flush"},
-                                                {SpikeCause::gc, "garbage collection"},
-                                                {SpikeCause::queue, "on the host before"},
-                                                {SpikeCause::saturation, ""},
-                                                {SpikeCause::thermal, "throttling to cool down"},
-                                                {SpikeCause::error, "I/Os"},
-                                                {SpikeCause::unknown, "nothing measured here explains"}};
-  ASSERT_EQ(words.size(), model::kSpikeCauses);
   std::string printed;
   for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
     for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
-      for (std::size_t load = 0; load < kLoads; ++load) {
-        const auto rows = explanation_rows();
-        const auto fits = std::count_if(rows.begin(), rows.end(), [&](const ExplanationRow& row) {
-          return row.operations.find("rwfc"[operation]) != std::string_view::npos &&
-                 static_cast<std::size_t>(row.cause) == cause && row.loads.find("um"[load]) != std::string_view::npos;
-        });
-        EXPECT_EQ(fits, 1) << operation << ' ' << cause << ' ' << load;
+      for (std::size_t load = 0; load < model::kLoads; ++load) {
         LatencySpike one = spike("sda", static_cast<SpikeCause>(cause), 5s, 5s);
         one.operation = static_cast<SpikeOperation>(operation);
         one.evidence = {{"device_share", load == 0 ? 1.0 : 0.5},
@@ -350,8 +337,8 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         ASSERT_EQ(static_cast<std::size_t>(load_of(one)), load);
         const Explanation now = explain(one, {}, Tense::present);
         const Explanation then = explain(one, {}, Tense::past);
-        const std::string& wanted =
-            one.cause == SpikeCause::unknown && load == 0 ? "because the drive itself" : words.at(one.cause);
+        const test::CauseWords& words = test::kCauseWords.at(cause);
+        const std::string_view wanted = load == 0 ? words.usual : words.more;
         EXPECT_NE(now.because.find(wanted), std::string::npos) << now.because;
         for (const std::string& text : {now.because, then.because}) {
           EXPECT_EQ(text.find_first_of("[]|"), std::string::npos) << text;

@@ -195,8 +195,8 @@ LoadShift shift_of(const Comparison& comparison) {
     return LoadShift::none;
   }
   constexpr double kLeastRate = 1;  // I/Os per second: an idle drive sleeps, and wakes up slowly
-  constexpr std::array<std::string_view, 6> kCounts{"read.ios",    "write.ios", "read.bytes",
-                                                    "write.bytes", "read.size", "write.size"};
+  constexpr auto kCounts = std::to_array<std::string_view>(
+      {"read.ios", "write.ios", "read.bytes", "write.bytes", "read.size", "write.size"});
   bool less = true;
   bool more = true;
   double rate_before = 0;

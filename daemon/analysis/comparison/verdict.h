@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "daemon/analysis/comparison/estimate.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::analysis::comparison {
 
 enum class Verdict : std::uint8_t { better, worse, same, cannot_tell, not_comparable, too_few, no_data };
-inline constexpr std::array<std::string_view, 7> kVerdictNames{"better",         "worse",   "same",   "cannot tell",
-                                                               "not comparable", "too few", "no data"};
+inline constexpr auto kVerdictNames =
+    util::names<Verdict>({"better", "worse", "same", "cannot tell", "not comparable", "too few", "no data"});
 constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
 
 /// Two windows no further apart than this are the same to users of the disk.

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "daemon/analysis/flash_model/flash_model.h"
+#include "daemon/util/complete.h"
 
 namespace ssdpulse::analysis {
 
 enum class ModelScale : std::uint8_t { all, fewer_what_ifs, smaller_samples, fewer_drives };
-inline constexpr std::array<std::string_view, 4> kModelScaleNames{"all", "fewer_what_ifs", "smaller_samples",
-                                                                  "fewer_drives"};
+inline constexpr auto kModelScaleNames =
+    util::names<ModelScale>({"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"});
 
 struct ModelPlan {
   ModelScale scale = ModelScale::all;

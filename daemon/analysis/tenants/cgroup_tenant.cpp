@@ -83,7 +83,7 @@ std::optional<std::string> pod_of_slice(std::string_view part) {
 }
 
 bool is_unit(std::string_view part) {
-  constexpr std::array<std::string_view, 5> kSuffixes{".service", ".scope", ".mount", ".socket", ".swap"};
+  constexpr auto kSuffixes = std::to_array<std::string_view>({".service", ".scope", ".mount", ".socket", ".swap"});
   return std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](std::string_view suffix) {
     std::string_view name = part;
     return strip_suffix(name, suffix);
@@ -147,8 +147,8 @@ class Search {
       return;
     }
     // Groups that a runtime or a manager creates to hold others.
-    constexpr std::array<std::string_view, 9> kHolders{"kubepods", "burstable",   "besteffort",  "docker", "lxc",
-                                                       "machine",  "lxc.payload", "lxc.monitor", "kubelet"};
+    constexpr auto kHolders = std::to_array<std::string_view>(
+        {"kubepods", "burstable", "besteffort", "docker", "lxc", "machine", "lxc.payload", "lxc.monitor", "kubelet"});
     unknown_ = std::find(kHolders.begin(), kHolders.end(), part()) == kHolders.end();
   }
 
@@ -246,7 +246,7 @@ class Search {
 
   bool pod() {
     std::string_view name = part();
-    constexpr std::array<std::string_view, 3> kHolders{"kubepods", "burstable", "besteffort"};
+    constexpr auto kHolders = std::to_array<std::string_view>({"kubepods", "burstable", "besteffort"});
     if (std::find(kHolders.begin(), kHolders.end(), above()) == kHolders.end() || !strip_prefix(name, "pod")) {
       return false;
     }

@@ -51,8 +51,8 @@ class HostDrift {
 
  private:
   enum class Counts : std::uint8_t { unknown, yes, no, sometimes };
-  static constexpr std::array<std::uint64_t BlockWrites::*, 2> kErasing{&BlockWrites::zeroed_bytes,
-                                                                        &BlockWrites::discarded_bytes};
+  static constexpr auto kErasing =
+      std::to_array<std::uint64_t BlockWrites::*>({&BlockWrites::zeroed_bytes, &BlockWrites::discarded_bytes});
 
   struct Growth;
   [[nodiscard]] static std::optional<Growth> growth(const HostPoint& from, const HostPoint& to);

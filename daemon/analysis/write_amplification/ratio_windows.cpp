@@ -18,8 +18,8 @@ struct Tier {
   Time age;      // up to this age
   Time spacing;  // one reading per spacing; a multiple of the previous one, so that coarser tiers keep a subset
 };
-constexpr std::array<Tier, 4> kTiers{
-    {{minutes(5), seconds(2)}, {hours(1), minutes(1)}, {hours(24), minutes(10)}, {hours(24 * 7), hours(1)}}};
+constexpr auto kTiers = std::to_array<Tier>(
+    {{minutes(5), seconds(2)}, {hours(1), minutes(1)}, {hours(24), minutes(10)}, {hours(24 * 7), hours(1)}});
 
 std::chrono::nanoseconds::rep cell(Time at, Time spacing) {
   const auto whole = at / spacing;

@@ -28,10 +28,10 @@ class RatioWindows {
     const char* name;
     Time width;
   };
-  static constexpr std::array<Named, 4> kNamed{{{"5m", std::chrono::minutes(5)},
-                                                {"1h", std::chrono::hours(1)},
-                                                {"24h", std::chrono::hours(24)},
-                                                {"7d", std::chrono::hours(24 * 7)}}};
+  static constexpr auto kNamed = std::to_array<Named>({{"5m", std::chrono::minutes(5)},
+                                                       {"1h", std::chrono::hours(1)},
+                                                       {"24h", std::chrono::hours(24)},
+                                                       {"7d", std::chrono::hours(24 * 7)}});
 
   /// Points come in the order of time; a repeated time adds nothing. If a counter falls or time goes backwards,
   /// everything before that is forgotten.

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kDataUnit = 512'000;
 constexpr std::uint64_t kBillion = 1'000'000'000;
-constexpr std::array<std::uint64_t, 9> kUnits{
-    1, 512, 4096, kDataUnit, 1'000'000, 1U << 20U, 32U << 20U, kBillion, std::uint64_t{1} << 30U};
+constexpr auto kUnits = std::to_array<std::uint64_t>(
+    {1, 512, 4096, kDataUnit, 1'000'000, 1U << 20U, 32U << 20U, kBillion, std::uint64_t{1} << 30U});
 
 /// Media writes from the factory and from a young drive are not representative.
 constexpr model::Uint128 kLeastDataUnits = 100'000;
@@ -79,7 +79,7 @@ std::uint64_t unit_of_media_counter(model::Uint128 media_count, model::Uint128 d
 }
 
 std::uint64_t unit_of_endurance_groups(model::Uint128 group_data_units, model::Uint128 data_units_written) {
-  static constexpr std::array<std::uint64_t, 2> kGroupUnits{kBillion, kDataUnit};
+  static constexpr auto kGroupUnits = std::to_array<std::uint64_t>({kBillion, kDataUnit});
   return fitting_unit(kGroupUnits, group_data_units, data_units_written);
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 /// For others, such as vfat, the kernel refuses a remount with nodiscard: they have no such option.
 bool knows_nodiscard(const std::string& fstype) {
-  constexpr std::array<std::string_view, 8> kKnow{"ext3", "ext4", "btrfs", "f2fs", "gfs2", "jfs", "nilfs2", "xfs"};
+  constexpr auto kKnow =
+      std::to_array<std::string_view>({"ext3", "ext4", "btrfs", "f2fs", "gfs2", "jfs", "nilfs2", "xfs"});
   return std::find(kKnow.begin(), kKnow.end(), fstype) != kKnow.end();
 }
 
@@ -52,15 +53,15 @@ void add_past(const DevicePast& past, const TrimPast& trim, WayOfTrimming& way) 
 
 /// Of systemd.time(7), the longest time between two elapses that the calendar certainly keeps to.
 int days_between_runs(const std::string& calendar) {
-  constexpr std::array<std::pair<std::string_view, int>, 9> kWords{{{"minutely", 1},
-                                                                    {"hourly", 1},
-                                                                    {"daily", 1},
-                                                                    {"weekly", 7},
-                                                                    {"monthly", 31},
-                                                                    {"quarterly", 92},
-                                                                    {"semiannually", 184},
-                                                                    {"yearly", 366},
-                                                                    {"annually", 366}}};
+  constexpr auto kWords = std::to_array<std::pair<std::string_view, int>>({{"minutely", 1},
+                                                                           {"hourly", 1},
+                                                                           {"daily", 1},
+                                                                           {"weekly", 7},
+                                                                           {"monthly", 31},
+                                                                           {"quarterly", 92},
+                                                                           {"semiannually", 184},
+                                                                           {"yearly", 366},
+                                                                           {"annually", 366}});
   const std::string first = calendar.substr(0, calendar.find(' '));  // a time zone may follow
   for (const auto& [word, days] : kWords) {
     if (first == word) {
@@ -83,7 +84,7 @@ int days_between_runs(const std::string& calendar) {
         return !every_month ? 366 : leaves_out ? 62 : 31;
       }
     }
-    constexpr std::array<std::string_view, 7> kWeekdays{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    constexpr auto kWeekdays = std::to_array<std::string_view>({"mon", "tue", "wed", "thu", "fri", "sat", "sun"});
     std::string day = part.substr(0, 3);
     std::transform(day.begin(), day.end(), day.begin(), [](unsigned char c) { return std::tolower(c); });
     is_weekly = is_weekly || std::find(kWeekdays.begin(), kWeekdays.end(), day) != kWeekdays.end();
@@ -94,15 +95,15 @@ int days_between_runs(const std::string& calendar) {
 /// Of systemd.time(7), "1h 30min" or "2w". What is not understood is taken for very long: then nothing is concluded.
 double seconds_of_span(const std::string& span) {
   constexpr double kVeryLong = 1e9;
-  constexpr std::array<std::pair<std::string_view, double>, 9> kUnits{{{"us", 1e-6},
-                                                                       {"ms", 1e-3},
-                                                                       {"s", 1},
-                                                                       {"min", 60},
-                                                                       {"h", 3600},
-                                                                       {"d", 86400},
-                                                                       {"w", 7 * 86400.0},
-                                                                       {"M", 30.44 * 86400},
-                                                                       {"y", 365.25 * 86400}}};
+  constexpr auto kUnits = std::to_array<std::pair<std::string_view, double>>({{"us", 1e-6},
+                                                                              {"ms", 1e-3},
+                                                                              {"s", 1},
+                                                                              {"min", 60},
+                                                                              {"h", 3600},
+                                                                              {"d", 86400},
+                                                                              {"w", 7 * 86400.0},
+                                                                              {"M", 30.44 * 86400},
+                                                                              {"y", 365.25 * 86400}});
   double seconds = 0;
   const char* at = span.c_str();
   while (*at != '\0') {

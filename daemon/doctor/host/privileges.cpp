@@ -22,8 +22,8 @@ Findings privileges(const Start& start) {
   if (has(CAP_SYS_ADMIN)) {
     return {};
   }
-  constexpr std::array<std::pair<unsigned, const char*>, 2> kNeeded{
-      {{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"}}};
+  constexpr auto kNeeded =
+      std::to_array<std::pair<unsigned, const char*>>({{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"}});
   std::string missing;
   for (const auto& [bit, name] : kNeeded) {
     missing += has(bit) ? "" : fmt::format("{}{}", missing.empty() ? "" : " and ", name);

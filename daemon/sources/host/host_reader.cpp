@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "daemon/sources/sysfs.h"
+#include "daemon/util/complete.h"
 #include "daemon/util/read_file.h"
 
 namespace ssdpulse::host {
@@ -31,14 +32,15 @@ struct LegacyLimit {
   const char* counted;
   const char* word;
 };
-constexpr std::array<LegacyLimit, model::kIoLimitKinds> kLegacy{{
+constexpr auto kLegacy = std::to_array<LegacyLimit>({
     {IoLimitKind::rbps, "blkio.throttle.read_bps_device", "blkio.throttle.io_service_bytes", "Read"},
     {IoLimitKind::wbps, "blkio.throttle.write_bps_device", "blkio.throttle.io_service_bytes", "Write"},
     {IoLimitKind::riops, "blkio.throttle.read_iops_device", "blkio.throttle.io_serviced", "Read"},
     {IoLimitKind::wiops, "blkio.throttle.write_iops_device", "blkio.throttle.io_serviced", "Write"},
-}};
+});
+static_assert(kLegacy.size() == model::kIoLimitKinds);
 /// The same of v2's io.stat.
-constexpr std::array<std::string_view, model::kIoLimitKinds> kCounted{"rbytes", "wbytes", "rios", "wios"};
+constexpr auto kCounted = util::names<model::IoLimitKind>({"rbytes", "wbytes", "rios", "wios"});
 
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream text(line);
@@ -175,7 +177,7 @@ void HostReader::read_disks(const model::Inventory& inventory) {
   constexpr std::size_t kName = 2;
   constexpr std::size_t kInFlight = 11;
   constexpr std::size_t kBusyMs = 12;
-  constexpr std::array<std::size_t, 3> kDone{3, 7, 14};  // reads, writes, discards
+  constexpr auto kDone = std::to_array<std::size_t>({3, 7, 14});  // reads, writes, discards
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - std::exchange(disks_read_at_, now)).count();
   std::map<std::string, Disk> before = std::exchange(disks_, {});

@@ -67,7 +67,7 @@ struct Numbered {
   std::string_view directory;  // <sys>/class/..., then the name; empty: nothing stands for it
   std::string_view attribute;
 };
-constexpr std::array<Numbered, 16> kNumbered{{
+constexpr auto kNumbered = std::to_array<Numbered>({
     {"ata", "ata-", "ata_port/", "/port_no"},
     {"end_device-", "sas-", "sas_device/", "/sas_address"},
     {"rport-", "fc-", "fc_remote_ports/", "/port_name"},
@@ -84,7 +84,7 @@ constexpr std::array<Numbered, 16> kNumbered{{
     {"dev", "", "", ""},
     {"vport-", "", "", ""},
     {"nvme-subsys", "", "", ""},
-}};
+});
 
 bool is_numbered(std::string_view name, std::string_view prefix) {
   return name.size() > prefix.size() && name.starts_with(prefix) && kHexDigits.find(name[prefix.size()]) < 10;
@@ -116,8 +116,8 @@ std::string word_of(const std::string& sys_root, const std::string& parent, cons
   if (auto port = usb_port(name)) {
     return *port;
   }
-  constexpr std::array<std::string_view, 7> kFolders{"devices",  "virtual", "platform", "nvme",
-                                                     "mmc_host", "ctl",     "sys"};
+  constexpr auto kFolders =
+      std::to_array<std::string_view>({"devices", "virtual", "platform", "nvme", "mmc_host", "ctl", "sys"});
   return std::find(kFolders.begin(), kFolders.end(), name) == kFolders.end() ? name : std::string();
 }
 

@@ -39,14 +39,14 @@ std::string active_scheduler(const std::string& line) {
 
 /// SCSI disks of every kind look alike; their transport shows in their place in the device tree.
 std::string scsi_transport(std::string_view device_path) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMarks{{
+  constexpr auto kMarks = std::to_array<std::pair<std::string_view, std::string_view>>({
       {"/ata", "sata"},
       {"/usb", "usb"},
       {"/end_device-", "sas"},
       {"/session", "iscsi"},
       {"/rport-", "fc"},
       {"/virtio", "virtio"},
-  }};
+  });
   for (const auto& [mark, transport] : kMarks) {
     if (device_path.find(mark) != std::string_view::npos) {
       return std::string(transport);

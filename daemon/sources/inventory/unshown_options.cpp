@@ -17,12 +17,12 @@ namespace {
 
 /// They take no options from their super blocks, or are never written; mountinfo then has all that differs from the
 /// kernel's defaults. ext2 has a super block with defaults, but with its own driver none that are judged here.
-constexpr std::array<std::string_view, 15> kShowEverything{"btrfs", "erofs",    "exfat", "ext2",  "f2fs",
-                                                           "gfs2",  "iso9660",  "jfs",   "msdos", "nilfs2",
-                                                           "ntfs3", "squashfs", "udf",   "vfat",  "xfs"};
+constexpr auto kShowEverything =
+    std::to_array<std::string_view>({"btrfs", "erofs", "exfat", "ext2", "f2fs", "gfs2", "iso9660", "jfs", "msdos",
+                                     "nilfs2", "ntfs3", "squashfs", "udf", "vfat", "xfs"});
 
 /// What a rule asks for and differs from the kernel's default.
-constexpr std::array<std::string_view, 4> kUnusual{"data=journal", "data=writeback", "discard", "nobarrier"};
+constexpr auto kUnusual = std::to_array<std::string_view>({"data=journal", "data=writeback", "discard", "nobarrier"});
 
 template <typename List>
 bool contains(const List& list, std::string_view name) {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 16384;  // a table of one target has less than 1 KiB
 
-constexpr std::array<std::string_view, 6> kFlags{"allow_discards",    "same_cpu_crypt",     "submit_from_crypt_cpus",
-                                                 "no_read_workqueue", "no_write_workqueue", "high_priority"};
+constexpr auto kFlags = std::to_array<std::string_view>({"allow_discards", "same_cpu_crypt", "submit_from_crypt_cpus",
+                                                         "no_read_workqueue", "no_write_workqueue", "high_priority"});
 
 /// "CIPHER KEY IV_OFFSET DEVICE OFFSET [COUNT FLAG...]"
 std::set<std::string> known_flags(std::string_view table) {

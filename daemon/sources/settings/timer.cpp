@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kMaxUnitBytes = 1U << 16U;
 // In the order in which one hides the next (systemd.unit(5)).
-constexpr std::array<const char*, 5> kPlaces{"/etc/systemd/system/", "/run/systemd/system/",
-                                             "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/",
-                                             "/lib/systemd/system/"};
+constexpr auto kPlaces =
+    std::to_array<const char*>({"/etc/systemd/system/", "/run/systemd/system/", "/usr/local/lib/systemd/system/",
+                                "/usr/lib/systemd/system/", "/lib/systemd/system/"});
 
 /// An empty OnCalendar= cancels earlier ones.
 void take_lines(const std::string& unit, model::TimerSettings& timer) {

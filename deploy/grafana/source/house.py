@@ -4,6 +4,9 @@
 Every panel must have a title, a description, a unit and at least one query: the functions require them. Colours belong
 to a value of a label (the operation `read` is the same blue everywhere), never to a position in a legend.
 """
+import json
+from pathlib import Path
+
 from grafana_foundation_sdk.builders import (
     common,
     dashboard,
@@ -22,6 +25,13 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="$datasource")
 GREEN, YELLOW, RED, GREY, BLUE = "#73BF69", "#FADE2A", "#F2495C", "#8E8E8E", "#5794F2"
 
+
+def causes():
+    """Cause of a spike -> what is said of it: the table of daemon/model/spike_cause.h, as the page has it."""
+    script = (Path(__file__).parents[3] / "exporters/page/assets/causes.js").read_text()
+    return json.loads(script.split("export const CAUSES = ")[1].rstrip().rstrip(";"))
+
+
 # Label -> value -> colour. What a discard does is red wherever it appears, what a flush does is purple.
 COLOURS = {
     "operation": {
@@ -29,10 +39,7 @@ COLOURS = {
         "secure_erase": "#AD0317", "zone": "#96D98D", "passthrough": "#CCCCDC", "commit": "#DEB6F2",
     },
     "during": {"none": GREEN, "discard": RED, "flush": "#B877D9", "both": "#AD0317"},
-    "cause": {
-        "discard": RED, "flush": "#B877D9", "gc": "#E0B400", "queue": "#8AB8FF", "saturation": "#1F60C4",
-        "thermal": "#FF780A", "error": "#AD0317", "unknown": GREY,
-    },
+    "cause": {cause: entry["colour"] for cause, entry in causes().items()},
     "trigger": {"fstrim": RED, "online": "#FFA6B0", "blkdiscard": "#AD0317", "mkfs": "#B877D9", "other": GREY},
     "hint": {
         "short": RED, "medium": "#FF9830", "long": BLUE, "extreme": "#1F60C4", "none": "#CCCCDC", "not_set": GREY,

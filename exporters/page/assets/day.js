@@ -4,15 +4,14 @@
 
 import { element, latency, count, duration, clock, date, exact, many } from "./words.js";
 import { sharpContext } from "./plot.js";
+import { CAUSES } from "./causes.js";
 
-const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing on the host"], ["saturation", "too much load"],
-  ["thermal", "heat"], ["error", "errors"], ["unknown", "an unknown cause"]]);
 const TALLEST = 1000; // seconds waited; a bar grows with their logarithm
 const LATE = 180; // seconds until a minute is surely in the history
 const MOST_ROWS = 200;
 
 const minute = (seconds) => clock(seconds).slice(0, 5);
-const byCause = (cause) => CAUSES.get(cause) ?? cause;
+const byCause = (cause) => CAUSES[cause]?.noun ?? cause;
 export const dayOf = (day, name) => day?.devices.find((one) => one.name === name) ?? null;
 
 const byWaiting = (a, b) => (b.excess_seconds ?? 0) - (a.excess_seconds ?? 0) || b.peak_seconds - a.peak_seconds;

@@ -7,6 +7,7 @@ import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
 import { Tenants } from "./tenants.js";
+import { CAUSES } from "./causes.js";
 
 const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
 const MEMORY = 900; // seconds that the daemon keeps second by second
@@ -15,11 +16,9 @@ const LONGEST = 10 * 366 * 86400;
 const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
 const MOST_MARKS = 40; // that are listed
 const HEATS = ["read", "write", "flush", "discard", "commit"];
-const LETTERS = { discard: "D", flush: "F", gc: "G", queue: "Q", saturation: "S", thermal: "T", error: "E", unknown: "?" };
 // What the letter of a mark stands for.
-const LEGEND = new Map([["D", "slow because of discards (trim)"], ["F", "slow because of flushes (fsync)"], ["G", "slow because the drive collects garbage"],
-  ["Q", "slow because of queueing on the host"], ["S", "slow because of too much load"], ["T", "slow because the drive throttles for heat"], ["E", "slow because of errors"],
-  ["?", "slow, unexplained by what is measured here: the drive itself, or its path"], ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
+const LEGEND = new Map([...Object.values(CAUSES).map(({ letter, legend }) => [letter, legend]),
+  ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
 
 export class DeviceView {
   constructor(app, device) {
@@ -379,7 +378,7 @@ export class DeviceView {
   }
 
   letter(mark) {
-    if (mark.kind === "spikes") return LETTERS[mark.cause] ?? "?";
+    if (mark.kind === "spikes") return CAUSES[mark.cause]?.letter ?? "?";
     return { bursts: "B", waits: "W", settings: "C", marks: "M", clock: "!" }[mark.kind];
   }
 

@@ -29,8 +29,8 @@ void set_colours() {
   use_default_colors();
   const bool many = COLORS >= 256;
   // Cividis from few to many; with eight colours, the closest ones.
-  constexpr std::array<short, 4> kHeat{24, 59, 143, 220};
-  constexpr std::array<short, 4> kHeatOfEight{COLOR_BLUE, COLOR_CYAN, COLOR_YELLOW, COLOR_WHITE};
+  constexpr auto kHeat = std::to_array<short>({24, 59, 143, 220});
+  constexpr auto kHeatOfEight = std::to_array<short>({COLOR_BLUE, COLOR_CYAN, COLOR_YELLOW, COLOR_WHITE});
   const auto pair = [](Style style, short colour) {
     init_pair(static_cast<short>(static_cast<int>(style) + 1), colour, -1);
   };

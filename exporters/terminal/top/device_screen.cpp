@@ -13,9 +13,10 @@ namespace ssdpulse::top {
 namespace {
 
 constexpr std::size_t kAxis = 8;  // columns for the latencies on the left
-constexpr std::array<const char*, 5> kBlocks{" ", "░", "▒", "▓", "█"};
-constexpr std::array<const char*, 5> kSigns{" ", ".", ":", "*", "#"};
-constexpr std::array<Style, 5> kHeatStyles{Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4};
+constexpr auto kBlocks = std::to_array<const char*>({" ", "░", "▒", "▓", "█"});
+constexpr auto kSigns = std::to_array<const char*>({" ", ".", ":", "*", "#"});
+constexpr auto kHeatStyles =
+    std::to_array<Style>({Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4});
 
 std::string tails_text(const char* name, const Tails& tails) {
   return fmt::format("{:<6} p50 {:>7}  p99 {:>7}  p99.9 {:>7}  usually {:>7}  {:>7}/s  {:>7}/s", name,

@@ -86,7 +86,7 @@ void draw_keys(Grid& grid, const View& view) {
 }
 
 void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& state) {
-  constexpr std::array<std::pair<const char*, const char*>, 11> kKeys{{
+  constexpr auto kKeys = std::to_array<std::pair<const char*, const char*>>({
       {"up down j k", "select a drive"},
       {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
       {"Esc h", "back"},
@@ -98,7 +98,7 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
       {"n", "now"},
       {"?", "this help"},
       {"q", "quit"},
-  }};
+  });
   std::size_t row = top;
   for (const auto& [key, what] : kKeys) {
     if (row < bottom) {

@@ -5,11 +5,13 @@
 #include <array>
 #include <cctype>
 
+#include "daemon/util/complete.h"
+
 namespace ssdpulse::top {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOrders{"need", "name", "read p99", "write p99", "I/Os", "data"};
-constexpr std::array<std::string_view, 5> kHeats{"read", "write", "flush", "discard", "commit"};
+constexpr auto kOrders = util::names<Order>({"need", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kHeats = util::names<Heat>({"read", "write", "flush", "discard", "commit"});
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
