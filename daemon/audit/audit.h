@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/audit/rule.h"
+#include "daemon/model/acceptance.h"
 
 namespace ssdpulse::audit {
 
@@ -16,13 +17,7 @@ std::span<const Rule> rules();
 /// applicable), then by seconds of waiting a day, then by wear; the largest first.
 std::vector<Finding> judge(const Facts& facts);
 
-/// A finding that somebody has decided to live with.
-struct Acceptance {
-  std::string id;      // shell glob, like the next
-  std::string device;  // of device or mount point; the host is ""
-  std::string reason;
-  std::string expires;  // YYYY-MM-DD; from that day on it counts again
-};
+using model::Acceptance;
 
 struct Accepted {
   std::vector<Finding> standing;   // those that nobody has accepted

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers this host's settings and what its daemon has measured, and reports what should be changed.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,26 +24,19 @@ namespace ssdpulse::client {
 namespace {
 
 /// Nothing if the file has problems, which are then on stderr. If no name was given, a missing file is an empty one.
-std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& options) {
-  const std::string path =
-      options.accepted_file.empty() ? options.findings.root + config::kAcceptedFile : options.accepted_file;
-  std::vector<audit::Acceptance> list;
+std::optional<std::vector<model::Acceptance>> acceptances(const AuditOptions& options) {
+  const bool is_named = !options.accepted_file.empty();
+  const std::string path = is_named ? options.accepted_file : options.findings.root + config::kAcceptedFile;
   if (const auto answers = util::file_answers(path); !answers) {
     std::cerr << answers.error().message << '\n';
     return std::nullopt;
   }
-  if (options.accepted_file.empty() && ::access(path.c_str(), F_OK) != 0) {
-    return list;
-  }
-  const auto loaded = config::load_accepted(path);
+  auto loaded = is_named ? config::load_accepted(path) : config::load_accepted_if_present(path);
   if (!loaded) {
     std::cerr << config::to_string(loaded.error());
     return std::nullopt;
   }
-  for (const config::AcceptedEntry& one : *loaded) {
-    list.push_back({one.id, one.device, one.reason, one.expires});
-  }
-  return list;
+  return std::move(*loaded);
 }
 
 /// Returns what is wrong with the history, if it was asked for.

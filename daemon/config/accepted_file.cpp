@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/config/accepted_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -30,7 +32,7 @@ bool is_date(std::string_view text) {
   return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-void read_accepted(const Value& item, Report& report, std::vector<AcceptedEntry>& entries) {
+void read_accepted(const Value& item, Report& report, std::vector<model::Acceptance>& entries) {
   if (item.kind != Value::Kind::mapping) {
     report.add(item.at, "expected a mapping (" + joined(kAcceptedKeys) + "), got " + std::string(describe(item.kind)));
     return;
@@ -56,7 +58,7 @@ void read_accepted(const Value& item, Report& report, std::vector<AcceptedEntry>
 
 AcceptedOutcome parse_accepted(std::string_view text, std::string_view file_name) {
   Report report(file_name);
-  std::vector<AcceptedEntry> entries;
+  std::vector<model::Acceptance> entries;
   if (const std::optional<Value> root = read_document(text, report)) {
     if (root->kind == Value::Kind::mapping) {
       visit_entries(*root, {"accepted"}, report, [&](const std::string&, const Value& list) {
@@ -82,6 +84,10 @@ AcceptedOutcome load_accepted(const std::string& path) {
     return tl::unexpected(std::vector<Problem>{{path, 0, 0, text.error().message}});
   }
   return parse_accepted(*text, path);
+}
+
+AcceptedOutcome load_accepted_if_present(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0 ? load_accepted(path) : AcceptedOutcome{};
 }
 
 }  // namespace ssdpulse::config

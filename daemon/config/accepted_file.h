@@ -10,26 +10,22 @@
 #include <vector>
 
 #include "daemon/config/problem.h"
+#include "daemon/model/acceptance.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::config {
 
 inline constexpr const char* kAcceptedFile = "/etc/ssdpulse/accepted.yaml";
 
-struct AcceptedEntry {
-  std::string id;      // shell pattern for rules
-  std::string device;  // shell pattern for devices and mount points; *: all, and the host
-  std::string reason;
-  std::string expires;  // YYYY-MM-DD
-  bool operator==(const AcceptedEntry&) const = default;
-};
-
-using AcceptedOutcome = tl::expected<std::vector<AcceptedEntry>, std::vector<Problem>>;
+using AcceptedOutcome = tl::expected<std::vector<model::Acceptance>, std::vector<Problem>>;
 
 /// All of it, or every problem. Any bytes are safe, in bounded time and memory.
 AcceptedOutcome parse_accepted(std::string_view text, std::string_view file_name);
 
 /// Reads a regular file of at most 1 MiB (never blocks on a pipe or a terminal) and parses it.
 AcceptedOutcome load_accepted(const std::string& path);
+
+/// The same; nothing is accepted if there is no such file.
+AcceptedOutcome load_accepted_if_present(const std::string& path);
 
 }  // namespace ssdpulse::config

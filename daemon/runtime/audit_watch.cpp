@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/audit_watch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -24,25 +22,14 @@ namespace {
 
 /// Empty if the file cannot be used: better one alert too many than a danger that nobody hears of. A problem with the
 /// file is logged once, until it changes.
-std::vector<audit::Acceptance> acceptances(std::string& logged) {
-  std::vector<audit::Acceptance> list;
-  if (::access(config::kAcceptedFile, F_OK) != 0) {
-    return list;
+std::vector<model::Acceptance> acceptances(std::string& logged) {
+  auto loaded = config::load_accepted_if_present(config::kAcceptedFile);
+  std::string problem = loaded ? "" : config::to_string(loaded.error());
+  if (!problem.empty() && problem != logged) {
+    log::warning("no findings count as accepted: {}", problem);
   }
-  const auto loaded = config::load_accepted(config::kAcceptedFile);
-  if (!loaded) {
-    std::string problem = config::to_string(loaded.error());
-    if (problem != logged) {
-      log::warning("no findings count as accepted: {}", problem);
-    }
-    logged = std::move(problem);
-    return list;
-  }
-  logged.clear();
-  for (const config::AcceptedEntry& one : *loaded) {
-    list.push_back({one.id, one.device, one.reason, one.expires});
-  }
-  return list;
+  logged = std::move(problem);
+  return loaded ? std::move(*loaded) : std::vector<model::Acceptance>{};
 }
 
 std::vector<std::string> names_of(const model::Inventory& inventory) {

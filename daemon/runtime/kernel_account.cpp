@@ -43,6 +43,9 @@ std::optional<stages::AccountLook> KernelAccount::compare(
   if (!ours.io || !kernel_before || !kernel_after || !after || !after->io) {
     return std::nullopt;
   }
+  if (std::exchange(since_, ours.io->since) != ours.io->since) {
+    drift_.restart();  // our counters have begun again, the kernel's have not
+  }
   drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
   compared_ = true;
   return stages::AccountLook{ours, *kernel_before, *kernel_after, *after};

@@ -36,6 +36,9 @@ class KernelAccount {
   std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
                                              const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
+  /// As of the last comparison that counted: see analysis::AccountingDrift.
+  [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }
+
   struct InFlight {
     std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if believed
     analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has ended
@@ -53,7 +56,8 @@ class KernelAccount {
   std::uint64_t number_;
   std::vector<inventory::DiskStatsFile> files_;  // one for each path
   bool compared_ = false;
-  analysis::AccountingDrift drift_;  // how far the kernel is ahead of us
+  std::optional<model::WallTime> since_;  // of our counters; absent before the first comparison
+  analysis::AccountingDrift drift_;       // also how far the kernel is ahead of us
   analysis::MissedCompletions missed_;
 };
 

@@ -50,6 +50,7 @@ stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
   tick.settings = settings;
   tick.before = parts_.current.get();
   join_drives(tick);
+  keys_.give(tick);
   return tick;
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/live/spike_context.h"
 #include "daemon/runtime/audit_watch.h"
 #include "daemon/runtime/sampler.h"
+#include "daemon/stages/history_keys.h"
 #include "daemon/stages/stage.h"
 #include "daemon/web/current_snapshot.h"
 #include "daemon/web/server.h"
@@ -61,6 +62,7 @@ class Publisher {
   void feed_models(const stages::Tick& tick);
 
   Parts parts_;
+  stages::HistoryKeys keys_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
   std::shared_ptr<const AuditWatch::Seen> seen_;      // as of the last tick; null before the audit's first check

@@ -152,6 +152,7 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   if (compare || !account.compared()) {
     entry.account = account.compare(entry.block, [&] { return source_->sample_device(name); });
   }
+  entry.drift = account.drift();
   const auto [kernel, ended] = account.look_for_missed(entry.block);
   entry.kernel_in_flight = kernel;
   if (ended.reads) {

@@ -81,7 +81,6 @@ Findings DeviceMinutes::observe(const Tick& tick) {
 /// Takes what is there now. A device that is gone, or replaced by another one of that name, gets its last row.
 void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batch& rows) {
   std::map<std::string, Known> before = std::exchange(known_, {});
-  keys_.look(tick.devices);
   for (const DeviceTick& device : tick.devices) {
     const auto io = is_unseen(tick, device) ? nullptr : device.block.io;
     auto old = before.extract(device.block.device->name);
@@ -95,7 +94,7 @@ void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batc
       end(old.mapped(), minute, rows);
       old = {};
     }
-    Known known{*keys_.of(device.block.device->name), nullptr, {}, io, tick.at};
+    Known known{*device.history_key, nullptr, {}, io, tick.at};
     if (old.empty()) {
       const auto age = std::clamp<model::WallTime::duration>(tick.wall - io->since, {}, std::chrono::minutes(1));
       known.begin_at = tick.at - age;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "daemon/stages/history_keys.h"
 #include "daemon/stages/stage.h"
 
 namespace ssdpulse::stages {
@@ -31,7 +30,6 @@ class DeviceMinutes final : public Stage {
   void end(const Known& known, history::Minute minute, history::Batch& rows) const;
   void take(const Tick& tick, history::Minute minute, history::Batch& rows);
 
-  HistoryKeys keys_;
   std::map<std::string, Known> known_;  // by name
   std::optional<history::Minute> minute_;
 };

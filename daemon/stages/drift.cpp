@@ -10,10 +10,6 @@
 namespace ssdpulse::stages {
 namespace {
 
-analysis::OurCounts counts_of(const model::DeviceSample& sample) {
-  return analysis::compose_counts(*sample.io, sample.events);
-}
-
 struct Value {
   model::AccountingDrift drift;
   std::optional<model::Unseen> unseen;
@@ -27,12 +23,9 @@ Findings Drift::observe(const Tick& tick) {
   const bool nothing_runs = tick.before && tick.before->own_cost.effort == model::Effort::nothing;
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
-      known.drift.restart();
       known.unseen.restart();
     }
     if (const auto& look = device.account) {
-      known.drift.observe(counts_of(look->ours_before), look->kernel_before, look->kernel_after,
-                          counts_of(look->ours_after));
       known.unseen.observe(look->ours_before, look->kernel_before, look->kernel_after, look->ours_after);
     }
     if (nothing_runs) {
@@ -41,7 +34,7 @@ Findings Drift::observe(const Tick& tick) {
     const bool requests = device.block.device->has_requests;
     const auto ios = known.unseen.ios();
     if (requests && !ios) {
-      values[number].drift = known.drift.value();
+      values[number].drift = device.drift;
       known.said = false;
       return;
     }

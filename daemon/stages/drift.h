@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drift: the stage that compares our I/O counts with the kernel's, each reading of both with earlier ones. A device of
-// which no request is seen has no drift and no counts: they would be those of an idle one.
+// Drift: the stage that reports how far our I/O counts are from the kernel's, and finds devices of which no request is
+// seen. Those have no drift and no counts: they would be those of an idle one.
 #pragma once
 
-#include "daemon/analysis/accounting_drift.h"
 #include "daemon/analysis/unseen_io.h"
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/stage.h"
@@ -17,7 +16,6 @@ class Drift final : public Stage {
  private:
   struct Device {
     std::uint64_t kernel_account = 0;
-    analysis::AccountingDrift drift;
     analysis::UnseenIo unseen;
     bool said = false;  // in the log, that it is unseen
   };

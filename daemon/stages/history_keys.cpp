@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "daemon/model/device_identity.h"
 
@@ -17,7 +18,7 @@ std::string former_identity(const model::Device& device) {
   return device.serial.empty() ? device.name : device.model + " " + device.serial;
 }
 
-history::DeviceKey key_of(const model::Device& device, model::DistinctIdentity distinct) {
+history::DeviceKey make_key(const model::Device& device, model::DistinctIdentity distinct) {
   history::DeviceKey key{std::move(distinct.text), device.name, device.model, device.serial};
   const model::DeviceIdentity identity = model::identity_of(device);
   if (!distinct.clashes && identity.lasts()) {
@@ -30,24 +31,17 @@ history::DeviceKey key_of(const model::Device& device, model::DistinctIdentity d
 
 }  // namespace
 
-void HistoryKeys::look(const std::vector<DeviceTick>& devices) {
-  const bool same =
-      devices.size() == known_.size() && std::all_of(devices.begin(), devices.end(), [&](const DeviceTick& one) {
-        const auto known = known_.find(one.block.device->name);
-        return known != known_.end() && known->second.device == one.block.device;
-      });
-  if (same) {
-    return;
-  }
+void HistoryKeys::learn(const Tick& tick) {
   std::vector<const model::Device*> present;
-  for (const DeviceTick& one : devices) {
+  for (const DeviceTick& one : tick.devices) {
     present.push_back(one.block.device.get());
   }
   auto distinct = model::distinct_identities(present);
   const std::map<std::string, Known> before = std::exchange(known_, {});
-  for (const DeviceTick& one : devices) {
+  for (const DeviceTick& one : tick.devices) {
     const std::shared_ptr<const model::Device>& device = one.block.device;
-    Known now{device, distinct.at(device->name).clashes, key_of(*device, distinct.at(device->name))};
+    Known now{device, distinct.at(device->name).clashes,
+              std::make_shared<const history::DeviceKey>(make_key(*device, distinct.at(device->name)))};
     const auto old = before.find(device->name);
     if (!now.clashes && old != before.end() && old->second.clashes &&
         model::identity_of(*old->second.device) == model::identity_of(*device)) {
@@ -58,14 +52,18 @@ void HistoryKeys::look(const std::vector<DeviceTick>& devices) {
   }
 }
 
-const history::DeviceKey* HistoryKeys::of(const std::string& name) const {
-  const auto found = known_.find(name);
-  return found == known_.end() ? nullptr : &found->second.key;
-}
-
-bool HistoryKeys::has(const std::string& identity) const {
-  return std::any_of(known_.begin(), known_.end(),
-                     [&](const auto& known) { return known.second.key.identity == identity; });
+void HistoryKeys::give(Tick& tick) {
+  const bool same = tick.devices.size() == known_.size() &&
+                    std::all_of(tick.devices.begin(), tick.devices.end(), [&](const DeviceTick& one) {
+                      const auto known = known_.find(one.block.device->name);
+                      return known != known_.end() && known->second.device == one.block.device;
+                    });
+  if (!same) {
+    learn(tick);
+  }
+  for (DeviceTick& device : tick.devices) {
+    device.history_key = known_.at(device.block.device->name).key;
+  }
 }
 
 }  // namespace ssdpulse::stages

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HistoryKeys: the identity of each device in the history. Each stage that needs it has its own object, and passes it
-// the devices of every tick. Objects that see the same ticks give the same answers.
+// HistoryKeys: gives each device of a tick its identity in the history, for all stages. Must see every tick.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "daemon/history/rows.h"
 #include "daemon/stages/tick.h"
@@ -18,20 +16,17 @@ namespace ssdpulse::stages {
 /// history under the identity alone may be that of any of them.
 class HistoryKeys {
  public:
-  /// `devices`: all that exist now.
-  void look(const std::vector<DeviceTick>& devices);
-
-  /// By the kernel's name; null: no such device in the last look().
-  [[nodiscard]] const history::DeviceKey* of(const std::string& name) const;
-  /// Whether a device has this identity now.
-  [[nodiscard]] bool has(const std::string& identity) const;
+  /// Sets the history_key of each device.
+  void give(Tick& tick);
 
  private:
   struct Known {
     std::shared_ptr<const model::Device> device;
     bool clashes = false;  // or did so
-    history::DeviceKey key;
+    std::shared_ptr<const history::DeviceKey> key;
   };
+  void learn(const Tick& tick);
+
   std::map<std::string, Known> known_;  // by name
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace ssdpulse::stages {
@@ -27,16 +28,26 @@ void add_mounts(const model::Inventory& inventory, model::RecordedSettings& sett
   }
 }
 
+/// Null: no such device.
+const history::DeviceKey* key_of(const Tick& tick, const std::string& device) {
+  const auto found = std::find_if(tick.devices.begin(), tick.devices.end(),
+                                  [&](const DeviceTick& one) { return one.block.device->name == device; });
+  return found == tick.devices.end() ? nullptr : found->history_key.get();
+}
+
 }  // namespace
 
 Findings SettingChanges::observe(const Tick& tick) {
   Findings findings;
-  keys_.look(tick.devices);
-  std::erase_if(known_, [&](const auto& known) { return !known.first.empty() && !keys_.has(known.first); });
+  std::erase_if(known_, [&](const auto& known) {
+    return !known.first.empty() && std::none_of(tick.devices.begin(), tick.devices.end(), [&](const DeviceTick& one) {
+      return one.history_key->identity == known.first;
+    });
+  });
   for (const model::RecordedSettings& read : tick.settings_read) {
     if (read.device.empty()) {
       compare(read, "", findings.effects);
-    } else if (const history::DeviceKey* key = keys_.of(read.device)) {
+    } else if (const history::DeviceKey* key = key_of(tick, read.device)) {
       model::RecordedSettings settings = read;
       add_mounts(*tick.inventory, settings);
       compare(settings, key->identity, findings.effects);

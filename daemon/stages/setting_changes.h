@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 
-#include "daemon/stages/history_keys.h"
 #include "daemon/stages/stage.h"
 
 namespace ssdpulse::stages {
@@ -19,7 +18,6 @@ class SettingChanges final : public Stage {
  private:
   void compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects);
 
-  HistoryKeys keys_;
   std::map<std::string, std::map<std::string, std::string>> known_;  // by identity of the device; empty: the host
 };
 

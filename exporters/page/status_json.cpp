@@ -43,21 +43,6 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
 /// What is wrong permanently, not just for a moment.
 Json findings_of(const model::Snapshot& snapshot) {
   Json findings = Json::array();
-  const auto is_judged = [&](const std::string& mountpoint) {
-    return snapshot.audit && std::any_of(snapshot.audit->begin(), snapshot.audit->end(),
-                                         [&](const auto& one) { return one.id == "F1" && one.device == mountpoint; });
-  };
-  for (const model::FilesystemDiscards& filesystem : snapshot.filesystem_discards) {
-    if (!is_judged(filesystem.mountpoint) && filesystem.mounted_with_discard &&
-        filesystem.bytes[model::index(model::DiscardTrigger::fstrim)] > 0) {
-      findings.push_back(
-          {{"what", text(filesystem.mountpoint + " is trimmed twice: it is mounted with discard, and fstrim "
-                                                 "runs on it too.")},
-           {"evidence", ""},
-           {"change", "Drop one of the two."},
-           {"runbook", "SsdpulseOnlineDiscardAndFstrim"}});
-    }
-  }
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
       const std::string where = one.device.empty() ? "" : text(one.who()) + ": ";

@@ -19,6 +19,7 @@
 #include "daemon/history/reader.h"
 #include "daemon/history/store.h"
 #include "daemon/stages/device_minutes.h"
+#include "daemon/stages/history_keys.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::history {
@@ -256,6 +257,7 @@ class Rig {
     for (const BusyDevice& device : devices) {
       tick.devices.push_back(device.tick());
     }
+    keys_.give(tick);
     auto findings = stage_.observe(tick);
     if (!findings.effects.rows.empty()) {
       write(findings.effects.rows, std::chrono::floor<std::chrono::minutes>(wall));
@@ -285,6 +287,7 @@ class Rig {
   StoreLimits limits_;
   std::atomic<bool> stop_ = false;
   std::optional<Store> store_;
+  stages::HistoryKeys keys_;
   stages::DeviceMinutes stage_;
   std::optional<Minute> now_;
 };

@@ -15,6 +15,7 @@
 
 #include "daemon/live/recent_past.h"
 #include "daemon/live/why.h"
+#include "daemon/stages/history_keys.h"
 #include "daemon/stages/stages.h"
 #include "tests/ticks/tick_recording.h"
 
@@ -164,6 +165,7 @@ class Replay {
   void feed(stages::Tick tick) {
     tick.keeps_history = false;
     tick.before = now_;
+    keys_.give(tick);
     auto snapshot = std::make_shared<model::Snapshot>();
     snapshot->number = ++number_;
     snapshot->taken_at = tick.wall;
@@ -192,6 +194,7 @@ class Replay {
   }
 
  private:
+  stages::HistoryKeys keys_;
   std::vector<std::unique_ptr<stages::Stage>> stages_ = stages::all_stages();
   live::RecentPast past_;
   std::shared_ptr<const model::Snapshot> now_;

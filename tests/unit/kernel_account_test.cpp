@@ -31,6 +31,7 @@ class Rig {
   }
   void count(std::uint64_t reads, std::int64_t in_flight) {
     model::DeviceIo io;
+    io.since = since;
     io.operations[index(Operation::read)].completions = reads;
     io.operations[index(Operation::read)].issues = reads + static_cast<std::uint64_t>(in_flight);
     io.operations[index(Operation::read)].in_flight = in_flight;
@@ -41,6 +42,7 @@ class Rig {
   tests::SysfsHost host;
   model::Device device;
   model::DeviceSample ours;
+  model::WallTime since;  // of our counters
 };
 
 TEST(KernelAccount, IsOfTheDiskThatItWasOpenedFor) {
@@ -73,6 +75,25 @@ TEST(KernelAccount, ALookHasBothSidesInOrder) {
   EXPECT_FALSE(account->compare(rig.ours, [] { return std::nullopt; })) << "the device has gone meanwhile";
   rig.host.tree().file("sys/devices/pci/sda/stat", "nonsense\n");
   EXPECT_FALSE(account->compare(rig.ours, [&] { return std::optional(after); }));
+}
+
+TEST(KernelAccount, DriftIsWhatWeCountMoreSinceTheFirstLook) {
+  Rig rig;
+  auto account = rig.open();
+  const auto drift = [&](std::uint64_t ours, std::uint64_t kernel) {
+    rig.count(ours, 0);
+    rig.kernel(kernel, 0);
+    account->compare(rig.ours, [&] { return std::optional(rig.ours); });
+    return account->drift().ios[index(Operation::read)];
+  };
+  EXPECT_FALSE(account->drift().ios[index(Operation::read)]) << "nobody looked";
+  EXPECT_EQ(drift(10, 1000), 0);
+  EXPECT_EQ(drift(25, 1013), 2);
+  rig.since += std::chrono::seconds(1);
+  EXPECT_EQ(drift(40, 1050), 0) << "our counters have begun again";
+  EXPECT_EQ(drift(41, 1050), 1);
+  account = rig.open();
+  EXPECT_EQ(drift(41, 5000), 0) << "another account: a new path, whose counters were not in the sum";
 }
 
 TEST(KernelAccount, WhatTheKernelHasNotAtTwoLooksHasEnded) {

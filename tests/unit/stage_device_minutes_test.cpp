@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/stages/device_minutes.h"
+#include "daemon/stages/history_keys.h"
 
 namespace ssdpulse::stages {
 namespace {
@@ -46,6 +47,7 @@ class Host {
     ++io_->operations[0].issues;
     ++io_->operations[0].completions;
     tick_.devices[0].block = {device_, io_, {}, 0};
+    keys_.give(tick_);
     rows_ = stage_.observe(tick_).effects.rows;
   }
 
@@ -78,6 +80,7 @@ class Host {
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
   std::shared_ptr<model::DeviceIo> io_ = std::make_shared<model::DeviceIo>();
   Tick tick_;
+  HistoryKeys keys_;
   DeviceMinutes stage_;
   history::Batch rows_;
 };

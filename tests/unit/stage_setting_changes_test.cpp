@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/stages/history_keys.h"
 #include "daemon/stages/setting_changes.h"
 
 namespace ssdpulse::stages {
@@ -37,10 +38,12 @@ class Host {
       tick.devices.back().block.device = device;
       tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
     }
+    keys_.give(tick);
     return stage_.observe(tick).effects;
   }
 
  private:
+  HistoryKeys keys_;
   SettingChanges stage_;
 };
 
@@ -84,6 +87,7 @@ TEST(SettingChanges, EachOptionOfAMountIsASetting) {
 }
 
 TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
+  HistoryKeys keys;
   SettingChanges stage;
   const auto look = [&](std::map<std::string, std::string> values) {
     Tick tick;
@@ -94,6 +98,7 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
     tick.devices.emplace_back();
     tick.devices.back().block.device = device;
     tick.settings_read.push_back({"sda", std::move(values)});
+    keys.give(tick);
     return stage.observe(tick).effects.rows.settings;
   };
   look({{"scheduler", "none"},

@@ -10,6 +10,7 @@
 
 #include "daemon/stages/device_minutes.h"
 #include "daemon/stages/drift.h"
+#include "daemon/stages/history_keys.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse::stages {
@@ -60,6 +61,7 @@ class Host {
     }
     tick_.before = std::make_shared<model::Snapshot>(before_);
     Findings findings = drift_.observe(tick_);
+    keys_.give(tick_);
     rows = minutes_.observe(tick_).effects.rows.device_minutes.size();
     model::Snapshot now;
     now.devices.push_back({device, io, {}, {}, {}});
@@ -91,6 +93,7 @@ class Host {
   model::Snapshot before_;
   Tick tick_;
   Drift drift_;
+  HistoryKeys keys_;
   DeviceMinutes minutes_;
 };
 

@@ -19,6 +19,13 @@ void tell_costs(const TrimCost& cost, Finding& finding) {
   }
 }
 
+/// Without its timer: by hand, or by cron.
+bool was_trimmed_by_fstrim(const Facts& facts, const MountSettings& mount) {
+  return facts.measured
+             .sum("ssdpulse_filesystem_discard_bytes_total", {{"mountpoint", mount.mountpoint}, {"trigger", "fstrim"}})
+             .value_or(0) > 0;
+}
+
 Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const bool online = has_online_discard(mount);
   if (!facts.settings.fstrim.enabled) {
@@ -27,7 +34,8 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   if (!online && !mount.unshown.complete && *facts.settings.fstrim.enabled) {
     return unknown_for_options("whether it is trimmed online, too");
   }
-  if (!online || !*facts.settings.fstrim.enabled) {
+  const bool by_timer = *facts.settings.fstrim.enabled;
+  if (!online || !(by_timer || was_trimmed_by_fstrim(facts, mount))) {
     return ok(online ? "only online discard is to trim it" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
@@ -40,7 +48,8 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
                     duration(seen.seconds)),
         "see F4: neither may work");
   }
-  Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
+  Finding bad = info(fmt::format("it is trimmed twice: mounted with discard, and {}",
+                                 by_timer ? "fstrim.timer is enabled" : "fstrim is run without its timer"),
                      "the second one does the work again, in bursts");
   const TrimCost cost = trim_cost(facts, mount.disks);
   const auto bytes = [&](const char* trigger, const WayOfTrimming& way) {
@@ -52,6 +61,13 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const auto by_mount = bytes("online", cost.online);
   tell_costs(cost, bad);
   add_tail(facts, mount.disks, bad);
+  const std::vector<Evidence> discarded{{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}};
+  if (!by_timer) {
+    bad.change = "run fstrim on it no more; or drop the mount option discard, and enable fstrim.timer";
+    bad.undo = "run fstrim on it again";
+    bad.risk = "whoever runs fstrim may do so for other file systems, too";
+    return weigh(facts, std::move(bad), discarded);
+  }
   // The more expensive one goes. If neither is known to be, the mount option goes: fstrim runs at a chosen hour.
   const bool fstrim_goes = fstrim_is_dearer(facts, mount);
   bad.excess_seconds_per_day = fstrim_goes ? cost.fstrim.excess_seconds : cost.online.excess_seconds;
@@ -67,7 +83,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     bad.risk = "until the next fstrim the drive treats deleted data as live";
     drop_online_discard(bad, mount);
   }
-  return weigh(facts, std::move(bad), {{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}});
+  return weigh(facts, std::move(bad), discarded);
 }
 
 }  // namespace
