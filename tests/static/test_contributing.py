@@ -62,7 +62,7 @@ def keys(cells):
     files = by_hand(cells, "a configuration key")
     table = re.findall(r'key\("(\w+)",\s*"(\w+)",\s*&Config::\w+,\s*&\w+::(\w+)', text("daemon/config/keys.cpp"))
     schema = json.loads(text("deploy/config/schema.json"))["properties"]
-    expect(len(table) == sum(len(section["properties"]) for section in schema.values()), "the table of keys and the schema agree")
+    expect(len(table) == sum(len(section["properties"]) for section in schema.values()), "the table of keys and the schema have different keys")
     fields, values, manual = text("daemon/config/config.h"), text("tests/unit/config_test.cpp"), text("deploy/man/ssdpulse.yaml.5")
     users = "".join(text(path) for path in sources() if path.endswith(".cpp") and not path.startswith("daemon/config/"))
     for section, name, field in table:
