@@ -139,13 +139,14 @@ constexpr std::string_view kNoBpfStats = "the host has kernel.bpf_stats_enabled 
 constexpr auto kLossCauses =
     join(model::kLossNames, model::kHostLossNames, std::array<std::string_view, 1>{"recursion"});
 constexpr std::array<std::string_view, 4> kDriftOperations{"read", "write", "flush", "discard"};
-constexpr std::array<std::string_view, 6> kSources{"block", "inventory", "nvme", "history", "audit", "web_config"};
-constexpr std::array<std::string_view, 4> kFailingSources{"inventory", "nvme", "history", "web_config"};
+constexpr std::array<std::string_view, 7> kSources{"block", "inventory",  "nvme", "history",
+                                                   "audit", "web_config", "web"};
+constexpr std::array<std::string_view, 5> kFailingSources{"inventory", "nvme", "history", "web_config", "web"};
 constexpr std::array<std::string_view, 5> kMemoryUses{"cells", "slots", "tables", "attribution", "samples"};
 constexpr std::array<std::string_view, 2> kLatencyModes{"full", "completion-only"};
 
 constexpr LabelDescription kProgram{"program", "the BPF program"};
-constexpr LabelDescription kSource{"source", "what is read", kSources};
+constexpr LabelDescription kSource{"source", "what is read; web: the listen addresses are ours", kSources};
 constexpr LabelDescription kSourceController{"controller", "with source nvme: the drive; empty: all of them"};
 
 constexpr LabelDescription kLossLabels[] = {
