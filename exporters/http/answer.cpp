@@ -64,7 +64,7 @@ MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* val
   fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
   fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
   fields.has_blank_name =
-      fields.has_blank_name || *name == '\0' || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
+      fields.has_blank_name || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
   fields.has_folded = fields.has_folded || is_folded(name, value);
   return MHD_YES;
 }

@@ -218,14 +218,17 @@ void Server::Implementation::loop() {
   }
 }
 
-// What a crowd or its answers needed stays in the allocator's free lists, and will not be needed again for a long time.
+// What a crowd, its answers or slow pages needed stays in the allocator's free lists, and will not be needed again for
+// a long time.
 void Server::Implementation::give_back_memory() {
   constexpr std::size_t kPart = 4;
   peak_connections_ = std::max(peak_connections_, connections_.size());
   peak_unread_ = std::max(peak_unread_, connections_.unread_bytes());
   const bool was_crowd = peak_connections_ >= kCrowd && connections_.size() <= peak_connections_ / kPart;
   const bool was_much = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
-  if (was_crowd || was_much) {
+  const bool was_slow = Clock::now() >= give_back_at_;
+  if (was_crowd || was_much || was_slow) {
+    give_back_at_ = Clock::time_point::max();
     peak_connections_ = connections_.size();
     peak_unread_ = connections_.unread_bytes();
     ::malloc_trim(0);
@@ -246,7 +249,8 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
   if (MHD_get_timeout(daemon_, &daemon_timeout) == MHD_YES && daemon_timeout == 0) {
     return 0;
   }
-  auto wake = std::min(connections_.next_deadline(full()).value_or(Clock::time_point::max()), listen_again_);
+  auto wake = std::min(connections_.next_deadline(full()).value_or(Clock::time_point::max()),
+                       std::min(listen_again_, give_back_at_));
   if (!accepting && accept_again_ > now) {
     wake = std::min(wake, accept_again_);
   }

@@ -9,6 +9,7 @@ namespace {
 // What a page of another site must not read or reinterpret is never an answer to it.
 constexpr std::pair<const char*, const char*> kEveryAnswer[] = {{"X-Content-Type-Options", "nosniff"},
                                                                 {"Cross-Origin-Resource-Policy", "same-origin"}};
+constexpr std::chrono::seconds kGiveBackPause{10};
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd keeps for a request whose headers it has passed to us and which has no Exchange.
@@ -143,6 +144,9 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
   auto* done = static_cast<Exchange*>(*exchange);
   if (done->users == nullptr) {
     const auto page = std::move(done->response);
+    if (done->lane == static_cast<std::size_t>(Lane::slow)) {
+      give_back_at_ = std::min(give_back_at_, Clock::now() + kGiveBackPause);
+    }
     forget(exchange);
     return reply(connection, page);
   }
