@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kCrowd = 256;                     // connections
-constexpr std::size_t kMuch = 8 << 20;                  // bytes of answers
+constexpr std::size_t kSome = 64;
+constexpr std::size_t kMuch = 8 << 20;  // bytes of answers
 
 }  // namespace
 
@@ -222,16 +223,19 @@ void Server::Implementation::loop() {
 // a long time.
 void Server::Implementation::give_back_memory() {
   constexpr std::size_t kPart = 4;
+  const auto now = Clock::now();
   peak_connections_ = std::max(peak_connections_, connections_.size());
   peak_unread_ = std::max(peak_unread_, connections_.unread_bytes());
-  const bool was_crowd = peak_connections_ >= kCrowd && connections_.size() <= peak_connections_ / kPart;
-  const bool was_much = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
-  const bool was_slow = Clock::now() >= give_back_at_;
-  if (was_crowd || was_much || was_slow) {
+  const bool fewer = peak_connections_ >= kSome && connections_.size() <= peak_connections_ / kPart;
+  const bool less = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
+  if ((fewer && peak_connections_ >= kCrowd) || now >= give_back_at_) {
     give_back_at_ = Clock::time_point::max();
+    ::malloc_trim(0);
+  }
+  if (fewer || less) {  // the rest will follow
     peak_connections_ = connections_.size();
     peak_unread_ = connections_.unread_bytes();
-    ::malloc_trim(0);
+    give_back_at_ = std::min(give_back_at_, now + kGiveBackPause);
   }
 }
 

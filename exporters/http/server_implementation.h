@@ -44,6 +44,7 @@ struct Exchange {
 class Server::Implementation {
  public:
   using Clock = Connections::Clock;
+  static constexpr std::chrono::seconds kGiveBackPause{10};
 
   Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
                  std::shared_ptr<const Protection> protection)
@@ -128,7 +129,7 @@ class Server::Implementation {
   log::Limiter handshake_words_{std::chrono::minutes(1)};
   std::size_t peak_connections_ = 0;                           // since memory was given back
   std::size_t peak_unread_ = 0;                                // bytes, likewise
-  Clock::time_point give_back_at_ = Clock::time_point::max();  // after slow pages
+  Clock::time_point give_back_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};

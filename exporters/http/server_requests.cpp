@@ -9,7 +9,6 @@ namespace {
 // What a page of another site must not read or reinterpret is never an answer to it.
 constexpr std::pair<const char*, const char*> kEveryAnswer[] = {{"X-Content-Type-Options", "nosniff"},
                                                                 {"Cross-Origin-Resource-Policy", "same-origin"}};
-constexpr std::chrono::seconds kGiveBackPause{10};
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd keeps for a request whose headers it has passed to us and which has no Exchange.

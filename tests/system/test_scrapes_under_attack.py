@@ -5,7 +5,8 @@
 """Can any client keep a scraper from its metrics, or make the daemon keep memory?
 
 Each attack has a daemon of its own, which somebody else scrapes meanwhile, each time over a new connection. Of these
-scrapes 99.9 % must be answered within a second, and five minutes later the daemon must have as much memory as before,
+scrapes 99.9 % must be answered within a second, not counting as many as a bystander took that long to answer: a process
+that does nothing else, and shows how late the host lets anybody be. Five minutes later the daemon must have as much memory as before,
 give or take 10 %. In CI, two of the attacks at the same time, and no scrape may take 3 s. With the hung disk, also:
 everything about the past is answered in time, /-/ready says what is wrong, and when the disk is back, so is the past.
 """
@@ -199,6 +200,30 @@ ATTACKS = {
 }
 
 
+def bystander(listener):
+    """Answers whoever asks, and does nothing else."""
+    while True:
+        client, _ = listener.accept()
+        with client, suppress(OSError):
+            client.recv(4096)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+
+
+@contextmanager
+def by_bystander():
+    """The client of one, which a process of its own serves."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        process = multiprocessing.get_context("fork").Process(target=bystander, args=(listener,), daemon=True)
+        process.start()
+        try:
+            yield web.Client(listener.getsockname()[1], source=SCRAPER)
+        finally:
+            process.kill()
+            process.join()
+
+
 class Asker(threading.Thread):
     """Asks again and again, from an address of its own: (seconds that it took, status, body) of each."""
 
@@ -265,9 +290,9 @@ def one_cpu():
 
 @contextmanager
 def subject(name, state, disk):
-    """(daemon, client as which the scraper asks, tell)."""
+    """(daemon, client as which the scraper asks, client of a bystander, tell)."""
     with ExitStack() as stack:
-        tell, options, make = None, (), lambda port: web.Client(port, source=SCRAPER)
+        tell, make = None, lambda port: web.Client(port, source=SCRAPER)
         if name == "hung history disk":
             slow, tell = stack.enter_context(controlled_disk(state, {}, 256 << 20, "keep=1"))
             (state / "history").mkdir()
@@ -287,9 +312,10 @@ def subject(name, state, disk):
             make = lambda port: web.Client(port, ca=authority.certificate, source=SCRAPER)  # noqa: E731
             daemon = stack.enter_context(web.daemon(state, ("--web.config.file", state / "web.yaml"), make))
         else:
-            daemon = stack.enter_context(rig.daemon(state, [disk], options=options))
+            daemon = stack.enter_context(rig.daemon(state, [disk]))
+        other = stack.enter_context(by_bystander())
         free()
-        yield daemon, make(daemon.port), tell
+        yield daemon, make(daemon.port), other, tell
 
 
 def of_hung_disk(daemon, directory, attacked):
@@ -302,7 +328,7 @@ def of_hung_disk(daemon, directory, attacked):
 
     if not attacked:
         yield web.wait_until(lambda: list(directory.glob("ssdpulse.db*")), 30), "there is a history"
-        yield "does not answer" not in sentence(), "which answers"
+        yield web.wait_until(lambda: "does not answer" not in sentence(), 30), "which answers"
     else:
         yield web.wait_until(lambda: "does not answer" not in sentence(), 60), "the past is back with its disk"
 
@@ -311,7 +337,7 @@ def attack(name, state, disk, tell_parent):
     """In a process of its own. Sends "over" once the attack is over, and the row of the table."""
     function, before, after = ATTACKS[name]
     row, found = {"attack": name}, []
-    with subject(name, state, disk) as (daemon, client, tell):
+    with subject(name, state, disk) as (daemon, client, other, tell):
         pid = daemon.process.pid
         more = [{"disk": disk.name}[one] for one in after]
         with hostile.Attack(function, daemon.port, *before, SECONDS, *more) as attacker:
@@ -331,17 +357,18 @@ def attack(name, state, disk, tell_parent):
             memory, scrapes = Memory(pid), Asker(client, "/metrics", EVERY)
             others = [Asker(client, "/api/v1/why", 0.5),
                       Asker(client, f"/api/v1/why?at={int(time.time()) - 90}", 1, keeps=True)] if hung else []
-            for one in (memory, scrapes, *others):
+            control = Asker(other, "/", EVERY)
+            for one in (memory, scrapes, control, *others):
                 one.start()
             attacker.begin()
             time.sleep(SECONDS - 1)
             ready = client.get("/-/ready") if hung else None
             attacker.wait(60)
-            scraped = scrapes.end()
+            scraped, controlled = scrapes.end(), control.end()
             asked = [one.end() for one in others]
             row["said"] = attacker.said()
         row["peak"] = memory.end()
-        row["took"] = [took for took, _, _ in scraped]
+        row["took"], row["control"] = ([took for took, _, _ in answers] for answers in (scraped, controlled))
         row["statuses"] = dict(Counter(str(status) for _, status, _ in scraped))
         if hung:
             tell({})
@@ -358,8 +385,7 @@ def attack(name, state, disk, tell_parent):
         if rig.LONG:
             time.sleep(LATER)
             row["after"] = host.rss(pid)
-        check_ticks = client.get()[0]
-        found.append((check_ticks == 200, "a scrape afterwards"))
+        found.append((client.get()[0] == 200, "a scrape afterwards"))
     tell_parent.send((row, [(bool(holds), words) for holds, words in found]))
 
 
@@ -368,15 +394,19 @@ def judge(check, row, found):
     for holds, words in found:
         check.that(holds, f"{name}: {words}")
     soon = sum(one <= SOON for one in took) / len(took)
+
+    def beyond(limit):
+        return sum(one > limit for one in took) - sum(one > limit for one in row["control"])
+
     check.figure(f"TABLE {name}: {len(took)} scrapes, {soon:.2%} within {SOON:.0f} s, p50 {took[len(took) // 2] * 1e3:.0f} ms, "
-                 f"slowest {took[-1]:.2f} s; RSS {row['before'] / 2**20:.1f} MiB before, {row['peak'] / 2**20:.1f} at most"
+                 f"slowest {took[-1]:.2f} s (of a bystander {max(row['control']):.2f} s); RSS {row['before'] / 2**20:.1f} MiB before, {row['peak'] / 2**20:.1f} at most"
                  + (f", {row['after'] / 2**20:.1f} after {LATER} s" if "after" in row else ""))
     check.figure(f"      {row['said']}")
     check.equal(set(row["statuses"]), {"200"}, f"{name}: scrapes")
     if rig.LONG:
-        check.that(soon >= IN_TIME, f"{name}: {IN_TIME:.1%} within {SOON:.0f} s")
+        check.that(beyond(SOON) <= (1 - IN_TIME) * len(took), f"{name}: {IN_TIME:.1%} within {SOON:.0f} s")
         check.that(row["after"] <= row["before"] * (1 + KEPT), f"{name}: its memory is given back")
-    check.that(took[-1] < LATE, f"{name}: no scrape took {LATE:.0f} s")
+    check.that(beyond(LATE) <= 0, f"{name}: no scrape took {LATE:.0f} s")
     check.that(row["peak"] < row["before"] + MORE_MEMORY, f"{name}: at most {MORE_MEMORY >> 20} MiB more memory")
 
 
