@@ -2,13 +2,16 @@
 #include "daemon/client/api.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
+#include <iostream>
 #include <utility>
 
 #include "daemon/client/server_text.h"
+#include "daemon/client/trust.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/web_file.h"
 #include "daemon/util/unique_fd.h"
@@ -31,19 +34,44 @@ std::string address_of(const config::Web& web) {
   return somebody_listens_on(web.socket) ? "unix:" + web.socket : url_of(web);
 }
 
-}  // namespace
-
-bool somebody_listens_on(const std::string& path) {
+/// Invalid, and errno, if that is not possible.
+util::UniqueFd connected_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return false;
+    errno = ENOENT;
+    return {};
   }
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  const util::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  util::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.valid() && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    const int error_number = errno;
+    fd.reset();
+    errno = error_number;
+  }
+  return fd;
+}
+
+}  // namespace
+
+bool somebody_listens_on(const std::string& path) {
+  const util::UniqueFd connected = connected_to(path);
   // EAGAIN: too many are waiting to be accepted. A busy daemon is there nevertheless.
-  return probe.valid() &&
-         (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN);
+  return connected.valid() || errno == EAGAIN;
+}
+
+std::optional<std::uint32_t> listening_user(const std::string& path) {
+  const util::UniqueFd connected = connected_to(path);
+  struct stat file {};
+  if (!connected.valid()) {  // too busy: who made its file
+    return errno == EAGAIN && ::stat(path.c_str(), &file) == 0 ? std::optional<std::uint32_t>(file.st_uid)
+                                                               : std::nullopt;
+  }
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(connected.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0
+             ? std::optional<std::uint32_t>(peer.uid)
+             : std::nullopt;
 }
 
 std::string url_of(const config::Web& web) {
@@ -73,6 +101,19 @@ util::Result<Api> Api::open(const Where& where, const config::Web& web) {
     while (!api.url_.empty() && api.url_.back() == '/') {
       api.url_.pop_back();
     }
+  }
+  const bool chosen = !where.address.empty();
+  const std::string distrust = api.unix_socket_.empty()
+                                   ? distrust_of_url(api.url_, chosen ? Checked::of_loopback : Checked::of_this_host)
+                                   : distrust_of_socket(api.unix_socket_);
+  if (!distrust.empty() && !chosen) {
+    return util::fail(distrust +
+                          "; ask as root or as a member of the group ssdpulse, by the service's unix socket, or " +
+                          "name the address with --address to ask there all the same",
+                      kNotTrusted);
+  }
+  if (!distrust.empty()) {
+    std::cerr << "warning: " << distrust << '\n';
   }
   auto fetcher = Fetcher::open(where.ca_file);
   if (!fetcher) {

@@ -2,8 +2,10 @@
 // Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,9 @@ struct Where {
 /// Somebody listens on this unix socket, and this user may connect to it; true also if a daemon is too busy to accept.
 bool somebody_listens_on(const std::string& path);
 
+/// The user ID of who listens there; nothing if nobody can be asked.
+std::optional<std::uint32_t> listening_user(const std::string& path);
+
 /// The URL at which a daemon with this configuration answers, seen from this host.
 std::string url_of(const config::Web& web);
 
@@ -30,12 +35,15 @@ std::string url_of(const config::Web& web);
 std::string escaped(std::string_view text);
 
 /// Error::error_number if nobody answered: ECONNREFUSED, which is no HTTP status. Otherwise it is the HTTP status, if
-/// there is one.
+/// there is one. EPERM: a user who cannot be a daemon's listens there.
 inline constexpr int kNobodyAnswers = 111;
+inline constexpr int kNotTrusted = 1;
 
 /// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
 class Api {
  public:
+  /// An error if nothing that answers can be trusted (see trust.h); an address of the command line is used all the
+  /// same, with a warning.
   static util::Result<Api> open(const Where& where, const config::Web& web);
 
   /// `path` below /api/v1/. An error says which address did not answer, and what to do.

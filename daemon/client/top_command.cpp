@@ -241,13 +241,8 @@ util::Result<void> wait_until_measured(Source& source, double seconds) {
   }
 }
 
-/// A daemon of our own, if one is needed; else the source as it is.
-util::Result<Source> measure_if_nobody_does(Source source, const Where& where, const config::Config& config,
-                                            double seconds) {
-  if (!where.address.empty() || !source.api.nobody_is_there()) {
-    return source;
-  }
-  const std::string nobody = "no daemon answers at " + source.api.address();
+/// A daemon of our own. `nobody`: why there is no other.
+util::Result<Source> measure(const std::string& nobody, const config::Config& config, double seconds) {
   if (::geteuid() != 0) {
     return util::fail(nobody +
                       "; start the service (systemctl start ssdpulse), or measure without it: sudo ssdpulse top");
@@ -271,6 +266,21 @@ util::Result<Source> measure_if_nobody_does(Source source, const Where& where, c
   return ours;
 }
 
+/// The daemon that answers; for the present, if none does that can be trusted, one of our own.
+util::Result<Source> source_for(const Where& where, const config::Config& config, bool present, double seconds) {
+  auto api = Api::open(where, config.web);
+  const bool may_measure = present && where.address.empty();
+  if (!api) {
+    const bool foreign = api.error().error_number == kNotTrusted;
+    return may_measure && foreign && ::geteuid() == 0 ? measure(api.error().message, config, seconds)
+                                                      : tl::make_unexpected(api.error());
+  }
+  if (may_measure && api->nobody_is_there()) {
+    return measure("no daemon answers at " + api->address(), config, seconds);
+  }
+  return Source{std::move(*api)};
+}
+
 }  // namespace
 
 util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options) {
@@ -289,16 +299,9 @@ util::ExitCode top(const Where& where, const config::Config& config, const TopOp
     std::cerr << "--at: not with --json; ask `ssdpulse history --json` for figures of the past\n";
     return ExitCode::usage;
   }
-  auto api = Api::open(where, config.web);
-  if (!api) {
-    std::cerr << api.error().message << '\n';
-    return ExitCode::failure;
-  }
-  util::Result<Source> source = Source{std::move(*api)};
-  if (!view.at) {  // a daemon that has just begun to measure has no past
-    const bool once = options.once || options.json || dumb();
-    source = measure_if_nobody_does(std::move(*source), where, config, once ? kWholeTick : 0);
-  }
+  const bool once = options.once || options.json || dumb();
+  // A daemon that has just begun to measure has no past.
+  auto source = source_for(where, config, !view.at, once ? kWholeTick : 0);
   if (!source) {
     std::cerr << source.error().message << '\n';
     return ExitCode::failure;

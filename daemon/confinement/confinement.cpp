@@ -166,6 +166,10 @@ util::Result<void> refuse_calls_of_others(Partners partners) {
   if (!partners.service_manager) {
     refused.push_back({"socket", When::argument_is, 1, SOCK_DGRAM, kSocketType});
   }
+  if (!partners.later_clients) {
+    refused.push_back({"bind"});
+    refused.push_back({"listen"});
+  }
   return util::refuse_system_calls(refused);
 }
 

@@ -14,6 +14,7 @@ namespace ssdpulse::confinement {
 struct Partners {
   bool log_reader = false;       // unix sockets for messages (SOCK_SEQPACKET)
   bool service_manager = false;  // unix datagrams
+  bool later_clients = false;    // an open socket waits for its address: bind() and listen() are allowed
 };
 
 /// Permanently: no capability, nothing opened below /dev except null and urandom, no file written except in

@@ -295,8 +295,10 @@ class InventoryClock {
   bool mounts_ = false;
 };
 
-std::string status_line(const Sampler& sampler) {
-  return "measuring " + std::to_string(sampler.measured_devices()) + " device(s)";
+std::string status_line(const Parts& parts) {
+  const auto taken = parts.web.taken();
+  return fmt::format("measuring {} device(s){}{}", parts.sampler.measured_devices(),
+                     taken.empty() ? "" : "; another program listens on ", fmt::join(taken, " "));
 }
 
 /// From the first sample to the stop signal.
@@ -309,7 +311,7 @@ void serve(const config::Configure& configure, config::Config& running, model::C
   std::uint64_t missed_ticks = 0;
   Publisher publisher(parts);
   publisher.publish(settings_of(running), missed_ticks);
-  service::ready(status_line(sampler));
+  service::ready(status_line(parts));
   while (true) {
     const Wakeup wakeup = events.wait(nvme.descriptor(), nvme.deadline());
     if (wakeup.stop) {
@@ -323,12 +325,12 @@ void serve(const config::Configure& configure, config::Config& running, model::C
     }
     if (const auto wanted = configuration.answer()) {
       apply(*wanted, running, figures, sampler, nvme);
-      service::ready(status_line(sampler));
+      service::ready(status_line(parts));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
       sampler.refresh_inventory();
       nvme.refresh_drives();
-      service::status(status_line(sampler));
+      service::status(status_line(parts));
     }
     nvme.advance(sampler);
     if (wakeup.ticks > 0) {
@@ -358,8 +360,8 @@ ExitCode run(const config::Configure& configure) {
   if (!events) {
     return give_up(code_of(events.error()), events.error().message);
   }
-  // The address first: it is the cheapest thing to check, and if it is taken, nothing has to be undone.
-  auto listeners = web::open_web_listeners(config->web);
+  // The address first: it is the cheapest thing to check, and if another daemon has it, nothing has to be undone.
+  auto listeners = web::open_web_listeners(config->web, config->history.directory);
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
@@ -385,7 +387,8 @@ ExitCode run(const config::Configure& configure) {
   if (!nvme) {
     return give_up(code_of(nvme.error()), nvme.error().message);
   }
-  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager()};
+  const bool some_taken = std::any_of(listeners->begin(), listeners->end(), [](const auto& one) { return one.taken; });
+  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager(), some_taken};
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
     return give_up(ExitCode::failure, confined.error().message);
   }

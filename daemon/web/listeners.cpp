@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/web/listeners.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <string>
 #include <utility>
 
 #include "daemon/config/listen_address.h"
 #include "daemon/service/sockets.h"
+#include "daemon/util/in_time.h"
+#include "daemon/util/log.h"
+#include "daemon/util/tcp_listeners.h"
 
 namespace ssdpulse::web {
 namespace {
@@ -43,9 +51,57 @@ util::Result<Listeners> take_from_systemd() {
   return listeners;
 }
 
+/// A running daemon keeps this lock on its history's directory.
+bool is_kept(const std::string& history_directory) {
+  if (history_directory.empty() || !util::file_answers(history_directory)) {
+    return false;
+  }
+  const util::UniqueFd directory(::open(history_directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory.valid() && ::flock(directory.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+struct Holder {
+  std::string words;  // who has the address
+  bool is_ours = false;
+};
+
+/// A program of another user cannot be a daemon of ours, whatever it answers.
+Holder holder_of(const http::Listener& listener) {
+  Holder holder{"somebody", false};
+  const auto all = util::tcp_listeners();
+  for (const util::TcpListener& one : all.value_or(std::vector<util::TcpListener>{})) {
+    if (one.port == http::port_of(listener)) {
+      holder.words = "user " + util::user_words(one.user);
+      holder.is_ours =
+          holder.is_ours || ((one.user == 0 || one.user == ::geteuid()) && util::is_held_by_our_program(one.inode));
+    }
+  }
+  return holder;
+}
+
+util::Result<Listeners> without_another_daemon(Listeners listeners, const std::string& history_directory) {
+  for (const http::Listener& listener : listeners) {
+    if (!listener.taken) {
+      continue;
+    }
+    const Holder holder = holder_of(listener);
+    if (holder.is_ours || is_kept(history_directory)) {
+      return util::fail("cannot listen on " + listener.address +
+                            ": the port is taken, and another ssdpulse is running; stop it, or choose another port" +
+                            (holder.is_ours ? "" : " and history.directory"),
+                        EADDRINUSE);
+    }
+    log::warning(
+        "cannot listen on {}: the port is taken by {}; measuring without it, and trying again every few seconds: stop "
+        "the program that listens there (ss -ltnp)",
+        listener.address, holder.words);
+  }
+  return listeners;
+}
+
 }  // namespace
 
-util::Result<Listeners> open_web_listeners(const config::Web& web) {
+util::Result<Listeners> open_web_listeners(const config::Web& web, const std::string& history_directory) {
   if (web.systemd_socket) {
     return take_from_systemd();
   }
@@ -57,7 +113,8 @@ util::Result<Listeners> open_web_listeners(const config::Web& web) {
     }
     addresses.push_back({address->host, address->port});
   }
-  return http::listen_on(addresses);
+  auto listeners = http::listen_on(addresses, http::Taken::waits);
+  return listeners ? without_another_daemon(std::move(*listeners), history_directory) : std::move(listeners);
 }
 
 util::Result<std::optional<http::Listener>> open_web_socket(const config::Web& web) {

@@ -85,7 +85,9 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
   const char* scheme = protection && protection->tls ? "https" : "http";
   std::vector<std::string> addresses;
   for (const http::Listener& listener : listeners) {
-    addresses.push_back(listener.address);
+    if (!listener.taken) {
+      addresses.push_back(listener.address);
+    }
   }
   const bool has_page = routes.count("/api/v1/*") > 0;
   std::unique_ptr<http::Server> local_server;
@@ -149,6 +151,7 @@ void WebServer::describe(model::Snapshot& snapshot) const {
     figures.answers += counters.answered;
     figures.refused_requests += counters.refused;
     figures.refused_logins += counters.refused_logins;
+    figures.refused_unread += counters.refused_unread;
     figures.refused_users += counters.unauthorized;
     figures.cut_connections += counters.cut;
     figures.accept_errors += counters.accept_errors;
@@ -156,6 +159,19 @@ void WebServer::describe(model::Snapshot& snapshot) const {
     figures.connections += counters.connections;
   }
   snapshot.web = figures;
+  model::SourceStatus listening;
+  listening.name = "web";
+  const auto taken = server_->taken();
+  listening.up = taken.empty();
+  listening.errors = {{"listen", server_->counters().failed_listens}};
+  for (const std::string& address : taken) {
+    listening.reason += (listening.reason.empty() ? "another program listens on " : " and ") + address;
+  }
+  if (!taken.empty()) {
+    listening.reason += ": nothing is served there, and its answers are not ours";
+    listening.way_out = "ss -ltnp  # shows which; once it is stopped, the daemon serves there within seconds";
+  }
+  snapshot.sources.push_back(std::move(listening));
   if (watch_) {
     model::SourceStatus status;
     status.name = "web_config";

@@ -33,6 +33,9 @@ class WebServer {
                                                                         const std::string& config_file,
                                                                         const std::string& directory);
 
+  /// The addresses that are not served, because somebody else listens there.
+  [[nodiscard]] std::vector<std::string> taken() const { return server_->taken(); }
+
   void reload();  // rereads the config file, on another thread
   void describe(model::Snapshot& snapshot) const;
   void stop();

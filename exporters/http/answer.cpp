@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 namespace ssdpulse::http {
@@ -37,18 +38,34 @@ ResponsePtr to_mhd(const Response& response) {
   return {result, MHD_destroy_response};
 }
 
+/// libmicrohttpd before 1.0 accepts a folded field and appends its second line to the name of the field, which it moves
+/// for that: the value no longer follows the name. (1.0 refuses such a request with 400.)
+bool is_folded(const char* name, const char* value) {
+  static const bool joins = *MHD_get_version() == '0';
+  if (!joins || value == nullptr) {
+    return false;
+  }
+  const char* after = name + std::strlen(name) + 1;
+  while (after < value && (*after == ' ' || *after == '\t')) {
+    ++after;
+  }
+  return after != value;
+}
+
 struct Fields {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
   bool has_blank_name = false;
+  bool has_folded = false;
 };
 
-MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char*) {
+MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* value) {
   auto& fields = *static_cast<Fields*>(to);
   fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
   fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
   fields.has_blank_name =
       fields.has_blank_name || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
+  fields.has_folded = fields.has_folded || is_folded(name, value);
   return MHD_YES;
 }
 
@@ -135,7 +152,7 @@ std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
 bool is_ambiguous(MHD_Connection* connection) {
   Fields fields;
   MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
-  return fields.hosts > 1 || fields.lengths > 1 || fields.has_blank_name;
+  return fields.hosts > 1 || fields.lengths > 1 || fields.has_blank_name || fields.has_folded;
 }
 
 bool has_body(MHD_Connection* connection) {

@@ -29,7 +29,8 @@ Request request_of(MHD_Connection* connection, std::string_view path);
 
 /// The user ID of the process at the other end; absent unless it is a unix socket.
 std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection);
-/// A proxy in front may have read it otherwise: two Host or Content-Length fields, or a blank in a field's name.
+/// A proxy in front may have read it otherwise: two Host or Content-Length fields, a blank in a field's
+/// name, or a field that is continued on the next line.
 bool is_ambiguous(MHD_Connection* connection);
 bool has_body(MHD_Connection* connection);
 

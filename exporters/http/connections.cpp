@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace ssdpulse::http {
 namespace {
@@ -24,7 +26,10 @@ Connections::Connection& Connections::add(int fd, Clock::time_point deadline, Cl
   return connection;
 }
 
-void Connections::remove(const Connection& connection) { open_.erase(connection.fd); }
+void Connections::remove(Connection& connection) {
+  drop_unread(connection);
+  open_.erase(connection.fd);
+}
 
 void Connections::set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline) {
   if (connection.cut) {
@@ -50,15 +55,63 @@ std::size_t Connections::cut_overdue(Clock::time_point now, bool pressed) {
   }
   std::size_t cut = 0;
   earliest_ = earliest_pressed_ = Clock::time_point::max();
-  for (auto& [fd, connection] : open_) {
+  for (const auto& [fd, connection] : open_) {
     if ((pressed ? connection->pressed_deadline : connection->deadline) <= now) {
-      reset(fd);
-      connection->cut = true;
-      connection->deadline = connection->pressed_deadline = Clock::time_point::max();
+      Connections::cut(*connection);
       ++cut;
     }
     earliest_ = std::min(earliest_, connection->deadline);
     earliest_pressed_ = std::min(earliest_pressed_, connection->pressed_deadline);
+  }
+  return cut;
+}
+
+void Connections::cut(Connection& connection) {
+  reset(connection.fd);
+  connection.cut = true;
+  connection.deadline = connection.pressed_deadline = Clock::time_point::max();
+}
+
+void Connections::set_unread(Connection& connection, std::shared_ptr<const std::string> body, Clock::time_point now) {
+  drop_unread(connection);
+  if (body && !connection.cut && unread_[body.get()]++ == 0) {
+    unread_bytes_ += body->size();
+  }
+  if (!connection.cut) {
+    connection.unread = std::move(body);
+    connection.answered_at = now;
+  }
+}
+
+void Connections::drop_unread(Connection& connection) {
+  const auto found = unread_.find(connection.unread.get());
+  if (found != unread_.end() && --found->second == 0) {
+    unread_bytes_ -= connection.unread->size();
+    unread_.erase(found);
+  }
+  connection.unread.reset();
+}
+
+std::size_t Connections::unread_bytes_with(const std::string& body) const {
+  return unread_bytes_ + (unread_.contains(&body) ? 0 : body.size());
+}
+
+std::size_t Connections::cut_unread(const std::string& body, std::size_t limit, Clock::time_point before) {
+  if (unread_bytes_with(body) <= limit) {
+    return 0;
+  }
+  std::vector<Connection*> waiting;
+  for (const auto& [fd, connection] : open_) {
+    if (connection->unread && connection->answered_at < before) {
+      waiting.push_back(connection.get());
+    }
+  }
+  std::sort(waiting.begin(), waiting.end(),
+            [](const Connection* a, const Connection* b) { return a->answered_at < b->answered_at; });
+  std::size_t cut = 0;
+  for (; cut < waiting.size() && unread_bytes_with(body) > limit; ++cut) {
+    Connections::cut(*waiting[cut]);
+    drop_unread(*waiting[cut]);
   }
   return cut;
 }

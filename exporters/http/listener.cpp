@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -29,24 +30,27 @@ std::string join(const std::string& host, const std::string& port) {
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
 }
 
-Result<std::string> bound_address(int fd) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
+// With the address that it has, or waits for.
+Result<Listener> named(Listener listener) {
+  sockaddr_storage storage = listener.wanted;
+  socklen_t length = listener.taken ? listener.wanted_size : sizeof(storage);
   auto* address = reinterpret_cast<sockaddr*>(&storage);
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  if (::getsockname(fd, address, &length) != 0) {
+  if (!listener.taken && ::getsockname(listener.socket.get(), address, &length) != 0) {
     return util::fail_errno("getsockname");
   }
   if (storage.ss_family == AF_UNIX) {
-    return std::string("unix");
+    listener.address = "unix";
+    return listener;
   }
   if (const int error = ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
                                       NI_NUMERICHOST | NI_NUMERICSERV);
       error != 0) {
     return fail(std::string("getnameinfo: ") + ::gai_strerror(error));
   }
-  return join(host.data(), port.data());
+  listener.address = join(host.data(), port.data());
+  return listener;
 }
 
 tl::unexpected<util::Error> explain(const std::string& wanted, int error_number) {
@@ -66,27 +70,35 @@ tl::unexpected<util::Error> explain(const std::string& wanted, int error_number)
   }
 }
 
-// The socket, or an invalid one and errno.
-UniqueFd try_listen(const addrinfo& candidate, bool dual_stack) {
+UniqueFd socket_for(const addrinfo& candidate, bool dual_stack) {
   UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) {
-    return fd;
-  }
   const int on = 1;
   const int v6_only = dual_stack ? 0 : 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (candidate.ai_family == AF_INET6) {
-    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+  if (fd.valid()) {
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   }
-  if (::bind(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
-    const int error_number = errno;
-    fd.reset();
-    errno = error_number;
+  if (fd.valid() && candidate.ai_family == AF_INET6) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
   }
   return fd;
 }
 
-Result<Listener> listen_on(const ListenAddress& wanted) {
+bool is_bound(int fd) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
+    return false;
+  }
+  return bound.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(bound).sin_port != 0
+                                    : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port != 0;
+}
+
+// What is left to do if only listen() failed: two programs may bind an address, and one listens.
+bool bind_and_listen(int fd, const sockaddr* address, socklen_t size) {
+  return (is_bound(fd) || ::bind(fd, address, size) == 0) && ::listen(fd, kBacklog) == 0;
+}
+
+Result<Listener> listen_on(const ListenAddress& wanted, Taken taken) {
   const auto port = std::to_string(wanted.port);
   const auto text = join(wanted.host, port);
   // Without a host: the IPv6 wildcard serves IPv4 too; if the kernel has no IPv6, the IPv4 wildcard is used.
@@ -105,13 +117,18 @@ Result<Listener> listen_on(const ListenAddress& wanted) {
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> candidates(found, ::freeaddrinfo);
     for (const auto* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-      auto fd = try_listen(*candidate, everywhere);
-      if (fd.valid()) {
-        return bound_address(fd.get()).map([&](std::string address) {
-          return Listener{std::move(fd), std::move(address)};
-        });
+      Listener listener{socket_for(*candidate, everywhere), ""};
+      const int fd = listener.socket.get();
+      if (fd >= 0 && bind_and_listen(fd, candidate->ai_addr, candidate->ai_addrlen)) {
+        return named(std::move(listener));
       }
       error_number = errno;
+      if (fd >= 0 && error_number == EADDRINUSE && taken == Taken::waits) {
+        listener.taken = true;
+        std::memcpy(&listener.wanted, candidate->ai_addr, candidate->ai_addrlen);
+        listener.wanted_size = candidate->ai_addrlen;
+        return named(std::move(listener));
+      }
     }
     if (error_number != EAFNOSUPPORT && error_number != EADDRNOTAVAIL) {
       break;
@@ -122,10 +139,10 @@ Result<Listener> listen_on(const ListenAddress& wanted) {
 
 }  // namespace
 
-Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses) {
+Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses, Taken taken) {
   std::vector<Listener> listeners;
   for (const auto& address : addresses) {
-    auto listener = listen_on(address);
+    auto listener = listen_on(address, taken);
     if (!listener) {
       return tl::unexpected(std::move(listener.error()));
     }
@@ -182,9 +199,23 @@ Result<Listener> adopt(UniqueFd socket) {
       ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) {
     return util::fail_errno("a socket that was passed");
   }
-  return bound_address(socket.get()).map([&](std::string address) {
-    return Listener{std::move(socket), std::move(address)};
-  });
+  return named({std::move(socket), ""});
+}
+
+bool listen_again(Listener& listener) {
+  listener.taken = !bind_and_listen(listener.socket.get(), reinterpret_cast<const sockaddr*>(&listener.wanted),
+                                    listener.wanted_size);
+  return !listener.taken;
+}
+
+std::uint16_t port_of(const Listener& listener) {
+  std::uint16_t port = 0;
+  const std::string& address = listener.address;
+  const std::size_t colon = address.rfind(':');
+  if (colon != std::string::npos) {
+    std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+  }
+  return port;
 }
 
 bool is_loopback(const Listener& listener) {

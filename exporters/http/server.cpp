@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kCrowd = 256;                     // connections
-constexpr std::size_t kFew = 32;
+constexpr std::size_t kSome = 64;
+constexpr std::size_t kMuch = 8 << 20;  // bytes of answers
 
 }  // namespace
 
@@ -31,11 +32,9 @@ util::Result<void> Server::Implementation::start() {
     return util::fail_errno("cannot start the HTTP server: eventfd or epoll");
   }
   for (const auto& listener : listeners_) {
-    // Accepted sockets inherit these. Best effort: without them the kernel's own limits apply.
-    const int socket = listener.socket.get();
-    ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &limits_.receive_buffer, sizeof(limits_.receive_buffer));
+    size_buffers(listener);
   }
+  note_taken();
   constexpr unsigned kFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
   MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, reinterpret_cast<void*>(no_certificate())},
                                   {MHD_OPTION_END, 0, nullptr}};
@@ -71,6 +70,42 @@ util::Result<void> Server::Implementation::start() {
   });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return {};
+}
+
+// Accepted sockets inherit these. Best effort: without them the kernel's own limits apply.
+void Server::Implementation::size_buffers(const Listener& listener) const {
+  const int socket = listener.socket.get();
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &limits_.receive_buffer, sizeof(limits_.receive_buffer));
+}
+
+void Server::Implementation::note_taken() {
+  const std::lock_guard lock(taken_mutex_);
+  taken_.clear();
+  for (const auto& listener : listeners_) {
+    if (listener.taken) {
+      taken_.push_back(listener.address);
+    }
+  }
+  listen_again_ = taken_.empty() ? Clock::time_point::max() : Clock::now() + limits_.taken_time;
+}
+
+std::vector<std::string> Server::Implementation::taken() const {
+  const std::lock_guard lock(taken_mutex_);
+  return taken_;
+}
+
+void Server::Implementation::listen_where_taken(Clock::time_point now) {
+  if (now < listen_again_) {
+    return;
+  }
+  for (auto& listener : listeners_) {
+    if (listener.taken && listen_again(listener)) {
+      log::info("the address {} is free again: serving there", listener.address);
+    }
+    failed_listens_ += listener.taken ? 1 : 0;
+  }
+  note_taken();
 }
 
 void Server::Implementation::stop() {
@@ -111,7 +146,7 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
       added.held = tls;
     }
   } else {
-    const auto& ended = *static_cast<Connections::Connection*>(*context);
+    auto& ended = *static_cast<Connections::Connection*>(*context);
     if (ended.handshake.failed() && !server.stopping_) {
       server.note_failed_handshake(connection, ended.handshake);
     }
@@ -162,10 +197,11 @@ void Server::Implementation::loop() {
   while (!stopping_) {
     const auto now = Clock::now();
     cut_ += connections_.cut_overdue(now, full());
+    listen_where_taken(now);
     const bool accepting = !full() && now >= accept_again_;
     polled = {{wake_event_.get(), POLLIN, 0}, {hang_ups_.get(), POLLIN, 0}, {daemon_fd_, POLLIN, 0}};
     for (const auto& listener : listeners_) {
-      polled.push_back({accepting ? listener.socket.get() : -1, POLLIN, 0});  // poll skips -1
+      polled.push_back({accepting && !listener.taken ? listener.socket.get() : -1, POLLIN, 0});  // poll skips -1
     }
     ::poll(polled.data(), polled.size(), milliseconds_to_wait(now, accepting));
     if (eventfd_t ignored = 0; polled[0].revents != 0) {
@@ -184,12 +220,23 @@ void Server::Implementation::loop() {
   }
 }
 
-// Memory that a crowd needed stays in the allocator's free lists, and will not be needed again for a long time.
+// What a crowd, its answers or slow pages needed stays in the allocator's free lists, and will not be needed again for
+// a long time.
 void Server::Implementation::give_back_memory() {
-  crowded_ = crowded_ || connections_.size() >= kCrowd;
-  if (crowded_ && connections_.size() <= kFew) {
-    crowded_ = false;
+  constexpr std::size_t kPart = 4;
+  const auto now = Clock::now();
+  peak_connections_ = std::max(peak_connections_, connections_.size());
+  peak_unread_ = std::max(peak_unread_, connections_.unread_bytes());
+  const bool fewer = peak_connections_ >= kSome && connections_.size() <= peak_connections_ / kPart;
+  const bool less = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
+  if ((fewer && peak_connections_ >= kCrowd) || now >= give_back_at_) {
+    give_back_at_ = Clock::time_point::max();
     ::malloc_trim(0);
+  }
+  if (fewer || less) {  // the rest will follow
+    peak_connections_ = connections_.size();
+    peak_unread_ = connections_.unread_bytes();
+    give_back_at_ = std::min(give_back_at_, now + kGiveBackPause);
   }
 }
 
@@ -207,7 +254,8 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
   if (MHD_get_timeout(daemon_, &daemon_timeout) == MHD_YES && daemon_timeout == 0) {
     return 0;
   }
-  auto wake = connections_.next_deadline(full()).value_or(Clock::time_point::max());
+  auto wake = std::min(connections_.next_deadline(full()).value_or(Clock::time_point::max()),
+                       std::min(listen_again_, give_back_at_));
   if (!accepting && accept_again_ > now) {
     wake = std::min(wake, accept_again_);
   }
@@ -257,5 +305,7 @@ bool Server::protect(std::shared_ptr<const Protection> protection) {
 }
 
 Counters Server::counters() const { return implementation_->counters(); }
+
+std::vector<std::string> Server::taken() const { return implementation_->taken(); }
 
 }  // namespace ssdpulse::http

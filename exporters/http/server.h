@@ -17,8 +17,9 @@
 //                             asked for, has Limits::pressed_time
 //   memory                    Limits::connection_memory for each connection (TLS needs about as much again), and in the
 //                             kernel Limits::send_buffer and Limits::receive_buffer (Linux doubles both): together
-//                             200 MiB if all connections fill both; bodies are shared, and a body
-//                             lives at most Limits::answer_time longer once its successor is served
+//                             200 MiB if all connections fill both; bodies are shared, and those
+//                             being sent have Limits::unread_bytes: for one more, whoever has not read its answer
+//                             within Limits::unread_time is reset, the oldest first; if that is not enough, it gets 503
 //   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
 //                             bytes of that bound; a request with a body gets 413
 //   time                      headers within Limits::request_time of the connection, the next request within
@@ -32,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/util/result.h"
@@ -56,10 +58,13 @@ struct Limits {
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second
   int receive_buffer = 16 * 1024;
+  std::size_t unread_bytes = 64U << 20U;       // of answers being sent
+  std::chrono::milliseconds unread_time{250};  // a client that takes longer may be cut if others need the memory
   std::chrono::milliseconds request_time{10'000};
   std::chrono::milliseconds idle_time{120'000};  // longer than a usual scrape interval
   std::chrono::milliseconds pressed_time{1'000};
   std::chrono::milliseconds answer_time{10'000};
+  std::chrono::milliseconds taken_time{5'000};       // after which an address that somebody else has is tried again
   Peer (*peer_of)(const sockaddr*) = http::peer_of;  // whose requests share the bounds of one address
 
   /// File descriptors that the server may have open; with fewer, clients wait in the backlog longer.
@@ -71,10 +76,12 @@ struct Counters {
   std::uint64_t answered = 0;           // answers handed to the kernel completely, whatever their status
   std::uint64_t refused = 0;            // of those, 503 because too many pages were being made
   std::uint64_t refused_logins = 0;     // of those, 503 because too many logins were waiting
+  std::uint64_t refused_unread = 0;     // of those, 503 because too many bytes were waiting to be read
   std::uint64_t unauthorized = 0;       // of those, 401
   std::uint64_t cut = 0;                // connections reset at a deadline
   std::uint64_t accept_errors = 0;      // out of file descriptors or memory; retried
   std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
+  std::uint64_t failed_listens = 0;     // attempts to take over an address that somebody else has
   std::uint64_t connections = 0;        // open now
 };
 
@@ -96,6 +103,9 @@ class Server {
   bool protect(std::shared_ptr<const Protection> protection);
 
   [[nodiscard]] Counters counters() const;  // any thread
+
+  /// The addresses that are not served, because somebody else listens there; any thread.
+  [[nodiscard]] std::vector<std::string> taken() const;
 
  private:
   class Implementation;

@@ -44,6 +44,7 @@ struct Exchange {
 class Server::Implementation {
  public:
   using Clock = Connections::Clock;
+  static constexpr std::chrono::seconds kGiveBackPause{10};
 
   Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
                  std::shared_ptr<const Protection> protection)
@@ -57,8 +58,10 @@ class Server::Implementation {
   void stop();
   bool protect(std::shared_ptr<const Protection> protection);
   [[nodiscard]] Counters counters() const {
-    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, failed_handshakes_, open_};
+    return {answered_, refused_,       refused_logins_,    refused_unread_, unauthorized_,
+            cut_,      accept_errors_, failed_handshakes_, failed_listens_, open_};
   }
+  [[nodiscard]] std::vector<std::string> taken() const;
 
  private:
   static void* on_uri(void* self, const char* uri, MHD_Connection* connection);
@@ -75,6 +78,7 @@ class Server::Implementation {
   MHD_Result serve(MHD_Connection* connection, std::string_view path, void** exchange);
   MHD_Result resume(MHD_Connection* connection, std::string_view path, void** exchange);
   MHD_Result reply(MHD_Connection* connection, const Response& response, const Headers& more = {});
+  bool make_room(const Response& response);
   MHD_Result unauthorized(MHD_Connection* connection);
   bool check(Exchange& exchange);
   void make_page(Exchange& exchange);
@@ -88,6 +92,9 @@ class Server::Implementation {
   void loop();
   int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
   void accept_from(const Listener& listener);
+  void size_buffers(const Listener& listener) const;
+  void note_taken();
+  void listen_where_taken(Clock::time_point now);
   void note_failed_handshake(MHD_Connection* connection, const Handshake& handshake);
   void note_hang_ups();
   void give_back_memory();
@@ -117,18 +124,26 @@ class Server::Implementation {
   Connections connections_;
   Places logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
   Clock::time_point accept_again_{};
-  bool accepting_loopback_ = false;  // of the listener whose connection is being added
+  Clock::time_point listen_again_ = Clock::time_point::max();  // where an address is taken
+  bool accepting_loopback_ = false;                            // of the listener whose connection is being added
   log::Limiter handshake_words_{std::chrono::minutes(1)};
-  bool crowded_ = false;  // many connections were open at once, and their memory is still ours
+  std::size_t peak_connections_ = 0;                           // since memory was given back
+  std::size_t peak_unread_ = 0;                                // bytes, likewise
+  Clock::time_point give_back_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> refused_logins_{0};
+  std::atomic<std::uint64_t> refused_unread_{0};
   std::atomic<std::uint64_t> unauthorized_{0};
   std::atomic<std::uint64_t> cut_{0};
   std::atomic<std::uint64_t> accept_errors_{0};
   std::atomic<std::uint64_t> failed_handshakes_{0};
+  std::atomic<std::uint64_t> failed_listens_{0};
   std::atomic<std::uint64_t> open_{0};
+
+  mutable std::mutex taken_mutex_;
+  std::vector<std::string> taken_;
 };
 
 }  // namespace ssdpulse::http

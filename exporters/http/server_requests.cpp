@@ -143,6 +143,9 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
   auto* done = static_cast<Exchange*>(*exchange);
   if (done->users == nullptr) {
     const auto page = std::move(done->response);
+    if (done->lane == static_cast<std::size_t>(Lane::slow)) {
+      give_back_at_ = std::min(give_back_at_, Clock::now() + kGiveBackPause);
+    }
     forget(exchange);
     return reply(connection, page);
   }
@@ -153,7 +156,21 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
   return serve(connection, path, exchange);
 }
 
+// A body of any size gets through if it is the only one.
+bool Server::Implementation::make_room(const Response& response) {
+  constexpr std::size_t kShort = 1024;
+  if (!response.body || response.body->size() <= kShort) {
+    return true;
+  }
+  cut_ += connections_.cut_unread(*response.body, limits_.unread_bytes, Clock::now() - limits_.unread_time);
+  return connections_.unread_bytes() == 0 || connections_.unread_bytes_with(*response.body) <= limits_.unread_bytes;
+}
+
 MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Response& response, const Headers& more) {
+  if (!make_room(response)) {
+    ++refused_unread_;
+    return reply(connection, short_answer(503, "too many answers wait to be read; try again\n"), kRetryLater);
+  }
   const auto in_force = protection();
   Headers headers = in_force->headers;
   headers.insert(headers.end(), more.begin(), more.end());
@@ -164,6 +181,7 @@ MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Respo
   }
   if (auto* taking = ours(connection)) {
     connections_.set_deadline(*taking, taking->deadline, Clock::now() + limits_.pressed_time);
+    connections_.set_unread(*taking, response.body, Clock::now());
     if (taking->held != in_force->tls) {  // its client was judged by certificates that are no longer in force
       headers.emplace_back(MHD_HTTP_HEADER_CONNECTION, "close");
     }
@@ -224,6 +242,9 @@ void Server::Implementation::on_completed(void* self, MHD_Connection* connection
     server.forget(exchange);
   }
   *exchange = nullptr;
+  if (auto* done = ours(connection)) {
+    server.connections_.set_unread(*done, nullptr, {});
+  }
   server.set_deadline(connection, server.limits_.idle_time, server.limits_.pressed_time);
 }
 

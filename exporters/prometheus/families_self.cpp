@@ -141,13 +141,13 @@ constexpr auto kLossCauses =
     join(model::kLossNames, model::kHostLossNames, std::array<std::string_view, 1>{"recursion"});
 constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "flush", "discard"});
 constexpr auto kSources =
-    std::to_array<std::string_view>({"block", "inventory", "nvme", "history", "audit", "web_config"});
-constexpr auto kFailingSources = std::to_array<std::string_view>({"inventory", "nvme", "history", "web_config"});
+    std::to_array<std::string_view>({"block", "inventory", "nvme", "history", "audit", "web_config", "web"});
+constexpr auto kFailingSources = std::to_array<std::string_view>({"inventory", "nvme", "history", "web_config", "web"});
 constexpr auto kMemoryUses = std::to_array<std::string_view>({"cells", "slots", "tables", "attribution", "samples"});
 constexpr auto kLatencyModes = std::to_array<std::string_view>({"full", "completion-only"});
 
 constexpr LabelDescription kProgram{"program", "the BPF program"};
-constexpr LabelDescription kSource{"source", "what is read", kSources};
+constexpr LabelDescription kSource{"source", "what is read; web: the listen addresses are ours", kSources};
 constexpr LabelDescription kSourceController{"controller", "with source nvme: the drive; empty: all of them"};
 
 constexpr LabelDescription kLossLabels[] = {

@@ -23,17 +23,20 @@ void refusals(const Snapshot& snapshot, Samples& out) {
     return;
   }
   const auto& web = *snapshot.web;
-  for (const auto& [reason, count] :
-       {std::pair("requests", web.refused_requests), {"logins", web.refused_logins}, {"users", web.refused_users}}) {
+  for (const auto& [reason, count] : {std::pair("requests", web.refused_requests),
+                                      {"logins", web.refused_logins},
+                                      {"unread", web.refused_unread},
+                                      {"users", web.refused_users}}) {
     out.add({{"reason", reason}}, to_double(count), daemon_start(snapshot));
   }
 }
 
-constexpr auto kRefusalReasons = std::to_array<std::string_view>({"requests", "logins", "users"});
+constexpr auto kRefusalReasons = std::to_array<std::string_view>({"requests", "logins", "unread", "users"});
 constexpr LabelDescription kRefusalLabels[] = {
     {"reason",
      "requests: too many pages were being rendered, overall or for one address (503); logins: too many passwords were "
-     "waiting to be checked, likewise (503); users: no or wrong user and password (401)",
+     "waiting to be checked, likewise (503); unread: too many bytes of answers were waiting to be read (503); users: "
+     "no or wrong user and password (401)",
      kRefusalReasons}};
 
 constexpr FamilyDescription kFamilies[] = {
@@ -49,7 +52,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_web_refusals_total", "Requests that were turned away.", "", Type::counter, Modes::all, kRefusalLabels,
      "", refusals},
     {"ssdpulse_web_connections_cut_total",
-     "Connections reset because the client took too long.",
+     "Connections reset because the client took too long, also if it delayed its answer while memory was short.",
      "",
      Type::counter,
      Modes::all,

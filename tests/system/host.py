@@ -19,6 +19,11 @@ def rss_anon(pid):
     return int(status(pid, "RssAnon").split()[0]) * 1024
 
 
+def rss(pid):
+    """Bytes of memory, with what the process shares with others."""
+    return int(status(pid, "VmRSS").split()[0]) * 1024
+
+
 def open_fds(pid):
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 

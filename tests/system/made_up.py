@@ -57,12 +57,12 @@ COUNTERS = {
     "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray,slot_collision,clock,unstamped | "
                             "cause=device_table_full,device_pending,queue_id_range,freeze_events | cause=recursion program=issue",
-    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=history kind=dropped_row | "
+    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=web kind=listen | source=history kind=dropped_row | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone,impossible,unconfirmed",
     "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike", "ssdpulse_missed_ticks": "",
     "ssdpulse_cpu_limit_steps": "direction=down,up",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
-    "ssdpulse_web_answers": "", "ssdpulse_web_refusals": "reason=requests,logins,users",
+    "ssdpulse_web_answers": "", "ssdpulse_web_refusals": "reason=requests,logins,unread,users",
     "ssdpulse_web_connections_cut": "", "ssdpulse_web_accept_errors": "",
     "ssdpulse_web_failed_handshakes": "",
     "process_cpu_seconds": "",
@@ -115,7 +115,7 @@ GAUGES = {
     "ssdpulse_nvme_poll_interval_seconds": DRIVE, "ssdpulse_nvme_log_read_latency_effect_ratio": DRIVE,
     "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp reason=refused",
     "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
-    "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config | source=nvme {DRIVE}",
+    "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config,web | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
     "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
     "ssdpulse_kernel_feature_info": "feature=skipped_runs decision=counted | feature=io_path decision=exact | "

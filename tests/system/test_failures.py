@@ -12,7 +12,7 @@ import re
 import socket
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import host
@@ -90,21 +90,7 @@ class Subject:
         self.check.that(not left and not host.listening(self.port), f"{what}: nothing is left {left or ''}")
 
 
-@contextmanager
-def taken_port():
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        yield other.getsockname()[1]
-
-
 def addresses(subject):
-    with taken_port() as port:
-        subject.fails("port taken", ADDRESS,
-                      [rf"cannot listen on 127\.0\.0\.1:{port}: the port is taken; .*choose another"],
-                      "run", f"--web.listen-address=127.0.0.1:{port}")
-        subject.fails("second address taken", ADDRESS, [rf"{port}: the port is taken"],
-                      "run", subject.address, f"--web.listen-address=127.0.0.1:{port}")
     subject.fails("name without address", ADDRESS,
                   [r"no\.such\.host\.invalid:1: the name has no address .*; name an address"],
                   "run", "--web.listen-address=no.such.host.invalid:1")

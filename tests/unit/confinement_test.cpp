@@ -176,7 +176,7 @@ std::string clone3_behind(const Refuse& refuse) {
   });
 }
 
-constexpr Partners kAll{true, true};
+constexpr Partners kAll{true, true, true};
 
 util::Result<void> refuse_with_all_partners() { return refuse_calls_of_others(kAll); }
 
@@ -200,15 +200,18 @@ std::string sockets_left(Partners partners) {
                                      {"messages ", SOCK_SEQPACKET | SOCK_CLOEXEC}}) {
       left += ::socket(AF_UNIX, type, 0) >= 0 ? name : "";
     }
-    return left + (error_of(::connect(-1, nullptr, 0)) == EPERM ? "" : "connected");
+    left += error_of(::connect(-1, nullptr, 0)) == EPERM ? "" : "connected ";
+    left += error_of(::bind(-1, nullptr, 0)) == EPERM ? "" : "bound ";
+    return left + (error_of(::listen(-1, 1)) == EPERM ? "" : "listening ");
   });
 }
 
 TEST(Confinement, OpensSocketsToItsPartnersAlone) {
   EXPECT_EQ(sockets_left({}), "");
-  EXPECT_EQ(sockets_left({.log_reader = true}), "messages connected");
+  EXPECT_EQ(sockets_left({.log_reader = true}), "messages connected ");
   EXPECT_EQ(sockets_left({.service_manager = true}), "datagrams ");
-  EXPECT_EQ(sockets_left(kAll), "datagrams messages connected");
+  EXPECT_EQ(sockets_left({.later_clients = true}), "bound listening ");
+  EXPECT_EQ(sockets_left(kAll), "datagrams messages connected bound listening ");
 }
 
 TEST(Confinement, LeavesWhatTheDaemonNeeds) {

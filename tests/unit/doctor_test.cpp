@@ -363,12 +363,13 @@ TEST(doctor, looks_at_a_host) {
   tree.file("proc/self/limits",
             "Limit    Soft  Hard  Units\nMax locked memory         65536       8388608      bytes\n");
   tree.file("proc/self/net/tcp",
-            "  sl  local_address rem_address   st\n"
-            "   0: 0100007F:2AB8 00000000:0000 0A 0\n"
-            "   1: 0100007F:0016 0100007F:9999 01 0\n");
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+            "   0: 0100007F:2AB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 812 1 0 100\n"
+            "   1: 0100007F:0016 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 813 1 0 100\n");
   tree.file("proc/self/net/tcp6",
-            "  sl  local_address rem_address   st\n"
-            "   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 0\n");
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+            "   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 "
+            "00:00000000 00000000     0        0 814 1 0 100\n");
   const auto probe = probe::look({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
   EXPECT_EQ(probe.kernel, "6.12.3");
   EXPECT_EQ(probe.kernel_types, true);

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -39,6 +41,40 @@ TEST(ListenOn, ATakenPortIsSaidAndNothingStaysBound) {
                                        ": the port is taken; stop the program that listens there (ss -ltnp) or choose "
                                        "another");
   EXPECT_EQ(test::open_fds(), fds);
+}
+
+TEST(ListenOn, ATakenPortCanBeTakenOverLater) {
+  for (const char* host : {"127.0.0.1", "::1", ""}) {
+    auto taken = listen_on({{host, 0}});
+    ASSERT_TRUE(taken) << host;
+    const auto port = test::port_of((*taken)[0].address);
+    auto waiting = listen_on({{"127.0.0.1", 0}, {host, port}}, Taken::waits);
+    ASSERT_TRUE(waiting) << host << ": " << waiting.error().message;
+    EXPECT_FALSE((*waiting)[0].taken) << "the other one is served";
+    Listener& later = (*waiting)[1];
+    EXPECT_TRUE(later.taken) << host;
+    EXPECT_EQ(later.address, (*taken)[0].address);
+    EXPECT_EQ(port_of(later), port);
+    EXPECT_FALSE(listen_again(later)) << host;
+    taken->clear();
+    EXPECT_TRUE(listen_again(later)) << host << ": " << std::strerror(errno);
+    EXPECT_FALSE(later.taken);
+    if (std::string(host) != "::1") {
+      EXPECT_TRUE(test::Client(port).connected()) << host;
+    }
+  }
+}
+
+TEST(ListenOn, ATakenPortThatIsOnlyBoundIsTakenOverOnceNobodyListens) {
+  auto other = listen_on({{"127.0.0.1", 0}});
+  ASSERT_TRUE(other);
+  const auto port = test::port_of((*other)[0].address);
+  auto waiting = listen_on({{"127.0.0.1", port}}, Taken::waits);
+  ASSERT_TRUE(waiting);
+  Listener& later = (*waiting)[0];
+  ::shutdown((*other)[0].socket.get(), SHUT_RDWR);  // it no longer listens, and is still bound
+  EXPECT_TRUE(listen_again(later)) << "two may be bound, and one listens";
+  EXPECT_TRUE(test::Client(port).connected());
 }
 
 TEST(ListenOn, AnAddressOfAnotherHostIsSaid) {

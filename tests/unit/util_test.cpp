@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small helpers: globs as a shell understands them, bounded reading, log lines by their reader, and their limiter.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "daemon/util/in_time.h"
 #include "daemon/util/log.h"
 #include "daemon/util/read_file.h"
+#include "daemon/util/tcp_listeners.h"
 #include "daemon/util/unique_fd.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -34,6 +37,56 @@ TEST(Glob, MeansWhatAShellMeans) {
   EXPECT_TRUE(util::any_glob_matches({"loop*", "zram*"}, "zram0"));
   EXPECT_FALSE(util::any_glob_matches({"loop*", "zram*"}, "sda"));
   EXPECT_FALSE(util::any_glob_matches({}, "sda"));
+}
+
+/// Who gets a connection to this address and port 10936, of those in the tables?
+std::vector<std::uint32_t> users_at(const std::vector<util::TcpListener>& all, const char* address) {
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  v4.sin_family = AF_INET;
+  v6.sin6_family = AF_INET6;
+  v4.sin_port = v6.sin6_port = htons(10936);
+  const bool is_v4 = ::inet_pton(AF_INET, address, &v4.sin_addr) == 1;
+  if (!is_v4) {
+    EXPECT_EQ(::inet_pton(AF_INET6, address, &v6.sin6_addr), 1) << address;
+  }
+  std::vector<std::uint32_t> users;
+  for (const auto& one :
+       util::listeners_at(all, is_v4 ? reinterpret_cast<const sockaddr&>(v4) : reinterpret_cast<const sockaddr&>(v6))) {
+    users.push_back(one.user);
+  }
+  return users;
+}
+
+// As the kernel writes them: each 32 bits as a number, those that listen first.
+TEST(TcpListeners, TheMostSpecificGetsTheConnection) {
+  const tests::TemporaryTree tree;
+  const std::string head =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+  const auto line = [](const std::string& local, const std::string& remote, const char* state, int user) {
+    return "   0: " + local + " " + remote + " " + state + " 00000000:00000000 00:00000000 00000000  " +
+           std::to_string(user) + "        0 812 1 0 100 0 0 10 0\n";
+  };
+  const std::string none4 = "00000000:0000";
+  const std::string none6 = std::string(32, '0') + ":0000";
+  EXPECT_FALSE(util::tcp_listeners(tree.path("proc")));
+  tree.file("proc/self/net/tcp", head + line("0100007F:2AB8", none4, "0A", 1) + line("026433C6:2AB8", none4, "0A", 2) +
+                                     line("0100007F:2AB9", none4, "0A", 3) +
+                                     line("0100007F:2AB8", "0100007F:9999", "01", 4) +
+                                     line("0500007F:2AB8", none4, "0A", 5));
+  tree.file("proc/self/net/tcp6", head + line(std::string(32, '0') + ":2AB8", none6, "0A", 6) +
+                                      line("00000000000000000000000001000000:2AB8", none6, "0A", 7) +
+                                      line("0000000000000000FFFF00000300007F:2AB8", none6, "0A", 8) + "rubbish\n");
+  const auto all = util::tcp_listeners(tree.path("proc"));
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 6U) << "a listener after a connection is not looked for";
+  EXPECT_EQ(users_at(*all, "127.0.0.1"), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(users_at(*all, "198.51.100.2"), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(users_at(*all, "127.0.0.3"), std::vector<std::uint32_t>{8});
+  EXPECT_EQ(users_at(*all, "127.0.0.2"), std::vector<std::uint32_t>{6});
+  EXPECT_EQ(users_at(*all, "::1"), std::vector<std::uint32_t>{7});
+  EXPECT_EQ(users_at(*all, "2001:db8::1"), std::vector<std::uint32_t>{6});
+  EXPECT_TRUE(users_at({}, "127.0.0.1").empty());
 }
 
 TEST(ReadFile, WholeOrNotAtAll) {

@@ -7,18 +7,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 
 #include "daemon/sources/sysfs.h"
 #include "daemon/util/read_file.h"
+#include "daemon/util/tcp_listeners.h"
 
 namespace ssdpulse::probe {
 
 namespace sysfs = sources::sysfs;
 
 namespace {
-
-constexpr std::size_t kMaxTableBytes = 16U << 20U;  // of sockets, far beyond what a host listens on
 
 model::PlaceProbe place_at(const std::string& root, const std::string& path) {
   model::PlaceProbe place;
@@ -90,34 +90,14 @@ std::string chosen(const std::string& line) {
   return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
 }
 
-/// Adds ports of a table of sockets (proc_net_tcp(5)): "sl local_address rem_address st ...", where 0A is listening.
-void add_ports(const std::string& table, std::vector<std::uint16_t>& ports) {
-  std::size_t at = table.find('\n');
-  while (at != std::string::npos && at + 1 < table.size()) {
-    const std::size_t end = std::min(table.find('\n', at + 1), table.size());
-    const std::string_view line = sysfs::trim(std::string_view(table).substr(at + 1, end - at - 1));
-    at = end;
-    const std::size_t local = line.find(' ');
-    const std::size_t remote = local == std::string_view::npos ? local : line.find(' ', local + 1);
-    const std::size_t state = remote == std::string_view::npos ? remote : line.find(' ', remote + 1);
-    if (state == std::string_view::npos || line.substr(state + 1, 2) != "0A") {
-      continue;
-    }
-    const std::string_view address = line.substr(local + 1, remote - local - 1);
-    if (const auto port = hexadecimal(address.substr(std::min(address.rfind(':') + 1, address.size())))) {
-      ports.push_back(static_cast<std::uint16_t>(*port));
-    }
-  }
-}
-
 std::optional<std::vector<std::uint16_t>> listening_ports(const std::string& proc) {
-  const auto table = util::read_file(proc + "/self/net/tcp", kMaxTableBytes);
-  if (!table) {
+  const auto listeners = util::tcp_listeners(proc);
+  if (!listeners) {
     return std::nullopt;
   }
   std::vector<std::uint16_t> ports;
-  add_ports(*table, ports);
-  add_ports(util::read_file(proc + "/self/net/tcp6", kMaxTableBytes).value_or(""), ports);
+  std::transform(listeners->begin(), listeners->end(), std::back_inserter(ports),
+                 [](const util::TcpListener& one) { return one.port; });
   std::sort(ports.begin(), ports.end());
   return ports;
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who listens on the TCP ports of this host, as the kernel shows it to everybody (proc_net_tcp(5)).
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::util {
+
+struct TcpListener {
+  std::string address;  // bytes in the order of the network: 4, or 16 of IPv6; all zero: every address
+  std::uint16_t port = 0;
+  std::uint32_t user = 0;  // whose socket it is
+  std::uint64_t inode = 0;
+};
+
+/// Nothing if the kernel does not show them.
+std::optional<std::vector<TcpListener>> tcp_listeners(const std::string& proc = "/proc");
+
+/// Those of them that get the connections to this address and port: of all that would, the most specific ones.
+std::vector<TcpListener> listeners_at(const std::vector<TcpListener>& all, const sockaddr& address);
+
+/// The user's name and number, as people write it.
+std::string user_words(std::uint32_t user);
+
+/// Whether a process that this one may look into runs the same program as this one and holds that socket.
+bool is_held_by_our_program(std::uint64_t inode);
+
+}  // namespace ssdpulse::util
