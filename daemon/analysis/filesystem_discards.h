@@ -32,7 +32,7 @@ class FilesystemDiscardCounter {
  private:
   struct Key {
     std::string volume;
-    std::string mountpoint;
+    util::OutsideText mountpoint;
     bool mounted_with_discard;
     auto operator<=>(const Key&) const = default;
   };

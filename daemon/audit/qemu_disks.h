@@ -11,7 +11,7 @@ namespace ssdpulse::audit {
 /// A file or block device of this host, through which a guest reads or writes. Not firmware, CD-ROMs and what QEMU
 /// reaches over a network.
 struct QemuDisk {
-  std::string file;
+  util::OutsideText file;
   bool threads = false;  // QEMU's default; else io_uring or the kernel's native AIO
 };
 

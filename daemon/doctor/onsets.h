@@ -22,7 +22,7 @@ class Onsets {
   [[nodiscard]] Findings examine(const model::Snapshot& snapshot) const;
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string>;  // id, device, what was found
+  using Key = std::tuple<std::string, util::OutsideText, std::string>;  // id, device, what was found
   mutable std::mutex mutex_;
   std::map<Key, std::chrono::system_clock::time_point> since_;
 };

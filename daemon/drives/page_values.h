@@ -42,7 +42,7 @@ class PageValues {
   static std::optional<std::string> believe(Kept& kept, Page page);
 
   std::map<const nvme::LogPage*, Kept> pages_;  // in the order of log_pages()
-  std::string firmware_;
+  util::OutsideText firmware_;
 };
 
 }  // namespace ssdpulse::drives

@@ -69,7 +69,7 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
 }
 
 template <typename Enum, typename Names>
-Enum enum_of(std::string_view said, const Names& names, Enum otherwise) {
+Enum enum_of(const util::OutsideText& said, const Names& names, Enum otherwise) {
   const auto found = std::find(names.begin(), names.end(), said);
   return found == names.end() ? otherwise : static_cast<Enum>(found - names.begin());
 }
@@ -87,8 +87,8 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.excess_seconds = past.excess_seconds.value_or(0);
   spike.ios = past.ios;
   spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
-  take_evidence(past.evidence, spike);
-  for (std::string_view missing = past.missing; !missing.empty();) {
+  take_evidence(past.evidence.raw(), spike);
+  for (std::string_view missing = past.missing.raw(); !missing.empty();) {
     const auto one = missing.substr(0, missing.find("; "));
     missing.remove_prefix(std::min(missing.size(), one.size() + 2));
     spike.missing.emplace_back(one);
@@ -113,7 +113,7 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
                        past.device, past.tenant, past.begin};
   wait.duration = nanoseconds(past.duration_seconds);
   wait.over = true;
-  for (std::string_view text = past.evidence; !text.empty();) {
+  for (std::string_view text = past.evidence.raw(); !text.empty();) {
     const auto one = take_until(text, ' ');
     const auto equals = one.find('=');
     const auto number = equals == std::string_view::npos ? std::nullopt : number_in<double>(one.substr(equals + 1));
@@ -123,7 +123,7 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
       wait.evidence.emplace(one.substr(0, equals), *number);
     }
   }
-  wait.file = past.file;
+  wait.file = util::for_history(past.file);
   return wait;
 }
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::model {
 
 /// Reads, writes and discards are attributed; the others are the kernel's own or nobody's.
@@ -80,7 +82,7 @@ inline constexpr CgroupId kNoCgroup = 0;  // requests without one: no bio, or a 
 /// A cgroup that has sent I/O, as the kernel side saw it at its first one.
 struct SeenCgroup {
   CgroupId parent = kNoCgroup;
-  std::string leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
+  util::OutsideText leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
 };
 
 /// The I/O of one device. For each operation, the sums over `cgroups`, `departed` and `other` equal those over `paths`

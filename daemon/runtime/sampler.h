@@ -75,7 +75,7 @@ class Sampler final : public drives::BlockLayer {
   void consult_kernel(stages::DeviceTick& entry, bool compare);
   model::CgroupPaths look_at_cgroups(stages::Tick& tick);
   void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
-                 const std::map<std::string, std::string>& frozen);
+                 const std::map<std::string, util::OutsideText>& frozen);
 
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;

@@ -41,12 +41,12 @@ Errors errors_of(const model::DeviceIo& io) {
 
 LogLine arrival(const model::Device& device) {
   return {log::Level::info, fmt::format("device came device={} model=\"{}\" serial=\"{}\" size_bytes={}", device.name,
-                                        device.model, device.serial, device.size_bytes)};
+                                        util::for_log(device.model), util::for_log(device.serial), device.size_bytes)};
 }
 
 LogLine departure(const model::Device& device) {
-  return {log::Level::info,
-          fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name, device.model, device.serial)};
+  return {log::Level::info, fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name,
+                                        util::for_log(device.model), util::for_log(device.serial))};
 }
 
 }  // namespace

@@ -12,18 +12,19 @@ namespace {
 /// Before identities had several fields.
 std::string former_identity(const model::Device& device) {
   if (!device.wwid.empty()) {
-    return device.wwid;
+    return util::for_history(device.wwid);
   }
-  return device.serial.empty() ? device.name : device.model + " " + device.serial;
+  return device.serial.empty() ? device.name : util::for_history(device.model) + " " + util::for_history(device.serial);
 }
 
 history::DeviceKey key_of(const model::Device& device, model::DistinctIdentity distinct) {
-  history::DeviceKey key{std::move(distinct.text), device.name, device.model, device.serial};
+  history::DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
+                         util::for_history(device.serial)};
   const model::DeviceIdentity identity = model::identity_of(device);
   if (!distinct.clashes && identity.lasts()) {
     key.without_wwid = identity.text_without_wwid();
     key.former = former_identity(device);
-    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + device.attachment;
+    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
   }
   return key;
 }

@@ -20,7 +20,8 @@ class SettingChanges final : public Stage {
   void compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects);
 
   HistoryKeys keys_;
-  std::map<std::string, std::map<std::string, std::string>> known_;  // by identity of the device; empty: the host
+  std::map<std::string, std::map<util::OutsideText, util::OutsideText>>
+      known_;  // by identity of the device; empty: the host
 };
 
 }  // namespace ssdpulse::stages

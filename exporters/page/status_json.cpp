@@ -14,7 +14,9 @@ namespace {
 class Gaps {
  public:
   void add(const std::string& what, const std::string& why, const std::string& change = "") {
-    gaps_.push_back({{"what", sentence(what)}, {"why", sentence(why)}, {"change", sentence(change)}});
+    gaps_.push_back({{"what", util::for_json(what, util::kLongestSentence)},
+                     {"why", util::for_json(why, util::kLongestSentence)},
+                     {"change", util::for_json(change, util::kLongestSentence)}});
   }
   Json take() { return std::move(gaps_); }
 
@@ -43,7 +45,7 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
 /// What is wrong permanently, not just for a moment.
 Json findings_of(const model::Snapshot& snapshot) {
   Json findings = Json::array();
-  const auto is_judged = [&](const std::string& mountpoint) {
+  const auto is_judged = [&](const util::OutsideText& mountpoint) {
     return snapshot.audit && std::any_of(snapshot.audit->begin(), snapshot.audit->end(),
                                          [&](const auto& one) { return one.id == "F1" && one.device == mountpoint; });
   };
@@ -51,8 +53,8 @@ Json findings_of(const model::Snapshot& snapshot) {
     if (!is_judged(filesystem.mountpoint) && filesystem.mounted_with_discard &&
         filesystem.bytes[model::index(model::DiscardTrigger::fstrim)] > 0) {
       findings.push_back(
-          {{"what", text(filesystem.mountpoint + " is trimmed twice: it is mounted with discard, and fstrim "
-                                                 "runs on it too.")},
+          {{"what", util::for_json(filesystem.mountpoint) + " is trimmed twice: it is mounted with discard, and fstrim "
+                                                            "runs on it too."},
            {"evidence", ""},
            {"change", "Drop one of the two."},
            {"runbook", "SsdpulseOnlineDiscardAndFstrim"}});
@@ -60,10 +62,10 @@ Json findings_of(const model::Snapshot& snapshot) {
   }
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
-      const std::string where = one.device.empty() ? "" : text(one.who()) + ": ";
-      findings.push_back({{"what", sentence(where + one.found + ": " + one.why + ".")},
-                          {"evidence", sentence(findings::evidence_sentence(one))},
-                          {"change", sentence(one.change)},
+      const std::string where = one.device.empty() ? "" : util::for_json(one.who()) + ": ";
+      findings.push_back({{"what", util::for_json(where + one.found + ": " + one.why + ".", util::kLongestSentence)},
+                          {"evidence", util::for_json(findings::evidence_sentence(one), util::kLongestSentence)},
+                          {"change", util::for_json(one.change, util::kLongestSentence)},
                           {"runbook", one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger"}});
     }
   }
@@ -88,7 +90,7 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
     answer["sources"].push_back({{"name", source.name},
                                  {"controller", source.controller.empty() ? Json() : Json(source.controller)},
                                  {"up", source.up},
-                                 {"reason", text(source.reason)},
+                                 {"reason", util::for_json(source.reason)},
                                  {"errors", Json(source.errors)}});
   }
   answer["kernel_features"] = Json(snapshot.kernel_features);

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "daemon/sources/nvme/identify.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::nvme {
 namespace {

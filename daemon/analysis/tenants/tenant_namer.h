@@ -29,7 +29,7 @@ class TenantNamer {
 
   /// The tenants of these cgroups, and of I/O that has none.
   const model::Tenants& name(const model::CgroupPaths& paths);
-  [[nodiscard]] model::Tenant tenant_of(const std::string& path) const;
+  [[nodiscard]] model::Tenant tenant_of(const util::OutsideText& path) const;
 
  private:
   std::vector<TenantPattern> patterns_;
