@@ -12,6 +12,7 @@
 #include "daemon/analysis/submission_cursor.h"
 #include "daemon/model/device.h"
 #include "daemon/model/discards.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 

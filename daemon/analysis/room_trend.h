@@ -14,6 +14,7 @@
 
 #include "daemon/model/clock.h"
 #include "daemon/model/host_signals.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::audit {
 
 /// A file or block device of this host, through which a guest reads or writes. Not firmware, CD-ROMs and what QEMU

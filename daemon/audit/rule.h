@@ -12,6 +12,7 @@
 #include "daemon/audit/facts.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/operation.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::audit {
 

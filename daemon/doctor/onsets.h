@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "daemon/doctor/doctor.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::doctor {
 

@@ -15,6 +15,7 @@
 #include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::drives {
 

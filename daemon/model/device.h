@@ -47,10 +47,9 @@ struct Device {
   util::OutsideText wwid;
   std::string part;  // see DeviceIdentity, as the next; empty: the drive has this one block device
   util::OutsideText subsystem;
-  util::OutsideText
-      attachment;         // the port, slot or target that it is attached to, the same after a reboot; empty: unknown
-  std::string transport;  // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
-  std::string scheduler;  // the active one
+  util::OutsideText attachment;  // the port, slot or target, the same after a reboot; empty: unknown
+  std::string transport;         // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
+  std::string scheduler;         // the active one
   std::uint64_t size_bytes = 0;
   std::uint32_t logical_block_bytes = 512;
   std::uint32_t physical_block_bytes = 512;

@@ -13,6 +13,7 @@
 #include "daemon/model/device.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/nvme_fields.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 

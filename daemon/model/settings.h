@@ -96,8 +96,8 @@ struct TimerSettings {
 /// The settings that people change on a device or the host, by their names in the history.
 struct RecordedSettings {
   std::string device;  // the kernel's name; empty: of the host
-  std::map<util::OutsideText, util::OutsideText>
-      values;  // by name, such as scheduler; what could not be read is not here
+  /// By name, such as scheduler; what could not be read is not here.
+  std::map<util::OutsideText, util::OutsideText> values;
 };
 
 struct HostSettings {
@@ -110,8 +110,8 @@ struct HostSettings {
   std::optional<std::uint32_t> cpus{};
   std::vector<Swap> swaps{};                          // zram among them
   std::vector<util::OutsideText> virtual_machines{};  // command lines of QEMU, as in procfs; empty: not readable
-  std::map<util::OutsideText, util::OutsideText>
-      cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
+  /// File below the cgroup tree -> content; those that limit I/O.
+  std::map<util::OutsideText, util::OutsideText> cgroup_limits{};
   TimerSettings fstrim{};
 };
 

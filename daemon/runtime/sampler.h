@@ -20,6 +20,7 @@
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::runtime {

@@ -96,7 +96,9 @@ void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines)
       model::reported_clashes(devices, tick.inventory ? tick.inventory->memberships : std::vector<model::Membership>{});
   for (const model::IdentityClash& clash : now) {
     if (std::find(clashes_.begin(), clashes_.end(), clash) == clashes_.end()) {
-      lines.push_back({log::Level::warning, fmt::format("devices {}", model::clash_text(clash))});
+      lines.push_back(
+          {log::Level::warning,
+           fmt::format("devices identity=\"{}\"", util::for_log(model::clash_text(clash), util::kLongestSentence))});
     }
   }
   clashes_ = std::move(now);

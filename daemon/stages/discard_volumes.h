@@ -8,6 +8,7 @@
 
 #include "daemon/analysis/discard_bursts.h"
 #include "daemon/model/device.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 

@@ -10,6 +10,7 @@
 #include "daemon/analysis/host_waits.h"
 #include "daemon/analysis/room_trend.h"
 #include "daemon/stages/stage.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 

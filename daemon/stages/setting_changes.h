@@ -9,6 +9,7 @@
 
 #include "daemon/stages/history_keys.h"
 #include "daemon/stages/stage.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 

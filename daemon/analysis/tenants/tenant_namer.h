@@ -10,6 +10,7 @@
 
 #include "daemon/model/tenants.h"
 #include "daemon/util/keyed_hash.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 

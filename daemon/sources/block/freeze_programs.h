@@ -14,6 +14,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/event_ring.h"
 #include "daemon/sources/block/frozen_super_blocks.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 struct freeze;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bpf/abi/freeze_abi.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::block {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "daemon/model/device.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::inventory {
 

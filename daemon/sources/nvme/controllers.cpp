@@ -62,8 +62,8 @@ NvmeSubsystem read_controller(const std::string& directory, std::uint32_t number
   const auto state = util::read_file(directory + "/state", kMaxAttributeBytes);
   drive.state = state ? util::for_log(*state) : state.error().message;
   drive.nqn = attribute(directory + "/subsysnqn");
-  drive.transport = attribute(directory + "/transport");
-  drive.address = attribute(directory + "/address");
+  drive.transport = util::for_log(attribute(directory + "/transport"));
+  drive.address = util::for_log(attribute(directory + "/address"));
   drive.model = attribute(directory + "/model");
   drive.serial = attribute(directory + "/serial");
   drive.firmware = attribute(directory + "/firmware_rev");

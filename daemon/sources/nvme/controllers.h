@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/model/nvme.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::nvme {

@@ -13,6 +13,7 @@
 
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/pages/page.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::nvme {
 
