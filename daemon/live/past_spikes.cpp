@@ -35,7 +35,7 @@ std::vector<model::SpikeTenant> tenants_in(std::string_view list, Value model::S
     const auto one = take_until(list, ',');
     const auto colon = one.rfind(':');
     const auto number = colon == std::string_view::npos ? std::nullopt : number_in<Value>(one.substr(colon + 1));
-    if (number) {
+    if (number && util::is_plain_name(one.substr(0, colon))) {
       model::SpikeTenant tenant;
       tenant.name = one.substr(0, colon);
       tenant.*value = *number;
@@ -62,7 +62,8 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
     } else if (what == "active_tenants") {
       spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
-    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // it has a field
+    } else if (const auto number = number_in<double>(said);
+               number && what != "excess_seconds" && util::is_plain_name(what)) {  // it has a field
       spike.evidence.emplace(what, *number);
     }
   }
@@ -91,7 +92,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   for (std::string_view missing = past.missing.raw(); !missing.empty();) {
     const auto one = missing.substr(0, missing.find("; "));
     missing.remove_prefix(std::min(missing.size(), one.size() + 2));
-    spike.missing.emplace_back(one);
+    spike.missing.push_back(util::for_json(one));
   }
   return spike;
 }
@@ -119,11 +120,11 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
     const auto number = equals == std::string_view::npos ? std::nullopt : number_in<double>(one.substr(equals + 1));
     if (equals != std::string_view::npos && one.substr(0, equals) == model::kWaitCommand) {
       wait.command = one.substr(equals + 1);
-    } else if (number) {
+    } else if (number && util::is_plain_name(one.substr(0, equals))) {
       wait.evidence.emplace(one.substr(0, equals), *number);
     }
   }
-  wait.file = util::for_history(past.file);
+  wait.file = util::for_json(past.file);
   return wait;
 }
 

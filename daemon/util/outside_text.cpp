@@ -19,15 +19,25 @@ bool is_hostile(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
-/// `is_kept` of a byte; all others become '?'.
+/// One '?' for each character, or byte that is none, that `is_kept` is false of.
 template <typename Predicate>
 std::string in_ascii(std::string_view text, std::size_t longest, Predicate is_kept) {
   constexpr std::string_view kCut = "...";
-  const bool cut = text.size() > longest;
-  std::string result(text.substr(0, cut ? longest - std::min(longest, kCut.size()) : text.size()));
-  std::replace_if(
-      result.begin(), result.end(), [&](char c) { return !is_kept(c); }, '?');
-  return cut ? result.append(kCut) : result;
+  const auto continues = [&](std::size_t i) {
+    return i > 0 && (static_cast<unsigned char>(text[i]) & 0xc0U) == 0x80 &&
+           (static_cast<unsigned char>(text[i - 1]) & 0x80U) != 0;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size() && result.size() <= longest; ++i) {
+    if (!continues(i)) {
+      result += is_kept(text[i]) ? text[i] : '?';
+    }
+  }
+  if (result.size() > longest) {
+    result.resize(longest - std::min(longest, kCut.size()));
+    result += kCut;
+  }
+  return result;
 }
 
 void append_byte(char byte, std::string& to) {
