@@ -16,6 +16,7 @@
 
 #include "daemon/analysis/submission_cursor.h"
 #include "daemon/model/discards.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 
@@ -51,7 +52,7 @@ struct DiscardBurst {
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
   std::optional<std::uint64_t> ranges;  // submitted; unknown once an array has passed down some of the bytes
-  std::string submitter;                // the last one's name; empty if none was seen
+  util::OutsideText submitter;          // the last one's name; empty if none was seen
   std::set<std::string> volumes;        // that it was submitted to; of stacked volumes, the uppermost
 };
 
@@ -74,7 +75,7 @@ class DiscardBurstFinder {
     std::uint64_t last_ns = 0;
     std::uint64_t ranges = 0;  // submitted to the device
     bool handed_down = false;  // bytes of this burst were submitted elsewhere
-    std::string submitter;
+    util::OutsideText submitter;
     std::set<std::string> volumes;   // that are submitted to
     std::set<std::string> carriers;  // the same, with an array on top
     std::uint64_t ended_ns = 0;      // of the last burst

@@ -12,6 +12,7 @@
 #include "daemon/analysis/submission_cursor.h"
 #include "daemon/model/device.h"
 #include "daemon/model/discards.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 
@@ -32,7 +33,7 @@ class FilesystemDiscardCounter {
  private:
   struct Key {
     std::string volume;
-    std::string mountpoint;
+    util::OutsideText mountpoint;
     bool mounted_with_discard;
     auto operator<=>(const Key&) const = default;
   };

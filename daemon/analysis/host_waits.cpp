@@ -15,7 +15,7 @@ using Seconds = std::chrono::duration<double>;
 double seconds_between(SteadyTime begin, SteadyTime end) { return Seconds(end - begin).count(); }
 
 std::string key_of(const model::IoLimit& limit) {
-  return limit.cgroup + '\n' + limit.device + '\n' +
+  return limit.cgroup.raw() + '\n' + limit.device + '\n' +
          std::string(model::kIoLimitKindNames[static_cast<std::size_t>(limit.kind)]);
 }
 
@@ -160,7 +160,7 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
     // Whoever is alone below it is held up; of several, it is not known which.
     std::set<std::string> below;
     for (const model::CgroupPressure& one : second.signals->cgroups) {
-      if (is_below(one.cgroup, limit.cgroup)) {
+      if (is_below(one.cgroup.raw(), limit.cgroup.raw())) {
         below.insert(one.tenant);
       }
     }

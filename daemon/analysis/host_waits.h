@@ -15,6 +15,7 @@
 
 #include "daemon/model/clock.h"
 #include "daemon/model/host_signals.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 
@@ -45,7 +46,7 @@ class HostWaits {
   std::vector<model::HostWait> observe(const Second& second);
 
  private:
-  using Key = std::pair<model::HostWaitCause, std::string>;  // and subject with the device
+  using Key = std::pair<model::HostWaitCause, util::OutsideText>;  // and subject with the device
   struct Reading {
     model::SteadyTime at;
     std::optional<model::IoPressure> pressure;
@@ -75,9 +76,9 @@ class HostWaits {
   bool has_pressure_ = false;
   std::optional<double> unexplained_;  // share of the time in which tasks waited and nothing was in flight, at least
   double usual_unexplained_ = 0;
-  std::uint64_t learned_ = 0;                                 // calls that it rests on
-  std::set<std::string> in_use_;                              // volumes that were seen not suspended
-  std::set<std::pair<std::string, std::uint64_t>> had_room_;  // file systems
+  std::uint64_t learned_ = 0;                                       // calls that it rests on
+  std::set<std::string> in_use_;                                    // volumes that were seen not suspended
+  std::set<std::pair<util::OutsideText, std::uint64_t>> had_room_;  // file systems
   double in_flight_seconds_ = 0;
   std::optional<model::SteadyTime> before_;
   std::map<Key, Open> open_;

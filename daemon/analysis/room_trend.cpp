@@ -25,9 +25,9 @@ std::optional<double> RoomTrend::rate_of(const std::deque<Reading>& readings, co
   return rate > 0 ? std::optional(rate) : std::nullopt;
 }
 
-std::map<std::string, double> RoomTrend::observe(const std::vector<model::FilesystemRoom>& rooms,
-                                                 model::SteadyTime at) {
-  std::map<std::string, double> rates;
+std::map<util::OutsideText, double> RoomTrend::observe(const std::vector<model::FilesystemRoom>& rooms,
+                                                       model::SteadyTime at) {
+  std::map<util::OutsideText, double> rates;
   for (const model::FilesystemRoom& room : rooms) {
     // Another file system at the same mount point has another size, as has one that was extended.
     const std::pair key(room.mountpoint, room.size_bytes);

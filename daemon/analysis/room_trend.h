@@ -14,6 +14,7 @@
 
 #include "daemon/model/clock.h"
 #include "daemon/model/host_signals.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 
@@ -24,7 +25,7 @@ class RoomTrend {
   static constexpr std::chrono::hours kShortest{1};  // from which on there is a rate
 
   /// Bytes a second by which each of these file systems fills, by mount point; those that do not are left out.
-  std::map<std::string, double> observe(const std::vector<model::FilesystemRoom>& rooms, model::SteadyTime at);
+  std::map<util::OutsideText, double> observe(const std::vector<model::FilesystemRoom>& rooms, model::SteadyTime at);
 
  private:
   struct Reading {
@@ -33,7 +34,7 @@ class RoomTrend {
   };
   static std::optional<double> rate_of(const std::deque<Reading>& readings, const Reading& now);
 
-  std::map<std::pair<std::string, std::uint64_t>, std::deque<Reading>> file_systems_;  // by mount point and size
+  std::map<std::pair<util::OutsideText, std::uint64_t>, std::deque<Reading>> file_systems_;  // by mount point and size
 };
 
 }  // namespace ssdpulse::analysis

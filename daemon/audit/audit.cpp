@@ -38,7 +38,7 @@ void settle(const Facts& facts, const Rule& rule, Finding& finding) {
   }
 }
 
-void add(std::vector<Finding>& all, const Facts& facts, const Rule& rule, const std::string& device,
+void add(std::vector<Finding>& all, const Facts& facts, const Rule& rule, const util::OutsideText& device,
          const std::vector<std::string>& disks, Finding finding) {
   if (!finding.evidence.empty()) {
     if (finding.observer != model::Observer::kernel) {
@@ -103,7 +103,7 @@ Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& ac
       const Acceptance& acceptance = acceptances[i];
       const bool named =
           one.verdict == Verdict::danger ? acceptance.id == one.id : util::glob_matches(acceptance.id, one.id);
-      if (named && util::glob_matches(acceptance.device, one.device)) {
+      if (named && util::glob_matches(acceptance.device, one.device.raw())) {
         used[i] = true;
         by = acceptance.expires > today ? &acceptance : by;
       }

@@ -89,10 +89,9 @@ std::optional<double> media_bytes_per_day(const std::vector<model::PastWear>& we
 }
 
 bool changes_trimming(const model::SettingChange& change) {
-  const auto has_discard = [](const std::string& options) { return options.find("discard") != std::string::npos; };
-  return change.before &&
-         (change.name == "fstrim.timer" || change.name.ends_with("discard_max_bytes") ||
-          (change.name.starts_with("mount ") && has_discard(*change.before) != has_discard(change.value)));
+  return change.before && (change.name == "fstrim.timer" || change.name.ends_with("discard_max_bytes") ||
+                           (change.name.starts_with("mount ") &&
+                            change.before->contains("discard") != change.value.contains("discard")));
 }
 
 }  // namespace
@@ -143,8 +142,8 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
     if (spike.clock_ahead) {
       continue;  // its minutes are left out as well
     }
-    const auto operation = place_of(model::kSpikeOperationNames, spike.operation);
-    const auto cause = place_of(model::kSpikeCauseNames, spike.cause);
+    const auto operation = place_of(model::kSpikeOperationNames, spike.operation.raw());
+    const auto cause = place_of(model::kSpikeCauseNames, spike.cause.raw());
     if (operation && cause) {
       past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds;
     }

@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::audit {
 
 /// A file or block device of this host, through which a guest reads or writes. Not firmware, CD-ROMs and what QEMU
 /// reaches over a network.
 struct QemuDisk {
-  std::string file;
+  util::OutsideText file;
   bool threads = false;  // QEMU's default; else io_uring or the kernel's native AIO
 };
 

@@ -55,7 +55,7 @@ std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
   };
   const model::Device& device = disk.device;
   const bool scsi = device.name.rfind("sd", 0) == 0;
-  const std::string& identity = scsi ? device.wwid : device.name;
+  const std::string& identity = scsi ? device.wwid.raw() : device.name;
   if (identity.empty() || !is_plain(identity)) {
     return std::nullopt;
   }
@@ -159,26 +159,8 @@ Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evid
   return bad;
 }
 
-std::optional<std::string> shell_word(const std::string& name) {
-  if (name.empty() || name.front() == '-' || any_of(name, [](char c) { return c < 0x20 || c > 0x7e; })) {
-    return std::nullopt;
-  }
-  const auto is_special = [](char c) {
-    const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    return !alphanumeric && std::string_view("_./:@%+=-").find(c) == std::string_view::npos;
-  };
-  if (!any_of(name, is_special)) {
-    return name;
-  }
-  std::string quoted = "'";
-  for (const char c : name) {
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
-std::optional<std::string> word_or_why(const std::string& name, Finding& finding) {
-  auto word = shell_word(name);
+std::optional<std::string> word_or_why(const util::OutsideText& name, Finding& finding) {
+  auto word = util::for_shell(name);
   if (!word) {
     finding.why += "; no command is given, because its name cannot be written into one safely";
   }
@@ -195,17 +177,18 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
   if (!path) {
     return;
   }
-  finding.change = fmt::format("echo {} > {}", shell_word(value).value_or(value), *path);
-  const auto former = shell_word(before.empty() ? current(disk.files.text(file)) : before);
+  finding.change = fmt::format("echo {} > {}", util::for_shell(value).value_or(value), *path);
+  const auto former = util::for_shell(before.empty() ? current(disk.files.text(file).raw()) : before);
   finding.undo = former ? fmt::format("echo {} > {}", *former, *path) : "";
   const auto match = udev_match(disk);
   if (!match) {
     finding.why += "; no udev rule is given: nothing distinguishes the disk from one that gets its name later";
     return;
   }
-  const auto rule = shell_word(fmt::format(R"(ACTION=="add|change", {}, ATTR{{{}}}="{}")", match->keys, file, value));
+  const auto rule =
+      util::for_shell(fmt::format(R"(ACTION=="add|change", {}, ATTR{{{}}}="{}")", match->keys, file, value));
   const auto rule_file =
-      shell_word(fmt::format("/etc/udev/rules.d/60-ssdpulse-{}-{}.rules", match->file_name, tail(file)));
+      util::for_shell(fmt::format("/etc/udev/rules.d/60-ssdpulse-{}-{}.rules", match->file_name, tail(file)));
   finding.persistent = fmt::format("echo {} > {}", *rule, *rule_file);
   finding.undo += former ? fmt::format("; rm -f {}", *rule_file) : "";
 }

@@ -12,6 +12,7 @@
 #include "daemon/audit/facts.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/operation.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::audit {
 
@@ -68,13 +69,8 @@ struct Evidence {
 /// observed. Evidence called excess_seconds_per_day or wear_bytes_per_day is also its cost.
 Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence);
 
-/// `name`, a path or name from outside, as one shell word: unchanged if nothing in it is special to a shell, else in
-/// single quotes. Nothing if quoting does not help: for bytes that are not displayed as they are (all but printable
-/// ASCII), and for a leading hyphen, which makes it an option.
-std::optional<std::string> shell_word(const std::string& name);
-
-/// shell_word(), or nothing, and then `finding` explains why it gives no command.
-std::optional<std::string> word_or_why(const std::string& name, Finding& finding);
+/// util::for_shell(), or nothing, and then `finding` explains why it gives no command.
+std::optional<std::string> word_or_why(const util::OutsideText& name, Finding& finding);
 
 /// The path of a file below the disk's directory in sysfs.
 std::string sysfs_path(const DiskSettings& disk, const std::string& file);

@@ -18,7 +18,7 @@
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/duration_text.h"
 #include "daemon/util/in_time.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -74,11 +74,11 @@ void add_rooms(model::HostSettings& settings) {
   for (model::MountSettings& mount : settings.mounts) {
     const auto begin = std::chrono::steady_clock::now();
     const auto text =
-        util::in_time([&] { return room_text(mount.mountpoint); }, std::clamp(left, kLeast, util::kPerQuestion));
+        util::in_time([&] { return room_text(mount.mountpoint.raw()); }, std::clamp(left, kLeast, util::kPerQuestion));
     left -= std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
     mount.answers = text.has_value();
     if (!text) {
-      std::cerr << util::printable_text(mount.mountpoint)
+      std::cerr << util::for_terminal(mount.mountpoint)
                 << ": its file system does not answer; how full it is, is not known\n";
       continue;
     }

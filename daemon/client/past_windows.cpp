@@ -38,11 +38,12 @@ util::Result<Done> last_change(const std::vector<model::Mark>& marks,
                                const std::vector<model::SettingChange>& settings) {
   std::vector<std::pair<WallTime, std::string>> all;
   for (const model::Mark& mark : marks) {
-    all.emplace_back(mark.at, "mark \"" + mark.text + "\"");
+    all.emplace_back(mark.at, "mark \"" + util::for_json(mark.text) + "\"");
   }
   for (const model::SettingChange& change : settings) {
     if (change.before) {  // otherwise it was only seen for the first time
-      all.emplace_back(change.at, (change.device.empty() ? "" : change.device + " ") + change.name);
+      all.emplace_back(
+          change.at, (change.device.empty() ? "" : util::for_json(change.device) + " ") + util::for_json(change.name));
     }
   }
   if (all.empty()) {

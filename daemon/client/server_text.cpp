@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "exporters/coding/outside_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -16,14 +16,14 @@ using Json = nlohmann::json;
 void clean_names(Json& object) {
   std::vector<std::string> hostile;
   for (const auto& [name, value] : object.items()) {
-    if (coding::outside_sentence(name) != name) {
+    if (util::for_json(name, util::kLongestSentence) != name) {
       hostile.push_back(name);
     }
   }
   for (const std::string& name : hostile) {
     Json value = std::move(object[name]);
     object.erase(name);
-    object[coding::outside_sentence(name)] = std::move(value);
+    object[util::for_json(name, util::kLongestSentence)] = std::move(value);
   }
 }
 
@@ -31,7 +31,7 @@ void clean_names(Json& object) {
 
 std::string first_line_of(std::string_view body) {
   constexpr std::size_t kMostBytes = 300;
-  return coding::outside_sentence(body.substr(0, body.find('\n')).substr(0, kMostBytes));
+  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMostBytes), util::kLongestSentence);
 }
 
 void clean_strings(Json& answer) {
@@ -40,7 +40,7 @@ void clean_strings(Json& answer) {
     Json& one = *left.back();
     left.pop_back();
     if (one.is_string()) {
-      one = coding::outside_sentence(one.get_ref<const std::string&>());
+      one = util::for_json(one.get_ref<const std::string&>(), util::kLongestSentence);
       continue;
     }
     if (one.is_object()) {

@@ -48,16 +48,16 @@ void print_rows(const json& rows, std::ostream& out) {
 }  // namespace
 
 void print_what_if(const json& answer, std::ostream& out) {
-  out << terminal::printable(answer.value("drive", answer.value("device", ""))) << ": "
-      << terminal::printable(answer.value("words", ""));
+  out << util::for_terminal(answer.value("drive", answer.value("device", "")), util::kLongestSentence) << ": "
+      << util::for_terminal(answer.value("words", ""), util::kLongestSentence);
   if (!answer.value("drive_writes", json()).is_null()) {  // else the drive has no model, whatever the window
-    out << " (window " << terminal::printable(answer.value("window", "")) << ')';
+    out << " (window " << util::for_terminal(answer.value("window", ""), util::kLongestSentence) << ')';
   }
   out << '\n';
   if (const json measured = answer.value("measured", json()); measured.is_object()) {
     out << fmt::format("measured {} ({} to {}) by the drive's own counter (window {})\n", number(measured, "ratio"),
                        number(measured, "lower"), number(measured, "upper"),
-                       terminal::printable(measured.value("window", "")));
+                       util::for_terminal(measured.value("window", ""), util::kLongestSentence));
   }
   if (const std::string years = number(answer, "life_seconds", kYear, 1); !years.empty()) {
     out << "life remaining at this wear: " << years << " years\n";
@@ -76,7 +76,7 @@ void print_what_if(const json& answer, std::ostream& out) {
   }
   out << "assumed:\n";
   for (const json& assumption : answer.value("assumptions", json::array())) {
-    out << "- " << terminal::printable(assumption.get<std::string>()) << '\n';
+    out << "- " << util::for_terminal(assumption.get<std::string>(), util::kLongestSentence) << '\n';
   }
 }
 
@@ -152,9 +152,9 @@ void print_modelled(const Where& where, const config::Web& web, std::ostream& ou
   out << "\nmodelled write amplification, by the daemon at " << api->address() << '\n';
   for (const json& device : all->value("devices", json::array())) {
     const json words = device.value("modelled", json());
-    out << "  " << terminal::printable(device.value("name", "")) << ": "
+    out << "  " << util::for_terminal(device.value("name", ""), util::kLongestSentence) << ": "
         << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
-            : words.is_string()                   ? terminal::printable(words.get<std::string>())
+            : words.is_string()                   ? util::for_terminal(words.get<std::string>(), util::kLongestSentence)
                                                   : "none: models are turned off")
         << '\n';
   }

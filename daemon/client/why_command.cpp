@@ -11,7 +11,7 @@
 #include "daemon/client/time_text.h"
 #include "daemon/sources/probe/blocked_tasks.h"
 #include "daemon/util/number_text.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -83,7 +83,7 @@ std::string figure_text(std::string name, double value) {
     }
   }
   std::replace(name.begin(), name.end(), '_', ' ');
-  return util::printable_text(name) + ": " + text;
+  return util::for_terminal(name) + ": " + text;
 }
 
 /// What holds up I/O above the drives, by the kernel's figures.
@@ -94,9 +94,9 @@ std::string evidence_of_wait(const Json& wait) {
     text += value.is_number() && !is_code ? fmt::format("    - {}\n", figure_text(name, value.get<double>())) : "";
   }
   if (const std::string command = text_of(wait, "command"); !command.empty()) {
-    text += fmt::format("    - command: {}\n", util::printable_text(command));
+    text += fmt::format("    - command: {}\n", util::for_terminal(command));
   }
-  const std::string source = util::printable_text(text_of(wait, "source"));
+  const std::string source = util::for_terminal(text_of(wait, "source"));
   return text.empty() && source.empty() ? text : fmt::format("  What speaks for it ({}):\n{}", source, text);
 }
 
@@ -112,8 +112,8 @@ std::string blocked_text() {
   std::string text;
   for (const probe::BlockedTask& one :
        ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMost) : std::vector<probe::BlockedTask>{}) {
-    text += fmt::format("    - {} ({}){}\n", util::printable_text(one.name), one.task,
-                        one.waits_in.empty() ? "" : " in " + util::printable_text(one.waits_in));
+    text += fmt::format("    - {} ({}){}\n", util::for_terminal(one.name), one.task,
+                        one.waits_in.empty() ? "" : " in " + util::for_terminal(one.waits_in));
   }
   return text.empty() ? text : "  Tasks that wait (state D) on this host:\n" + text;
 }

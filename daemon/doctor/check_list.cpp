@@ -36,8 +36,8 @@ Findings examine(const model::Snapshot& snapshot) {
   Findings all = examine_all(snapshot, checks);
   for (model::Finding& one : all) {
     if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
-                    [&](const model::DeviceSnapshot& device) { return device.device->name == one.device; })) {
-      one.title = model::device_title(snapshot, one.device).full;
+                    [&](const model::DeviceSnapshot& device) { return one.device == device.device->name; })) {
+      one.title = model::device_title(snapshot, one.device.raw()).full;
     }
   }
   return all;

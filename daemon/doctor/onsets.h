@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "daemon/doctor/doctor.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::doctor {
 
@@ -22,7 +23,7 @@ class Onsets {
   [[nodiscard]] Findings examine(const model::Snapshot& snapshot) const;
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string>;  // id, device, what was found
+  using Key = std::tuple<std::string, util::OutsideText, std::string>;  // id, device, what was found
   mutable std::mutex mutex_;
   std::map<Key, std::chrono::system_clock::time_point> since_;
 };

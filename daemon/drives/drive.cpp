@@ -45,7 +45,9 @@ void PolledDrive::update(nvme::NvmeSubsystem subsystem) {
 }
 
 /// The time from one poll to the next.
-std::chrono::nanoseconds PolledDrive::pace() const { return interval_ * lessons_.backoff.intervals(subsystem_.model); }
+std::chrono::nanoseconds PolledDrive::pace() const {
+  return interval_ * lessons_.backoff.intervals(subsystem_.model.raw());
+}
 
 void PolledDrive::cannot_be_read(const char* kind, const std::string& reason) {
   polling_.up = false;
@@ -74,7 +76,7 @@ bool PolledDrive::can_be_asked() {
     return false;
   }
   // Before we hear of a removal, the number may have been given to another drive.
-  const std::string serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
+  const util::OutsideText serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
   if (!serial.empty() && serial != subsystem_.serial) {
     replaced_ = true;
     cannot_be_read("gone", "another drive has its number");
@@ -98,11 +100,11 @@ void PolledDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime no
 void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
   keep_interval(interval, now);
   if (watch_.near_until() && now >= *watch_.near_until()) {
-    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model, now);
+    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model.raw(), now);
     polling_.read_effect_ratio = watch_.ratio();
   }
   notice_silence(now);
-  const auto shortest = kShortestInterval * lessons_.backoff.intervals(subsystem_.model);
+  const auto shortest = kShortestInterval * lessons_.backoff.intervals(subsystem_.model.raw());
   const bool early = soon_ && now < due_ && now - polled_at_ >= shortest;
   if ((now < due_ && !early) || poller_.busy() || watch_.near_until()) {
     return;
@@ -203,7 +205,7 @@ void PolledDrive::doubt_page(const std::string& what, SteadyTime now) {
 
 void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWrites& after, SteadyTime now) {
   counters_in_doubt_ = false;
-  const std::string identity = reading.identity->serial + '\n' + reading.identity->firmware;
+  const std::string identity = reading.identity->serial.raw() + '\n' + reading.identity->firmware.raw();
   if (std::exchange(units_of_, identity) != identity) {
     units_.clear();
   }

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 /// Refused pages are tried again now and then: FDP can be switched on, new firmware can support more.
 constexpr auto kRefusalsLast = 24h;
 
-std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
+std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn.raw() + '\n' + subsystem.serial.raw(); }
 
 /// Subsystems of one name and serial number get different names: with their address, and their number where
 /// those are the same, too. Returns a line for each.
@@ -32,13 +32,13 @@ std::vector<std::string> keep_apart(std::vector<nvme::NvmeSubsystem>& subsystems
   for (nvme::NvmeSubsystem& one : subsystems) {
     if (having.at(key_of(one)) > 1) {
       lines.push_back(
-          fmt::format("nvme{} has the subsystem and serial number of another drive ({}): what is known of "
+          fmt::format("nvme{} has the subsystem and serial number of another drive, serial=\"{}\": what is known of "
                       "it is kept by its address, {}",
-                      one.controller, one.serial, one.address.empty() ? "its name" : one.address));
-      one.nqn += " | at " + one.address;
+                      one.controller, util::for_log(one.serial), one.address.empty() ? "its name" : one.address));
+      one.nqn = one.nqn.raw() + " | at " + one.address;
     }
     if (!keys.insert(key_of(one)).second) {
-      one.nqn += " | name nvme" + std::to_string(one.controller);
+      one.nqn = one.nqn.raw() + " | name nvme" + std::to_string(one.controller);
       keys.insert(key_of(one));
     }
   }

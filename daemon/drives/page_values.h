@@ -15,6 +15,7 @@
 #include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::drives {
 
@@ -42,7 +43,7 @@ class PageValues {
   static std::optional<std::string> believe(Kept& kept, Page page);
 
   std::map<const nvme::LogPage*, Kept> pages_;  // in the order of log_pages()
-  std::string firmware_;
+  util::OutsideText firmware_;
 };
 
 }  // namespace ssdpulse::drives

@@ -32,10 +32,10 @@ std::uint64_t page_of(std::uint64_t preferred_bytes) {
 /// that of kept states, that of each also has the rest of its identity.
 std::string short_key_of(const model::Device& device) {
   if (!device.serial.empty()) {
-    return device.model + '\n' + device.serial;
+    return device.model.raw() + '\n' + device.serial.raw();
   }
   if (!device.wwid.empty()) {
-    return device.wwid;
+    return device.wwid.raw();
   }
   return device.name + '\n' + std::to_string(device.paths.empty() ? 0 : device.paths.front().diskseq);
 }
@@ -67,7 +67,7 @@ void add(FlashDrive& drive, const stages::DeviceTick& entry) {
   const model::Device& device = *entry.block.device;
   const model::NvmeIdentity* identity = entry.drive ? entry.drive->identity.get() : nullptr;
   drive.namespaces.push_back(
-      {device.name, device.size_bytes, device.wwid + ' ' + std::to_string(device.logical_block_bytes)});
+      {device.name, device.size_bytes, device.wwid.raw() + ' ' + std::to_string(device.logical_block_bytes)});
   drive.page_bytes = std::max(drive.page_bytes, page_of(device.write_granularity_bytes));
   drive.facts.size_bytes += device.size_bytes;
   drive.facts.rotational |= device.rotational;

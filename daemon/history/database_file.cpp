@@ -75,7 +75,7 @@ Outcome<std::string> shape(Connection& connection) {
     if (!*row) {
       return text;
     }
-    text += statement.text(0).value_or("?") + "\n";
+    text += statement.text(0).value_or("?").raw() + "\n";
   }
 }
 
@@ -146,7 +146,11 @@ Outcome<void> look_through(Connection& connection, const std::string& path, cons
     return tl::unexpected(row.error());
   }
   if (const auto verdict = *row ? statement.text(0) : std::nullopt; verdict != "ok") {
-    return damaged("is damaged: " + on_one_line(verdict.value_or("no verdict")));
+    std::string words = verdict.value_or("no verdict").raw();
+    if (const auto heading = words.find("***\n"); heading != std::string::npos) {
+      words.erase(0, heading + 4);
+    }
+    return damaged("is damaged: " + util::for_log(words));
   }
   // SQLite reads the missing part of a last page as zeros. Checked last, when an unfinished transaction has been
   // undone.

@@ -466,7 +466,7 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
   if (!row || !*row) {
     return row ? Outcome<void>() : tl::unexpected(row.error());
   }
-  const std::string before = known.text(0).value_or("");
+  const std::string before = known.text(0).value_or("").raw();
   if (before.empty() || known.text(1) != before) {
     return {};
   }

@@ -56,7 +56,7 @@ Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std:
   Statement row(connection, "INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, ?, ?)");
   return row.with(milliseconds_of(burst.begin))
       .with(burst.device)
-      .with(burst.trigger)
+      .with(util::for_history(burst.trigger))
       .with(measured)
       .with(std::optional(burst.duration_seconds))
       .with(static_cast<std::int64_t>(burst.bytes))
@@ -66,14 +66,14 @@ Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std:
 Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::int64_t measured) {
   Statement row(connection, "INSERT OR REPLACE INTO host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return row.with(milliseconds_of(wait.begin))
-      .with(wait.cause)
-      .with(wait.subject)
+      .with(util::for_history(wait.cause))
+      .with(util::for_history(wait.subject))
       .with(wait.device)
       .with(measured)
       .with(wait.tenant)
       .with(std::optional(wait.duration_seconds))
-      .with(wait.evidence)
-      .with(wait.file)
+      .with(util::for_history(wait.evidence))
+      .with(util::for_history(wait.file))
       .run();
 }
 
@@ -123,7 +123,7 @@ Outcome<void> insert(Connection& connection, const model::Mark& mark, std::int64
       "INSERT INTO mark SELECT CASE WHEN EXISTS (SELECT 1 FROM mark WHERE at_ms = ?1) THEN (SELECT at_ms + 1 "
       "FROM mark WHERE at_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM mark AS next WHERE next.at_ms = mark.at_ms + "
       "1) ORDER BY at_ms LIMIT 1) ELSE ?1 END, ?2, ?3");
-  return row.with(milliseconds_of(mark.at)).with(mark.text).with(measured).run();
+  return row.with(milliseconds_of(mark.at)).with(util::for_history(mark.text)).with(measured).run();
 }
 
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {

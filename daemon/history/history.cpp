@@ -50,13 +50,14 @@ std::size_t remove_unfit(Batch& batch) {
          std::erase_if(batch.device_minutes, [](const DeviceMinute& row) { return !within_bounds(row); }) +
          std::erase_if(batch.bursts,
                        [](const auto& burst) {
-                         return !fits({burst.device, burst.trigger});
+                         return !fits({burst.device, burst.trigger.raw()});
                        }) +
-         std::erase_if(batch.waits,
-                       [](const model::PastWait& wait) {
-                         return !fits({wait.cause, wait.subject, wait.device, wait.tenant, wait.file}) ||
-                                !fits({wait.evidence}, kMostSettingBytes);
-                       }) +
+         std::erase_if(
+             batch.waits,
+             [](const model::PastWait& wait) {
+               return !fits({wait.cause.raw(), wait.subject.raw(), wait.device, wait.tenant, wait.file.raw()}) ||
+                      !fits({wait.evidence.raw()}, kMostSettingBytes);
+             }) +
          std::erase_if(
              batch.spike_seconds,
              [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMostStateBytes; }) +
@@ -65,7 +66,7 @@ std::size_t remove_unfit(Batch& batch) {
              [](const Setting& row) {
                return !fits({row.device}, kMostIdentityBytes) || !fits({row.name, row.value}, kMostSettingBytes);
              }) +
-         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text}, kMostMarkBytes); });
+         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text.raw()}, kMostMarkBytes); });
 }
 
 Outcome<void> make_directory(const std::string& directory) {

@@ -124,7 +124,7 @@ Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
           stamped_ahead("latency_spike", "begin_ms / 60000") + " ORDER BY begin_ms",
       milliseconds_of(day.window.from - kLongestMark), milliseconds_of(day.window.to) - 1, [&](const Statement& row) {
         const std::int64_t begin = row.integer(0).value_or(0);
-        auto* device = device_of(day, row.text(1).value_or(""));
+        auto* device = device_of(day, row.name(1));
         if (device == nullptr) {
           return true;
         }
@@ -146,7 +146,7 @@ Outcome<void> PastReader::add_day_bursts(model::PastDay& day) {
       "SELECT begin_ms, device, duration_seconds FROM discard_burst WHERE begin_ms BETWEEN ? AND ? AND NOT " +
           stamped_ahead("discard_burst", "begin_ms / 60000") + " ORDER BY begin_ms",
       milliseconds_of(day.window.from - kLongestMark), milliseconds_of(day.window.to) - 1, [&](const Statement& row) {
-        if (auto* device = device_of(day, row.text(1).value_or("")); device != nullptr) {
+        if (auto* device = device_of(day, row.name(1)); device != nullptr) {
           const bool there = each_slot(day, *device, row.integer(0).value_or(0), row.real(2).value_or(0),
                                        [](PastDay::Slot& slot) { ++slot.bursts; });
           device->bursts += there ? 1 : 0;

@@ -34,7 +34,7 @@ void keep_larger(std::optional<double>& value, const std::optional<double>& more
 struct Reading {
   std::optional<double> host;
   std::optional<double> media;
-  std::string source;
+  util::OutsideText source;
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
   Statement ids(connection_,
                 "SELECT id FROM drive WHERE serial = ?1 AND model = ?2 AND (nqn = '' OR instr(nqn, ?1) > 0 OR "
                 "instr(?3, nqn) > 0 OR instr(?3, ' | subsystem ') = 0)");
-  ids.with(found.device.serial).with(found.device.model).with(found.device.identity);
+  ids.with(found.device.serial.raw()).with(found.device.model.raw()).with(found.device.identity.raw());
   while (true) {
     const auto row = ids.step();
     if (!row) {

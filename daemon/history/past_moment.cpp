@@ -163,7 +163,7 @@ Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model
       .read("SELECT end_ms, begin_ms, device, seconds FROM spike_seconds WHERE end_ms BETWEEN ? AND ? ORDER BY end_ms",
             milliseconds_of(window.from), milliseconds_of(window.to + kLongestSeconds),
             [&](const Statement& row) {
-              if (row.text(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
+              if (row.name(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
                 all.push_back(row.blob(3).value_or(Bytes{}));
               }
               return all.size() < Reader::kMostSeconds;

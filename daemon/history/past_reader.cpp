@@ -93,15 +93,14 @@ Outcome<std::vector<PastReader::Found>> PastReader::all() {
           "BETWEEN ? AND ? ORDER BY id",
           1, kMinutesOfADevice / 2,
           [&](const Statement& row) {
-            const std::string identity = row.text(4).value_or("");
+            const std::string identity = row.text(4).value_or("").raw();
             const Lane lane{row.integer(0).value_or(0), row.integer(5).value_or(0), row.integer(6).value_or(0),
                             row.integer(7).value_or(0)};
             Found& found = by_identity[identity];
             const bool last = std::all_of(found.lanes.begin(), found.lanes.end(),
                                           [&](const Lane& other) { return other.last_measured <= lane.last_measured; });
             if (last) {
-              found.device = {
-                  row.text(1).value_or(""), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity};
+              found.device = {row.name(1), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity};
             }
             found.lanes.push_back(lane);
             return true;
@@ -163,9 +162,8 @@ Outcome<PastReader::Found> PastReader::find(const Which& device) {
         if (!there) {
           return tl::unexpected(Failure{kNoSuchDevice, false});
         }
-        const std::string identity = row.text(0).value_or("");
-        Found found{{row.text(1).value_or(""), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity},
-                    {}};
+        const std::string identity = row.text(0).value_or("").raw();
+        Found found{{row.name(1), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity}, {}};
         return lanes_of(identity).and_then([&](std::vector<Lane> lanes) -> Outcome<Found> {
           if (lanes.empty()) {
             return tl::unexpected(Failure{kNoSuchDevice, false});
@@ -220,7 +218,7 @@ Outcome<std::optional<std::int64_t>> PastReader::first_in(const Lane& lane, std:
 }
 
 Outcome<bool> PastReader::changed(const Found& found, const Window& window, bool hours_alone) {
-  return lanes_of(found.device.identity).map([&](const std::vector<Lane>& now) {
+  return lanes_of(found.device.identity.raw()).map([&](const std::vector<Lane>& now) {
     return std::any_of(now.begin(), now.end(), [&](const Lane& lane) {
       const auto before =
           std::find_if(found.lanes.begin(), found.lanes.end(), [&](const Lane& other) { return other.id == lane.id; });
@@ -284,7 +282,7 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
     if (!restart) {
       return hours_meanwhile();
     }
-    auto lanes = lanes_of(now.device.identity);
+    auto lanes = lanes_of(now.device.identity.raw());
     if (!lanes) {
       return tl::unexpected(lanes.error());
     }
@@ -324,7 +322,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
       .and_then([&] { return add_waits(series); })
       .and_then([&] { return add_drive(*found, series); })
       .and_then([&] { return add_clock_ahead(*found, series); })
-      .and_then([&] { return settings(series.window, found->device.identity, &series.cut); })
+      .and_then([&] { return settings(series.window, found->device.identity.raw(), &series.cut); })
       .and_then([&](std::vector<model::SettingChange> changes) {
         series.settings = std::move(changes);
         return marks(series.window);
@@ -424,7 +422,7 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
     return by_start.empty() ? Outcome<void>()
                             : slices().read("SELECT id, name FROM tenant WHERE id BETWEEN ? AND ? ORDER BY id", 1,
                                             std::numeric_limits<std::int64_t>::max(), [&](const Statement& row) {
-                                              names[row.integer(0).value_or(0)] = row.text(1).value_or("");
+                                              names[row.integer(0).value_or(0)] = row.name(1);
                                               return true;
                                             });
   });
@@ -450,11 +448,10 @@ Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachS
           stamped_ahead("latency_spike", "begin_ms / 60000") +
           ", excess_seconds FROM latency_spike WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
-        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
-              row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
-              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
-              row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1, row.real(12).value_or(0),
-              row.integer(11) == 1});
+        each({time_of(row.integer(0).value_or(0)), row.name(1), row.text(2).value_or(""), row.real(3).value_or(0),
+              row.real(4).value_or(0), row.real(5).value_or(0), static_cast<std::uint64_t>(row.integer(6).value_or(0)),
+              row.text(7).value_or(""), row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1,
+              row.real(12).value_or(0), row.integer(11) == 1});
         return true;
       });
 }
@@ -466,8 +463,8 @@ Outcome<void> PastReader::waits(std::int64_t from, std::int64_t to,
                            " FROM host_wait WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
                        from, to, [&](const Statement& row) {
                          each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
-                               row.text(3).value_or(""), row.text(4).value_or(""), row.real(5).value_or(0),
-                               row.text(6).value_or(""), row.text(7).value_or(""), row.integer(8) == 1});
+                               row.name(3), row.name(4), row.real(5).value_or(0), row.text(6).value_or(""),
+                               row.text(7).value_or(""), row.integer(8) == 1});
                          return true;
                        });
 }
@@ -478,8 +475,8 @@ Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachB
           stamped_ahead("discard_burst", "begin_ms / 60000") +
           " FROM discard_burst WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
-        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
-              row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0)), row.integer(5) == 1});
+        each({time_of(row.integer(0).value_or(0)), row.name(1), row.text(2).value_or(""), row.real(3).value_or(0),
+              static_cast<std::uint64_t>(row.integer(4).value_or(0)), row.integer(5) == 1});
         return true;
       });
 }
@@ -487,8 +484,8 @@ Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachB
 namespace {
 
 std::string kind_of(const model::PastSpike&) { return {}; }
-std::string kind_of(const model::PastBurst& burst) { return burst.trigger; }
-std::string kind_of(const model::PastWait& wait) { return wait.cause; }
+std::string kind_of(const model::PastBurst& burst) { return burst.trigger.raw(); }
+std::string kind_of(const model::PastWait& wait) { return wait.cause.raw(); }
 
 bool is_of(const auto& mark, const std::string& device) { return mark.device == device; }
 /// One without a device holds up the host, a volume or a file system: which disks that is on is not kept.

@@ -25,7 +25,8 @@ struct Which {
   // NOLINTBEGIN(google-explicit-constructor): a name or a device is passed as it is
   Which(const char* name) : words(name) {}
   Which(std::string name) : words(std::move(name)) {}  // kernel's name, serial number or WWID; the last to have it
-  Which(const model::PastDevice& one) : words(one.identity), by_identity(true) {}  // this one, whatever its name is now
+  Which(const model::PastDevice& one)
+      : words(one.identity.raw()), by_identity(true) {}  // this one, whatever its name is now
   // NOLINTEND(google-explicit-constructor)
 
   std::string words;

@@ -11,17 +11,6 @@
 
 namespace ssdpulse::history {
 
-std::string on_one_line(std::string words) {
-  constexpr std::size_t kMostLetters = 200;
-  if (const auto heading = words.find("***\n"); heading != std::string::npos) {
-    words.erase(0, heading + 4);
-  }
-  words.resize(std::min(words.size(), kMostLetters));
-  std::replace_if(
-      words.begin(), words.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, ' ');
-  return words;
-}
-
 void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
@@ -111,7 +100,7 @@ Failure Connection::failure(int code) const {
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
   Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT, obstacle_of(primary, 0)};
   if (handle_ != nullptr) {
-    const std::string words = on_one_line(sqlite3_errmsg(handle_.get()));
+    const std::string words = util::for_log(sqlite3_errmsg(handle_.get()));
     failure.message += words == failure.message ? "" : " (" + words + ")";
     if (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) {
       const int error = sqlite3_system_errno(handle_.get());
@@ -194,13 +183,18 @@ std::optional<double> Statement::real(int column) const {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::optional<std::string> Statement::text(int column) const {
+std::optional<util::OutsideText> Statement::text(int column) const {
   if (sqlite3_column_type(statement_.get(), column) != SQLITE_TEXT) {
     return std::nullopt;
   }
   const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   const int bytes = sqlite3_column_bytes(statement_.get(), column);
   return std::string(data == nullptr ? "" : data, data == nullptr ? 0 : static_cast<std::size_t>(bytes));
+}
+
+std::string Statement::name(int column) const {
+  const util::OutsideText name = text(column).value_or("");
+  return name.empty() || util::is_plain_name(name.raw()) ? name.raw() : "?";
 }
 
 std::optional<std::vector<std::uint8_t>> Statement::blob(int column) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/history/obstacle.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 struct sqlite3;
@@ -24,9 +25,6 @@ struct Failure {
   bool refused = false;  // neither: a row violates the schema, and would do so again
   Obstacle obstacle = Obstacle::unknown;
 };
-
-/// SQLite's message, which may quote the file: bounded, printable and without a heading.
-std::string on_one_line(std::string words);
 
 template <typename T>
 using Outcome = tl::expected<T, Failure>;
@@ -72,8 +70,9 @@ class Statement {
 
   /// Of the row, columns from 0; nothing if the column holds another type.
   [[nodiscard]] std::optional<std::int64_t> integer(int column) const;
-  [[nodiscard]] std::optional<double> real(int column) const;  // finite
-  [[nodiscard]] std::optional<std::string> text(int column) const;
+  [[nodiscard]] std::optional<double> real(int column) const;             // finite
+  [[nodiscard]] std::optional<util::OutsideText> text(int column) const;  // whoever wrote the file chose it
+  [[nodiscard]] std::string name(int column) const;                       // of a disk or a tenant; "?": it is not plain
   [[nodiscard]] std::optional<std::vector<std::uint8_t>> blob(int column) const;
   [[nodiscard]] bool is_null(int column) const;
 

@@ -66,7 +66,7 @@ class RowReader {
   [[nodiscard]] bool good() const { return good_; }
   std::int64_t integer() { return expect(statement_.integer(column_++)); }
   std::string name() {
-    std::string text = expect(statement_.text(column_++));
+    std::string text = expect(statement_.text(column_++)).raw();
     good_ = good_ && text.size() <= kMostNameBytes;
     return text;
   }
@@ -465,10 +465,10 @@ Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
       .map([&](bool row) -> std::optional<DriveState> {
         auto firmware = row ? statement.text(0) : std::nullopt;
         auto bytes = row ? statement.blob(1) : std::nullopt;
-        if (!firmware || firmware->size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
+        if (!firmware || firmware->raw().size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
           return std::nullopt;
         }
-        return DriveState{{drive.serial, drive.model, std::move(*firmware), drive.nqn}, std::move(*bytes)};
+        return DriveState{{drive.serial, drive.model, firmware->raw(), drive.nqn}, std::move(*bytes)};
       });
 }
 

@@ -21,15 +21,17 @@ double evidence_of(const HostWait& wait, const char* key) {
 }
 
 /// "/srv/pgwal (vg0-wal, dm-3)"
-std::string volume_title(const std::string& volume, const model::Snapshot& now) {
+std::string volume_title(const util::OutsideText& volume, const model::Snapshot& now) {
   const auto named = std::find_if(now.memberships.begin(), now.memberships.end(), [&](const model::Membership& one) {
-    return one.array == volume && !one.name.empty();
+    return volume == one.array && !one.name.empty();
   });
-  const std::string both = named == now.memberships.end() ? volume : fmt::format("{}, {}", named->name, volume);
+  const std::string both = named == now.memberships.end()
+                               ? util::for_json(volume)
+                               : fmt::format("{}, {}", util::for_json(named->name), util::for_json(volume));
   const auto mounted = std::find_if(now.filesystems.begin(), now.filesystems.end(), [&](const model::Filesystem& one) {
-    return std::find(one.volumes.begin(), one.volumes.end(), volume) != one.volumes.end();
+    return std::any_of(one.volumes.begin(), one.volumes.end(), [&](const std::string& each) { return volume == each; });
   });
-  return mounted == now.filesystems.end() ? both : fmt::format("{} ({})", mounted->mountpoint, both);
+  return mounted == now.filesystems.end() ? both : fmt::format("{} ({})", util::for_json(mounted->mountpoint), both);
 }
 
 /// Of a disk or a volume.
@@ -69,18 +71,20 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
       return fmt::format("{} {} suspended, and all I/O to it {}", volume_title(wait.subject, now), is,
                          tense == Tense::present ? "waits" : "waited");
     case HostWaitCause::frozen:
-      return fmt::format("{} {} frozen{}, and {}", wait.subject, is, wait.command.empty() ? "" : " by " + wait.command,
+      return fmt::format("{} {} frozen{}, and {}", util::for_json(wait.subject), is,
+                         wait.command.empty() ? "" : " by " + util::for_json(wait.command),
                          tense == Tense::present ? "whoever writes to it waits" : "whoever wrote to it waited");
     case HostWaitCause::full:
       return evidence_of(wait, "inodes_full") > 0
-                 ? fmt::format("{} {} full: no inode {} left for another file", wait.subject, is, is)
-                 : fmt::format("{} {} full: {} {} left, and larger writes {}", wait.subject, is,
+                 ? fmt::format("{} {} full: no inode {} left for another file", util::for_json(wait.subject), is, is)
+                 : fmt::format("{} {} full: {} {} left, and larger writes {}", util::for_json(wait.subject), is,
                                size_words(evidence_of(wait, "available_bytes")),
                                tense == Tense::present ? "are" : "were", tense == Tense::present ? "fail" : "failed");
     case HostWaitCause::cgroup_limit: {
-      const std::string where = wait.tenant == wait.subject
-                                    ? wait.file
-                                    : fmt::format("{} of {}", wait.file, model::tenant_title(wait.subject));
+      const std::string where =
+          wait.subject == wait.tenant
+              ? wait.file
+              : fmt::format("{} of {}", wait.file, model::tenant_title(util::for_json(wait.subject)));
       return fmt::format("{} {} held at its limit of {} on {} ({}){}", model::tenant_title(wait.tenant), is,
                          limit_words(wait), target_title(wait.device, now), where, waits_words(wait, "it", tense));
     }
@@ -101,10 +105,10 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
 }  // namespace
 
 bool concerns(const HostWait& wait, const std::string& disk, const model::Snapshot& now) {
-  const auto is_below = [&](const std::string& volume) {
+  const auto is_below = [&](const util::OutsideText& volume) {
     return volume == disk ||
            std::any_of(now.memberships.begin(), now.memberships.end(),
-                       [&](const model::Membership& one) { return one.array == volume && one.device == disk; });
+                       [&](const model::Membership& one) { return volume == one.array && one.device == disk; });
   };
   switch (wait.cause) {
     case HostWaitCause::suspended:

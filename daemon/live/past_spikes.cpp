@@ -35,7 +35,7 @@ std::vector<model::SpikeTenant> tenants_in(std::string_view list, Value model::S
     const auto one = take_until(list, ',');
     const auto colon = one.rfind(':');
     const auto number = colon == std::string_view::npos ? std::nullopt : number_in<Value>(one.substr(colon + 1));
-    if (number) {
+    if (number && util::is_plain_name(one.substr(0, colon))) {
       model::SpikeTenant tenant;
       tenant.name = one.substr(0, colon);
       tenant.*value = *number;
@@ -73,7 +73,7 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
 }
 
 template <typename Enum, typename Names>
-Enum enum_of(std::string_view said, const Names& names, Enum otherwise) {
+Enum enum_of(const util::OutsideText& said, const Names& names, Enum otherwise) {
   const auto found = std::find(names.begin(), names.end(), said);
   return found == names.end() ? otherwise : static_cast<Enum>(found - names.begin());
 }
@@ -91,11 +91,11 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.excess_seconds = past.excess_seconds;
   spike.ios = past.ios;
   spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
-  take_evidence(past.evidence, spike);
-  for (std::string_view missing = past.missing; !missing.empty();) {
+  take_evidence(past.evidence.raw(), spike);
+  for (std::string_view missing = past.missing.raw(); !missing.empty();) {
     const auto one = missing.substr(0, missing.find("; "));
     missing.remove_prefix(std::min(missing.size(), one.size() + 2));
-    spike.missing.emplace_back(one);
+    spike.missing.push_back(util::for_json(one));
   }
   return spike;
 }
@@ -117,17 +117,17 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
                        past.device, past.tenant, past.begin};
   wait.duration = nanoseconds(past.duration_seconds);
   wait.over = true;
-  for (std::string_view text = past.evidence; !text.empty();) {
+  for (std::string_view text = past.evidence.raw(); !text.empty();) {
     const auto one = take_until(text, ' ');
     const auto equals = one.find('=');
     const auto number = equals == std::string_view::npos ? std::nullopt : number_in<double>(one.substr(equals + 1));
     if (equals != std::string_view::npos && one.substr(0, equals) == model::kWaitCommand) {
       wait.command = one.substr(equals + 1);
-    } else if (number) {
+    } else if (number && util::is_plain_name(one.substr(0, equals))) {
       wait.evidence.emplace(one.substr(0, equals), *number);
     }
   }
-  wait.file = past.file;
+  wait.file = util::for_json(past.file);
   return wait;
 }
 

@@ -303,7 +303,8 @@ std::string filling_words(const model::Snapshot& now) {
   for (const model::FilesystemRoom& room : now.host.signals->rooms) {
     const auto left = model::seconds_until_full(now.host, room);
     if (left && room.available_bytes > 0 && *left < kSoonSeconds) {
-      return fmt::format(" {} will be full in {} if it goes on like this.", room.mountpoint, duration_words(*left));
+      return fmt::format(" {} will be full in {} if it goes on like this.", util::for_json(room.mountpoint),
+                         duration_words(*left));
     }
   }
   return "";

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -81,7 +82,7 @@ inline constexpr CgroupId kNoCgroup = 0;  // requests without one: no bio, or a 
 /// A cgroup that has sent I/O, as the kernel side saw it at its first one.
 struct SeenCgroup {
   CgroupId parent = kNoCgroup;
-  std::string leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
+  util::OutsideText leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
 };
 
 /// The I/O of one device. For each operation, the sums over `cgroups`, `departed` and `other` equal those over `paths`

@@ -16,6 +16,7 @@
 #include "daemon/model/flash_samples.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -39,11 +40,11 @@ struct DeviceSample {
 struct BlockSample {
   std::vector<DeviceSample> devices;  // measured ones, sorted by name
   std::array<std::uint64_t, kHostLosses> losses{};
-  std::uint64_t diskless_requests = 0;                // see Snapshot
-  std::map<std::string, DiscardSubmitters> discards;  // by volume, including stacked disks; read after the devices
-  std::map<std::string, std::string> frozen = {};     // super blocks, by MAJOR:MINOR: the command that froze it
-  std::shared_ptr<const SeenCgroups> cgroups = {};    // those named in any attribution; null: switched off
-  std::shared_ptr<const FlashSamples> flash;          // null where no device is sampled
+  std::uint64_t diskless_requests = 0;                   // see Snapshot
+  std::map<std::string, DiscardSubmitters> discards;     // by volume, including stacked disks; read after the devices
+  std::map<std::string, util::OutsideText> frozen = {};  // super blocks, by MAJOR:MINOR: the command that froze it
+  std::shared_ptr<const SeenCgroups> cgroups = {};       // those named in any attribution; null: switched off
+  std::shared_ptr<const FlashSamples> flash;             // null where no device is sampled
 };
 
 }  // namespace ssdpulse::model

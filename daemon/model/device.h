@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -41,15 +42,15 @@ struct Device {
   Coverage coverage = Coverage::measured;
   std::vector<Path> paths;
 
-  std::string model;
-  std::string serial;
-  std::string firmware;
-  std::string wwid;
+  util::OutsideText model;
+  util::OutsideText serial;
+  util::OutsideText firmware;
+  util::OutsideText wwid;
   std::string part;  // see DeviceIdentity, as the next; empty: the drive has this one block device
-  std::string subsystem;
-  std::string attachment;  // the port, slot or target that it is attached to, the same after a reboot; empty: unknown
-  std::string transport;   // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
-  std::string scheduler;   // the active one
+  util::OutsideText subsystem;
+  util::OutsideText attachment;  // the port, slot or target, the same after a reboot; empty: unknown
+  std::string transport;         // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
+  std::string scheduler;         // the active one
   std::uint64_t size_bytes = 0;
   std::uint32_t logical_block_bytes = 512;
   std::uint32_t physical_block_bytes = 512;
@@ -70,7 +71,7 @@ struct Membership {
   std::string array;
   std::string device;
   std::string kind;        // md, dm, other
-  std::string name;        // dm's own name (queue of LVM, multipath, crypt), else empty
+  util::OutsideText name;  // dm's own name (queue of LVM, multipath, crypt), else empty
   bool multipath = false;  // device-mapper's: its devices are paths to one drive
 };
 
@@ -93,18 +94,18 @@ struct UnshownOptions {
 /// A mounted file system and the measured disk under it; one entry per disk when it lies on several.
 struct Filesystem {
   std::string device;
-  std::string mountpoint;
-  std::string fstype;
+  util::OutsideText mountpoint;
+  util::OutsideText fstype;
   bool discard = false;                   // mounted with online discard
   std::vector<std::string> volumes = {};  // directly below it: all of btrfs or bcachefs; of xfs, logs and realtime last
-  std::set<std::string> options = {};     // of the mount and of the super block
-  std::string number = {};                // MAJOR:MINOR of the super block
+  std::set<util::OutsideText> options = {};  // of the mount and of the super block
+  std::string number = {};                   // MAJOR:MINOR of the super block
   UnshownOptions unshown = {};
 };
 
 /// A partition, volume or file that the host swaps to.
 struct Swap {
-  std::string name;             // as the kernel lists it
+  util::OutsideText name;       // as the kernel lists it
   std::set<std::string> disks;  // at the bottom under it, measured or not
   bool known = true;            // false: what it lies on could not be found out
 };

@@ -7,17 +7,18 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace ssdpulse::model {
 namespace {
 
 /// The kernel's own, nvme.VENDOR-SERIAL-MODEL-NSID, for a namespace without identifiers or whose identifiers it took
 /// away as duplicates.
-bool is_made_up(std::string_view wwid) { return wwid.starts_with("nvme."); }
+bool is_made_up(const util::OutsideText& wwid) { return wwid.starts_with("nvme."); }
 
-void add(std::string& text, std::string_view what, const std::string& value) {
+void add(std::string& text, std::string_view what, const util::OutsideText& value) {
   if (!value.empty()) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : " | ", what, value);
+    text += fmt::format("{}{}{}", text.empty() ? "" : " | ", what, util::for_history(value));
   }
 }
 
@@ -38,12 +39,13 @@ std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<con
     const Device* device;
     DeviceIdentity identity;
   };
-  std::map<std::string, std::vector<Known>> alike;  // in all but the WWID
+  std::map<std::tuple<util::OutsideText, util::OutsideText, std::string, util::OutsideText>, std::vector<Known>>
+      alike;  // in all but the WWID
   for (const Device* device : devices) {
-    DeviceIdentity identity = identity_of(*device);
+    const DeviceIdentity identity = identity_of(*device);
     if (identity.lasts()) {
-      alike[identity.model + '\n' + identity.serial + '\n' + identity.part + '\n' + identity.subsystem].push_back(
-          {device, std::move(identity)});
+      alike[std::tuple(identity.model, identity.serial, identity.part, identity.subsystem)].push_back(
+          {device, identity});
     }
   }
   std::map<std::string, std::vector<std::string>> clashes;
@@ -85,7 +87,7 @@ std::string DeviceIdentity::text_without_wwid() const {
 
 DeviceIdentity identity_of(const Device& device) {
   return {device.model, device.serial, device.part, device.subsystem,
-          is_made_up(device.wwid) ? std::string() : device.wwid};
+          is_made_up(device.wwid) ? util::OutsideText() : device.wwid};
 }
 
 bool indistinguishable(const DeviceIdentity& a, const DeviceIdentity& b) {
@@ -112,7 +114,7 @@ std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<co
     }
     DistinctIdentity one{identity.lasts() ? identity.text() : device->name, clashes.count(device->name) != 0};
     if (one.clashes) {
-      one.text += " | at " + (device->attachment.empty() ? device->name : device->attachment);
+      one.text += " | at " + (device->attachment.empty() ? device->name : util::for_history(device->attachment));
     }
     ++having[one.text];
     distinct.emplace(device->name, std::move(one));

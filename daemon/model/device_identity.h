@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
 struct DeviceIdentity {
-  std::string model;
-  std::string serial;
-  std::string part;       // of a drive with several block devices: the namespace's number, boot0 of an eMMC
-  std::string subsystem;  // the name of the NVM subsystem, where that says more than the serial number
-  std::string wwid;       // empty: none, or the kernel made it up from the other fields
+  util::OutsideText model;
+  util::OutsideText serial;
+  std::string part;             // of a drive with several block devices: the namespace's number, boot0 of an eMMC
+  util::OutsideText subsystem;  // the name of the NVM subsystem, where that says more than the serial number
+  util::OutsideText wwid;       // empty: none, or the kernel made it up from the other fields
 
   /// False: it could not be recognised again; only its name is known.
   [[nodiscard]] bool lasts() const { return !serial.empty() || !wwid.empty(); }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 namespace {
@@ -16,9 +16,9 @@ constexpr std::size_t kLongestMountpoint = 48;
 constexpr std::size_t kLongestName = 40;  // of a volume or a disk; the kernel's names have at most 31 characters
 
 /// Printable, and without its middle if it is too long: both ends of a path tell more than its middle.
-std::string bounded(const std::string& text, std::size_t most) {
+std::string bounded(const util::OutsideText& text, std::size_t most) {
   constexpr std::string_view kGap = "...";
-  const std::string clean = util::printable_text(text);
+  const std::string clean = util::for_log(text, std::string::npos);
   if (clean.size() <= most) {
     return clean;
   }
@@ -30,7 +30,7 @@ std::string bounded(const std::string& text, std::size_t most) {
 /// What people care about comes first: no boot partition, and no mount below another one.
 bool comes_first(const Filesystem* one, const Filesystem* other) {
   const auto key = [](const Filesystem* filesystem) {
-    const std::string& path = filesystem->mountpoint;
+    const std::string& path = filesystem->mountpoint.raw();
     const bool is_boot = path == "/boot" || path.rfind("/boot/", 0) == 0 || path == "/efi";
     const auto depth = path == "/" ? 0 : std::count(path.begin(), path.end(), '/');
     return std::make_tuple(is_boot, depth, std::string_view(path));
@@ -43,27 +43,27 @@ std::string and_more(const std::string& first, std::size_t count) {
 }
 
 /// As people named the array or volume; nothing if it is none of those above the disk.
-std::string volume_name(const std::string& volume, const std::string& device,
-                        const std::vector<Membership>& memberships) {
+util::OutsideText volume_name(const std::string& volume, const std::string& device,
+                              const std::vector<Membership>& memberships) {
   for (const Membership& one : memberships) {
     if (one.array == volume && one.device == device) {
-      return one.name.empty() ? one.array : one.name;
+      return one.name.empty() ? util::OutsideText(one.array) : one.name;
     }
   }
-  return "";
+  return {};
 }
 
 /// The volume that all these file systems lie on; empty: they differ, or lie on the disk or its partitions.
-std::string common_volume(const std::vector<const Filesystem*>& mounted, const std::string& device,
-                          const std::vector<Membership>& memberships) {
-  std::string common;
+util::OutsideText common_volume(const std::vector<const Filesystem*>& mounted, const std::string& device,
+                                const std::vector<Membership>& memberships) {
+  util::OutsideText common;
   for (const Filesystem* filesystem : mounted) {
-    std::string name;
+    util::OutsideText name;
     for (const std::string& volume : filesystem->volumes) {
       name = name.empty() ? volume_name(volume, device, memberships) : name;
     }
     if (name.empty() || (!common.empty() && name != common)) {
-      return "";
+      return {};
     }
     common = name;
   }
@@ -77,7 +77,7 @@ DeviceTitle device_title(const std::string& device, const std::vector<Filesystem
   const std::string disk = bounded(device, kLongestName);
   std::vector<const Filesystem*> mounted;
   for (const Filesystem& filesystem : filesystems) {
-    if (filesystem.device == device && !util::printable_text(filesystem.mountpoint).empty()) {
+    if (filesystem.device == device && !util::for_log(filesystem.mountpoint).empty()) {
       mounted.push_back(&filesystem);
     }
   }
@@ -87,10 +87,10 @@ DeviceTitle device_title(const std::string& device, const std::vector<Filesystem
     const std::string volume = bounded(common_volume(mounted, device, memberships), kLongestName);
     return {volume.empty() ? fmt::format("{} ({})", use, disk) : fmt::format("{} ({} on {})", use, volume, disk), use};
   }
-  std::vector<std::string> volumes;
+  std::vector<util::OutsideText> volumes;
   for (const Membership& one : memberships) {
     if (one.device == device) {
-      volumes.push_back(one.name.empty() ? one.array : one.name);
+      volumes.push_back(one.name.empty() ? util::OutsideText(one.array) : one.name);
     }
   }
   if (volumes.empty()) {
@@ -109,7 +109,7 @@ DeviceTitle device_title(const HostSettings& settings, const std::string& device
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
   for (const DiskSettings& array : settings.arrays) {
-    const std::string name = array.files.text("dm/name");
+    const util::OutsideText name = array.files.text("dm/name");
     for (const std::string& disk : array.disks) {
       memberships.push_back({array.device.name, disk, "", name});
     }

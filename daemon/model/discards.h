@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -27,7 +28,7 @@ struct DiscardSubmissions {
   std::uint64_t bytes = 0;
   std::uint64_t first_ns = 0;  // the first one after a second without any
   std::uint64_t last_ns = 0;
-  std::string submitter;  // name of the last one
+  util::OutsideText submitter;  // name of the last one
 };
 
 /// The kernel distinguishes its own threads from programs; only the mounts show whether they work for a mount option.
@@ -47,7 +48,7 @@ using DiscardBurstsByTrigger = std::array<DiscardBursts, kDiscardTriggers>;
 /// What was submitted to the volume under a mounted file system, since it was first seen mounted like this.
 struct FilesystemDiscards {
   std::string volume;  // the partition or disk that it lies directly on: dm-0 rather than the drive below
-  std::string mountpoint;
+  util::OutsideText mountpoint;
   bool mounted_with_discard = false;
   std::array<std::uint64_t, kDiscardTriggers> bytes{};
   std::chrono::system_clock::time_point since;

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -31,9 +32,9 @@ inline constexpr auto kObserverNames = util::names<Observer>({"daemon", "history
 struct Finding {
   std::string id;  // of the check or rule; stable, for scripts and for accepting it
   Verdict verdict = Verdict::ok;
-  std::string device;  // or mount point; empty: the host
-  std::string found;   // the state found, without the device's name, so that equal findings can be shown as one
-  std::string why;     // why it matters, or why it is unknown
+  util::OutsideText device;  // or mount point; empty: the host
+  std::string found;         // the state found, without the device's name, so that equal findings can be shown as one
+  std::string why;           // why it matters, or why it is unknown
   /// Measured on this host: name, which carries the unit, and value. What was not measured is absent.
   std::map<std::string, double> evidence = {};
   std::string change = {};      // for now: a shell command line if there is one, else words; empty: nothing to change
@@ -51,7 +52,7 @@ struct Finding {
   std::string title = {};  // of `device`, for people (see device_title.h); empty: its name is all that is known
 
   /// For sentences and tables; empty: the host.
-  [[nodiscard]] const std::string& who() const { return title.empty() ? device : title; }
+  [[nodiscard]] std::string who() const { return title.empty() ? util::for_json(device) : title; }
 };
 
 }  // namespace ssdpulse::model

@@ -17,6 +17,7 @@
 
 #include "daemon/model/host_wait_cause.h"
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -34,8 +35,8 @@ struct DirtyPages {
 };
 
 struct CgroupPressure {
-  std::string cgroup;  // path from the root of the hierarchy; not to be shown: names may be hidden
-  std::string tenant;  // that it belongs to
+  util::OutsideText cgroup;  // path from the root of the hierarchy; not to be shown: names may be hidden
+  std::string tenant;        // that it belongs to
   IoPressure pressure;
 };
 
@@ -46,9 +47,9 @@ inline constexpr auto kIoLimitKindNames = util::names<IoLimitKind>({"rbps", "wbp
 
 /// A limit of a cgroup on one block device, and what the kernel itself has counted against it.
 struct IoLimit {
-  std::string cgroup;  // that it is set on, as of CgroupPressure
-  std::string tenant;  // the name under which that may be shown
-  std::string device;  // the kernel's name; MAJOR:MINOR if there is no such disk
+  util::OutsideText cgroup;  // that it is set on, as of CgroupPressure
+  std::string tenant;        // the name under which that may be shown
+  std::string device;        // the kernel's name; MAJOR:MINOR if there is no such disk
   IoLimitKind kind = IoLimitKind::rbps;
   std::uint64_t per_second = 0;        // bytes or I/Os
   std::optional<std::uint64_t> done;   // cumulative, of the cgroup and all below it; absent: not counted
@@ -72,7 +73,7 @@ struct VolumeSignals {
 
 /// Of a file system on a measured disk, as statfs(2) has it. What unprivileged programs may use.
 struct FilesystemRoom {
-  std::string mountpoint;
+  util::OutsideText mountpoint;
   std::uint64_t size_bytes = 0;
   std::uint64_t available_bytes = 0;
   std::uint64_t inodes = 0;  // 0: the file system has no fixed number
@@ -83,8 +84,8 @@ struct FilesystemRoom {
 
 /// That was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
 struct FrozenFilesystem {
-  std::string mountpoint;
-  std::string command;                    // that froze it, or is about to
+  util::OutsideText mountpoint;
+  util::OutsideText command;              // that froze it, or is about to
   std::vector<std::string> volumes = {};  // directly below it
 };
 
@@ -106,15 +107,15 @@ struct HostSignals {
 
 struct HostWait {
   HostWaitCause cause = HostWaitCause::pressure;
-  std::string subject;  // a volume, a mount point or whom a limit is set on; empty: the host
-  std::string device;   // that the limit is for; empty: none
-  std::string tenant;   // who is held up; empty: not known
+  util::OutsideText subject;  // a volume, a mount point or whom a limit is set on; empty: the host
+  std::string device;         // that the limit is for; empty: none
+  std::string tenant;         // who is held up; empty: not known
   std::chrono::system_clock::time_point begin;
   std::chrono::nanoseconds duration{};  // from the first proof to the last, by a clock that is never set
   bool over = false;
   std::map<std::string, double> evidence = {};  // by name with its unit, as it was last
   std::string file = {};                        // of the kernel, or its function, that says so
-  std::string command = {};                     // whose doing it is; empty: not known
+  util::OutsideText command = {};               // whose doing it is; empty: not known
 };
 
 inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
@@ -129,11 +130,11 @@ struct HostFigures {
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
   std::map<std::string, double> tenant_pressure_seconds = {};
-  std::map<std::string, double> filling_bytes_per_second = {};  // file systems that fill, by mount point
+  std::map<util::OutsideText, double> filling_bytes_per_second = {};  // file systems that fill, by mount point
 };
 
 /// Null if it is not known.
-inline const FilesystemRoom* room_of(const HostFigures& host, const std::string& mountpoint) {
+inline const FilesystemRoom* room_of(const HostFigures& host, const util::OutsideText& mountpoint) {
   if (!host.signals) {
     return nullptr;
   }

@@ -14,6 +14,7 @@
 #include "daemon/model/nvme.h"
 #include "daemon/model/nvme_fields.h"
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -25,11 +26,11 @@ enum class Medium : std::uint8_t {
 inline constexpr auto kMediumNames = util::names<Medium>({"drive", "software", "unknown"});
 
 /// Upper and lower case do not matter. A part of the model is enough.
-inline bool names_software(std::string_view model) {
+inline bool names_software(const util::OutsideText& model) {
   constexpr auto kParts = std::to_array<std::string_view>({"qemu", "bhyve", "virtual", "vbox", "vmware", "parallels",
                                                            "amazon elastic", "alibaba cloud", "nvme_card-pd",
                                                            "persistentdisk", "msft nvme", "spdk", "vdisk", "scst"});
-  std::string lower(model);
+  std::string lower = model.raw();
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower == "linux" ||  // the kernel's own NVMe target

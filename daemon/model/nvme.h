@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/model/nvme_fields.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -34,13 +35,13 @@ struct NvmeNamespace {
 /// What the drive is and can do, as it reports: sysfs and the Identify data structures (NVM Express Base 2.x, 5.1.13).
 struct NvmeIdentity {
   std::string controller;  // nvme0: the lowest live one of its subsystem
-  std::string subsystem_nqn;
+  util::OutsideText subsystem_nqn;
   std::string transport;  // pcie, tcp, rdma, fc, loop
   std::uint16_t vendor_id = 0;
   std::uint16_t subsystem_vendor_id = 0;
-  std::string serial;  // leading and trailing blanks removed
-  std::string model;
-  std::string firmware;
+  util::OutsideText serial;  // leading and trailing blanks removed, as of the next two
+  util::OutsideText model;
+  util::OutsideText firmware;
   std::uint32_t version = 0;                // VER, e.g. 0x10400
   std::uint32_t controller_attributes = 0;  // CTRATT: bit 4 endurance groups, bit 9 UUID list, bit 19 FDP
   std::uint16_t endurance_group_max = 0;    // ENDGIDMAX
@@ -54,10 +55,9 @@ struct NvmeIdentity {
 };
 
 /// Drives that write less the better the data compresses: only their media may receive less than the host writes.
-inline bool compresses(std::uint16_t vendor_id, std::string_view model) {
+inline bool compresses(std::uint16_t vendor_id, const util::OutsideText& model) {
   constexpr std::uint16_t kScaleFlux = 0xCC53;
-  const auto has = [&](std::string_view part) { return model.find(part) != std::string_view::npos; };
-  return vendor_id == kScaleFlux || has("ScaleFlux") || has("CSD-");
+  return vendor_id == kScaleFlux || model.contains("ScaleFlux") || model.contains("CSD-");
 }
 
 /// How a drive rounds a counter of whole units.

@@ -12,6 +12,7 @@
 
 #include "daemon/model/device_load.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -36,11 +37,11 @@ struct Window {
 /// A device that the history knows, whatever name it had.
 struct PastDevice {
   std::string name;  // the last one
-  std::string model;
-  std::string serial;
-  PastTime first;             // that is kept
-  PastTime last;              // without what a clock stamped that was ahead
-  std::string identity = {};  // unique in the history: DeviceKey::identity
+  util::OutsideText model;
+  util::OutsideText serial;
+  PastTime first;                   // that is kept
+  PastTime last;                    // without what a clock stamped that was ahead
+  util::OutsideText identity = {};  // unique in the history: DeviceKey::identity
 };
 
 /// How far back the history goes. Before `minutes` there are only hours, before those nothing. Absent: there are none.
@@ -52,18 +53,18 @@ struct PastReach {
 /// Something that somebody did to the host and wanted to find again later: `ssdpulse mark`.
 struct Mark {
   WallTime at;
-  std::string text;
+  util::OutsideText text;
   bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
 };
 
 /// A setting that was seen to have changed. `before` absent: it was seen for the first time.
 struct SettingChange {
   WallTime at;
-  std::string device;  // empty: of the host
-  std::string name;
-  std::optional<std::string> before;
-  std::string value;
-  std::string identity = {};  // as PastDevice::identity; empty: of the host
+  util::OutsideText device;  // its name, or its identity if no device has that now; empty: of the host
+  util::OutsideText name;
+  std::optional<util::OutsideText> before;
+  util::OutsideText value;
+  util::OutsideText identity = {};  // as PastDevice::identity; empty: of the host
   bool clock_ahead = false;
 };
 
@@ -71,29 +72,29 @@ struct SettingChange {
 struct PastSpike {
   WallTime begin;
   std::string device;
-  std::string operation;  // kSpikeOperationNames
+  util::OutsideText operation;  // kSpikeOperationNames
   double duration_seconds = 0;
   double peak_seconds = 0;
   double baseline_seconds = 0;
   std::uint64_t ios = 0;
-  std::string cause;          // kSpikeCauseNames
-  std::string evidence;       // see evidence_text()
-  std::string missing;        // see missing_text()
-  bool has_columns = false;   // the seconds around it are kept
-  double excess_seconds = 0;  // waited in it beyond the baseline
+  util::OutsideText cause;     // kSpikeCauseNames
+  util::OutsideText evidence;  // see evidence_text()
+  util::OutsideText missing;   // see missing_text()
+  bool has_columns = false;    // the seconds around it are kept
+  double excess_seconds = 0;   // waited in it beyond the baseline
   bool clock_ahead = false;
 };
 
 /// A HostWait as the history keeps it.
 struct PastWait {
   WallTime begin;
-  std::string cause;  // kHostWaitCauseNames
-  std::string subject;
+  util::OutsideText cause;  // kHostWaitCauseNames
+  util::OutsideText subject;
   std::string device;
   std::string tenant;
   double duration_seconds = 0;
-  std::string evidence;  // name=value ..., where each value is a number but kWaitCommand's
-  std::string file;
+  util::OutsideText evidence;  // name=value ..., where each value is a number but kWaitCommand's
+  util::OutsideText file;
   bool clock_ahead = false;
 };
 inline constexpr std::string_view kWaitCommand = "command";
@@ -101,7 +102,7 @@ inline constexpr std::string_view kWaitCommand = "command";
 struct PastBurst {
   WallTime begin;
   std::string device;
-  std::string trigger;  // kDiscardTriggerNames
+  util::OutsideText trigger;  // kDiscardTriggerNames
   double duration_seconds = 0;
   std::uint64_t bytes = 0;  // discarded
   bool clock_ahead = false;
@@ -133,8 +134,8 @@ struct PastDay {
   /// The spike with the most waiting; among equals, the one with the highest peak.
   struct Worst {
     WallTime begin;
-    std::string operation;
-    std::string cause;
+    util::OutsideText operation;
+    util::OutsideText cause;
     double duration_seconds = 0;
     double peak_seconds = 0;
     double excess_seconds = 0;
@@ -168,7 +169,7 @@ struct PastWear {
   std::optional<double> temperature_celsius;
   std::optional<double> host_bytes;   // written since the previous point, by the drive's own counters
   std::optional<double> media_bytes;  // likewise: media / host is the write amplification
-  std::string source;                 // of both
+  util::OutsideText source;           // of both
   double host_unit_bytes = 0;         // in which the drive counts: a difference is off by less than one; 0: unknown
   double media_unit_bytes = 0;
 };

@@ -14,29 +14,30 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
 /// Small files by their path, without surrounding blanks. What did not exist or was not readable is absent.
 class Attributes {
  public:
-  void set(std::string path, std::string text) { texts_[std::move(path)] = std::move(text); }
+  void set(std::string path, util::OutsideText text) { texts_[std::move(path)] = std::move(text); }
 
   /// Empty if absent.
-  [[nodiscard]] std::string text(const std::string& path) const {
+  [[nodiscard]] util::OutsideText text(const std::string& path) const {
     const auto found = texts_.find(path);
-    return found == texts_.end() ? std::string() : found->second;
+    return found == texts_.end() ? util::OutsideText() : found->second;
   }
   /// The whole text as a decimal number; nothing if absent or anything else.
   [[nodiscard]] std::optional<std::uint64_t> number(const std::string& path) const {
-    const std::string said = text(path);
+    const std::string said = text(path).raw();
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), value);
     return error == std::errc() && end == said.data() + said.size() ? std::optional(value) : std::nullopt;
   }
   /// Of "a [b] c", the b; of anything else, all of it.
-  [[nodiscard]] std::string chosen(const std::string& path) const {
-    const std::string said = text(path);
+  [[nodiscard]] util::OutsideText chosen(const std::string& path) const {
+    const std::string said = text(path).raw();
     const auto open = said.find('[');
     const auto close = said.find(']', open == std::string::npos ? 0 : open);
     return open == std::string::npos || close == std::string::npos ? said : said.substr(open + 1, close - open - 1);
@@ -44,7 +45,7 @@ class Attributes {
   [[nodiscard]] bool has(const std::string& path) const { return texts_.count(path) != 0; }
 
  private:
-  std::map<std::string, std::string> texts_;
+  std::map<std::string, util::OutsideText> texts_;
 };
 
 struct PartitionSettings {
@@ -75,27 +76,28 @@ inline std::vector<std::string> names_of_volumes(const DiskSettings& disk) {
 }
 
 struct MountSettings {
-  std::string mountpoint;
-  std::string fstype;
-  std::set<std::string> options;       // of the mount and of the super block
-  std::vector<std::string> volumes;    // directly below
-  std::vector<std::string> disks;      // measured ones
-  std::optional<double> used_ratio{};  // of what unprivileged users may fill
-  bool answers = true;                 // false: whoever asked gave up waiting
+  util::OutsideText mountpoint;
+  util::OutsideText fstype;
+  std::set<util::OutsideText> options;  // of the mount and of the super block
+  std::vector<std::string> volumes;     // directly below
+  std::vector<std::string> disks;       // measured ones
+  std::optional<double> used_ratio{};   // of what unprivileged users may fill
+  bool answers = true;                  // false: whoever asked gave up waiting
   UnshownOptions unshown{};
 };
 
 /// A systemd timer, according to its unit files and the links that enable it.
 struct TimerSettings {
-  std::optional<bool> enabled;  // nothing: there is no systemd, or it is not visible
-  std::string calendar = {};    // the last OnCalendar=, over all drop-ins
-  std::string delay = {};       // RandomizedDelaySec=
+  std::optional<bool> enabled;      // nothing: there is no systemd, or it is not visible
+  util::OutsideText calendar = {};  // the last OnCalendar=, over all drop-ins
+  util::OutsideText delay = {};     // RandomizedDelaySec=
 };
 
 /// The settings that people change on a device or the host, by their names in the history.
 struct RecordedSettings {
-  std::string device;                         // the kernel's name; empty: of the host
-  std::map<std::string, std::string> values;  // by name, such as scheduler; what could not be read is not here
+  std::string device;  // the kernel's name; empty: of the host
+  /// By name, such as scheduler; what could not be read is not here.
+  std::map<util::OutsideText, util::OutsideText> values;
 };
 
 struct HostSettings {
@@ -106,9 +108,10 @@ struct HostSettings {
   std::optional<double> uptime_seconds{};
   std::optional<std::uint64_t> memory_bytes{};
   std::optional<std::uint32_t> cpus{};
-  std::vector<Swap> swaps{};                           // zram among them
-  std::vector<std::string> virtual_machines{};         // command lines of QEMU, as in procfs; empty: not readable
-  std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
+  std::vector<Swap> swaps{};                          // zram among them
+  std::vector<util::OutsideText> virtual_machines{};  // command lines of QEMU, as in procfs; empty: not readable
+  /// File below the cgroup tree -> content; those that limit I/O.
+  std::map<util::OutsideText, util::OutsideText> cgroup_limits{};
   TimerSettings fstrim{};
 };
 

@@ -14,6 +14,7 @@
 
 #include "daemon/model/attribution.h"
 #include "daemon/util/complete.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
 
@@ -30,12 +31,12 @@ inline constexpr std::string_view kRootTenant = "/";
 struct Tenant {
   std::string name;  // printable ASCII without blanks, quotes and commas, bounded; a hash where names are hidden
   TenantKind kind = TenantKind::cgroup;
-  std::string cgroup;  // path of the directory that stands for it; empty: none, or a pattern or a hash names it
+  util::OutsideText cgroup;  // path of the directory that stands for it; empty: none, or a pattern or a hash names it
   bool operator==(const Tenant&) const = default;
 };
 
 /// Paths of the cgroups that have sent I/O, from the root of their hierarchy. Absent: not known yet.
-using CgroupPaths = std::map<CgroupId, std::string>;
+using CgroupPaths = std::map<CgroupId, util::OutsideText>;
 
 /// By cgroup: those that have sent I/O and are not forgotten yet. Empty without names (config::TenantNames::off).
 using Tenants = std::map<CgroupId, Tenant>;

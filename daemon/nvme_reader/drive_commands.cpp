@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/read_file.h"
 
 namespace ssdpulse::nvme_reader {
@@ -104,8 +104,8 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
     return util::fail(state.error().message, error == 0 || error == ENOENT ? ENODEV : error);
   }
   // On a controller that is not live, an ioctl would fail, or have to wait for its reset.
-  if (util::printable_text(*state) != "live") {
-    return util::fail(name + " is " + util::printable_text(*state), EAGAIN);
+  if (util::without_padding(*state) != "live") {
+    return util::fail(name + " is " + util::for_log(*state), EAGAIN);
   }
   const std::string path = dev_root_ + "/" + name;
   util::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -119,7 +119,7 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   const auto number = util::read_file(directory + "/dev", kMaxStateBytes);
   const std::string opened = std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev));
   // It must not be another device of that name: a command would be an ioctl that means something else there.
-  if (!S_ISCHR(status.st_mode) || !number || util::printable_text(*number) != opened) {
+  if (!S_ISCHR(status.st_mode) || !number || util::without_padding(*number) != opened) {
     return util::fail(path + " is not the controller", ENXIO);
   }
   return fd;

@@ -95,7 +95,7 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
 void Sampler::adopt(model::Inventory inventory) {
   for (const std::string& warning : inventory.warnings) {
     if (limiter_.admit(warning)) {
-      log::warning("inventory: {}", warning);
+      log::warning("inventory problem=\"{}\"", util::for_log(warning, util::kLongestSentence));
     }
   }
   const std::vector<std::string> told = unstamped_devices(*inventory_);
@@ -211,17 +211,17 @@ model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
 void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
-                        const std::map<std::string, std::string>& frozen) {
+                        const std::map<std::string, util::OutsideText>& frozen) {
   std::set<std::string> paths;
   if (namer_) {
-    std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second); });
+    std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second.raw()); });
   }
   model::HostSignals signals =
       host_.read(*inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; });
   std::set<std::string> mountpoints;
   for (const model::Filesystem& filesystem : inventory_->filesystems) {
-    if (filesystem.fstype.rfind("fuse", 0) != 0) {  // a process would answer, or not
-      mountpoints.insert(filesystem.mountpoint);
+    if (!filesystem.fstype.starts_with("fuse")) {  // a process would answer, or not
+      mountpoints.insert(filesystem.mountpoint.raw());
     }
   }
   for (const model::Filesystem& filesystem : inventory_->filesystems) {

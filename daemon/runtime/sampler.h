@@ -20,6 +20,7 @@
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::runtime {
@@ -75,7 +76,7 @@ class Sampler final : public drives::BlockLayer {
   void consult_kernel(stages::DeviceTick& entry, bool compare);
   model::CgroupPaths look_at_cgroups(stages::Tick& tick);
   void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
-                 const std::map<std::string, std::string>& frozen);
+                 const std::map<std::string, util::OutsideText>& frozen);
 
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;

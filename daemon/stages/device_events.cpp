@@ -41,12 +41,12 @@ Errors errors_of(const model::DeviceIo& io) {
 
 LogLine arrival(const model::Device& device) {
   return {log::Level::info, fmt::format("device came device={} model=\"{}\" serial=\"{}\" size_bytes={}", device.name,
-                                        device.model, device.serial, device.size_bytes)};
+                                        util::for_log(device.model), util::for_log(device.serial), device.size_bytes)};
 }
 
 LogLine departure(const model::Device& device) {
-  return {log::Level::info,
-          fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name, device.model, device.serial)};
+  return {log::Level::info, fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name,
+                                        util::for_log(device.model), util::for_log(device.serial))};
 }
 
 }  // namespace
@@ -96,7 +96,9 @@ void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines)
       model::reported_clashes(devices, tick.inventory ? tick.inventory->memberships : std::vector<model::Membership>{});
   for (const model::IdentityClash& clash : now) {
     if (std::find(clashes_.begin(), clashes_.end(), clash) == clashes_.end()) {
-      lines.push_back({log::Level::warning, fmt::format("devices {}", model::clash_text(clash))});
+      lines.push_back(
+          {log::Level::warning,
+           fmt::format("devices identity=\"{}\"", util::for_log(model::clash_text(clash), util::kLongestSentence))});
     }
   }
   clashes_ = std::move(now);

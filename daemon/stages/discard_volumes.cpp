@@ -20,8 +20,8 @@ DiscardingVolumes volumes_with_discard(const model::Inventory& inventory) {
   return result;
 }
 
-std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory) {
-  std::set<std::string> result;
+std::set<util::OutsideText> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory) {
+  std::set<util::OutsideText> result;
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     if (std::any_of(filesystem.volumes.begin(), filesystem.volumes.end(),
                     [&](const std::string& volume) { return volumes.count(volume) != 0; })) {

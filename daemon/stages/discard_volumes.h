@@ -8,6 +8,7 @@
 
 #include "daemon/analysis/discard_bursts.h"
 #include "daemon/model/device.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 
@@ -16,7 +17,7 @@ using DiscardingVolumes = std::map<std::string, bool>;
 DiscardingVolumes volumes_with_discard(const model::Inventory& inventory);
 
 /// Of the file systems that lie directly on these volumes.
-std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory);
+std::set<util::OutsideText> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory);
 
 /// Those of the volumes that are not on the device itself; for a partition of an array, the array.
 std::set<std::string> arrays_among(const std::set<std::string>& volumes, const std::string& device,

@@ -22,10 +22,11 @@ std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
 }
 
-std::string joined(const std::set<std::string>& names) {
+template <typename Text>
+std::string joined(const std::set<Text>& names) {
   std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ",") + name;
+  for (const Text& name : names) {
+    text += (text.empty() ? "" : ",") + util::for_log(name);
   }
   return text;
 }
@@ -72,7 +73,7 @@ Findings Discards::observe(const Tick& tick) {
     lines.push_back({log::Level::warning,
                      fmt::format("volume={} filesystem=\"{}\" is mounted with discard and also trimmed by fstrim: "
                                  "use one of the two",
-                                 twice.volume, twice.mountpoint)});
+                                 twice.volume, util::for_log(twice.mountpoint))});
   }
   findings.values = [bursts = std::move(bursts), filesystems = filesystems_.figures(),
                      arrays = arrays(tick)](model::Snapshot& snapshot) {
@@ -110,12 +111,12 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
       continue;
     }
     known.announced[i] = burst->begin_ns;
-    lines.push_back(
-        {log::Level::info, fmt::format("discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" "
-                                       "filesystem=\"{}\" array=\"{}\"",
-                                       name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes,
-                                       burst->submitter, joined(mountpoints(burst->volumes, *tick.inventory)),
-                                       joined(arrays_among(burst->volumes, name, *tick.inventory)))});
+    lines.push_back({log::Level::info,
+                     fmt::format("discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" "
+                                 "filesystem=\"{}\" array=\"{}\"",
+                                 name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes,
+                                 util::for_log(burst->submitter), joined(mountpoints(burst->volumes, *tick.inventory)),
+                                 joined(arrays_among(burst->volumes, name, *tick.inventory)))});
   }
 }
 
@@ -132,7 +133,7 @@ void Discards::report(const std::string& device, const analysis::DiscardBurst& b
                    "comm=\"{}\" filesystem=\"{}\" array=\"{}\" suppressed={}",
                    device, trigger, wall_time(burst.begin_ns), wall_time(burst.end_ns),
                    static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests,
-                   burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", burst.submitter,
+                   burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", util::for_log(burst.submitter),
                    joined(mountpoints(burst.volumes, *tick.inventory)),
                    joined(arrays_among(burst.volumes, device, *tick.inventory)), *suppressed)});
 }

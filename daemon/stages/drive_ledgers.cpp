@@ -23,8 +23,8 @@ analysis::WriteSample sample_of(const model::CounterReading& reading) {
   analysis::WriteSample sample;
   sample.at = reading.at;
   sample.wall = reading.wall;
-  sample.serial = reading.identity->serial;
-  sample.firmware = reading.identity->firmware;
+  sample.serial = util::for_history(reading.identity->serial);
+  sample.firmware = util::for_history(reading.identity->firmware);
   sample.host_before = reading.host_before;
   sample.media = reading.media;
   sample.host_after = reading.host_after;

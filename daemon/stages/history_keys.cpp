@@ -11,11 +11,12 @@ namespace ssdpulse::stages {
 namespace {
 
 history::DeviceKey make_key(const model::Device& device, model::DistinctIdentity distinct) {
-  history::DeviceKey key{std::move(distinct.text), device.name, device.model, device.serial};
+  history::DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
+                         util::for_history(device.serial)};
   const model::DeviceIdentity identity = model::identity_of(device);
   if (!distinct.clashes && identity.lasts()) {
     key.without_wwid = identity.text_without_wwid();
-    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + device.attachment;
+    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
   }
   return key;
 }

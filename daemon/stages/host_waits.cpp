@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "daemon/model/incidents.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/utc_text.h"
 
 namespace ssdpulse::stages {
@@ -16,23 +16,14 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// A mount point may hold anything.
-std::string shown(const std::string& subject) {
-  constexpr std::size_t kMost = 200;
-  std::string text = util::printable_text(subject.substr(0, kMost));
-  std::replace(text.begin(), text.end(), '"', '?');
-  return text;
-}
-
 std::string evidence_of(const model::HostWait& wait) {
   std::string evidence;
   for (const auto& [name, value] : wait.evidence) {
     evidence += fmt::format("{}{}={:.6g}", evidence.empty() ? "" : " ", name, value);
   }
   if (!wait.command.empty()) {
-    std::string command = wait.command;
-    std::replace_if(
-        command.begin(), command.end(), [](char c) { return c == ' ' || c == '"'; }, '_');
+    std::string command = util::for_log(wait.command);
+    std::replace(command.begin(), command.end(), ' ', '_');
     evidence += fmt::format("{}{}={}", evidence.empty() ? "" : " ", model::kWaitCommand, command);
   }
   return evidence;
@@ -48,8 +39,8 @@ model::PastWait row_of(const model::HostWait& wait) {
 LogLine line_of(const model::HostWait& wait) {
   return {log::Level::warning,
           fmt::format("I/O held up{} cause={} subject=\"{}\" device={} tenant={} begin={}{} evidence=\"{}\" source={}",
-                      wait.over ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames), shown(wait.subject),
-                      wait.device, wait.tenant, util::utc_text(wait.begin),
+                      wait.over ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames),
+                      util::for_log(wait.subject), wait.device, wait.tenant, util::utc_text(wait.begin),
                       wait.over ? fmt::format(" seconds={:.3f}", Seconds(wait.duration).count()) : "",
                       evidence_of(wait), wait.file)};
 }
@@ -87,7 +78,7 @@ double HostWaits::in_flight_ratio(const Tick& tick) {
 
 /// Pressure of several cgroups overlaps: in each second, that of the one that waited longest counts.
 void HostWaits::add_tenants(const Tick& tick) {
-  std::map<std::string, double> before = std::exchange(cgroup_seconds_, {});
+  std::map<util::OutsideText, double> before = std::exchange(cgroup_seconds_, {});
   std::map<std::string, double> totals = std::exchange(tenant_seconds_, {});
   std::map<std::string, double> more;
   for (const model::CgroupPressure& one : tick.host->cgroups) {
@@ -117,7 +108,7 @@ Findings HostWaits::observe(const Tick& tick) {
   std::vector<model::HostWait> waits = waits_.observe(second);
   std::map<std::string, model::WallTime> before = std::exchange(logged_, {});
   for (const model::HostWait& wait : waits) {
-    const std::string key = fmt::format("{} {} {}", static_cast<int>(wait.cause), wait.subject, wait.device);
+    const std::string key = fmt::format("{} {} {}", static_cast<int>(wait.cause), wait.subject.raw(), wait.device);
     if (wait.over) {
       seconds_[index(wait.cause)] += Seconds(wait.duration).count();
       findings.effects.lines.push_back(line_of(wait));

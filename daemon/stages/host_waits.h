@@ -10,6 +10,7 @@
 #include "daemon/analysis/host_waits.h"
 #include "daemon/analysis/room_trend.h"
 #include "daemon/stages/stage.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 
@@ -31,8 +32,8 @@ class HostWaits final : public Stage {
   analysis::RoomTrend room_trend_;
   std::map<std::string, Device> devices_;
   std::optional<model::SteadyTime> before_;
-  double disks_busy_seconds_ = 0;                 // of the last tick
-  std::map<std::string, double> cgroup_seconds_;  // pressure of each at the last tick
+  double disks_busy_seconds_ = 0;                       // of the last tick
+  std::map<util::OutsideText, double> cgroup_seconds_;  // pressure of each at the last tick
   std::map<std::string, double> tenant_seconds_;
   std::map<std::string, model::WallTime> logged_;  // that go on, by cause and subject: their begin
   std::array<std::uint64_t, model::kHostWaitCauses> count_{};

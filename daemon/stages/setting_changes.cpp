@@ -2,7 +2,6 @@
 #include "daemon/stages/setting_changes.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -14,7 +13,7 @@ constexpr std::string_view kMount = "mount ";
 constexpr std::size_t kMostText = 512;  // of options that the history keeps
 
 /// Names of what may disappear; anything else that is missing could not be read.
-bool may_go_away(std::string_view name) {
+bool may_go_away(const util::OutsideText& name) {
   return name.starts_with(kMount) || name.starts_with("partition ") || name.starts_with("volume ");
 }
 
@@ -22,8 +21,11 @@ bool may_go_away(std::string_view name) {
 void add_mounts(const model::Inventory& inventory, model::RecordedSettings& settings) {
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     if (filesystem.device == settings.device) {
-      const std::string all = fmt::format("{} {}", filesystem.fstype, fmt::join(filesystem.options, ","));
-      settings.values[std::string(kMount) + filesystem.mountpoint] = all.substr(0, kMostText);
+      std::string all = filesystem.fstype.raw();
+      for (const util::OutsideText& option : filesystem.options) {
+        all += (option == *filesystem.options.begin() ? " " : ",") + option.raw();
+      }
+      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMostText);
     }
   }
 }
@@ -58,10 +60,11 @@ Findings SettingChanges::observe(const Tick& tick) {
 
 void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects) {
   auto& known = known_[identity];
-  const auto say = [&](const std::string& name, const std::string& before, const std::string& now) {
+  const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& now) {
     effects.lines.push_back(
-        {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
-                                       settings.device, name, before, now)});
+        {log::Level::info,
+         fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"", settings.device,
+                     util::for_log(name, kMostText), util::for_log(before, kMostText), util::for_log(now, kMostText))});
   };
   for (const auto& [name, value] : settings.values) {
     const auto [before, is_new] = known.try_emplace(name, value);
@@ -72,7 +75,7 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
       say(name, before->second, value);
       before->second = value;
     }
-    effects.rows.settings.push_back({identity, name, value});
+    effects.rows.settings.push_back({identity, util::for_history(name), util::for_history(value)});
   }
   std::erase_if(known, [&](const auto& one) {
     const auto& [name, value] = one;
@@ -80,7 +83,7 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
       return false;
     }
     say(name, value, "");
-    effects.rows.settings.push_back({identity, name, ""});
+    effects.rows.settings.push_back({identity, util::for_history(name), ""});
     return true;
   });
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/stages/stage.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::stages {
 
@@ -18,7 +19,8 @@ class SettingChanges final : public Stage {
  private:
   void compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects);
 
-  std::map<std::string, std::map<std::string, std::string>> known_;  // by identity of the device; empty: the host
+  std::map<std::string, std::map<util::OutsideText, util::OutsideText>>
+      known_;  // by identity of the device; empty: the host
 };
 
 }  // namespace ssdpulse::stages

@@ -19,7 +19,8 @@ constexpr auto kPastOfInterest = std::chrono::days(7);
 history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
 
 history::DriveKey history_key(const model::NvmeIdentity& identity) {
-  return {identity.serial, identity.model, identity.firmware, identity.subsystem_nqn};
+  return {util::for_history(identity.serial), util::for_history(identity.model), util::for_history(identity.firmware),
+          util::for_history(identity.subsystem_nqn)};
 }
 
 /// Over all namespaces of the drive, cumulative.

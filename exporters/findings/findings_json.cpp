@@ -84,7 +84,7 @@ Json to_json(const Findings& findings) {
     }
     list.push_back({{"id", one.id},
                     {"verdict", model::kVerdictNames[static_cast<std::size_t>(one.verdict)]},
-                    {"device", one.device},
+                    {"device", util::for_json(one.device)},
                     {"title", one.title},
                     {"found", one.found},
                     {"why", one.why},

@@ -184,16 +184,6 @@ std::string code(const std::string& text) {
   return fence + space + text + space + fence;
 }
 
-/// As Markdown text: a name produces no code, links or HTML.
-std::string prose(const std::string& text) {
-  std::string safe;
-  for (const char c : terminal::printable(text)) {
-    safe += std::string_view("\\`<[").find(c) == std::string_view::npos ? "" : "\\";
-    safe += c;
-  }
-  return safe;
-}
-
 /// What the finding costs, and over which time that was measured.
 std::string measured_of(const model::Finding& one) {
   if (cost_of(one).empty()) {
@@ -249,17 +239,18 @@ void print_text(const Findings& findings, const Style& style, std::ostream& out)
   std::vector<std::vector<std::string>> rows{{"VERDICT", "ID", "DEVICE", "FOUND"}};
   for (const Group& group : groups) {
     const model::Finding& one = group.first();
-    rows.push_back({std::string(word(one)), terminal::printable(one.id), terminal::printable(group.devices()),
-                    terminal::printable(style.verbose ? one.found : sentence(group))});
+    rows.push_back({std::string(word(one)), one.id, util::for_terminal(group.devices(), util::kLongestSentence),
+                    util::for_terminal(style.verbose ? one.found : sentence(group), util::kLongestSentence)});
   }
   if (style.verbose) {
     for (const Group& group : groups) {
       for (const model::Finding* one : group.members) {
-        out << terminal::printable(fmt::format("{} {} {}: {}", word(*one), one->id,
-                                               one->device.empty() ? "host" : one->who(), one->found))
+        out << util::for_terminal(fmt::format("{} {} {}: {}", word(*one), one->id,
+                                              one->device.empty() ? "host" : one->who(), one->found),
+                                  util::kLongestSentence)
             << '\n';
         for (const auto& [name, text] : details(*one)) {
-          out << fmt::format("    {:9} ", name) << terminal::printable(text) << '\n';
+          out << fmt::format("    {:9} ", name) << util::for_terminal(text, util::kLongestSentence) << '\n';
         }
       }
     }
@@ -274,10 +265,13 @@ void print_markdown(const Findings& findings, const Style& style, std::ostream& 
   for (const Group& group : groups) {
     for (const model::Finding* one : group.members) {
       out << fmt::format("### {} {} on {}: {}\n\n", word(*one), one->id,
-                         one->device.empty() ? "the host" : prose(one->who()), prose(one->found));
+                         one->device.empty() ? "the host" : util::for_markdown(one->who(), util::kLongestSentence),
+                         util::for_markdown(one->found, util::kLongestSentence));
       for (const auto& [name, text] : details(*one)) {
         const bool command = name == "change" || name == "for good" || name == "undo" || name == "proof";
-        out << fmt::format("- {}: {}\n", name, command ? code(terminal::printable(text)) : prose(text));
+        out << fmt::format("- {}: {}\n", name,
+                           command ? code(util::for_terminal(text, util::kLongestSentence))
+                                   : util::for_markdown(text, util::kLongestSentence));
       }
       out << '\n';
     }

@@ -25,8 +25,8 @@ Json worst_of(const PastDay::Device& device) {
       all.push_back({{"slot", i},
                      {"begin", seconds_of(worst->begin)},
                      {"seconds", worst->duration_seconds},
-                     {"operation", text(worst->operation)},
-                     {"cause", text(worst->cause)},
+                     {"operation", util::for_json(worst->operation)},
+                     {"cause", util::for_json(worst->cause)},
                      {"peak_seconds", worst->peak_seconds},
                      {"excess_seconds", worst->excess_seconds}});
     }
@@ -51,7 +51,7 @@ Json hour_of(const PastDay::Device& device) {
 }
 
 Json device_json(const PastDay::Device& device) {
-  return {{"name", text(device.name)},
+  return {{"name", util::for_json(device.name)},
           {"measured_minutes", by_slot(device, [](const PastDay::Slot& slot) { return slot.measured_minutes; })},
           {"spikes", by_slot(device, [](const PastDay::Slot& slot) { return slot.spikes; })},
           {"bursts", by_slot(device, [](const PastDay::Slot& slot) { return slot.bursts; })},
@@ -77,9 +77,12 @@ Json oldest(const model::PastReach& reach) {
 }  // namespace
 
 Json day_json(const model::PastDay* past, std::string_view reason) {
-  Json answer{
-      {"reason", past == nullptr ? Json(sentence(reason)) : Json()},  {"day", Json()},    {"hour", Json()},
-      {"slot_seconds", std::chrono::seconds(PastDay::kSlot).count()}, {"oldest", Json()}, {"devices", Json::array()}};
+  Json answer{{"reason", past == nullptr ? Json(util::for_json(reason, util::kLongestSentence)) : Json()},
+              {"day", Json()},
+              {"hour", Json()},
+              {"slot_seconds", std::chrono::seconds(PastDay::kSlot).count()},
+              {"oldest", Json()},
+              {"devices", Json::array()}};
   if (past == nullptr) {
     return answer;
   }

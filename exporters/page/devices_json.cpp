@@ -230,10 +230,14 @@ Json amplification_of(const model::WriteAmplification& waf) {
     }
   }
   if (best == nullptr) {
-    return {{"ratio", nullptr}, {"source", text(waf.source)}, {"reason", text(waf.reason)}};
+    return {{"ratio", nullptr}, {"source", util::for_json(waf.source)}, {"reason", util::for_json(waf.reason)}};
   }
-  return {{"ratio", best->ratio},   {"lower", best->lower},       {"upper", best->upper},
-          {"window", best->window}, {"source", text(waf.source)}, {"reason", text(waf.reason)}};
+  return {{"ratio", best->ratio},
+          {"lower", best->lower},
+          {"upper", best->upper},
+          {"window", best->window},
+          {"source", util::for_json(waf.source)},
+          {"reason", util::for_json(waf.reason)}};
 }
 
 Json nvme_json(const model::NvmeDrive* drive) {
@@ -246,7 +250,7 @@ Json nvme_json(const model::NvmeDrive* drive) {
   }
   return {{"controller", drive->identity->controller},
           {"up", drive->polling.up},
-          {"reason", text(drive->polling.reason)},
+          {"reason", util::for_json(drive->polling.reason)},
           {"write_amplification", amplification_of(drive->write_amplification)},
           {"used_ratio", value_of(*drive, model::NvmeField::percentage_used_ratio)},
           {"life_seconds", std::move(life)},
@@ -257,15 +261,15 @@ Json nvme_json(const model::NvmeDrive* drive) {
 /// What the flash model reports about the drive, in words; null: not modelled yet, or the models are turned off.
 Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
   const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
-  return drive == nullptr ? Json() : Json(text(live::flash_words(*drive)));
+  return drive == nullptr ? Json() : Json(util::for_json(live::flash_words(*drive)));
 }
 
 Json mounts_of(const model::Snapshot& snapshot, const std::string& device) {
   Json mounts = Json::array();
   for (const model::Filesystem& filesystem : snapshot.filesystems) {
     if (filesystem.device == device && mounts.size() < 16) {
-      Json mount{{"mountpoint", text(filesystem.mountpoint)},
-                 {"fstype", text(filesystem.fstype)},
+      Json mount{{"mountpoint", util::for_json(filesystem.mountpoint)},
+                 {"fstype", util::for_json(filesystem.fstype)},
                  {"discard", filesystem.discard},
                  {"size_bytes", nullptr},
                  {"available_bytes", nullptr},
@@ -287,7 +291,7 @@ Json arrays_of(const model::Snapshot& snapshot, const std::string& device) {
   Json arrays = Json::array();
   for (const model::Membership& membership : snapshot.memberships) {
     if (membership.device == device && arrays.size() < 16) {
-      arrays.push_back(text(membership.name.empty() ? membership.array : membership.name));
+      arrays.push_back(membership.name.empty() ? membership.array : util::for_json(membership.name));
     }
   }
   return arrays;
@@ -328,14 +332,14 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
                       : above_baseline.is_null() ? "ok"
                                                  : "high";
   return {
-      {"name", text(device.name)},
+      {"name", util::for_json(device.name)},
       {"title", title.full},
       {"use", title.use},
-      {"model", text(device.model)},
-      {"serial", text(device.serial)},
-      {"firmware", text(device.firmware)},
-      {"transport", text(device.transport)},
-      {"scheduler", text(device.scheduler)},
+      {"model", util::for_json(device.model)},
+      {"serial", util::for_json(device.serial)},
+      {"firmware", util::for_json(device.firmware)},
+      {"transport", util::for_json(device.transport)},
+      {"scheduler", util::for_json(device.scheduler)},
       {"size_bytes", device.size_bytes},
       {"mounts", mounts_of(snapshot, device.name)},
       {"arrays", arrays_of(snapshot, device.name)},

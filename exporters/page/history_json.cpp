@@ -91,7 +91,7 @@ Json points_json(const model::Series& series) {
 }
 
 Json tenant_json(const model::TenantLoad& tenant) {
-  Json one{{"name", text(tenant.name)}, {"title", text(model::tenant_title(tenant.name))}};
+  Json one{{"name", util::for_json(tenant.name)}, {"title", util::for_json(model::tenant_title(tenant.name))}};
   for (std::size_t k = 0; k < model::kAttributedOperations; ++k) {
     const auto& totals = tenant.totals.at(k);
     one[std::string(model::kAttributedOperationNames.at(k))] = {
@@ -138,9 +138,9 @@ Json heat_json(const model::Series& series, const std::string& name) {
 }
 
 Json device_json(const model::PastDevice& device) {
-  return {{"name", text(device.name)},
-          {"model", text(device.model)},
-          {"serial", text(device.serial)},
+  return {{"name", util::for_json(device.name)},
+          {"model", util::for_json(device.model)},
+          {"serial", util::for_json(device.serial)},
           {"first", seconds_of(device.first)},
           {"last", seconds_of(device.last)}};
 }
@@ -149,10 +149,10 @@ Json settings_json(const std::vector<model::SettingChange>& settings) {
   Json all = Json::array();
   for (const model::SettingChange& change : settings) {
     all.push_back({{"at", seconds_of(change.at)},
-                   {"device", change.device.empty() ? Json() : Json(text(change.device))},
-                   {"name", text(change.name)},
-                   {"before", change.before ? Json(text(*change.before)) : Json()},
-                   {"value", text(change.value)},
+                   {"device", change.device.empty() ? Json() : Json(util::for_json(change.device))},
+                   {"name", util::for_json(change.name)},
+                   {"before", change.before ? Json(util::for_json(*change.before)) : Json()},
+                   {"value", util::for_json(change.value)},
                    {"clock_ahead", change.clock_ahead}});
   }
   return all;
@@ -161,7 +161,8 @@ Json settings_json(const std::vector<model::SettingChange>& settings) {
 Json marks_json(const std::vector<model::Mark>& marks) {
   Json all = Json::array();
   for (const model::Mark& mark : marks) {
-    all.push_back({{"at", seconds_of(mark.at)}, {"text", text(mark.text)}, {"clock_ahead", mark.clock_ahead}});
+    all.push_back(
+        {{"at", seconds_of(mark.at)}, {"text", util::for_json(mark.text)}, {"clock_ahead", mark.clock_ahead}});
   }
   return all;
 }
@@ -178,19 +179,19 @@ Json spikes_json(const model::Series& series) {
     const auto evidence = live::evidence_words(spike);
     all.push_back({{"begin", seconds_of(past.begin)},
                    {"seconds", past.duration_seconds},
-                   {"operation", text(past.operation)},
-                   {"cause", text(past.cause)},
-                   {"words", sentence(explanation.because) +
+                   {"operation", util::for_json(past.operation)},
+                   {"cause", util::for_json(past.cause)},
+                   {"words", util::for_json(explanation.because, util::kLongestSentence) +
                                  (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
                    {"peak_seconds", past.peak_seconds},
                    {"baseline_seconds", past.baseline_seconds},
                    {"excess_seconds", past.excess_seconds},
                    {"ios", past.ios},
-                   {"evidence", text(past.evidence)},
+                   {"evidence", util::for_json(past.evidence)},
                    {"sentences", sentences_json(evidence.decided)},
                    {"ruled_out", sentences_json(evidence.ruled_out)},
                    {"other", sentences_json(evidence.other)},
-                   {"missing", text(past.missing)},
+                   {"missing", util::for_json(past.missing)},
                    {"next", explanation.next},
                    {"runbook", explanation.runbook},
                    {"has_columns", past.has_columns},
@@ -204,7 +205,7 @@ Json bursts_json(const std::vector<model::PastBurst>& bursts) {
   for (const model::PastBurst& burst : bursts) {
     all.push_back({{"begin", seconds_of(burst.begin)},
                    {"seconds", burst.duration_seconds},
-                   {"trigger", text(burst.trigger)},
+                   {"trigger", util::for_json(burst.trigger)},
                    {"bytes", burst.bytes},
                    {"clock_ahead", burst.clock_ahead}});
   }
@@ -232,7 +233,7 @@ Json wear_json(const std::vector<model::PastWear>& wear) {
                    {"temperature_celsius", number(one.temperature_celsius)},
                    {"host_bytes", number(one.host_bytes)},
                    {"media_bytes", number(one.media_bytes)},
-                   {"source", text(one.source)},
+                   {"source", util::for_json(one.source)},
                    {"host_unit_bytes", one.host_unit_bytes > 0 ? Json(one.host_unit_bytes) : Json()},
                    {"media_unit_bytes", one.media_unit_bytes > 0 ? Json(one.media_unit_bytes) : Json()}});
   }
@@ -320,8 +321,8 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
 bool is_heat(const std::string& name) { return !name.empty() && kind_in(name).has_value(); }
 
 bool is_printable(const std::string& words) {
-  constexpr std::size_t kMost = 128;  // characters, as many as text() keeps
-  return !words.empty() && words.size() <= 4 * kMost && text(words) == words;
+  constexpr std::size_t kMost = 128;  // characters, as many as util::for_json() keeps
+  return !words.empty() && words.size() <= 4 * kMost && util::for_json(words) == words;
 }
 
 }  // namespace ssdpulse::page

@@ -17,15 +17,11 @@
 #include "daemon/model/device_load.h"
 #include "daemon/model/past.h"
 #include "daemon/model/snapshot.h"
-#include "exporters/coding/outside_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::page {
 
 using Json = nlohmann::ordered_json;
-
-/// For all text that comes from outside: models, mount points, names of programs.
-inline std::string text(std::string_view from_outside) { return coding::outside_text(from_outside); }
-inline std::string sentence(std::string_view words) { return coding::outside_sentence(words); }
 
 double seconds_of(model::WallTime time);
 Json rounded(double value);          // to four digits: words are 9 % apart

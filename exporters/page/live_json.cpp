@@ -204,7 +204,7 @@ std::string past_seconds_json(const std::string& device, const std::vector<std::
       }
     }
   }
-  Json answer{{"device", text(device)}, {"end", Json::array()}};
+  Json answer{{"device", util::for_json(device)}, {"end", Json::array()}};
   Columns columns;
   for (const Second& second : seconds) {
     columns.add(second, kind_in(heat).value_or(Kind::read));

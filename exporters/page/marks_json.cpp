@@ -17,7 +17,7 @@ Json spike_tenants_json(const std::vector<model::SpikeTenant>& tenants, const ch
                         Value model::SpikeTenant::*value) {
   Json list = Json::array();
   for (const model::SpikeTenant& tenant : tenants) {
-    list.push_back({{"tenant", text(tenant.name)}, {what, tenant.*value}});
+    list.push_back({{"tenant", util::for_json(tenant.name)}, {what, tenant.*value}});
   }
   return list;
 }
@@ -27,7 +27,7 @@ Json spike_tenants_json(const std::vector<model::SpikeTenant>& tenants, const ch
 Json sentences_json(const std::vector<std::string>& sentences) {
   Json list = Json::array();
   for (const std::string& one : sentences) {
-    list.push_back(sentence(one));
+    list.push_back(util::for_json(one, util::kLongestSentence));
   }
   return list;
 }
@@ -39,15 +39,15 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
   const auto operation = name(spike.operation, model::kSpikeOperationNames);
   Json missing = Json::array();
   for (const std::string& what : spike.missing) {
-    missing.push_back(text(what));
+    missing.push_back(util::for_json(what));
   }
   const auto explanation = live::explain(spike, bursts, over ? live::Tense::past : live::Tense::present, load);
   const auto evidence = live::evidence_words(spike);
   return {{"id", fmt::format("{}-{:.0f}", operation, begin * 1000)},
           {"operation", operation},
           {"cause", name(spike.cause, model::kSpikeCauseNames)},
-          {"words", sentence(explanation.because)},
-          {"short_words", text(live::short_words(spike, load))},
+          {"words", util::for_json(explanation.because, util::kLongestSentence)},
+          {"short_words", util::for_json(live::short_words(spike, load))},
           {"begin", begin},
           {"end", over ? Json(begin + duration) : Json()},
           {"seconds", duration},
@@ -77,9 +77,10 @@ Json burst_json(const live::Burst& burst) {
 Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now) {
   const auto words = live::host_wait_words(wait, now, wait.over ? live::Tense::past : live::Tense::present);
   const auto cause = name(wait.cause, model::kHostWaitCauseNames);
-  return {{"id", text(fmt::format("{}-{:.0f}-{}-{}", cause, seconds_of(wait.begin) * 1000, wait.subject, wait.device))},
+  return {{"id", util::for_json(fmt::format("{}-{:.0f}-{}-{}", cause, seconds_of(wait.begin) * 1000,
+                                            util::for_json(wait.subject), wait.device))},
           {"cause", cause},
-          {"words", sentence(words.what)},
+          {"words", util::for_json(words.what, util::kLongestSentence)},
           {"begin", seconds_of(wait.begin)},
           {"end", wait.over ? Json(seconds_of(end_of(wait))) : Json()},
           {"seconds", std::chrono::duration<double>(wait.duration).count()},
@@ -104,7 +105,7 @@ Json incident_json(const std::optional<model::Incident>& incident, const std::ve
   for (const model::LatencySpike& spike : incident->spikes) {
     const bool over = !incident->going_on || incident->end - model::end_of(spike) > std::chrono::seconds(1);
     Json one = spike_json(spike, over, bursts, load);
-    one["device"] = text(spike.device);
+    one["device"] = util::for_json(spike.device);
     spikes.push_back(std::move(one));
   }
   return {{"begin", seconds_of(incident->begin)},
@@ -118,11 +119,11 @@ Json wait_json(const model::HostWait& wait) {
     evidence[what] = value;
   }
   return {{"cause", name(wait.cause, model::kHostWaitCauseNames)},
-          {"subject", text(wait.subject)},
+          {"subject", util::for_json(wait.subject)},
           {"begin", seconds_of(wait.begin)},
           {"end", wait.over ? Json(seconds_of(end_of(wait))) : Json()},
           {"source", wait.file},
-          {"command", wait.command.empty() ? Json() : Json(text(wait.command))},
+          {"command", wait.command.empty() ? Json() : Json(util::for_json(wait.command))},
           {"evidence", std::move(evidence)}};
 }
 
@@ -136,7 +137,7 @@ Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts) {
               {"step_seconds", std::chrono::seconds(why.moment->step).count()}};
   }
   return {{"verdict", model::name(why.verdict, live::kVerdictNames)},
-          {"sentence", sentence(why.sentence)},
+          {"sentence", util::for_json(why.sentence, util::kLongestSentence)},
           {"next", why.next},
           {"runbook", why.runbook.empty() ? Json() : Json(why.runbook)},
           {"device", why.device.empty() ? Json() : Json(why.device)},
@@ -145,8 +146,8 @@ Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts) {
           {"cause", why.wait       ? Json(name(why.wait->cause, model::kHostWaitCauseNames))
                     : why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames))
                                    : Json()},
-          {"culprit", why.culprit.empty() ? Json() : Json(text(why.culprit))},
-          {"victim", why.victim.empty() ? Json() : Json(text(why.victim))},
+          {"culprit", why.culprit.empty() ? Json() : Json(util::for_json(why.culprit))},
+          {"victim", why.victim.empty() ? Json() : Json(util::for_json(why.victim))},
           {"when", why.when ? Json(model::name(*why.when, live::kWhenNames)) : Json()},
           {"moment", std::move(moment)},
           {"incident", incident_json(why.incident, bursts)},

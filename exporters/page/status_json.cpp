@@ -14,7 +14,9 @@ namespace {
 class Gaps {
  public:
   void add(const std::string& what, const std::string& why, const std::string& change = "") {
-    gaps_.push_back({{"what", sentence(what)}, {"why", sentence(why)}, {"change", sentence(change)}});
+    gaps_.push_back({{"what", util::for_json(what, util::kLongestSentence)},
+                     {"why", util::for_json(why, util::kLongestSentence)},
+                     {"change", util::for_json(change, util::kLongestSentence)}});
   }
   Json take() { return std::move(gaps_); }
 
@@ -45,10 +47,10 @@ Json findings_of(const model::Snapshot& snapshot) {
   Json findings = Json::array();
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
-      const std::string where = one.device.empty() ? "" : text(one.who()) + ": ";
-      findings.push_back({{"what", sentence(where + one.found + ": " + one.why + ".")},
-                          {"evidence", sentence(findings::evidence_sentence(one))},
-                          {"change", sentence(one.change)},
+      const std::string where = one.device.empty() ? "" : util::for_json(one.who()) + ": ";
+      findings.push_back({{"what", util::for_json(where + one.found + ": " + one.why + ".", util::kLongestSentence)},
+                          {"evidence", util::for_json(findings::evidence_sentence(one), util::kLongestSentence)},
+                          {"change", util::for_json(one.change, util::kLongestSentence)},
                           {"runbook", one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger"}});
     }
   }
@@ -73,7 +75,7 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
     answer["sources"].push_back({{"name", source.name},
                                  {"controller", source.controller.empty() ? Json() : Json(source.controller)},
                                  {"up", source.up},
-                                 {"reason", text(source.reason)},
+                                 {"reason", util::for_json(source.reason)},
                                  {"errors", Json(source.errors)}});
   }
   answer["kernel_features"] = Json::object();

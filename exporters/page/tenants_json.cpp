@@ -23,7 +23,7 @@ Json totals_json(const model::TotalsByOperation& totals) {
 }
 
 Json named(const std::string& name, const model::TotalsByOperation& totals) {
-  Json one{{"name", text(name)}};
+  Json one{{"name", util::for_json(name)}};
   one.update(totals_json(totals));
   return one;
 }
@@ -85,7 +85,7 @@ Json handles_json(const model::NvmeDrive* drive) {
 
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
   Json answer = head_of(snapshot);
-  answer["device"] = text(device.device->name);
+  answer["device"] = util::for_json(device.device->name);
   answer["tenants"] = Json();
   answer["paths"] = Json();
   answer["writes"] = writes_json(device, snapshot);
@@ -99,7 +99,7 @@ Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& sn
     answer["tenants"] = Json::array();
     for (const model::TenantIo& one : who.tenants) {
       answer["tenants"].push_back(named(one.tenant.name, one.totals));
-      answer["tenants"].back()["title"] = text(model::tenant_title(one.tenant.name));
+      answer["tenants"].back()["title"] = util::for_json(model::tenant_title(one.tenant.name));
     }
     answer["tenants"].push_back(named(std::string(model::kOtherTenants), who.other));
   }

@@ -28,7 +28,7 @@ Json row_json(const live::WhatIfRow& row) {
 
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question) {
   Json answer = head_of(snapshot);
-  answer["device"] = text(device);
+  answer["device"] = util::for_json(device);
   const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
   if (drive == nullptr) {
     answer["words"] = snapshot.flash ? "none modelled yet: the drive has not been identified"
@@ -38,8 +38,8 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
     return answer;
   }
   const live::WhatIfAnswer said = live::what_if(snapshot, *drive, question);
-  answer["drive"] = text(drive->name());
-  answer["words"] = text(said.words);
+  answer["drive"] = util::for_json(drive->name());
+  answer["words"] = util::for_json(said.words);
   answer["silence"] = said.silence ? Json(name(*said.silence, model::kFlashSilenceNames)) : Json();
   answer["window"] = name(said.window, model::kFlashWindowNames);
   answer["drive_writes"] = drive->report ? Json(drive->report->drive_writes) : Json();
@@ -54,7 +54,7 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
   answer["modelled"] = bounds_json(said.likely);
   answer["measured"] = bounds_json(said.measured);
   if (said.measured) {
-    answer["measured"]["window"] = text(said.measured->window);
+    answer["measured"]["window"] = util::for_json(said.measured->window);
   }
   answer["life_seconds"] = said.life_seconds ? Json(*said.life_seconds) : Json();
   answer["rows"] = Json::array();
@@ -63,7 +63,7 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
   }
   answer["assumptions"] = Json::array();
   for (const std::string& assumption : said.assumptions) {
-    answer["assumptions"].push_back(text(assumption));
+    answer["assumptions"].push_back(util::for_json(assumption));
   }
   answer["beyond"] = said.beyond;
   return answer;

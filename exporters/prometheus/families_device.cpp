@@ -18,7 +18,7 @@ void audit_findings(const Snapshot& snapshot, Samples& out) {
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
       out.add_info({{"id", one.id},
-                    {"device", one.device},
+                    {"device", util::for_label(one.device)},
                     {"verdict", std::string(model::kVerdictNames[static_cast<std::size_t>(one.verdict)])}});
     }
   }
@@ -30,10 +30,10 @@ void device_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& entry : snapshot.devices) {
     const auto& device = *entry.device;
     out.add_info({{"device", device.name},
-                  {"model", device.model},
-                  {"serial", device.serial},
-                  {"firmware", device.firmware},
-                  {"wwid", device.wwid},
+                  {"model", util::for_label(device.model)},
+                  {"serial", util::for_label(device.serial)},
+                  {"firmware", util::for_label(device.firmware)},
+                  {"wwid", util::for_label(device.wwid)},
                   {"transport", device.transport},
                   {"scheduler", device.scheduler},
                   {"rotational", true_or_false(device.rotational)},
@@ -53,15 +53,18 @@ void device_size(const Snapshot& snapshot, Samples& out) {
 
 void device_member_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& member : snapshot.memberships) {
-    out.add_info({{"array", member.array}, {"device", member.device}, {"kind", member.kind}, {"name", member.name}});
+    out.add_info({{"array", member.array},
+                  {"device", member.device},
+                  {"kind", member.kind},
+                  {"name", util::for_label(member.name)}});
   }
 }
 
 void filesystem_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& filesystem : snapshot.filesystems) {
     out.add_info({{"device", filesystem.device},
-                  {"mountpoint", filesystem.mountpoint},
-                  {"fstype", filesystem.fstype},
+                  {"mountpoint", util::for_label(filesystem.mountpoint)},
+                  {"fstype", util::for_label(filesystem.fstype)},
                   {"discard", true_or_false(filesystem.discard)}});
   }
 }

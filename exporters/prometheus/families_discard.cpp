@@ -39,7 +39,7 @@ void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
   for (const auto& entry : snapshot.filesystem_discards) {
     for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
       out.add({{"volume", entry.volume},
-               {"mountpoint", entry.mountpoint},
+               {"mountpoint", util::for_label(entry.mountpoint)},
                {"discard", entry.mounted_with_discard ? "true" : "false"},
                {"trigger", std::string(model::kDiscardTriggerNames[i])}},
               to_double(entry.bytes[i]), entry.since);

@@ -64,7 +64,7 @@ void rooms(const Snapshot& snapshot, Samples& out, Select select) {
   if (snapshot.host.signals) {
     for (const model::FilesystemRoom& room : snapshot.host.signals->rooms) {
       if (const auto value = select(room)) {
-        out.add({{"mountpoint", room.mountpoint}}, to_double(*value));
+        out.add({{"mountpoint", util::for_label(room.mountpoint)}}, to_double(*value));
       }
     }
   }
@@ -158,7 +158,7 @@ constexpr FamilyDescription kFamilies[] = {
      "", Type::gauge, Modes::all, kMountLabels, "no file system fills steadily",
      [](const Snapshot& s, Samples& out) {
        for (const auto& [mountpoint, rate] : s.host.filling_bytes_per_second) {
-         out.add({{"mountpoint", mountpoint}}, rate);
+         out.add({{"mountpoint", util::for_label(mountpoint)}}, rate);
        }
      }},
     {"ssdpulse_filesystem_inodes", "Files that it can have.", "", Type::gauge, Modes::all, kMountLabels,

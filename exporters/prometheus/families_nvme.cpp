@@ -48,13 +48,13 @@ void nvme_info(const Snapshot& snapshot, Samples& out) {
                                                       : std::to_string(identity.version >> 16) + "." +
                                                             std::to_string((identity.version >> 8) & 0xff) + "." +
                                                             std::to_string(identity.version & 0xff);
-    labels.insert(labels.end(), {{"model", identity.model},
-                                 {"serial", identity.serial},
-                                 {"firmware", identity.firmware},
+    labels.insert(labels.end(), {{"model", util::for_label(identity.model)},
+                                 {"serial", util::for_label(identity.serial)},
+                                 {"firmware", util::for_label(identity.firmware)},
                                  {"transport", identity.transport},
                                  {"vendor_id", hexadecimal(identity.vendor_id)},
                                  {"nvme_version", version},
-                                 {"subsystem_nqn", identity.subsystem_nqn}});
+                                 {"subsystem_nqn", util::for_label(identity.subsystem_nqn)}});
     out.add_info(std::move(labels));
   });
 }

@@ -97,7 +97,7 @@ void info(const Snapshot& snapshot, Samples& out) {
       if (named.insert(one.tenant.name).second) {
         out.add_info({{"tenant", one.tenant.name},
                       {"kind", std::string(model::kTenantKindNames[static_cast<std::size_t>(one.tenant.kind)])},
-                      {"cgroup", one.tenant.cgroup}});
+                      {"cgroup", util::for_label(one.tenant.cgroup)}});
       }
     }
   });

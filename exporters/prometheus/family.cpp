@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/prometheus/family.h"
 
-#include <utf8.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
 namespace ssdpulse::exposition {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-bool is_refused_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7f;
-}
-
-bool is_plain(char c) { return c >= 0x20 && c < 0x7f; }
-
-// Serial numbers and models come from drives, mount points from anyone: any byte can occur.
-void clean(std::string& value) {
-  if (std::all_of(value.begin(), value.end(), is_plain)) {
-    return;
-  }
-  std::string valid;
-  utf8::replace_invalid(value.begin(), value.end(), std::back_inserter(valid), 0xFFFD);
-  value.clear();
-  for (const char c : valid) {
-    if (is_refused_control(c)) {
-      value += kReplacement;
-    } else {
-      value += c;
-    }
-  }
-}
-
-Labels clean(Labels labels) {
+Labels without_empty(Labels labels) {
   std::erase_if(labels, [](const Label& label) { return label.value.empty(); });
-  for (auto& label : labels) {
-    clean(label.value);
-  }
   return labels;
 }
 
@@ -88,15 +56,15 @@ Histogram to_histogram(const model::DepthHistogram& depth) {
 }
 
 void Samples::add(Labels labels, double value, std::optional<model::WallTime> created) {
-  samples_.push_back({clean(std::move(labels)), value, created});
+  samples_.push_back({without_empty(std::move(labels)), value, created});
 }
 
 void Samples::add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created) {
-  samples_.push_back({clean(std::move(labels)), histogram, created});
+  samples_.push_back({without_empty(std::move(labels)), histogram, created});
 }
 
 void Samples::add_info(Labels labels) {
-  labels = clean(std::move(labels));
+  labels = without_empty(std::move(labels));
   if (infos_.insert(labels).second) {
     samples_.push_back({std::move(labels), 1.0, std::nullopt});
   }

@@ -79,9 +79,7 @@ struct Sample {
   std::optional<model::WallTime> created;  // counters and histograms: when they began at zero
 };
 
-/// Collects the samples of one family. Label values are made valid UTF-8 (invalid bytes become U+FFFD, and so do
-/// control characters other than tab and newline); labels with an empty value are left out, as Prometheus sees no
-/// difference.
+/// Collects the samples of one family. Labels with an empty value are left out, as Prometheus sees no difference.
 class Samples {
  public:
   void add(Labels labels, double value, std::optional<model::WallTime> created = std::nullopt);

@@ -29,32 +29,6 @@ svg{width:100%;height:auto}svg.key{max-width:26rem}
 </style></head><body>
 )";
 
-std::string html_escaped(const std::string& from_outside) {
-  std::string result;
-  for (const char c : outside_text(from_outside)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 /// A shape in addition to the colour.
 std::string cell_html(const std::string& field) {
   if (field == name(Verdict::better)) {
@@ -63,13 +37,13 @@ std::string cell_html(const std::string& field) {
   if (field == name(Verdict::worse)) {
     return "<td class=\"worse\">&#9650; worse</td>";
   }
-  return "<td>" + html_escaped(field) + "</td>";
+  return "<td>" + util::for_html(field, util::kLongestSentence) + "</td>";
 }
 
 std::string table_html(const Table& table) {
   std::string html = "<table>\n<tr>";
   for (const std::string& field : table[0]) {
-    html += "<th>" + html_escaped(field) + "</th>";
+    html += "<th>" + util::for_html(field, util::kLongestSentence) + "</th>";
   }
   html += "</tr>\n";
   for (std::size_t row = 1; row < table.size(); ++row) {
@@ -105,19 +79,19 @@ std::string list_html(const Comparison& comparison) {
   std::string html = "<ul>\n";
   const auto add = [&](const std::string& text) { html += "<li>" + text + "</li>\n"; };
   for (const std::string& remark : row_remarks(comparison)) {
-    add(html_escaped(remark));
+    add(util::for_html(remark, util::kLongestSentence));
   }
   for (const model::SettingChange& change : comparison.differing) {
-    add("changed: " + html_escaped(setting_text(change)));
+    add("changed: " + util::for_html(setting_text(change), util::kLongestSentence));
   }
   for (const auto& note : comparison.notes) {
-    add(html_escaped(note.text));
+    add(util::for_html(note.text, util::kLongestSentence));
   }
   return html + "</ul>\n";
 }
 
 std::string head_html(const Comparison& comparison) {
-  std::string html = "<h2>" + html_escaped(device_text(comparison.device)) + "</h2>\n<p>";
+  std::string html = "<h2>" + util::for_html(device_text(comparison.device), util::kLongestSentence) + "</h2>\n<p>";
   if (comparison.before) {
     html += fmt::format("before: {}, {} measured<br>\n", window_text(*comparison.before),
                         util::duration_text(3600 * comparison.hours_before));
@@ -151,14 +125,14 @@ void print_html(const Report& report, std::ostream& out) {
       "<p>(Left out, as this page would be larger than 300 KB: ask for this device alone.)</p>\n";
   constexpr std::size_t kForTheEnd = 1000;
   std::string html = kHead;
-  html +=
-      "<h1>ssdpulse report: " + html_escaped(report.host) + "</h1>\n<p>made " + minute_text(report.made_at) + "</p>\n";
+  html += "<h1>ssdpulse report: " + util::for_html(report.host) + "</h1>\n<p>made " + minute_text(report.made_at) +
+          "</p>\n";
   if (!report.change.empty()) {
-    html += "<p>Change: <strong>" + html_escaped(report.change) + "</strong></p>\n";
+    html += "<p>Change: <strong>" + util::for_html(report.change, util::kLongestSentence) + "</strong></p>\n";
   }
   for (const model::Mark& mark : report.marks) {
     if (html.size() < kMostHtmlBytes / 4) {
-      html += "<p>mark " + minute_text(mark.at) + ": " + html_escaped(mark.text) + "</p>\n";
+      html += "<p>mark " + minute_text(mark.at) + ": " + util::for_html(mark.text) + "</p>\n";
     }
   }
   // Tables first: they are small. The remaining room is for pictures.

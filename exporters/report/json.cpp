@@ -79,9 +79,9 @@ Json load_json(const LoadRow& row, bool compared) {
 
 Json device_json(const Comparison& comparison) {
   const bool compared = comparison.before.has_value();
-  Json json{{"device", outside_text(comparison.device.name)},
-            {"model", outside_text(comparison.device.model)},
-            {"serial", outside_text(comparison.device.serial)},
+  Json json{{"device", util::for_json(comparison.device.name)},
+            {"model", util::for_json(comparison.device.model)},
+            {"serial", util::for_json(comparison.device.serial)},
             {"before", compared ? window_json(*comparison.before) : Json()},
             {"after", window_json(comparison.after)},
             {"hours_before", compared ? Json(comparison.hours_before) : Json()},
@@ -99,10 +99,10 @@ Json device_json(const Comparison& comparison) {
   }
   for (const model::SettingChange& change : comparison.differing) {
     json["settings"].push_back({{"at", seconds(change.at)},
-                                {"device", outside_text(change.device)},
-                                {"name", outside_text(change.name)},
-                                {"before", change.before ? Json(outside_text(*change.before)) : Json()},
-                                {"after", outside_text(change.value)}});
+                                {"device", util::for_json(change.device)},
+                                {"name", util::for_json(change.name)},
+                                {"before", change.before ? Json(util::for_json(*change.before)) : Json()},
+                                {"after", util::for_json(change.value)}});
   }
   for (const auto& note : comparison.notes) {
     json["notes"].push_back({{"id", note.id}, {"text", note.text}});
@@ -113,13 +113,13 @@ Json device_json(const Comparison& comparison) {
 }  // namespace
 
 void print_json(const Report& report, std::ostream& out) {
-  Json json{{"host", outside_text(report.host)},
+  Json json{{"host", util::for_json(report.host)},
             {"made_at", seconds(report.made_at)},
-            {"change", report.change.empty() ? Json() : Json(outside_text(report.change))},
+            {"change", report.change.empty() ? Json() : Json(util::for_json(report.change))},
             {"marks", Json::array()},
             {"devices", Json::array()}};
   for (const model::Mark& mark : report.marks) {
-    json["marks"].push_back({{"at", seconds(mark.at)}, {"text", outside_text(mark.text)}});
+    json["marks"].push_back({{"at", seconds(mark.at)}, {"text", util::for_json(mark.text)}});
   }
   for (const DeviceReport& device : report.devices) {
     json["devices"].push_back(device_json(device.comparison));

@@ -9,19 +9,6 @@ namespace ssdpulse::report {
 
 namespace {
 
-/// Printable ASCII, and nothing that Markdown or the HTML in it interprets.
-std::string markdown_escaped(const std::string& text) {
-  constexpr std::string_view kSpecial = "\\`*_{}[]()<>#+-.!|~&";
-  std::string result;
-  for (const char c : terminal::printable(text)) {
-    if (kSpecial.find(c) != std::string_view::npos) {
-      result += '\\';
-    }
-    result += c;
-  }
-  return result;
-}
-
 /// For our own words, which contain no pipe.
 void print_table(const Table& table, std::ostream& out) {
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -39,7 +26,7 @@ void print_table(const Table& table, std::ostream& out) {
 
 void print_markdown_of(const DeviceReport& device, std::ostream& out) {
   const Comparison& comparison = device.comparison;
-  out << "## " << markdown_escaped(device_text(comparison.device)) << "\n\n";
+  out << "## " << util::for_markdown(device_text(comparison.device), util::kLongestSentence) << "\n\n";
   if (comparison.before) {
     out << "Before: " << window_text(*comparison.before)
         << ", " + util::duration_text(3600 * comparison.hours_before) + " measured. "
@@ -60,7 +47,7 @@ void print_markdown_of(const DeviceReport& device, std::ostream& out) {
     out << "- " << remark << '\n';
   }
   for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << markdown_escaped(setting_text(change)) << '\n';
+    out << "- changed: " << util::for_markdown(setting_text(change), util::kLongestSentence) << '\n';
   }
   for (const auto& note : comparison.notes) {
     out << "- " << note.text << '\n';
@@ -71,12 +58,12 @@ void print_markdown_of(const DeviceReport& device, std::ostream& out) {
 }  // namespace
 
 void print_markdown(const Report& report, std::ostream& out) {
-  out << "# ssdpulse report: " << markdown_escaped(report.host) << "\n\n";
+  out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";
   if (!report.change.empty()) {
-    out << "Change: " << markdown_escaped(report.change) << "\n\n";
+    out << "Change: " << util::for_markdown(report.change, util::kLongestSentence) << "\n\n";
   }
   for (const model::Mark& mark : report.marks) {
-    out << "- mark " << minute_text(mark.at) << ": " << markdown_escaped(mark.text) << '\n';
+    out << "- mark " << minute_text(mark.at) << ": " << util::for_markdown(mark.text) << '\n';
   }
   out << (report.marks.empty() ? "" : "\n");
   for (const DeviceReport& device : report.devices) {

@@ -11,11 +11,9 @@ namespace ssdpulse::report {
 
 namespace {
 
-using terminal::printable;
-
 void print_text_of(const DeviceReport& device, std::ostream& out) {
   const Comparison& comparison = device.comparison;
-  out << printable(device_text(comparison.device)) << '\n';
+  out << util::for_terminal(device_text(comparison.device), util::kLongestSentence) << '\n';
   if (comparison.before) {
     out << "  before  " << window_text(*comparison.before)
         << ", " + util::duration_text(3600 * comparison.hours_before) + " measured\n";
@@ -38,7 +36,7 @@ void print_text_of(const DeviceReport& device, std::ostream& out) {
     out << "- " << remark << '\n';
   }
   for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << printable(setting_text(change)) << '\n';
+    out << "- changed: " << util::for_terminal(setting_text(change), util::kLongestSentence) << '\n';
   }
   for (const auto& note : comparison.notes) {
     out << "- " << note.text << '\n';
@@ -50,10 +48,10 @@ void print_text_of(const DeviceReport& device, std::ostream& out) {
 
 void print_text(const Report& report, std::ostream& out) {
   if (!report.change.empty()) {
-    out << "Change: " << printable(report.change) << "\n";
+    out << "Change: " << util::for_terminal(report.change, util::kLongestSentence) << "\n";
   }
   for (const model::Mark& mark : report.marks) {
-    out << "Mark: " << minute_text(mark.at) << "  " << printable(mark.text) << '\n';
+    out << "Mark: " << minute_text(mark.at) << "  " << util::for_terminal(mark.text) << '\n';
   }
   if (!report.change.empty() || !report.marks.empty()) {
     out << '\n';

@@ -224,14 +224,16 @@ std::string summary_text(const Comparison& comparison) {
 std::string device_text(const model::PastDevice& device) {
   std::string text = device.name;
   if (!device.model.empty() || !device.serial.empty()) {
-    text += " (" + device.model + (device.serial.empty() ? "" : ", serial " + device.serial) + ")";
+    text += " (" + util::for_json(device.model) +
+            (device.serial.empty() ? "" : ", serial " + util::for_json(device.serial)) + ")";
   }
   return text;
 }
 
 std::string setting_text(const model::SettingChange& change) {
-  return minute_text(change.at) + "  " + (change.device.empty() ? "host" : change.device) + "  " + change.name + ": " +
-         change.before.value_or("(not known)") + " -> " + change.value;
+  return minute_text(change.at) + "  " + (change.device.empty() ? "host" : util::for_json(change.device)) + "  " +
+         util::for_json(change.name) + ": " + util::for_json(change.before.value_or("(not known)")) + " -> " +
+         util::for_json(change.value);
 }
 
 }  // namespace ssdpulse::report

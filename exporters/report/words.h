@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exporters/coding/outside_text.h"
+#include "daemon/util/outside_text.h"
 #include "exporters/report/report.h"
 
 namespace ssdpulse::report {
@@ -42,8 +42,6 @@ std::vector<std::string> row_remarks(const Comparison& comparison);
 
 /// "better 3, same 2, cannot tell 1"
 std::string summary_text(const Comparison& comparison);
-
-using coding::outside_text;
 
 /// "nvme0n1 (Model, serial S)"
 std::string device_text(const model::PastDevice& device);

@@ -46,12 +46,12 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
     const std::string queues = device.paths.empty() ? "-"
                                                     : std::to_string(device.paths[0].hardware_queues) + "x" +
                                                           std::to_string(device.paths[0].queue_depth);
-    rows.push_back({device.name, human_size(device.size_bytes), device.transport, printable(device.model),
-                    printable(device.serial), queues, state_of(device)});
+    rows.push_back({device.name, human_size(device.size_bytes), device.transport, util::for_terminal(device.model),
+                    util::for_terminal(device.serial), queues, state_of(device)});
   }
   print_table(rows, out);
   for (const model::IdentityClash& clash : reported_clashes(inventory)) {
-    out << '\n' << printable(model::clash_text(clash)) << '\n';
+    out << '\n' << util::for_terminal(model::clash_text(clash), util::kLongestSentence) << '\n';
   }
 }
 

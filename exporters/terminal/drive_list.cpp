@@ -23,12 +23,13 @@ void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
   std::vector<std::vector<std::string>> rows{
       {"CONTROLLER", "NAMESPACES", "FIRMWARE", "LOG PAGES", "WRITE AMPLIFICATION", "WHY"}};
   for (const DriveLine& line : lines) {
-    std::vector<std::string> row{line.controller, joined(line.namespaces), printable(line.firmware)};
+    std::vector<std::string> row{line.controller, joined(line.namespaces), util::for_terminal(line.firmware)};
     if (!line.failure) {
-      row.insert(row.end(),
-                 {joined(line.log_pages), line.source.empty() ? "unknown" : line.source, printable(line.reason)});
+      row.insert(row.end(), {joined(line.log_pages), line.source.empty() ? "unknown" : line.source,
+                             util::for_terminal(line.reason, util::kLongestSentence)});
     } else {
-      row.insert(row.end(), {"-", "unknown", "cannot be read: " + printable(*line.failure)});
+      row.insert(row.end(),
+                 {"-", "unknown", "cannot be read: " + util::for_terminal(*line.failure, util::kLongestSentence)});
     }
     rows.push_back(std::move(row));
   }

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::terminal {
 
 struct DriveLine {
   std::string controller;
   std::vector<std::string> namespaces;
-  std::string firmware;
+  util::OutsideText firmware;
   std::vector<std::string> log_pages;  // that it provides
   std::string source;                  // of its write amplification; empty: unknown
   std::string reason;                  // why this source

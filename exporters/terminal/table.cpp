@@ -22,10 +22,4 @@ void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream
   }
 }
 
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20 || byte > 0x7e; }, '?');
-  return text;
-}
-
 }  // namespace ssdpulse::terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists on a terminal, in columns as wide as needed and without bytes that a terminal would interpret.
+// Lists on a terminal, in columns as wide as needed.
 #pragma once
 
 #include <ostream>
@@ -10,8 +10,5 @@ namespace ssdpulse::terminal {
 
 /// The first row is the heading; all have the same number of columns. An empty field is shown as "-".
 void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream& out);
-
-/// Serial numbers and models come from the hardware: whatever is not printable ASCII becomes '?'.
-std::string printable(std::string text);
 
 }  // namespace ssdpulse::terminal

@@ -39,7 +39,7 @@ PARTS = {
     "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
     "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards", "mutate.limits"],
     "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],
-    "sabotages-people": ["mutate.page", "mutate.report", "mutate.audit"],
+    "sabotages-people": ["mutate.page", "mutate.report", "mutate.audit", "mutate.outside_text"],
     "sabotages-service": ["mutate.web", "mutate.security", "mutate.runtime", "mutate.prometheus", "mutate.alerts",
                           "mutate.package"],
 }

@@ -93,7 +93,7 @@ LIBRARIES = {
                      "exporters/terminal", "exporters/terminal/top", "daemon/client"],
     r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
     r"ncurses\.h": ["exporters/terminal/top"],
-    r"utf8\.h": ["exporters/prometheus", "exporters/coding", "daemon/config"],
+    r"utf8\.h": ["daemon/util", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/nvme_reader"],
     r"sqlite3\.h": ["daemon/history"],
     r"spdlog/.*|seccomp\.h": ["daemon/util"],

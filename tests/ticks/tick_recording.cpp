@@ -169,8 +169,8 @@ Json json_of(const model::Inventory& inventory) {
                                {"minor", device.minor},
                                {"coverage", model::index(device.coverage)},
                                {"paths", paths},
-                               {"model", device.model},
-                               {"serial", device.serial},
+                               {"model", util::for_history(device.model)},
+                               {"serial", util::for_history(device.serial)},
                                {"transport", device.transport},
                                {"scheduler", device.scheduler},
                                {"size_bytes", device.size_bytes},
@@ -180,13 +180,18 @@ Json json_of(const model::Inventory& inventory) {
                                {"iostats", device.iostats}});
   }
   for (const model::Membership& one : inventory.memberships) {
-    json["memberships"].push_back({one.array, one.device, one.kind, one.name});
+    json["memberships"].push_back({one.array, one.device, one.kind, util::for_history(one.name)});
   }
   for (const model::Volume& one : inventory.volumes) {
     json["volumes"].push_back({one.name, one.major, one.minor, one.device, one.carries_array});
   }
   for (const model::Filesystem& one : inventory.filesystems) {
-    json["filesystems"].push_back({one.device, one.mountpoint, one.fstype, one.discard, one.volumes, one.options});
+    Json options = Json::array();
+    for (const util::OutsideText& option : one.options) {
+      options.push_back(util::for_history(option));
+    }
+    json["filesystems"].push_back({one.device, util::for_history(one.mountpoint), util::for_history(one.fstype),
+                                   one.discard, one.volumes, options});
   }
   return json;
 }
@@ -202,8 +207,8 @@ model::Inventory inventory_of(const Json& json) {
     for (const Json& path : from.at("paths")) {
       device.paths.push_back({path[0], path[1], path[2], path[3]});
     }
-    device.model = from.at("model");
-    device.serial = from.at("serial");
+    device.model = from.at("model").get<std::string>();
+    device.serial = from.at("serial").get<std::string>();
     device.transport = from.at("transport");
     device.scheduler = from.at("scheduler");
     device.size_bytes = from.at("size_bytes");
@@ -214,13 +219,19 @@ model::Inventory inventory_of(const Json& json) {
     inventory.devices.push_back(std::move(device));
   }
   for (const Json& one : json.at("memberships")) {
-    inventory.memberships.push_back({one[0], one[1], one[2], one[3]});
+    inventory.memberships.push_back({one[0], one[1], one[2], one[3].get<std::string>()});
   }
   for (const Json& one : json.at("volumes")) {
     inventory.volumes.push_back({one[0], one[1], one[2], one[3], one[4]});
   }
   for (const Json& one : json.at("filesystems")) {
-    inventory.filesystems.push_back({one[0], one[1], one[2], one[3], one[4], one[5]});
+    const auto options = one[5].get<std::set<std::string>>();
+    inventory.filesystems.push_back({one[0],
+                                     one[1].get<std::string>(),
+                                     one[2].get<std::string>(),
+                                     one[3],
+                                     one[4],
+                                     {options.begin(), options.end()}});
   }
   return inventory;
 }
@@ -229,7 +240,7 @@ Json json_of(const stages::Tick& tick) {
   Json tenants = Json::array();
   if (tick.tenants) {
     for (const auto& [id, tenant] : *tick.tenants) {
-      tenants.push_back({id, tenant.name, model::index(tenant.kind), tenant.cgroup});
+      tenants.push_back({id, tenant.name, model::index(tenant.kind), util::for_history(tenant.cgroup)});
     }
   }
   return {{"tenants", tenants}, {"io_accounting", model::index(tick.io_accounting)}};
@@ -286,7 +297,9 @@ class Reader {
         std::string volume;
         std::size_t number = 0;
         words >> volume >> number;
-        std::getline(words >> std::ws, discards_[volume].at(number).submitter);
+        std::string submitter;
+        std::getline(words >> std::ws, submitter);
+        discards_[volume].at(number).submitter = submitter;
         break;
       }
       case 'T':
@@ -302,7 +315,8 @@ class Reader {
     auto cgroups = std::make_shared<model::SeenCgroups>();
     for (const Json& one : json.at("tenants")) {
       const model::CgroupId id = one[0];
-      tenants->emplace(id, model::Tenant{one[1], static_cast<model::TenantKind>(one[2].get<int>()), one[3]});
+      tenants->emplace(
+          id, model::Tenant{one[1], static_cast<model::TenantKind>(one[2].get<int>()), one[3].get<std::string>()});
       cgroups->emplace(id, model::SeenCgroup{});
     }
     tenants_ = std::move(tenants);
@@ -488,7 +502,8 @@ void Writer::add(const stages::Tick& tick) {
     visit_submissions(submitters, see);
     for (std::size_t i = 0; i < submitters.size(); ++i) {
       if (submitters[i].ranges > 0) {
-        line_if_new(fmt::format("S {} {}", volume, i), fmt::format("S {} {} {}", volume, i, submitters[i].submitter));
+        line_if_new(fmt::format("S {} {}", volume, i),
+                    fmt::format("S {} {} {}", volume, i, util::for_log(submitters[i].submitter)));
       }
     }
   }

@@ -140,7 +140,7 @@ Facts measured(const model::HostSettings& settings, const Amount& amount) {
     for (const char* trigger : {"fstrim", "online"}) {
       const bool trims = online == (std::string_view(trigger) == "online");
       page.line("ssdpulse_filesystem_discard_bytes_total",
-                fmt::format("mountpoint=\"{}\",trigger=\"{}\"", mount.mountpoint, trigger), trims ? 1e9 : 0);
+                fmt::format("mountpoint=\"{}\",trigger=\"{}\"", mount.mountpoint.raw(), trigger), trims ? 1e9 : 0);
     }
   }
   return {settings, page.parsed()};
@@ -149,8 +149,8 @@ Facts measured(const model::HostSettings& settings, const Amount& amount) {
 bool counts(const Finding& one) { return one.verdict == Verdict::advise || one.verdict == Verdict::danger; }
 
 std::string described(const Finding& one) {
-  return fmt::format("{} of '{}': {}: {}\n  change: {}\n  persistent: {}\n  undo: {}", one.id, one.device, one.found,
-                     one.why, one.change, one.persistent, one.undo);
+  return fmt::format("{} of '{}': {}: {}\n  change: {}\n  persistent: {}\n  undo: {}", one.id, one.device.raw(),
+                     one.found, one.why, one.change, one.persistent, one.undo);
 }
 
 /// What a command changes, and to what: a file, a unit or a mount option, under the same name whichever way it changes.
@@ -248,7 +248,8 @@ bool takes(const model::DiskSettings& disk, const std::string& file, const std::
   const auto number = given.number("");
   const auto tags = disk.files.number("mq/0/nr_tags");
   if (file == "queue/scheduler") {
-    const std::string offered = " " + std::regex_replace(disk.files.text(file), std::regex(R"([\[\]])"), "") + " ";
+    const std::string offered =
+        " " + std::regex_replace(disk.files.text(file).raw(), std::regex(R"([\[\]])"), "") + " ";
     return offered.find(" " + value + " ") != std::string::npos;
   }
   if (file == "queue/write_cache") {
@@ -343,7 +344,7 @@ bool refused(const model::HostSettings& settings, const Finding& one) {
     std::smatch m;
     if (text.find("mount -o ") != std::string::npos && std::regex_search(text, m, kRemount)) {
       const auto mount = mounted(m[3]);
-      const std::set<std::string> know{"ext4", "btrfs", "f2fs", "xfs"};
+      const std::set<util::OutsideText> know{"ext4", "btrfs", "f2fs", "xfs"};
       // XFS accepts it and does nothing.
       if (mount == settings.mounts.end() || know.count(mount->fstype) == 0 ||
           (mount->fstype == "xfs" && m[1].length() > 0)) {
@@ -357,8 +358,8 @@ bool refused(const model::HostSettings& settings, const Finding& one) {
       }
     }
     if (text.find("cryptsetup refresh") != std::string::npos) {
-      const model::DiskSettings* volume = disk_named(settings, one.device);
-      const std::string uuid = volume == nullptr ? "" : volume->files.text("dm/uuid");
+      const model::DiskSettings* volume = disk_named(settings, one.device.raw());
+      const std::string uuid = volume == nullptr ? "" : volume->files.text("dm/uuid").raw();
       const bool flags = one.persistent.find("--persistent") != std::string::npos;
       if (uuid.rfind("CRYPT-LUKS", 0) != 0 || (flags && uuid.rfind("CRYPT-LUKS2-", 0) != 0)) {
         return true;
@@ -525,7 +526,7 @@ constexpr std::pair<const char*, const char*> kNeeds[] = {{"Q2", "queue/nr_reque
 
 /// How many findings are unknown because their file was not readable.
 int unknown_where_unreadable(const Facts& facts, const std::vector<Finding>& all) {
-  std::map<std::pair<std::string, std::string>, Verdict> verdicts;
+  std::map<std::pair<std::string, util::OutsideText>, Verdict> verdicts;
   for (const Finding& one : all) {
     verdicts[{one.id, one.device}] = one.verdict;
   }

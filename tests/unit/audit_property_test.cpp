@@ -170,11 +170,11 @@ RC_GTEST_PROP(audit_properties, all_that_was_trimmed_still_is, ()) {
     }
     for (const char* trigger : {"fstrim", "online"}) {
       host.metric("ssdpulse_filesystem_discard_bytes_total",
-                  fmt::format("mountpoint=\"{}\",trigger=\"{}\"", mount.mountpoint, trigger), 1e9);
+                  fmt::format("mountpoint=\"{}\",trigger=\"{}\"", util::for_label(mount.mountpoint), trigger), 1e9);
     }
   }
   bool timer = true;
-  std::set<std::string> without;
+  std::set<util::OutsideText> without;
   for (const Finding& one : judge(host.gathered())) {
     timer = timer && one.change != "systemctl disable --now fstrim.timer";
     if (one.change.find("nodiscard") != std::string::npos) {
@@ -226,7 +226,7 @@ RC_GTEST_PROP(audit_properties, refused_changes_are_not_advised, ()) {
       RC_ASSERT(tags && std::stoull(echo->second) <= *tags);
     }
     if (echo && echo->first.find("scheduler") != std::string::npos) {
-      RC_ASSERT(host.disk().files.text("queue/scheduler").find(echo->second) != std::string::npos);
+      RC_ASSERT(host.disk().files.text("queue/scheduler").contains(echo->second));
     }
   }
 }
@@ -258,7 +258,7 @@ std::string printed_by_shell(const std::string& lines) {
 
 RC_GTEST_PROP(audit_properties, a_word_is_its_name_to_a_shell, ()) {
   const std::string name = "/" + hostile_name();
-  const auto word = shell_word(name);
+  const auto word = util::for_shell(name);
   RC_ASSERT(word.has_value());
   RC_ASSERT(printed_by_shell("printf %s " + *word) == name + "END");
 }
@@ -267,9 +267,9 @@ RC_GTEST_PROP(audit_properties, no_name_becomes_a_command, ()) {
   MadeUpHost host;
   auto& mount = host.mount();
   mount.mountpoint = "/" + hostile_name();
-  mount.options = *rc::gen::element<std::set<std::string>>(
-      std::set<std::string>{}, std::set<std::string>{"discard", "nobarrier", "data=journal"},
-      std::set<std::string>{"discard", "data=writeback", "relatime"});
+  mount.options = *rc::gen::element<std::set<util::OutsideText>>(
+      std::set<util::OutsideText>{}, std::set<util::OutsideText>{"discard", "nobarrier", "data=journal"},
+      std::set<util::OutsideText>{"discard", "data=writeback", "relatime"});
   mount.fstype = one_of("ext4", "xfs");
   host.facts.settings.fstrim.enabled = *rc::gen::arbitrary<bool>();
   auto& array = host.array();
@@ -299,11 +299,11 @@ RC_GTEST_PROP(audit_properties, no_name_becomes_a_command, ()) {
 
 TEST(audit, gives_no_command_for_names_that_cannot_be_shown) {
   for (const char* name : {"/a\nreboot", "/a\x1b[2J", "/\x7f", "/\xc2\x9b", ""}) {
-    EXPECT_FALSE(shell_word(name)) << name;
+    EXPECT_FALSE(util::for_shell(name)) << name;
   }
-  EXPECT_FALSE(shell_word("-v"));
-  EXPECT_EQ(shell_word("/srv/a-b_c.d@e:f%+="), "/srv/a-b_c.d@e:f%+=");
-  EXPECT_EQ(shell_word("/it's"), "'/it'\\''s'");
+  EXPECT_FALSE(util::for_shell("-v"));
+  EXPECT_EQ(util::for_shell("/srv/a-b_c.d@e:f%+="), "/srv/a-b_c.d@e:f%+=");
+  EXPECT_EQ(util::for_shell("/it's"), "'/it'\\''s'");
   MadeUpHost host;
   host.mount().mountpoint = "/a\nreboot";
   host.mount().options = {"discard", "nobarrier", "data=journal"};

@@ -139,7 +139,7 @@ std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
     }
   };
 }
-std::function<void(MadeUpHost&)> machines(std::vector<std::string> lines) {
+std::function<void(MadeUpHost&)> machines(std::vector<util::OutsideText> lines) {
   return [=](Host h) { h.facts.settings.virtual_machines = lines; };
 }
 const char* const kQemuJson =

@@ -122,7 +122,7 @@ TEST(Identity, three_of_one_identity_are_one_report) {
   const auto lines = stage.observe(tick).effects.lines;
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].level, log::Level::warning);
-  EXPECT_EQ(lines[0].text.find("devices sda, sdb, sdc report one identity (M | serial S1 | wwid naa.5)"), 0U)
+  EXPECT_EQ(lines[0].text.find("devices identity=\"sda, sdb, sdc report one identity (M | serial S1 | wwid naa.5)"), 0U)
       << lines[0].text;
   tick.at += 1s;
   EXPECT_TRUE(stage.observe(tick).effects.lines.empty());

@@ -137,12 +137,12 @@ TEST(Places, are_found_however_many_there_are) {
   }
 }
 
-TEST(Submitter, is_told_within_a_line_and_its_quotes) {
+TEST(Submitter, is_kept_as_it_calls_itself) {
   Tables tables(1);
   Host host;
   tables.reader.update(host.disk("sda", model::Coverage::measured).inventory());
   tables.cells[SUBMITTER_OTHER] = {1, 4096, 10, 20, "a\" b=\nc\xffz", {}};
-  EXPECT_EQ(tables.reader.read().at("sda")[SUBMITTER_OTHER].submitter, "a? b=?c?z");
+  EXPECT_EQ(tables.reader.read().at("sda")[SUBMITTER_OTHER].submitter, "a\" b=\nc\xffz");
 }
 
 }  // namespace

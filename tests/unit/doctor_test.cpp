@@ -95,7 +95,7 @@ TEST(findings, markdown_of_hostile_names_stays_text) {
   std::ostringstream out;
   findings::print_markdown({one}, {}, out);
   EXPECT_EQ(out.str(),
-            "### danger F7 on /a?# \\`b\\`\\<i>: a \\[link](x)\n\n- change: ``` mount '/a``b' ```\n\n1 danger\n");
+            "### danger F7 on /a?# \\`b\\`\\<i\\>: a \\[link\\](x)\n\n- change: ``` mount '/a``b' ```\n\n1 danger\n");
 }
 
 TEST(doctor, a_daemon_that_is_well) {

@@ -44,7 +44,7 @@ struct Host {
     now += std::chrono::seconds(1);
     std::vector<std::string> twice;
     for (const auto& figures : counter.observe(mounted, submitted, now)) {
-      twice.push_back(figures.volume + " " + figures.mountpoint);
+      twice.push_back(figures.volume + " " + figures.mountpoint.raw());
     }
     return twice;
   }
@@ -147,7 +147,7 @@ TEST(FilesystemDiscards, programs_are_online_where_the_file_system_discards_in_t
     Host host;
     Filesystem& one = host.mounted[0];
     one.fstype = row.fstype;
-    one.options = row.options;
+    one.options = {row.options.begin(), row.options.end()};
     one.unshown.journal = row.journal;
     one.discard = row.options.count("discard") + row.options.count("discard=async") > 0;
     host.look();

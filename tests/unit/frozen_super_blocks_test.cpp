@@ -46,10 +46,10 @@ TEST(frozen_super_blocks, are_forgotten_when_a_change_was_lost) {
   EXPECT_EQ(blocks.commands().size(), 1U);
 }
 
-TEST(frozen_super_blocks, have_names_that_can_be_printed) {
+TEST(frozen_super_blocks, keep_names_as_they_are) {
   FrozenSuperBlocks blocks;
   blocks.observe({event(kFrozen, "\x1b[2J\xff 0123456789")}, 0);
-  EXPECT_EQ(blocks.commands().at("253:3"), "?[2J? 0123456789");
+  EXPECT_EQ(blocks.commands().at("253:3"), "\x1b[2J\xff 0123456789");
 }
 
 }  // namespace

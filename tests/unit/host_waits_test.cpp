@@ -509,7 +509,7 @@ TEST(UtilisationStage, CountsHowMuchIsInFlightAtEachTick) {
 TEST(RoomTrend, IsHowFastAFileSystemFillsIfItDoesSteadily) {
   analysis::RoomTrend trend;
   model::SteadyTime at{};
-  std::map<std::string, double> rates;
+  std::map<util::OutsideText, double> rates;
   std::uint64_t available = 6'000'000'000;
   const auto minutes = [&](int number, std::uint64_t less) {
     for (int minute = 0; minute < number; ++minute, at += 1min, available -= less) {

@@ -186,16 +186,26 @@ TEST(Labels, AnyBytesBecomeValidText) {
       {"plain", "plain"},
       {"\"quoted\"", "\\\"quoted\\\""},
       {"back\\slash", "back\\\\slash"},
-      {"two\nlines", "two\\nlines"},
-      {"tab\tstays", "tab\tstays"},
+      {"two\nlines",
+       "two\xEF\xBF\xBD"
+       "0alines"},
+      {"tab\tis",
+       "tab\xEF\xBF\xBD"
+       "09is"},
       {std::string("nul\0byte", 8),
        "nul\xEF\xBF\xBD"
-       "byte"},
-      {"bell\a", "bell\xEF\xBF\xBD"},
+       "00byte"},
+      {"bell\a",
+       "bell\xEF\xBF\xBD"
+       "07"},
       {"gr\xC3\xBC\xC3\x9F", "gr\xC3\xBC\xC3\x9F"},
       {"\xF0\x9F\x92\xBE", "\xF0\x9F\x92\xBE"},
-      {"bad\xff", "bad\xEF\xBF\xBD"},
-      {"cut\xC3", "cut\xEF\xBF\xBD"},
+      {"bad\xff",
+       "bad\xEF\xBF\xBD"
+       "ff"},
+      {"cut\xC3",
+       "cut\xEF\xBF\xBD"
+       "c3"},
       {"over\xC0\xAFlong", ""},
       {"sur\xED\xA0\x80gate", ""},  // an empty expectation: only checks that the bytes are gone
   };

@@ -62,11 +62,11 @@ TEST(settings, of_a_host) {
   ASSERT_EQ(all.arrays.size(), 1U);
   EXPECT_EQ(all.arrays[0].files.text("dm/name"), "data");
   EXPECT_EQ(all.arrays[0].files.text("slave/stat"), "1 2 3");
-  EXPECT_EQ(all.virtual_machines, (std::vector<std::string>{"", "qemu -hda /a\n"})) << "one is not readable";
+  EXPECT_EQ(all.virtual_machines, (std::vector<util::OutsideText>{"", "qemu -hda /a\n"})) << "one is not readable";
   EXPECT_EQ(all.arrays[0].disks, std::vector<std::string>{"nvme0n1"});
   ASSERT_EQ(all.mounts.size(), 1U);
   EXPECT_EQ(all.mounts[0].mountpoint, "/my data");
-  EXPECT_EQ(all.mounts[0].options, (std::set<std::string>{"rw", "noatime", "sunit=128"}));
+  EXPECT_EQ(all.mounts[0].options, (std::set<util::OutsideText>{"rw", "noatime", "sunit=128"}));
   EXPECT_EQ(all.memory_bytes, 1U << 20U);
   EXPECT_EQ(all.cpus, 2U);
   ASSERT_EQ(all.swaps.size(), 1U);
@@ -125,7 +125,8 @@ std::string controller_of_head(const std::map<std::string, std::string>& control
   const auto all = read({host.tree().path()}, tests::look(host));
   EXPECT_EQ(all.disks.size(), 1U);
   const model::DiskSettings& disk = all.disks.at(0);
-  EXPECT_EQ("nvme" + disk.controller.text("queue_count"), disk.controller_name.empty() ? "nvme" : disk.controller_name);
+  EXPECT_EQ("nvme" + disk.controller.text("queue_count").raw(),
+            disk.controller_name.empty() ? "nvme" : disk.controller_name);
   return disk.controller_name;
 }
 
@@ -294,11 +295,11 @@ TEST(recorded, the_host_has_names_that_the_history_knows) {
     sys/fs/cgroup/io.cost.qos = 8:0 enable=1)");
   const auto all = recorded(read_host_files({host.tree().path()}));
   EXPECT_EQ(all.device, "");
-  EXPECT_EQ(all.values, (std::map<std::string, std::string>{{"kernel", "6.1.0"},
-                                                            {"vm.dirty_ratio", "20"},
-                                                            {"vm.dirty_expire_centisecs", "3000"},
-                                                            {"pcie_aspm/parameters/policy", "performance"},
-                                                            {"nvme_core/parameters/multipath", "Y"}}));
+  EXPECT_EQ(all.values, (std::map<util::OutsideText, util::OutsideText>{{"kernel", "6.1.0"},
+                                                                        {"vm.dirty_ratio", "20"},
+                                                                        {"vm.dirty_expire_centisecs", "3000"},
+                                                                        {"pcie_aspm/parameters/policy", "performance"},
+                                                                        {"nvme_core/parameters/multipath", "Y"}}));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Host {
       filesystem.device = "sda";
       filesystem.mountpoint = mountpoint;
       filesystem.fstype = "ext4";
-      filesystem.options = options;
+      filesystem.options = {options.begin(), options.end()};
       inventory->filesystems.push_back(filesystem);
     }
     tick.inventory = inventory;
@@ -89,7 +89,7 @@ TEST(SettingChanges, EachOptionOfAMountIsASetting) {
 TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
   HistoryKeys keys;
   SettingChanges stage;
-  const auto look = [&](std::map<std::string, std::string> values) {
+  const auto look = [&](std::map<util::OutsideText, util::OutsideText> values) {
     Tick tick;
     tick.inventory = std::make_shared<const model::Inventory>();
     auto device = std::make_shared<model::Device>();

@@ -33,7 +33,7 @@ using StringSet = std::set<std::string>;
 std::set<std::string> members_of(const Inventory& inventory) {
   std::set<std::string> members;
   for (const auto& m : inventory.memberships) {
-    EXPECT_TRUE(members.insert(m.array + "/" + m.kind + "/" + m.name + ":" + m.device).second);
+    EXPECT_TRUE(members.insert(m.array + "/" + m.kind + "/" + m.name.raw() + ":" + m.device).second);
   }
   return members;
 }
@@ -42,7 +42,7 @@ std::set<std::string> members_of(const Inventory& inventory) {
 std::vector<std::string> mounts_of(const Inventory& inventory) {
   std::vector<std::string> mounts;
   for (const auto& f : inventory.filesystems) {
-    mounts.push_back(f.device + " " + f.mountpoint + " " + f.fstype + (f.discard ? " discard" : ""));
+    mounts.push_back(f.device + " " + f.mountpoint.raw() + " " + f.fstype.raw() + (f.discard ? " discard" : ""));
   }
   return mounts;
 }
@@ -67,7 +67,7 @@ StringSet volumes_below(const Inventory& inventory) {
     for (const std::string& volume : f.volumes) {
       names += (names.empty() ? "" : ",") + volume;
     }
-    result.insert(f.mountpoint + " " + names);
+    result.insert(f.mountpoint.raw() + " " + names);
   }
   return result;
 }

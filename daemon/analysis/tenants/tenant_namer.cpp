@@ -23,10 +23,11 @@ const model::Tenants& TenantNamer::name(const model::CgroupPaths& paths) {
   return tenants_;
 }
 
-model::Tenant TenantNamer::tenant_of(const std::string& path) const {
-  const auto pattern = std::find_if(patterns_.begin(), patterns_.end(),
-                                    [&](const TenantPattern& one) { return util::glob_matches(one.match, path); });
-  model::Tenant tenant = pattern == patterns_.end() ? tenant_of_cgroup(path)
+model::Tenant TenantNamer::tenant_of(const util::OutsideText& path) const {
+  const auto pattern = std::find_if(patterns_.begin(), patterns_.end(), [&](const TenantPattern& one) {
+    return util::glob_matches(one.match, path.raw());
+  });
+  model::Tenant tenant = pattern == patterns_.end() ? tenant_of_cgroup(path.raw())
                                                     : model::Tenant{pattern->tenant, model::TenantKind::configured, ""};
   if (key_ && tenant.kind != model::TenantKind::root) {
     tenant.name = util::keyed_hash(*key_, tenant.name, kTenantHashDigits);

@@ -10,6 +10,7 @@
 
 #include "daemon/model/tenants.h"
 #include "daemon/util/keyed_hash.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::analysis {
 
@@ -29,7 +30,7 @@ class TenantNamer {
 
   /// The tenants of these cgroups, and of I/O that has none.
   const model::Tenants& name(const model::CgroupPaths& paths);
-  [[nodiscard]] model::Tenant tenant_of(const std::string& path) const;
+  [[nodiscard]] model::Tenant tenant_of(const util::OutsideText& path) const;
 
  private:
   std::vector<TenantPattern> patterns_;

@@ -20,7 +20,7 @@ std::string command(const std::set<std::string>& flags, bool for_good, const std
 }  // namespace
 
 CryptKind kind_of_crypt(const DiskSettings& array) {
-  const std::string uuid = array.files.text("dm/uuid");
+  const util::OutsideText uuid = array.files.text("dm/uuid");
   if (uuid.starts_with("CRYPT-LUKS2-")) {
     return CryptKind::luks2;
   }

@@ -27,7 +27,8 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
     return unknown("how full it is", "it was not asked, or this user may not ask");
   }
   const std::string found = fmt::format("{:.0f} % of it is used", 100 * *mount.used_ratio);
-  const Measurements::Labels here{{"mountpoint", mount.mountpoint}};
+  const std::string mountpoint = util::for_label(mount.mountpoint);
+  const Measurements::Labels here{{"mountpoint", mountpoint}};
   const auto available = facts.measured.sum("ssdpulse_filesystem_available_bytes", here);
   const auto filling = facts.measured.sum("ssdpulse_filesystem_filling_bytes_per_second", here);
   if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {

@@ -15,8 +15,9 @@ Finding swap(const Facts& facts, const DiskSettings& disk) {
   if (std::none_of(swaps.begin(), swaps.end(),
                    [&](const auto& one) { return one.disks.count(disk.device.name) > 0; })) {
     const auto lost = std::find_if(swaps.begin(), swaps.end(), [](const auto& one) { return !one.known; });
-    return lost == swaps.end() ? not_applicable("it is not used for swap")
-                               : unknown("whether it is used for swap", "what " + lost->name + " lies on is not known");
+    return lost == swaps.end()
+               ? not_applicable("it is not used for swap")
+               : unknown("whether it is used for swap", "what " + util::for_json(lost->name) + " lies on is not known");
   }
   const auto swappiness = facts.settings.files.number("proc/sys/vm/swappiness");
   Finding bad = info("the host swaps to it", "reads from swap wait behind everything else");

@@ -6,14 +6,13 @@ namespace {
 
 /// Limits in the top two levels, and those that the daemon sees on whoever has sent I/O; empty: none is known.
 std::string limited(const Facts& facts) {
-  const std::string model = facts.settings.files.text("sys/fs/cgroup/io.cost.qos");
-  std::string groups = model.find("enable=1") != std::string::npos ? "io.cost.qos" : "";
+  std::string groups = facts.settings.files.text("sys/fs/cgroup/io.cost.qos").contains("enable=1") ? "io.cost.qos" : "";
   for (const auto& [file, limit] : facts.settings.cgroup_limits) {
-    groups += (groups.empty() ? "" : " ") + file;
+    groups += (groups.empty() ? "" : " ") + util::for_json(file);
   }
   const bool deeper = facts.measured.sum("ssdpulse_tenant_io_limit_bytes_per_second", {}).has_value() ||
                       facts.measured.sum("ssdpulse_tenant_io_limit_ios_per_second", {}).has_value();
-  return groups.empty() && deeper ? "some below the top two levels" : groups.substr(0, 200);
+  return groups.empty() && deeper ? "some below the top two levels" : util::for_json(groups, 200);
 }
 
 Finding cgroup_limits(const Facts& facts) {

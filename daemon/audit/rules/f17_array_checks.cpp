@@ -9,18 +9,19 @@ namespace {
 constexpr std::uint64_t kModestSpeed = 50'000;  // KiB/s
 
 Finding array_checks(const Facts& facts, const DiskSettings& array) {
-  const std::string action = array.files.text("md/sync_action");
+  const util::OutsideText action = array.files.text("md/sync_action");
   if (action.empty()) {
     return not_applicable("it is not an md array with redundancy");
   }
   if (action == "idle") {
     return ok("no check or rebuild is running");
   }
-  Finding bad = info("a " + action + " runs", "it reads all members at once, on top of everything else");
-  const std::string speed = array.files.text("md/sync_speed_max");
+  Finding bad =
+      info("a " + util::for_json(action) + " runs", "it reads all members at once, on top of everything else");
+  const std::string speed = array.files.text("md/sync_speed_max").raw();
   const auto path = word_or_why(sysfs_path(array, "md/sync_speed_max"), bad);
   const auto before =
-      shell_word(speed.find("local") == std::string::npos ? "system" : speed.substr(0, speed.find(' ')));
+      util::for_shell(speed.find("local") == std::string::npos ? "system" : speed.substr(0, speed.find(' ')));
   if (path && before) {
     bad.change = fmt::format("echo {} > {}", kModestSpeed, *path);
     bad.undo = fmt::format("echo {} > {}", *before, *path);

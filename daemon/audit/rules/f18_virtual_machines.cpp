@@ -29,9 +29,9 @@ Finding virtual_machines(const Facts& facts) {
   }
   std::size_t disks = 0;
   std::size_t unread = 0;
-  std::vector<std::string> by_threads;
-  for (const std::string& line : facts.settings.virtual_machines) {
-    const QemuDisks of_one = disks_of_qemu(line);
+  std::vector<util::OutsideText> by_threads;
+  for (const util::OutsideText& line : facts.settings.virtual_machines) {
+    const QemuDisks of_one = disks_of_qemu(line.raw());
     unread += line.empty() || !of_one.whole ? 1 : 0;
     disks += of_one.disks.size();
     for (const QemuDisk& disk : of_one.disks) {
@@ -51,7 +51,7 @@ Finding virtual_machines(const Facts& facts) {
   constexpr std::size_t kShown = 3;
   std::string names;
   for (std::size_t i = 0; i < std::min(kShown, by_threads.size()); ++i) {
-    names += (names.empty() ? "" : ", ") + by_threads[i].substr(0, 80);
+    names += (names.empty() ? "" : ", ") + util::for_json(by_threads[i], 80);
   }
   names += by_threads.size() > kShown ? fmt::format(" and {} more", by_threads.size() - kShown) : "";
   Finding bad =

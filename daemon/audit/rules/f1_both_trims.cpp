@@ -52,9 +52,10 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
                                  by_timer ? "fstrim.timer is enabled" : "fstrim is run without its timer"),
                      "the second one does the work again, in bursts");
   const TrimCost cost = trim_cost(facts, mount.disks);
+  const std::string mountpoint = util::for_label(mount.mountpoint);
   const auto bytes = [&](const char* trigger, const WayOfTrimming& way) {
     const auto here = facts.measured.per_day("ssdpulse_filesystem_discard_bytes_total",
-                                             {{"mountpoint", mount.mountpoint}, {"trigger", trigger}});
+                                             {{"mountpoint", mountpoint}, {"trigger", trigger}});
     return std::max(here, way.bytes);  // the daemon may have started after the last fstrim
   };
   const auto by_fstrim = bytes("fstrim", cost.fstrim);

@@ -21,7 +21,7 @@ Finding trim_time(const Facts& facts) {
   if (timer_is_needless(facts) && std::any_of(mounts.begin(), mounts.end(), is_trimmed)) {
     return not_applicable("everything is trimmed online at a lower cost: see F1");
   }
-  const std::string when = timer.calendar.empty() ? "weekly" : timer.calendar;
+  const std::string when = timer.calendar.empty() ? "weekly" : util::for_json(timer.calendar);
   Finding bad =
       info("fstrim.timer is set to " + when, "it trims everything at once, and right after a boot that missed it");
   bad.change =

@@ -19,7 +19,7 @@ Finding discards_stop(const Facts& facts, const DiskSettings& array) {
   }
   Finding bad =
       info("discards stop here, although the disks below accept them", "the drives treat deleted data as live");
-  const std::string level = array.files.text("md/level");
+  const util::OutsideText level = array.files.text("md/level");
   if (array.crypt_flags && array.crypt_flags->count("allow_discards") > 0) {
     bad.why += "; dm-crypt lets them pass, what lies below it does not";
   } else if (kind_of_crypt(array) != CryptKind::none) {

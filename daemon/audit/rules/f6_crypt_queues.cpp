@@ -41,8 +41,8 @@ std::optional<Load> load_in(const std::string& stat) {
 /// Seconds a day that I/Os take longer at the volume than below it: waiting for threads, and encryption. Nothing if the
 /// two did not do the same I/Os: below, some are merged, or belong to others.
 std::optional<double> excess_above(const Facts& facts, const DiskSettings& array) {
-  const auto above = load_in(array.files.text("stat"));
-  const auto below = load_in(array.files.text("slave/stat"));
+  const auto above = load_in(array.files.text("stat").raw());
+  const auto below = load_in(array.files.text("slave/stat").raw());
   const auto& uptime = facts.settings.uptime_seconds;
   if (!above || !below || !uptime || *uptime <= 0 || above->ios < kLeastIos || below->ios > kAlike * above->ios ||
       above->ios > kAlike * below->ios) {

@@ -41,7 +41,7 @@ std::vector<BadFirmware> read_table() {
 }
 
 Finding firmware(const Facts& facts, const DiskSettings& disk) {
-  const std::string& revision = disk.device.firmware;
+  const util::OutsideText& revision = disk.device.firmware;
   if (disk.device.model.empty() || revision.empty()) {
     return disk.device.transport == "nvme" || disk.device.transport == "sata"
                ? unknown("its firmware", "neither sysfs nor the drive reports it")
@@ -49,10 +49,11 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
   }
   static const auto& table = *new std::vector<BadFirmware>(read_table());
   for (const BadFirmware& bad : table) {
-    if (!util::glob_matches(bad.model, disk.device.model) || !util::glob_matches(bad.firmware, revision)) {
+    if (!util::glob_matches(bad.model, disk.device.model.raw()) || !util::glob_matches(bad.firmware, revision.raw())) {
       continue;
     }
-    Finding finding = info("firmware " + revision + " of " + disk.device.model, bad.words + " (" + bad.source + ")");
+    Finding finding = info("firmware " + util::for_json(revision) + " of " + util::for_json(disk.device.model),
+                           bad.words + " (" + bad.source + ")");
     finding.verdict = bad.verdict;
     const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", {{"controller", drive_of(facts, disk)}});
     if (bad.hours && on) {
@@ -62,7 +63,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
     finding.risk = "a failed update can cost the drive";
     return finding;
   }
-  return ok("firmware " + revision + " is not known to be bad");
+  return ok("firmware " + util::for_json(revision) + " is not known to be bad");
 }
 
 }  // namespace

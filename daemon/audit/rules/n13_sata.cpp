@@ -29,9 +29,9 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
         facts, std::move(bad),
         {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
   }
-  const std::string power = disk.files.text("link_power_management_policy");
+  const util::OutsideText power = disk.files.text("link_power_management_policy");
   if (!power.empty() && power != "max_performance") {
-    return info("the link may sleep: " + power, "it wakes up at the beginning of each burst of I/Os");
+    return info("the link may sleep: " + util::for_json(power), "it wakes up at the beginning of each burst of I/Os");
   }
   return ok(fmt::format("{} commands at once", *depth));
 }

@@ -24,13 +24,13 @@ struct PathLoad {
 };
 using PathLoads = std::array<PathLoad, 2>;  // reads, writes
 
-std::string of_path(const DiskSettings& disk, const model::Path& path, const char* file) {
+util::OutsideText of_path(const DiskSettings& disk, const model::Path& path, const char* file) {
   return disk.files.text(fmt::format("paths/{}/{}", path.disk_name, file));
 }
 
 /// Documentation/block/stat.rst; nothing if the file has another format.
 std::optional<PathLoads> loads_of(const DiskSettings& disk, const model::Path& path) {
-  std::istringstream text(of_path(disk, path, "stat"));
+  std::istringstream text(of_path(disk, path, "stat").raw());
   std::array<double, 8> fields{};
   for (double& field : fields) {
     if (!(text >> field)) {
@@ -41,14 +41,14 @@ std::optional<PathLoads> loads_of(const DiskSettings& disk, const model::Path& p
 }
 
 bool is_live(const DiskSettings& disk, const model::Path& path) {
-  const std::string state = of_path(disk, path, "state");
+  const util::OutsideText state = of_path(disk, path, "state");
   return state.empty() || state == "live";
 }
 
 /// A drive without ANA has no such file, and its paths are all equal. The kernel uses other paths only if no optimized
 /// one is left, whatever the policy: they may be slower, and are not compared.
 bool is_optimized(const DiskSettings& disk, const model::Path& path) {
-  const std::string state = of_path(disk, path, "ana_state");
+  const util::OutsideText state = of_path(disk, path, "ana_state");
   return state.empty() || state == "optimized";
 }
 
@@ -115,7 +115,7 @@ Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::stri
     bad.why += ", but each serves CPUs of its own, whose loads may differ";
     return bad;
   }
-  if (!has_queue_depth_policy(facts.settings.files.text("proc/sys/kernel/osrelease"))) {
+  if (!has_queue_depth_policy(facts.settings.files.text("proc/sys/kernel/osrelease").raw())) {
     bad.evidence["path_latency_ratio"] = gap.ratio;
     bad.why += "; the policy queue-depth, which sends more to the faster ones, needs Linux 6.11";
     return bad;
@@ -140,7 +140,7 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
   std::size_t optimized = 0;
   for (const model::Path& path : paths) {
     if (!is_live(disk, path)) {
-      lost += fmt::format("; {} is {}", path.disk_name, of_path(disk, path, "state"));
+      lost += fmt::format("; {} is {}", path.disk_name, util::for_json(of_path(disk, path, "state")));
     } else if (is_optimized(disk, path)) {
       ++optimized;
       if (const auto loads = loads_of(disk, path)) {
@@ -148,9 +148,9 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
       }
     }
   }
-  const std::string policy = disk.files.text("device/iopolicy");
+  const util::OutsideText policy = disk.files.text("device/iopolicy");
   const std::string found = fmt::format("{}, {} of them live and optimized{}", util::count_text(paths.size(), "path"),
-                                        optimized, policy.empty() ? "" : ", chosen by " + policy);
+                                        optimized, policy.empty() ? "" : ", chosen by " + util::for_json(policy));
   const std::string failed =
       *failovers > 0 ? "; a path failed with I/Os in flight, and each was sent again over another" : "";
   const bool take_turns = policy == "round-robin";

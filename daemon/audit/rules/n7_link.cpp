@@ -21,8 +21,8 @@ Finding link(const Facts& facts, const DiskSettings& disk) {
   }
   const auto width = disk.controller.number("device/current_link_width");
   const auto most = disk.controller.number("device/max_link_width");
-  const double now = speed(text("current_link_speed"));
-  const double best = speed(text("max_link_speed"));
+  const double now = speed(text("current_link_speed").raw());
+  const double best = speed(text("max_link_speed").raw());
   if (!width || !most || now <= 0 || best <= 0) {
     return unknown("the link", "the kernel does not know its speed");
   }

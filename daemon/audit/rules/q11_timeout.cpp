@@ -17,7 +17,7 @@ Finding timeout(const Facts& facts, const DiskSettings& disk) {
                : unknown("the time limit of an I/O", "queue/io_timeout is not readable");
   }
   const std::string found = fmt::format("an I/O may take {} s", *milliseconds / 1000);
-  const bool cloud = disk.device.model.rfind("Amazon Elastic Block Store", 0) == 0;
+  const bool cloud = disk.device.model.starts_with("Amazon Elastic Block Store");
   const auto timeouts =
       facts.measured.sum("ssdpulse_io_errors_total", {{"device", disk.device.name}, {"error", "timeout"}});
   if (cloud && *milliseconds <= kDefault) {

@@ -39,7 +39,7 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
   if (disk.device.rotational) {
     return not_applicable("the kernel considers it a spinning disk");
   }
-  const std::string zoned = disk.files.text("queue/zoned");
+  const util::OutsideText zoned = disk.files.text("queue/zoned");
   if (!zoned.empty() && zoned != "none") {
     return not_applicable("zoned disks need mq-deadline to keep writes in order");
   }
@@ -47,7 +47,7 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
   if (active == "none" || (disk.device.transport != "nvme" && queues <= 1)) {
     return ok("the scheduler is " + active);
   }
-  if (disk.files.text("queue/scheduler").find("none") == std::string::npos) {
+  if (!disk.files.text("queue/scheduler").contains("none")) {
     return not_applicable("the kernel offers no other scheduler");
   }
   Finding bad =

@@ -7,14 +7,14 @@ namespace ssdpulse::audit {
 namespace {
 
 Finding write_cache(const Facts&, const DiskSettings& disk) {
-  const std::string kernel = disk.files.text("queue/write_cache");
+  const util::OutsideText kernel = disk.files.text("queue/write_cache");
   if (kernel.empty()) {
     return unknown("the write cache", "queue/write_cache is not readable");
   }
   // What the drive reports about itself, where the kernel shows it: SCSI and virtio.
-  const std::string drive =
+  const util::OutsideText drive =
       disk.files.has("scsi_cache_type") ? disk.files.text("scsi_cache_type") : disk.files.text("cache_type");
-  const bool volatile_cache = drive.rfind("write back", 0) == 0;
+  const bool volatile_cache = drive.starts_with("write back");
   if (kernel == "write through" && volatile_cache) {
     Finding finding = danger("the kernel sends no flushes to a drive with a volatile cache",
                              "synced data is lost when the power fails");
@@ -22,7 +22,8 @@ Finding write_cache(const Facts&, const DiskSettings& disk) {
     finding.risk = "each sync waits for the drive, as it must";
     return finding;
   }
-  return ok(fmt::format("the kernel's view is {}{}", kernel, drive.empty() ? "" : ", the drive's is " + drive));
+  return ok(fmt::format("the kernel's view is {}{}", util::for_json(kernel),
+                        drive.empty() ? "" : ", the drive's is " + util::for_json(drive)));
 }
 
 }  // namespace

@@ -133,8 +133,9 @@ double seconds_of_span(const std::string& span) {
 }  // namespace
 
 bool has_online_discard(const MountSettings& mount) {
-  return std::any_of(mount.options.begin(), mount.options.end(),
-                     [](const std::string& option) { return option == "discard" || option.rfind("discard=", 0) == 0; });
+  return std::any_of(mount.options.begin(), mount.options.end(), [](const util::OutsideText& option) {
+    return option == "discard" || option.starts_with("discard=");
+  });
 }
 
 Finding unknown_for_options(std::string found) {
@@ -144,7 +145,7 @@ Finding unknown_for_options(std::string found) {
 }
 
 std::string permanently(const MountSettings& mount, const std::string& option, const std::string& mountpoint_word) {
-  const auto volume = shell_word(mount.volumes.empty() ? "" : "/dev/" + mount.volumes.front());
+  const auto volume = util::for_shell(mount.volumes.empty() ? "" : "/dev/" + mount.volumes.front());
   if (mount.unshown.in_force.count(option) == 0 || mount.fstype == "bcachefs" || !volume) {
     return fmt::format("remove {} from the options of {} in /etc/fstab", option, mountpoint_word);
   }
@@ -159,7 +160,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   if (!place) {
     return false;
   }
-  if (!knows_nodiscard(mount.fstype)) {
+  if (!knows_nodiscard(mount.fstype.raw())) {
     finding.persistent = permanently(mount, "discard", *place);
     finding.change = finding.persistent + ", unmount it and mount it again";
     finding.undo = "add discard to its options again, unmount it and mount it again";
@@ -226,8 +227,9 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
 
 double seconds_until_fstrim(const Facts& facts) {
   constexpr double kMargin = 1.1;  // days without a daemon
-  const double runs = static_cast<double>(facts.enough.count()) * days_between_runs(facts.settings.fstrim.calendar);
-  return kMargin * (runs + seconds_of_span(facts.settings.fstrim.delay));
+  const double runs =
+      static_cast<double>(facts.enough.count()) * days_between_runs(facts.settings.fstrim.calendar.raw());
+  return kMargin * (runs + seconds_of_span(facts.settings.fstrim.delay.raw()));
 }
 
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding) {

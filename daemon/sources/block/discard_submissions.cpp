@@ -52,14 +52,6 @@ std::uint64_t acquire(const __u64& word) {
   return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_acquire);
 }
 
-/// A process chooses its own name: what would end the line or the quotes around the name becomes '?'.
-std::string told_name(std::string_view name) {
-  std::string told(name);
-  std::replace_if(
-      told.begin(), told.end(), [](char c) { return c < ' ' || c > '~' || c == '"'; }, '?');
-  return told;
-}
-
 }  // namespace
 
 std::uint32_t discard_places(const model::Inventory& inventory) {
@@ -118,7 +110,7 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place
     out.ranges = acquire(cell.ranges);
     out.first_ns = acquire(cell.first_ns);
     out.last_ns = acquire(cell.last_ns);
-    out.submitter = told_name({cell.name, strnlen(cell.name, sizeof(cell.name))});
+    out.submitter = std::string_view(cell.name, strnlen(cell.name, sizeof(cell.name)));
   }
   return result;
 }

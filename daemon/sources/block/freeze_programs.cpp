@@ -35,7 +35,7 @@ util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_c
   return programs;
 }
 
-const std::map<std::string, std::string>& FreezePrograms::frozen() {
+const std::map<std::string, util::OutsideText>& FreezePrograms::frozen() {
   std::uint64_t lost = events_lost();
   for (const model::ProgramStats& program : program_stats()) {
     lost += program.recursion_misses.value_or(0);  // runs that the kernel skipped

@@ -14,6 +14,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/event_ring.h"
 #include "daemon/sources/block/frozen_super_blocks.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 struct freeze;
@@ -29,7 +30,7 @@ class FreezePrograms {
   FreezePrograms& operator=(const FreezePrograms&) = delete;
 
   /// As FrozenSuperBlocks::commands(). Those that were frozen before open() are not among them.
-  const std::map<std::string, std::string>& frozen();
+  const std::map<std::string, util::OutsideText>& frozen();
   /// Changes that found no room on their way here.
   [[nodiscard]] std::uint64_t events_lost() const;
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/util/printable_text.h"
-
 namespace ssdpulse::block {
 namespace {
 
@@ -27,7 +25,7 @@ void FrozenSuperBlocks::observe(const std::vector<freeze_event>& events, std::ui
       commands_[device].clear();  // the thaw was refused, or somebody else keeps it frozen, too
     } else {
       const auto* const end = std::find(std::begin(event.name), std::end(event.name), '\0');
-      commands_.try_emplace(device, util::printable_text(std::string(std::begin(event.name), end)));
+      commands_.try_emplace(device, std::string(std::begin(event.name), end));
     }
   }
   // One may have been lost after the last of these events, or, last time, before the first.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bpf/abi/freeze_abi.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::block {
 
@@ -21,10 +22,10 @@ class FrozenSuperBlocks {
   void forget() { commands_.clear(); }
 
   /// By MAJOR:MINOR as in mountinfo: the command that froze it first; empty where it is not known who keeps it frozen.
-  [[nodiscard]] const std::map<std::string, std::string>& commands() const { return commands_; }
+  [[nodiscard]] const std::map<std::string, util::OutsideText>& commands() const { return commands_; }
 
  private:
-  std::map<std::string, std::string> commands_;
+  std::map<std::string, util::OutsideText> commands_;
   std::uint64_t lost_ = 0;
   bool lost_before_ = false;
 };

@@ -95,9 +95,9 @@ void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, Known&
   } else if (auto path = path_of(id)) {
     known.path = std::move(path);
   } else if (const auto parent = path_of(seen.parent)) {
-    known.path = (*parent == "/" ? "" : *parent) + "/" + seen.leaf;
+    known.path = (*parent == "/" ? "" : *parent) + "/" + seen.leaf.raw();
   } else if (!hierarchy_ || (walked_at_ && *walked_at_ >= known.since)) {
-    known.path = std::string(kSomewhere) + "/" + seen.leaf;
+    known.path = std::string(kSomewhere) + "/" + seen.leaf.raw();
     known.found = !hierarchy_ || walk_.complete;
     known.gone = hierarchy_ && hierarchy_->whole && walk_.complete;
   } else {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/sources/sysfs.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::inventory {
 namespace {
@@ -123,7 +123,7 @@ std::string word_of(const std::string& sys_root, const std::string& parent, cons
 
 }  // namespace
 
-std::string attachment_of(const std::string& sys_root, const std::string& directory) {
+util::OutsideText attachment_of(const std::string& sys_root, const std::string& directory) {
   const std::size_t last = directory.rfind('/');
   std::string target = sysfs::link_target(directory);
   if (target.empty() && last != std::string::npos) {
@@ -151,7 +151,7 @@ std::string attachment_of(const std::string& sys_root, const std::string& direct
     }
     parent += "/" + name;
   }
-  return util::printable_text(text.substr(0, kMostBytes));
+  return util::without_padding(std::string_view(text).substr(0, kMostBytes));
 }
 
 }  // namespace ssdpulse::inventory

@@ -6,10 +6,12 @@
 
 #include <string>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::inventory {
 
 /// `directory`: of the disk or, for a multipath head, of one of its hidden paths. "pci-0000:00:1f.2 ata-3 scsi-0:0:0";
 /// empty if it is attached to nothing.
-std::string attachment_of(const std::string& sys_root, const std::string& directory);
+util::OutsideText attachment_of(const std::string& sys_root, const std::string& directory);
 
 }  // namespace ssdpulse::inventory

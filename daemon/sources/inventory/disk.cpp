@@ -88,12 +88,13 @@ void read_scsi_identity(const std::string& directory, model::Device& device) {
   device.wwid = read_text(directory + "/device/wwid");
   device.serial = scsi_serial(directory);
   // Without page 80h, libata's name for a drive still ends in it: "t10.ATA     MODEL     SERIAL".
-  if (device.serial.empty() && device.wwid.rfind("t10.ATA ", 0) == 0) {
-    device.serial = device.wwid.substr(device.wwid.find_last_of(' ') + 1);
+  if (device.serial.empty() && device.wwid.starts_with("t10.ATA ")) {
+    const std::string& wwid = device.wwid.raw();
+    device.serial = wwid.substr(wwid.find_last_of(' ') + 1);
   }
 }
 
-void read_identity(const std::string& directory, const std::optional<std::string>& known_serial,
+void read_identity(const std::string& directory, const std::optional<util::OutsideText>& known_serial,
                    model::Device& device) {
   const std::string subsystem(sysfs::base_name(sysfs::link_target(directory + "/device/subsystem")));
   if (subsystem == "scsi") {
@@ -102,7 +103,7 @@ void read_identity(const std::string& directory, const std::optional<std::string
   }
   device.wwid = read_text(directory + "/wwid");
   if (subsystem == "virtio") {
-    device.serial = known_serial ? *known_serial : read_text(directory + "/serial");
+    device.serial = known_serial ? *known_serial : util::OutsideText(read_text(directory + "/serial"));
     return;
   }
   if (!subsystem.empty()) {
@@ -110,8 +111,8 @@ void read_identity(const std::string& directory, const std::optional<std::string
     device.serial = read_text(directory + "/device/serial");
     device.firmware = read_text(directory + "/device/firmware_rev");
   }
-  if (const std::string name = read_text(directory + "/device/subsysnqn");
-      device.serial.empty() || name.find(device.serial) == std::string::npos) {
+  if (const util::OutsideText name = read_text(directory + "/device/subsysnqn");
+      device.serial.empty() || !name.contains(device.serial.raw())) {
     device.subsystem = name;
   }
 }

@@ -121,7 +121,7 @@ void add_filesystems(const Mount& mount, const VolumesBelow& below, const Stacki
     }
   }
   const auto unshown = read_unshown_options(mount, volumes.front(), below.pool_directory(mount), roots);
-  auto options = mount.options;
+  std::set<util::OutsideText> options(mount.options.begin(), mount.options.end());
   options.insert(unshown.in_force.begin(), unshown.in_force.end());
   const bool discard = mount.discard || unshown.in_force.count("discard") > 0;
   for (const std::string& disk : disks) {
@@ -142,11 +142,11 @@ std::optional<model::Swap> read_swap(std::string_view line, const std::vector<Mo
   const std::size_t type = std::min(line.find_first_not_of(" \t", end), line.size());
   std::vector<std::string> ignored;
   if (line.substr(type, 4) != "file") {
-    swap.disks = disks_below({below.of_node(swap.name)}, stacking);
+    swap.disks = disks_below({below.of_node(swap.name.raw())}, stacking);
     swap.known = !swap.disks.empty();
     return swap;
   }
-  if (const Mount* mount = mount_of(swap.name, all)) {
+  if (const Mount* mount = mount_of(swap.name.raw(), all)) {
     swap.disks = disks_below(below.of(*mount, ignored), stacking);
     swap.known = !swap.disks.empty() || mount->fstype.rfind("nfs", 0) == 0 || mount->fstype == "cifs";
   } else {

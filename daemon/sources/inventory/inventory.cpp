@@ -91,8 +91,8 @@ void read_paths(const std::string& sys_root, const std::string& directory, const
 
 /// The serial number, perhaps none, that this incarnation of the disk reported before. Without diskseq (before 5.15),
 /// the device number has to be enough.
-std::optional<std::string> known_serial(const model::Inventory* previous, const std::string& directory,
-                                        const std::string& name) {
+std::optional<util::OutsideText> known_serial(const model::Inventory* previous, const std::string& directory,
+                                              const std::string& name) {
   if (previous == nullptr) {
     return std::nullopt;
   }
@@ -147,13 +147,18 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
     return tl::unexpected<util::Error>(names.error().within("no block devices found (is sysfs mounted?)"));
   }
   const HiddenPaths hidden = find_hidden_paths(roots.sys);
+  model::Inventory inventory;
   std::vector<std::string> disks;
-  std::copy_if(names->begin(), names->end(), std::back_inserter(disks),
-               [](const std::string& name) { return !sysfs::head_of_hidden_path(name); });
+  for (const std::string& name : *names) {
+    if (!util::is_plain_name(name)) {  // names are keys and labels: no driver of the kernel has one like that
+      inventory.warnings.push_back("a disk is left out because of its name: " + util::for_log(name));
+    } else if (!sysfs::head_of_hidden_path(name)) {
+      disks.push_back(name);
+    }
+  }
   const Stacking stacking(roots.sys, disks);
 
   const bool virtual_machine = is_virtual_machine(roots);
-  model::Inventory inventory;
   for (const std::string& name : disks) {
     const std::string directory = roots.sys + "/block/" + name;
     auto device = read_device(directory, name, known_serial(previous, directory, name));

@@ -174,7 +174,8 @@ std::vector<std::string> VolumesBelow::of(const Mount& mount, std::vector<std::s
     }
     auto members = pool_members(mount);
     if (members.empty()) {
-      warnings.push_back(fmt::format("the disks of {} ({}) are unknown", mount.mountpoint, mount.fstype));
+      warnings.push_back(fmt::format("the disks of {} ({}) are unknown", util::for_log(mount.mountpoint),
+                                     util::for_log(mount.fstype)));
     }
     return members;
   }
@@ -183,7 +184,8 @@ std::vector<std::string> VolumesBelow::of(const Mount& mount, std::vector<std::s
     if (std::string path = of_node(node); !path.empty()) {
       paths.push_back(std::move(path));
     } else {
-      warnings.push_back(fmt::format("the disk of {}, a part of {}, is unknown", node, mount.mountpoint));
+      warnings.push_back(fmt::format("the disk of {}, a part of {}, is unknown", util::for_log(node),
+                                     util::for_log(mount.mountpoint)));
     }
   }
   return paths;

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "daemon/sources/sysfs.h"
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/read_file.h"
 
 namespace ssdpulse::nvme {
@@ -53,17 +53,17 @@ bool is_block_device(std::string_view name) {
 
 std::string attribute(const std::string& path) {
   const auto text = util::read_file(path, kMaxAttributeBytes);
-  return text ? util::printable_text(*text) : std::string();
+  return text ? std::string(util::without_padding(*text)) : std::string();
 }
 
 NvmeSubsystem read_controller(const std::string& directory, std::uint32_t number) {
   NvmeSubsystem drive;
   drive.controller = number;
   const auto state = util::read_file(directory + "/state", kMaxAttributeBytes);
-  drive.state = state ? util::printable_text(*state) : state.error().message;
+  drive.state = state ? util::for_log(*state) : state.error().message;
   drive.nqn = attribute(directory + "/subsysnqn");
-  drive.transport = attribute(directory + "/transport");
-  drive.address = attribute(directory + "/address");
+  drive.transport = util::for_log(attribute(directory + "/transport"));
+  drive.address = util::for_log(attribute(directory + "/address"));
   drive.model = attribute(directory + "/model");
   drive.serial = attribute(directory + "/serial");
   drive.firmware = attribute(directory + "/firmware_rev");
@@ -112,7 +112,7 @@ void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vec
 
 }  // namespace
 
-std::string controller_serial(std::uint32_t controller, const std::string& sys_root) {
+util::OutsideText controller_serial(std::uint32_t controller, const std::string& sys_root) {
   return attribute(sys_root + "/class/nvme/nvme" + std::to_string(controller) + "/serial");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/model/nvme.h"
+#include "daemon/util/outside_text.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::nvme {
@@ -15,12 +16,12 @@ namespace ssdpulse::nvme {
 struct NvmeSubsystem {
   std::uint32_t controller = 0;  // 3 is nvme3: the lowest live one, or the lowest of all if none is live
   std::string state;             // live, or why it cannot be asked: the kernel's word for it, or ours
-  std::string nqn;
+  util::OutsideText nqn;
   std::string transport;
   std::string address;
-  std::string model;
-  std::string serial;
-  std::string firmware;
+  util::OutsideText model;
+  util::OutsideText serial;
+  util::OutsideText firmware;
   std::vector<model::NvmeNamespace> namespaces;  // by nsid; their endurance groups are not in sysfs
 
   [[nodiscard]] bool live() const { return state == "live"; }
@@ -36,6 +37,6 @@ struct NvmeHost {
 util::Result<NvmeHost> read_nvme_host(const std::string& sys_root = "/sys");
 
 /// The serial number of the drive that is, for example, nvme3 at this moment; empty if there is none.
-std::string controller_serial(std::uint32_t controller, const std::string& sys_root = "/sys");
+util::OutsideText controller_serial(std::uint32_t controller, const std::string& sys_root = "/sys");
 
 }  // namespace ssdpulse::nvme

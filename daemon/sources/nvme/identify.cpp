@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "daemon/util/printable_text.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -28,8 +28,8 @@ std::uint64_t little64(Bytes bytes, std::size_t at) {
   return little32(bytes, at) | static_cast<std::uint64_t>(little32(bytes, at + 4)) << 32U;
 }
 
-std::string text(Bytes bytes, std::size_t at, std::size_t length) {
-  return util::printable_text({reinterpret_cast<const char*>(bytes.data()) + at, length});
+util::OutsideText text(Bytes bytes, std::size_t at, std::size_t length) {
+  return util::without_padding({reinterpret_cast<const char*>(bytes.data()) + at, length});
 }
 
 util::Result<void> check_size(Bytes bytes, const std::string& what) {

@@ -13,6 +13,7 @@
 
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/pages/page.h"
+#include "daemon/util/outside_text.h"
 
 namespace ssdpulse::nvme {
 
@@ -38,10 +39,11 @@ class RefusedPages {
  private:
   static constexpr std::uint16_t kWholeDrive = 0;  // no endurance group has this number
 
-  using OfKind = std::set<std::tuple<std::uint16_t, std::string, std::string, std::string_view>>;
+  using Text = util::OutsideText;
+  using OfKind = std::set<std::tuple<std::uint16_t, Text, Text, std::string_view>>;
   OfKind missing_;
   OfKind understood_;
-  std::map<std::tuple<std::string, std::string, std::string, std::uint16_t, std::string_view>, std::string> of_group_;
+  std::map<std::tuple<Text, Text, Text, std::uint16_t, std::string_view>, std::string> of_group_;
 };
 
 }  // namespace ssdpulse::nvme

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "daemon/util/outside_text.h"
+
 namespace ssdpulse::probe {
 
 struct BlockedTask {
   std::string task;  // number of the thread
-  std::string name;
-  std::string waits_in;  // empty: not known
+  util::OutsideText name;
+  util::OutsideText waits_in;  // empty: not known
 };
 
 /// At most `most` of them. `proc`: usually /proc.

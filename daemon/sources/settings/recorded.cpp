@@ -69,7 +69,7 @@ template <std::size_t kCount>
 void take(const Recorded (&list)[kCount], const model::Attributes& files, model::RecordedSettings& settings,
           const std::string& prefix = "") {
   for (const auto& [file, name] : list) {
-    if (std::string value = files.chosen(file); !value.empty()) {
+    if (util::OutsideText value = files.chosen(file); !value.empty()) {
       settings.values.emplace(prefix + name, std::move(value));
     }
   }
@@ -78,8 +78,8 @@ void take(const Recorded (&list)[kCount], const model::Attributes& files, model:
 /// After a restart, dm-N may be another volume, so its own name is used.
 void take_volume(const model::DiskSettings& volume, const model::DiskSettings& disk,
                  model::RecordedSettings& settings) {
-  const std::string own = volume.files.text("dm/name");
-  const std::string prefix = fmt::format("volume {} ", own.empty() ? volume.device.name : own);
+  const util::OutsideText own = volume.files.text("dm/name");
+  const std::string prefix = fmt::format("volume {} ", own.empty() ? volume.device.name : own.raw());
   take(kOfVolume, volume.files, settings, prefix);
   for (const std::string& member : model::names_of_volumes(disk)) {
     if (const auto sectors = volume.files.number(fmt::format("md/dev-{}/offset", member))) {
@@ -113,8 +113,9 @@ model::RecordedSettings recorded(const std::string& name, const model::TimerSett
   if (!timer.enabled) {
     return {};
   }
-  const std::string delay = timer.delay.empty() ? "" : " RandomizedDelaySec=" + timer.delay;
-  return {"", {{name, *timer.enabled ? fmt::format("enabled OnCalendar={}{}", timer.calendar, delay) : "disabled"}}};
+  const std::string delay = timer.delay.empty() ? "" : " RandomizedDelaySec=" + timer.delay.raw();
+  return {"",
+          {{name, *timer.enabled ? fmt::format("enabled OnCalendar={}{}", timer.calendar.raw(), delay) : "disabled"}}};
 }
 
 model::RecordedSettings recorded(const model::Attributes& files) {

@@ -105,7 +105,8 @@ util::Result<PageContent> decode_memblaze(Bytes bytes, const model::NvmeIdentity
 }
 
 bool has_current_memblaze_format(const model::NvmeIdentity& identity) {
-  return identity.vendor_id == kMemblaze && !(identity.model.starts_with("P") && identity.model.substr(0, 5) < "P5920");
+  return identity.vendor_id == kMemblaze &&
+         !(identity.model.starts_with("P") && identity.model.raw().substr(0, 5) < "P5920");
 }
 
 constexpr LogPage items_page(std::string_view name, std::string_view source,

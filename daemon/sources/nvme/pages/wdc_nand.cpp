@@ -79,7 +79,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 }
 
 bool offered(const model::NvmeIdentity& identity) {
-  const auto has = [&](std::string_view name) { return identity.model.find(name) != std::string::npos; };
+  const auto has = [&](std::string_view name) { return identity.model.contains(name); };
   return identity.vendor_id == kSandisk && (has("SN720") || has("SN730") || has("SN810"));
 }
 

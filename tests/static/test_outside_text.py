@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the fuzzer of text from outside know all of it?
+
+Its list of sources must be the members of daemon/model that are OutsideText, its list of sinks the functions that clean
+for one, and each sink has a sabotage. RAW lists who may ask for the bytes as they are: whoever compares them, takes them
+apart, looks something up by them or opens a file. Nobody shows or stores them.
+"""
+import re
+import sys
+from pathlib import Path
+
+# Sources of the fuzzer that are no members of the model.
+OTHERS = {"a server's answer", "a field of a request"}
+RAW = {
+    "daemon/analysis/host_waits.cpp": "keys, and which cgroup is below which",
+    "daemon/analysis/tenants/tenant_namer.cpp": "patterns, and the path that is taken apart",
+    "daemon/audit/audit.cpp": "patterns of accepted findings",
+    "daemon/audit/device_past.cpp": "names of enumerators",
+    "daemon/audit/rule.cpp": "udev's pattern, which is checked, and the choice in brackets",
+    "daemon/audit/rules/f17_array_checks.cpp": "a speed, of which for_shell() makes a word",
+    "daemon/audit/rules/f18_virtual_machines.cpp": "a command line that is taken apart",
+    "daemon/audit/rules/f6_crypt_queues.cpp": "numbers",
+    "daemon/audit/rules/n11_firmware.cpp": "patterns of bad firmware",
+    "daemon/audit/rules/n14_multipath.cpp": "numbers",
+    "daemon/audit/rules/n7_link.cpp": "numbers",
+    "daemon/audit/rules/trims.cpp": "times, and names of file systems",
+    "daemon/client/audit_command.cpp": "statfs",
+    "daemon/doctor/check_list.cpp": "the name of a disk that was found",
+    "daemon/drives/drive.cpp": "keys",
+    "daemon/drives/monitor.cpp": "keys",
+    "daemon/flash/flash_input.cpp": "keys, of which names of files are hashed",
+    "daemon/history/database_file.cpp": "the schema, and a heading that is cut off",
+    "daemon/history/device_rows.cpp": "the key of a row",
+    "daemon/history/history.cpp": "lengths",
+    "daemon/history/past_day.cpp": "a number",
+    "daemon/history/past_drive.cpp": "keys of rows",
+    "daemon/history/past_reader.cpp": "keys of rows, and a number",
+    "daemon/history/reader.h": "the key of a row",
+    "daemon/history/sqlite.cpp": "names that are checked",
+    "daemon/history/store.cpp": "the key of a row",
+    "daemon/live/past_spikes.cpp": "evidence that is taken apart",
+    "daemon/model/device_title.cpp": "how deep a mount point is",
+    "daemon/model/medium.h": "parts of a model",
+    "daemon/model/settings.h": "numbers, and the choice in brackets",
+    "daemon/runtime/sampler.cpp": "statfs, and files of a cgroup",
+    "daemon/sources/cgroups/cgroup_paths.cpp": "a path that becomes OutsideText",
+    "daemon/sources/inventory/disk.cpp": "a serial number in an identifier",
+    "daemon/sources/inventory/filesystems.cpp": "where a swap file lies",
+    "daemon/sources/nvme/pages/intel_format.cpp": "a model that is compared",
+    "daemon/sources/settings/recorded.cpp": "names and values that become OutsideText",
+    "daemon/stages/host_waits.cpp": "a key",
+    "daemon/stages/setting_changes.cpp": "options that become OutsideText",
+}
+BLOCK = re.compile(r"^(?:struct|class) (\w+)[^;]*\{$")
+MEMBER = re.compile(r"^ +[^(/]*util::OutsideText[> ,\w:]* (\w+)(?: = \{\})?(?:\{\})?;")
+ALIAS = re.compile(r"^using (\w+) = .*util::OutsideText")
+
+
+def members():
+    """Struct.member of each text from outside in the model."""
+    found = set()
+    for header in sorted(Path("daemon/model").glob("*.h")):
+        blocks = []
+        for line in header.read_text("utf-8").splitlines():
+            text = line.strip()
+            if match := BLOCK.match(text):
+                blocks.append(match[1])
+            elif blocks and re.match(r"^ {%d}\};" % (2 * len(blocks) - 2), line):
+                blocks.pop()
+            elif match := ALIAS.match(text):
+                found.add(match[1])
+            elif blocks and (match := MEMBER.match(line)):
+                found.add(f"{blocks[-1]}.{match[1]}")
+    return found
+
+
+def compare(what, known, there):
+    return [f"{what} {name} is missing" for name in sorted(there - known)] + [
+        f"{what} {name} does not exist" for name in sorted(known - there)]
+
+
+def main():
+    fuzzer = Path("tests/unit/outside_text_test.cpp").read_text("utf-8")
+    header = Path("daemon/util/outside_text.h").read_text("utf-8")
+    sources = set(re.findall(r'Source\{"([^"]+)"', fuzzer)) - OTHERS
+    sinks = set(re.findall(r"^ +for_(\w+) = 1U", fuzzer, re.M))
+    functions = set(re.findall(r"^std::\S+ for_(\w+)\(", header, re.M))
+    sabotaged = set(re.findall(r"^name: outside-text-(\w+)$", Path("tests/mutations/outside_text.txt").read_text("utf-8"), re.M))
+    users = {str(path) for room in ("daemon", "exporters") for path in Path(room).rglob("*")
+             if path.suffix in (".h", ".cpp") and not str(path).startswith("daemon/util/outside_text.")
+             and ".raw()" in path.read_text("utf-8")}
+    errors = compare("in the fuzzer's sources,", sources, members()) + compare("in the fuzzer's sinks,", sinks, functions)
+    errors += compare("among the sabotages,", sabotaged, functions) + compare("in RAW,", set(RAW), users)
+    print("\n".join(errors))
+    print(f"{len(sources)} members, {len(functions)} sinks, {len(users)} files that ask for the bytes")
+    if errors or not sources or not functions:
+        sys.exit(f"FAIL: {len(errors)} entries of the lists are wrong")
+
+
+main()
