@@ -126,7 +126,7 @@ constexpr std::array kSources{
     Source{"Filesystem.mountpoint", for_label | for_json | for_log},
     Source{"Filesystem.options", for_log | for_history},
     Source{"FilesystemDiscards.mountpoint", for_label | for_json},
-    Source{"FilesystemRoom.mountpoint", for_label | for_json},
+    Source{"FilesystemRoom.mountpoint", for_label},
     Source{"Finding.device", for_label | for_json | for_terminal | for_markdown},
     Source{"FrozenFilesystem.command", for_log | for_history},
     Source{"FrozenFilesystem.mountpoint", for_log | for_history},
@@ -542,6 +542,8 @@ class Fuzzer {
       for (const stages::LogLine& one : findings.effects.lines) {
         line(one, {"discard burst device=? trigger=? begin=? end=? seconds=? bytes=? requests=? ranges=? comm=\"?\" "
                    "filesystem=\"?\" array=\"?\" suppressed=?",
+                   "discard burst device=? trigger=? begin=? end=? seconds=? bytes=? requests=? comm=\"?\" "
+                   "filesystem=\"?\" array=\"?\" suppressed=?",
                    "volume=? filesystem=\"?\" is mounted with discard and also trimmed by fstrim: use one of the two"});
       }
       take(std::move(findings.effects.rows));
@@ -629,6 +631,7 @@ class Fuzzer {
     tenants->tenants = {{namer.tenant_of(plant_.in("CgroupPaths", "/")), {}, 1, kWall},
                         {{"other-tenant", model::TenantKind::cgroup, plant_.in("Tenant.cgroup", "/")}, {}, 1, kWall}};
     snapshot.devices[1].tenants = tenants;
+    snapshot.devices[1].io = std::make_shared<const model::DeviceIo>();
     auto findings = std::make_shared<std::vector<model::Finding>>(1);
     findings->at(0).id = "F1";
     findings->at(0).verdict = model::Verdict::advise;
@@ -816,8 +819,9 @@ class Fuzzer {
     std::ostringstream out;
     terminal::print_devices(inventory, out);
     terminal::print_drives(drives.lines, out);
-    terminal(out.str());
-    EXPECT_LE(static_cast<std::size_t>(std::count(out.str().begin(), out.str().end(), '\n')), 20U);
+    const std::string shown = out.str();
+    terminal(shown);
+    EXPECT_LE(std::count(shown.begin(), shown.end(), '\n'), 20);
     json(terminal::devices_json(inventory, drives, {}));
   }
 
@@ -827,9 +831,10 @@ class Fuzzer {
     terminal(text.str());
     std::ostringstream markdown;
     findings::print_markdown(all, {.all = true}, markdown);
-    saw(markdown.str(), for_markdown);
-    EXPECT_TRUE(std::all_of(markdown.str().begin(), markdown.str().end(),
-                            [](char c) { return c == '\n' || (c >= 0x20 && c <= 0x7e); }));
+    const std::string shown = markdown.str();
+    saw(shown, for_markdown);
+    EXPECT_TRUE(std::all_of(shown.begin(), shown.end(), [](char c) { return c == '\n' || (c >= 0x20 && c <= 0x7e); }))
+        << shown;
   }
 
   Reports read_reports() {
@@ -838,7 +843,10 @@ class Fuzzer {
     report.devices.emplace_back();
     auto& comparison = report.devices.back().comparison;
     comparison.device = {"sda", plant_.in("PastDevice.model"), plant_.in("PastDevice.serial"), minute, minute};
-    comparison.after = {minute, minute};
+    comparison.before = comparison.after = model::Window{minute, minute};
+    comparison.rows.resize(1);  // else the rest is left out
+    comparison.rows[0].id = "read.p99";
+    comparison.rows[0].what = "reads p99";
     comparison.differing = {setting()};
     std::array<std::ostringstream, 4> out;
     report::print_text(report, out[0]);

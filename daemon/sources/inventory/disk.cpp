@@ -156,7 +156,7 @@ model::Path read_path(const std::string& directory, const std::string& disk_name
 }
 
 std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
-                                         const std::optional<std::string>& known_serial) {
+                                         const std::optional<util::OutsideText>& known_serial) {
   const std::string number_text = read_text(directory + "/dev");
   const auto number = sysfs::parse_device_number(number_text);
   if (!number) {
