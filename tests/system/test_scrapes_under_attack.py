@@ -310,7 +310,8 @@ def subject(name, state, disk):
             authority.issue("server", "IP:127.0.0.1")
             web.write(state / "web.yaml", {"tls_server_config": {"cert_file": "server.crt", "key_file": "server.key"}})
             make = lambda port: web.Client(port, ca=authority.certificate, source=SCRAPER)  # noqa: E731
-            daemon = stack.enter_context(web.daemon(state, ("--web.config.file", state / "web.yaml"), make))
+            options = ("--web.config.file", state / "web.yaml", f"--devices.include={disk.name}", "--devices.exclude=none")
+            daemon = stack.enter_context(web.daemon(state, options, make))
         else:
             daemon = stack.enter_context(rig.daemon(state, [disk]))
         other = stack.enter_context(by_bystander())
