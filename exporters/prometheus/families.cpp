@@ -51,7 +51,7 @@ std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups
       }
       Samples samples;
       description.collect(snapshot, samples);
-      Family family{&description, samples.take()};
+      Family family{&description, samples.take(description.type)};
       if (!whole) {
         reduce_to_fleet(description, topics()[group].group == "self", family.samples);
       }

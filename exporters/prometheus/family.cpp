@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <numeric>
+#include <unordered_map>
+#include <utility>
 
 namespace ssdpulse::exposition {
 namespace {
@@ -43,6 +46,15 @@ Labels clean(Labels labels) {
     clean(label.value);
   }
   return labels;
+}
+
+std::size_t hash_of(const Labels& labels) {
+  std::size_t hash = 0;
+  for (const Label& label : labels) {
+    hash = hash * 31 + std::hash<std::string_view>()(label.name);
+    hash = hash * 31 + std::hash<std::string_view>()(label.value);
+  }
+  return hash;
 }
 
 std::vector<int> classic_indexes(const HistogramScale& scale) {
@@ -95,11 +107,25 @@ void Samples::add(Labels labels, const Histogram& histogram, std::optional<model
   samples_.push_back({clean(std::move(labels)), histogram, created});
 }
 
-void Samples::add_info(Labels labels) {
-  labels = clean(std::move(labels));
-  if (infos_.insert(labels).second) {
-    samples_.push_back({std::move(labels), 1.0, std::nullopt});
+std::vector<Sample> Samples::take(Type type) {
+  std::vector<Sample> distinct;
+  distinct.reserve(samples_.size());
+  std::unordered_multimap<std::size_t, std::size_t> by_hash;  // to its number in `distinct`
+  by_hash.reserve(samples_.size());
+  for (Sample& sample : samples_) {
+    const std::size_t hash = hash_of(sample.labels);
+    const auto [begin, end] = by_hash.equal_range(hash);
+    const auto known =
+        std::find_if(begin, end, [&](const auto& one) { return distinct[one.second].labels == sample.labels; });
+    if (known == end) {
+      by_hash.emplace(hash, distinct.size());
+      distinct.push_back(std::move(sample));
+    } else if (type == Type::counter) {
+      std::get<double>(distinct[known->second].value) += std::get<double>(sample.value);
+    }
   }
+  samples_.clear();
+  return distinct;
 }
 
 }  // namespace ssdpulse::exposition

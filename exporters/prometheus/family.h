@@ -8,7 +8,6 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,24 +78,25 @@ struct Sample {
   std::optional<model::WallTime> created;  // counters and histograms: when they began at zero
 };
 
+/// Which samples a family may have.
+enum class Type : std::uint8_t { counter, gauge, histogram };
+
 /// Collects the samples of one family. Label values are made valid UTF-8 (invalid bytes become U+FFFD, and so do
 /// control characters other than tab and newline); labels with an empty value are left out, as Prometheus sees no
-/// difference.
+/// difference. No two samples have the same labels, not even of names that differ only in what was replaced: a server
+/// refuses a page with such a pair. Of counters, those become their sum; of others the first one stays.
 class Samples {
  public:
   void add(Labels labels, double value, std::optional<model::WallTime> created = std::nullopt);
   void add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created);
-  /// A gauge of 1; a second one with the same labels is dropped, because a server may refuse duplicates.
-  void add_info(Labels labels);
+  void add_info(Labels labels) { add(std::move(labels), 1.0); }  // a gauge of 1
 
-  [[nodiscard]] std::vector<Sample> take() { return std::move(samples_); }
+  /// Leaves none behind.
+  [[nodiscard]] std::vector<Sample> take(Type type);
 
  private:
   std::vector<Sample> samples_;
-  std::set<Labels> infos_;
 };
-
-enum class Type : std::uint8_t { counter, gauge, histogram };
 
 /// Which latency modes can see what the family counts; in the others it is absent, never 0.
 enum class Modes : std::uint8_t { all, full_only };
