@@ -29,9 +29,10 @@ Findings examine_all(const Facts& facts, const List& checks) {
 
 Findings examine(const model::Snapshot& snapshot) {
   static const std::array checks{
-      kDevices,         kSources,   kStatistics,         kLatencyMode, kCpuLimit,          kLostIos, kLostBeforeDevices,
-      kSkippedPrograms, kLateTicks, kIoAccounting,       kPressure,    kDiscardSubmitters, kFreezes, kWriteClasses,
-      kWriteHints,      kLogPages,  kWriteAmplification, kHealth,      kLogReads,          kHistory, kSharedIdentities,
+      kDevices,           kSources,         kStatistics,       kLatencyMode,  kCpuLimit,           kLostIos,
+      kLostBeforeDevices, kSkippedPrograms, kLateTicks,        kIoAccounting, kPressure,           kDiscardSubmitters,
+      kFreezes,           kWriteClasses,    kWriteHints,       kLogPages,     kWriteAmplification, kHealth,
+      kLogReads,          kHistory,         kSharedIdentities, kNames,
   };
   Findings all = examine_all(snapshot, checks);
   for (model::Finding& one : all) {

@@ -28,6 +28,7 @@ extern const RunningCheck kHealth;
 extern const RunningCheck kLogReads;
 extern const RunningCheck kHistory;
 extern const RunningCheck kSharedIdentities;
+extern const RunningCheck kNames;
 
 // Of a host without one.
 extern const HostCheck kKernelVersion;

@@ -80,6 +80,7 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
     }
     tenants.push_back({*id, tenant.totals});
   }
+  added_to_.insert(lane->id);
   const std::int64_t measured = account_.measured();
   const auto add_to = [&](const char* loads, const char* of_tenants, std::int64_t when) {
     const std::int64_t key = key_of(lane->id, when);
@@ -134,33 +135,48 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
   return replace(connection_, table, key, bytes, std::min(measured, known.value_or(measured)));
 }
 
-Outcome<void> DeviceRows::make_hours(Minute now) {
-  const auto all = lanes();
-  if (!all) {
-    return tl::unexpected(all.error());
+Outcome<void> DeviceRows::make_hours(Minute now, OpenLanes& open) {
+  if (!open) {
+    auto lanes = open_lanes();
+    if (!lanes) {
+      return tl::unexpected(lanes.error());
+    }
+    open = std::move(*lanes);
   }
-  for (const Lane& lane : *all) {
-    const auto row = first_of(lane, "device_minute", std::max(lane.hours_made_to, lane.minutes_from));
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      continue;
-    }
-    const std::int64_t hour = hour_of((*row)->minute);
-    const bool over =
-        hour + kHour <= std::max(number_of(now), lane.last_minute) || lane.last_measured + kHour <= account_.measured();
-    if (!over) {
-      continue;
-    }
-    Statement made(connection_, "UPDATE device SET hours_made_to = ? WHERE id = ?");
-    if (const auto done =
-            make_hour_of(lane.id, hour).and_then([&] { return made.with(hour + kHour).with(lane.id).run(); });
-        !done) {
-      return done;
+  open->insert(added_to_.begin(), added_to_.end());
+  for (const std::int64_t lane : std::set<std::int64_t>(*open)) {
+    if (auto made = make_hour_in(lane, now, *open); !made) {
+      return made;
     }
   }
   return {};
+}
+
+/// A lane without minutes behind its last hour is not open.
+Outcome<void> DeviceRows::make_hour_in(std::int64_t lane, Minute now, std::set<std::int64_t>& open) {
+  Statement known(connection_,
+                  "SELECT max(hours_made_to, minutes_from), last_minute, last_measured FROM device WHERE id = ?");
+  const auto there = known.with(lane).step();
+  if (!there) {
+    return tl::unexpected(there.error());
+  }
+  const auto row = *there ? first_of(lane, "device_minute", known.integer(0).value_or(0))
+                          : Outcome<std::optional<Row>>(std::nullopt);
+  if (!row) {
+    return tl::unexpected(row.error());
+  }
+  if (!*row) {
+    open.erase(lane);
+    return {};
+  }
+  const std::int64_t hour = hour_of((*row)->minute);
+  const bool over = hour + kHour <= std::max(number_of(now), known.integer(1).value_or(0)) ||
+                    known.integer(2).value_or(0) + kHour <= account_.measured();
+  if (!over) {
+    return {};
+  }
+  Statement made(connection_, "UPDATE device SET hours_made_to = ? WHERE id = ?");
+  return make_hour_of(lane, hour).and_then([&] { return made.with(hour + kHour).with(lane).run(); });
 }
 
 Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
@@ -208,43 +224,45 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
 }
 
 Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
-  const auto all = lanes();
+  const auto all = fronts("device_minute");
   if (!all) {
     return tl::unexpected(all.error());
   }
-  std::vector<std::pair<Lane, Row>> ready;
+  Statement made(connection_, "SELECT hours_made_to FROM device WHERE id = ?");
+  Statement last(connection_, "SELECT max(measured) FROM device_minute WHERE at BETWEEN ? AND ?");
+  std::vector<Row> ready;
   std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
-  for (const Lane& lane : *all) {
-    const auto row = first_of(lane, "device_minute");
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row || hour_of((*row)->minute) + kHour > lane.hours_made_to) {
+  for (const Row& row : *all) {
+    if (row.measured >= end) {
       continue;
     }
-    const std::int64_t hour = hour_of((*row)->minute);
-    Statement last(connection_, "SELECT max(measured) FROM device_minute WHERE at BETWEEN ? AND ?");
-    if (const auto there = last.with(key_of(lane.id, hour)).with(key_of(lane.id, hour + kHour - 1)).step(); !there) {
+    const std::int64_t hour = hour_of(row.minute);
+    if (const auto there = made.again().with(row.lane).step(); !there) {
+      return tl::unexpected(there.error());
+    } else if (!*there || hour + kHour > made.integer(0).value_or(0)) {
+      continue;
+    }
+    if (const auto there = last.again().with(key_of(row.lane, hour)).with(key_of(row.lane, hour + kHour - 1)).step();
+        !there) {
       return tl::unexpected(there.error());
     }
     if (last.integer(0).value_or(end) < end) {
-      oldest = std::min(oldest, (*row)->measured);
-      ready.emplace_back(lane, **row);
+      oldest = std::min(oldest, row.measured);
+      ready.push_back(row);
     }
   }
   std::uint64_t rows = 0;
-  for (const auto& [lane, row] : ready) {
+  for (const Row& row : ready) {
     if (row.measured > oldest + kHour) {
       continue;
     }
     const std::int64_t hour = hour_of(row.minute);
     Statement thinned(connection_, "UPDATE device SET minutes_from = max(minutes_from, ?) WHERE id = ?");
-    auto gone =
-        thinned.with(hour + kHour)
-            .with(lane.id)
-            .run()
-            .and_then([&, id = lane.id] { return erase("tenant_minute", id, 0, hour + kHour - 1); })
-            .and_then([&, id = lane.id](std::uint64_t) { return erase("device_minute", id, hour, hour + kHour - 1); });
+    auto gone = thinned.with(hour + kHour)
+                    .with(row.lane)
+                    .run()
+                    .and_then([&] { return erase("tenant_minute", row.lane, 0, hour + kHour - 1); })
+                    .and_then([&](std::uint64_t) { return erase("device_minute", row.lane, hour, hour + kHour - 1); });
     if (!gone) {
       return gone;
     }
@@ -255,29 +273,25 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
 
 Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
   constexpr std::int64_t kStep = 10 * kHour;
-  const auto all = lanes();
+  const auto all = fronts("device_hour");
   if (!all) {
     return tl::unexpected(all.error());
   }
   std::uint64_t rows = 0;
-  for (const Lane& lane : *all) {
-    const auto row = first_of(lane, "device_hour");
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row || (*row)->measured >= end) {
+  for (const Row& row : *all) {
+    if (row.measured >= end) {
       continue;
     }
     Statement young(connection_,
                     "SELECT at FROM device_hour WHERE at BETWEEN ? AND ? AND measured >= ? ORDER BY at LIMIT 1");
-    const std::int64_t last = (*row)->minute + kStep;
-    if (const auto there = young.with(key_of(lane.id, 0)).with(key_of(lane.id, last)).with(end).step(); !there) {
+    const std::int64_t last = row.minute + kStep;
+    if (const auto there = young.with(key_of(row.lane, 0)).with(key_of(row.lane, last)).with(end).step(); !there) {
       return tl::unexpected(there.error());
     }
     const auto first_young = young.integer(0);
     const std::int64_t to = first_young ? minute_of_key(*first_young) - 1 : last;
-    auto gone = erase("tenant_hour", lane.id, 0, to).and_then([&, id = lane.id](std::uint64_t) {
-      return erase("device_hour", id, 0, to);
+    auto gone = erase("tenant_hour", row.lane, 0, to).and_then([&](std::uint64_t) {
+      return erase("device_hour", row.lane, 0, to);
     });
     if (!gone) {
       return gone;
@@ -289,10 +303,6 @@ Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
 
 Outcome<std::uint64_t> DeviceRows::forget_tenants() {
   constexpr std::int64_t kDay = 24 * kHour;
-  const auto all = lanes();
-  if (!all) {
-    return tl::unexpected(all.error());
-  }
   for (const char* table : {"tenant_minute", "tenant_hour"}) {
     const auto age = oldest(table);
     if (!age) {
@@ -301,17 +311,17 @@ Outcome<std::uint64_t> DeviceRows::forget_tenants() {
     if (!*age) {
       continue;
     }
+    const auto all = fronts(table);
+    if (!all) {
+      return tl::unexpected(all.error());
+    }
     const std::int64_t step = table == std::string_view("tenant_minute") ? kHour : kDay;
     std::uint64_t rows = 0;
-    for (const Lane& lane : *all) {
-      const auto row = first_of(lane, table);
-      if (!row) {
-        return tl::unexpected(row.error());
-      }
-      if (!*row || (*row)->measured >= **age + step) {
+    for (const Row& row : *all) {
+      if (row.measured >= **age + step) {
         continue;
       }
-      auto gone = erase(table, lane.id, 0, (*row)->minute + step - 1);
+      auto gone = erase(table, row.lane, 0, row.minute + step - 1);
       if (!gone) {
         return gone;
       }
@@ -375,16 +385,17 @@ Outcome<void> DeviceRows::forget_names(std::int64_t end) {
 
 /// Rows of a lane go forward but for what came late: that is among the first few.
 Outcome<std::optional<std::int64_t>> DeviceRows::oldest(const char* table) {
-  const auto all = lanes();
+  const auto all = fronts(table);
   if (!all) {
     return tl::unexpected(all.error());
   }
+  Statement row(connection_, ("SELECT min(measured) FROM (SELECT measured FROM " + std::string(table) +
+                              " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 4)")
+                                 .c_str());
   std::optional<std::int64_t> oldest;
-  for (const Lane& lane : *all) {
-    Statement row(connection_, ("SELECT min(measured) FROM (SELECT measured FROM " + std::string(table) +
-                                " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 4)")
-                                   .c_str());
-    if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kLastMinute)).step(); !there) {
+  for (const Row& front : *all) {
+    if (const auto there = row.again().with(key_of(front.lane, 0)).with(key_of(front.lane, kLastMinute)).step();
+        !there) {
       return tl::unexpected(there.error());
     }
     if (const auto measured = row.integer(0)) {
@@ -395,13 +406,14 @@ Outcome<std::optional<std::int64_t>> DeviceRows::oldest(const char* table) {
 }
 
 Outcome<std::optional<std::int64_t>> DeviceRows::first(const char* table) {
-  const auto all = lanes();
+  const auto all = fronts(table);
   if (!all) {
     return tl::unexpected(all.error());
   }
   std::optional<std::int64_t> first;
-  for (const Lane& lane : *all) {
-    const auto row = first_of(lane, table, kClockUnset);
+  for (const Row& front : *all) {
+    const auto row =
+        front.minute >= kClockUnset ? Outcome<std::optional<Row>>(front) : first_of(front.lane, table, kClockUnset);
     if (!row) {
       return tl::unexpected(row.error());
     }
@@ -412,19 +424,40 @@ Outcome<std::optional<std::int64_t>> DeviceRows::first(const char* table) {
   return first;
 }
 
-Outcome<std::optional<DeviceRows::Row>> DeviceRows::first_of(const Lane& lane, const char* table, std::int64_t from) {
+Outcome<std::optional<DeviceRows::Row>> DeviceRows::first_of(std::int64_t lane, const char* table, std::int64_t from) {
   Statement row(
       connection_,
       ("SELECT at, measured FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 1").c_str());
-  return row.with(key_of(lane.id, from)).with(key_of(lane.id, kLastMinute)).step().map([&](bool there) {
-    return there ? std::optional(Row{minute_of_key(row.integer(0).value_or(0)), row.integer(1).value_or(0)})
+  return row.with(key_of(lane, from)).with(key_of(lane, kLastMinute)).step().map([&](bool there) {
+    return there ? std::optional(Row{lane, minute_of_key(row.integer(0).value_or(0)), row.integer(1).value_or(0)})
                  : std::nullopt;
   });
 }
 
-Outcome<std::vector<DeviceRows::Lane>> DeviceRows::lanes() {
-  Statement rows(connection_, "SELECT id, last_minute, last_measured, minutes_from, hours_made_to FROM device");
-  std::vector<Lane> lanes;
+/// From the first row of a lane to the first one behind the lane: lanes without rows are never met.
+Outcome<std::vector<DeviceRows::Row>> DeviceRows::fronts(const char* table) {
+  Statement row(connection_,
+                ("SELECT at, measured FROM " + std::string(table) + " WHERE at >= ? ORDER BY at LIMIT 1").c_str());
+  std::vector<Row> rows;
+  for (std::int64_t lane = 1; lane < kMinutesOfADevice / 2;) {
+    const auto there = row.again().with(key_of(lane, 0)).step();
+    if (!there) {
+      return tl::unexpected(there.error());
+    }
+    const auto key = *there ? row.integer(0) : std::nullopt;
+    if (!key || *key / kMinutesOfADevice >= kMinutesOfADevice / 2) {
+      break;
+    }
+    rows.push_back({*key / kMinutesOfADevice, minute_of_key(*key), row.integer(1).value_or(0)});
+    lane = rows.back().lane + 1;
+  }
+  return rows;
+}
+
+Outcome<std::set<std::int64_t>> DeviceRows::open_lanes() {
+  Statement rows(connection_,
+                 "SELECT id FROM device WHERE last_minute >= hours_made_to AND last_minute >= minutes_from AND id > 0");
+  std::set<std::int64_t> lanes;
   while (true) {
     const auto row = rows.step();
     if (!row) {
@@ -433,10 +466,7 @@ Outcome<std::vector<DeviceRows::Lane>> DeviceRows::lanes() {
     if (!*row) {
       return lanes;
     }
-    if (const auto id = rows.integer(0); id && *id > 0 && *id < kMinutesOfADevice / 2) {
-      lanes.push_back({*id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0),
-                       rows.integer(4).value_or(0)});
-    }
+    lanes.insert(rows.integer(0).value_or(0));
   }
 }
 
@@ -457,11 +487,15 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
   if (device.without_wwid.empty()) {
     return {};
   }
-  // ?1: identity, ?2: without WWID.
+  Statement stored(connection_, "SELECT 1 FROM device WHERE identity = ? LIMIT 1");
+  if (const auto already = stored.with(device.identity).step(); !already || *already) {
+    return already ? Outcome<void>() : tl::unexpected(already.error());
+  }
+  // ?1: identity, ?2: without WWID. Both are found by the index.
   Statement known(connection_,
-                  "SELECT min(identity), max(identity) FROM device WHERE model = ?3 AND serial = ?4 AND NOT EXISTS "
-                  "(SELECT 1 FROM device WHERE identity = ?1) AND (identity = ?2 OR (?1 = ?2 AND "
-                  "substr(identity, 1, length(?2) + 8) = ?2 || ' | wwid ' AND instr(identity, ' | at ') = 0))");
+                  "SELECT min(identity), max(identity) FROM device WHERE model = ?3 AND serial = ?4 AND (identity = ?2 "
+                  "OR (?1 = ?2 AND identity >= ?2 || ' | wwid ' AND identity < ?2 || ' | wwid!' AND "
+                  "instr(identity, ' | at ') = 0))");
   const auto row = known.with(device.identity).with(device.without_wwid).with(device.model).with(device.serial).step();
   if (!row || !*row) {
     return row ? Outcome<void>() : tl::unexpected(row.error());

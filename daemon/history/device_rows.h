@@ -9,10 +9,14 @@
 // An hour's row is made once the hour is over, and from then on is the sum of its minutes: later additions go to both.
 // After that, minutes can be removed. Ages are in measured minutes, see account.h. For one thread, within a transaction
 // of the caller's.
+//
+// Most lanes may be of devices that are gone. What goes through all lanes that have rows is marked (all lanes); it is
+// not for every minute.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,26 +35,30 @@ class DeviceRows {
 
   Outcome<void> add(const DeviceMinute& row);
 
-  /// In each lane, makes the row of the oldest finished hour that has none yet.
-  Outcome<void> make_hours(Minute now);
+  /// Lanes that may have minutes of an hour without a row; absent: not known yet, as after a start.
+  using OpenLanes = std::optional<std::set<std::int64_t>>;
+  /// In each of these lanes, and of those that minutes were added to, makes the row of the oldest finished hour that
+  /// has none yet. Keeps `open` up to date.
+  Outcome<void> make_hours(Minute now, OpenLanes& open);
 
-  /// Removes the minutes of the oldest hour, in all lanes that have one of about that age, if all of it is older than
-  /// `end` and its row is made. Returns how many.
+  /// (All lanes.) Removes the minutes of the oldest hour, in all lanes that have one of about that age, if all of it is
+  /// older than `end` and its row is made. Returns how many.
   Outcome<std::uint64_t> thin_hour(std::int64_t end);
 
-  /// Removes hours that are older than `end`, about ten in each lane.
+  /// (All lanes.) Removes hours that are older than `end`, about ten in each lane.
   Outcome<std::uint64_t> forget_hours(std::int64_t end);
 
-  /// Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
+  /// (All lanes.) Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
   Outcome<std::uint64_t> forget_tenants();
 
-  /// Removes names that no row refers to, of devices not since `end`. Their numbers are not given out again.
+  /// (All lanes.) Removes names that no row refers to, of devices not since `end`. Their numbers are not given out
+  /// again.
   Outcome<void> forget_names(std::int64_t end);
 
-  /// The age of the oldest row in a table.
+  /// (All lanes.) The age of the oldest row in a table.
   Outcome<std::optional<std::int64_t>> oldest(const char* table);
 
-  /// The earliest stamp in a table, but for those of a clock that was not set.
+  /// (All lanes.) The earliest stamp in a table, but for those of a clock that was not set.
   Outcome<std::optional<std::int64_t>> first(const char* table);
 
  private:
@@ -62,16 +70,20 @@ class DeviceRows {
     std::int64_t hours_made_to = 0;
   };
   struct Row {
+    std::int64_t lane = 0;
     std::int64_t minute = 0;
     std::int64_t measured = 0;
   };
 
-  Outcome<std::vector<Lane>> lanes();
+  /// The first row of each lane that has any.
+  Outcome<std::vector<Row>> fronts(const char* table);
+  Outcome<std::set<std::int64_t>> open_lanes();
   Outcome<std::string> identity_of(const DeviceKey& device);
   Outcome<void> rename(const DeviceKey& device);
   Outcome<Lane> lane_of(const DeviceKey& device, std::int64_t minute);
   Outcome<std::int64_t> id_of(const std::string& tenant);
-  Outcome<std::optional<Row>> first_of(const Lane& lane, const char* table, std::int64_t from = 0);
+  Outcome<std::optional<Row>> first_of(std::int64_t lane, const char* table, std::int64_t from);
+  Outcome<void> make_hour_in(std::int64_t lane, Minute now, std::set<std::int64_t>& open);
   Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceLoad& load, std::int64_t measured);
   Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants,
                               std::int64_t measured);
@@ -81,6 +93,7 @@ class DeviceRows {
   Connection& connection_;
   Account& account_;
   DeletedRows& deleted_;
+  std::set<std::int64_t> added_to_;  // lanes
 };
 
 }  // namespace ssdpulse::history

@@ -32,6 +32,11 @@ constexpr const char* kInForce =
     "(value <> '' AND id = (SELECT max(id) FROM setting AS last WHERE last.device = setting.device AND last.name = "
     "setting.name))";
 
+/// When the device of a setting was there last; the host is always.
+constexpr const char* kSeen =
+    "CASE device WHEN '' THEN 9223372036854775807 ELSE coalesce((SELECT max(last_measured) FROM device AS seen WHERE "
+    "seen.identity = setting.device), measured) END";
+
 /// `chosen`: the end of a SELECT of keys.
 Outcome<void> erase(Connection& connection, const Events& events, const std::string& chosen, DeletedRows& deleted) {
   const std::string table(events.table);
@@ -148,10 +153,17 @@ Outcome<void> forget_events(Connection& connection, std::int64_t end, DeletedRow
       return gone;
     }
   }
-  return erase(connection, kSettings, older + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep, deleted);
+  return {};
 }
 
-Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, DeletedRows& deleted) {
+Outcome<void> forget_settings(Connection& connection, std::int64_t end, DeletedRows& deleted) {
+  return erase(connection, kSettings,
+               " WHERE measured < " + std::to_string(end) + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep,
+               deleted);
+}
+
+Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
+                             DeletedRows& deleted) {
   for (const Events& events : kEvents) {
     if (events.most == 0) {
       continue;
@@ -162,15 +174,23 @@ Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, D
       return gone;
     }
   }
-  // Former values first, then current ones.
   const auto rows = connection.number("SELECT count(*) FROM setting");
   if (!rows) {
     return tl::unexpected(rows.error());
   }
-  const std::int64_t surplus = *rows - share(kSettings.most, size_limit);
-  return surplus <= 0 ? Outcome<void>()
-                      : erase(connection, kSettings,
-                              std::string(" ORDER BY ") + kInForce + ", id LIMIT " + std::to_string(surplus), deleted);
+  const std::int64_t most = share(kSettings.most, size_limit);
+  if (*rows <= most) {
+    return {};
+  }
+  const auto erase_some = [&](const std::string& chosen, std::int64_t some) {
+    return erase(connection, kSettings,
+                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some), deleted);
+  };
+  const std::string missed_least =
+      std::string(" WHERE NOT ") + kInForce + " OR " + kSeen + " < " + std::to_string(measured - kHour);
+  return erase_some(missed_least, *rows - most + most / 20)
+      .and_then([&] { return connection.number("SELECT count(*) FROM setting"); })
+      .and_then([&](std::int64_t left) { return left <= most ? Outcome<void>() : erase_some("", left - most); });
 }
 
 }  // namespace ssdpulse::history

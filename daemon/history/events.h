@@ -34,11 +34,15 @@ Outcome<void> insert(Connection& connection, const model::Mark& mark, std::int64
 /// The age of the oldest event, but for settings and marks.
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection);
 
-/// Removes events that are older, about a thousand of each kind at a time. The last value of a setting stays, however
-/// old, unless it is empty.
+/// Removes events that are older, about a thousand of each kind at a time.
 Outcome<void> forget_events(Connection& connection, std::int64_t end, DeletedRows& deleted);
+/// Likewise, but the last value of a setting stays, however old, unless it is empty. Goes through all settings.
+Outcome<void> forget_settings(Connection& connection, std::int64_t end, DeletedRows& deleted);
 
-/// Removes the oldest of each kind beyond its share of a file of so many bytes.
-Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, DeletedRows& deleted);
+/// Removes the oldest of each kind beyond its share of a file of so many bytes. Of settings, former values go first,
+/// then those of devices that are gone longest; as many more of both as make this rare, because it goes through all
+/// settings.
+Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
+                             DeletedRows& deleted);
 
 }  // namespace ssdpulse::history

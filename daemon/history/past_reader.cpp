@@ -130,6 +130,32 @@ Outcome<std::vector<model::PastDevice>> PastReader::devices() {
   return devices;
 }
 
+Outcome<std::vector<model::PastDevice>> PastReader::devices_called(const std::set<std::string>& names) {
+  auto found = all();
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  std::map<std::string, std::pair<std::int64_t, Found*>> newest;
+  for (Found& one : *found) {
+    const std::int64_t measured =
+        std::max_element(one.lanes.begin(), one.lanes.end(), [](const Lane& a, const Lane& b) {
+          return a.last_measured < b.last_measured;
+        })->last_measured;
+    if (names.contains(one.device.name)) {
+      const auto known = newest.try_emplace(one.device.name, measured, &one).first;
+      known->second = std::max(known->second, std::pair(measured, &one));
+    }
+  }
+  std::vector<model::PastDevice> devices;
+  for (auto& [name, one] : newest) {
+    if (const auto known = first_and_last(*one.second); !known) {
+      return tl::unexpected(known.error());
+    }
+    devices.push_back(std::move(one.second->device));
+  }
+  return devices;
+}
+
 Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& identity) {
   Statement rows(connection_,
                  "SELECT id, minutes_from, hours_made_to, last_measured FROM device WHERE identity = ? ORDER BY id");
@@ -151,27 +177,26 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
 }
 
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
-  Statement row(connection_,
-                "SELECT identity, name, model, serial FROM device WHERE identity = ?1 OR (NOT ?2 AND (name = ?1 OR "
-                "serial = ?1 OR instr(' | ' || identity || ' | ', ' | wwid ' || ?1 || ' | ') > 0)) "
-                "ORDER BY last_measured DESC, last_minute DESC LIMIT 1");
-  return row.with(device.words)
-      .with(std::int64_t{device.by_identity ? 1 : 0})
-      .step()
-      .and_then([&](bool there) -> Outcome<Found> {
-        if (!there) {
-          return tl::unexpected(Failure{kNoSuchDevice, false});
-        }
-        const std::string identity = row.text(0).value_or("").raw();
-        Found found{{row.name(1), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity}, {}};
-        return lanes_of(identity).and_then([&](std::vector<Lane> lanes) -> Outcome<Found> {
-          if (lanes.empty()) {
-            return tl::unexpected(Failure{kNoSuchDevice, false});
-          }
-          found.lanes = std::move(lanes);
-          return first_and_last(found).map([&] { return found; });
-        });
-      });
+  const std::string by_words =
+      " OR name = ?1 OR serial = ?1 OR instr(' | ' || identity || ' | ', ' | wwid ' || ?1 || ' | ') > 0";
+  Statement row(connection_, ("SELECT identity, name, model, serial FROM device WHERE identity = ?1" +
+                              (device.by_identity ? std::string() : by_words) +
+                              " ORDER BY last_measured DESC, last_minute DESC LIMIT 1")
+                                 .c_str());
+  return row.with(device.words).step().and_then([&](bool there) -> Outcome<Found> {
+    if (!there) {
+      return tl::unexpected(Failure{kNoSuchDevice, false});
+    }
+    const std::string identity = row.text(0).value_or("").raw();
+    Found found{{row.name(1), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity}, {}};
+    return lanes_of(identity).and_then([&](std::vector<Lane> lanes) -> Outcome<Found> {
+      if (lanes.empty()) {
+        return tl::unexpected(Failure{kNoSuchDevice, false});
+      }
+      found.lanes = std::move(lanes);
+      return first_and_last(found).map([&] { return found; });
+    });
+  });
 }
 
 Outcome<void> PastReader::loads(const Found& found, const Lane& lane, const char* table, std::int64_t from,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ class PastReader {
   using EachLoad = std::function<void(model::MinuteOf&&)>;
 
   Outcome<std::vector<model::PastDevice>> devices();
+  /// Those that had one of these names last.
+  Outcome<std::vector<model::PastDevice>> devices_called(const std::set<std::string>& names);
   Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
   Outcome<model::PastMoment> moment(model::PastTime at);

@@ -144,6 +144,11 @@ util::Result<std::vector<model::PastDevice>> Reader::devices() {
   return implementation_->ask<std::vector<model::PastDevice>>([](PastReader& past) { return past.devices(); });
 }
 
+util::Result<std::vector<model::PastDevice>> Reader::devices_called(std::set<std::string> names) {
+  return implementation_->ask<std::vector<model::PastDevice>>(
+      [names = std::move(names)](PastReader& past) { return past.devices_called(names); });
+}
+
 util::Result<void> Reader::minutes(const Which& device, const model::Window& window,
                                    const std::function<void(model::MinuteOf&&)>& each) {
   // Until this call ends; see Implementation::ask().

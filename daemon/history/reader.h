@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,8 @@ class Reader {
   [[nodiscard]] bool is_stuck() const;
 
   util::Result<std::vector<model::PastDevice>> devices();
+  /// Of each of these names the device that had it last, if there is one: all others cost nothing.
+  util::Result<std::vector<model::PastDevice>> devices_called(std::set<std::string> names);
 
   /// The minutes of a window in order; hours where minutes are no longer kept. An hour that lies only partly in it is
   /// left out. Calls `each` on the reader's thread.

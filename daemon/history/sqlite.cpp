@@ -145,6 +145,12 @@ Statement& Statement::with_null() {
   return *this;
 }
 
+Statement& Statement::again() {
+  sqlite3_reset(statement_.get());
+  bound_ = 0;
+  return *this;
+}
+
 Outcome<bool> Statement::step() {
   if (code_ == SQLITE_OK) {
     const int code = sqlite3_step(statement_.get());

@@ -63,6 +63,9 @@ class Statement {
   Statement& with(std::span<const std::uint8_t> blob);
   Statement& with_null();
 
+  /// For other parameters: as it was when it was made.
+  Statement& again();
+
   /// Whether there is a row.
   Outcome<bool> step();
   /// To the end.

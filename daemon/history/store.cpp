@@ -185,16 +185,36 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
           .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, measured); }); })
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
           .and_then([&] { return insert_events(batch, measured, written.deleted); })
-          .and_then([&] { return devices.make_hours(now.wall); })
+          .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
           .and_then([&] { return save_account(connection_, account); })
           .and_then([&] { return give_space_back(); });
   if (!done) {
     return tl::unexpected(done.error());
   }
-  return reach_of(connection_, account).map([&](model::PastReach reach) {
+  return reach_after(batch, account, written.deleted).map([&](model::PastReach reach) {
+    reach_ = reach;
     written.reach = reach;
     return written;
   });
+}
+
+/// Between two upkeeps, only what came late can make it longer.
+Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& account, const DeletedRows& deleted) {
+  const auto removed = [&](const char* table) {
+    const auto rows = deleted.find(table);
+    return rows != deleted.end() && rows->second > 0;
+  };
+  if (!reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
+    return reach_of(connection_, account);
+  }
+  model::PastReach reach = *reach_;
+  for (const DeviceMinute& row : batch.device_minutes) {
+    if (number_of(row.minute) >= kClockUnset) {
+      reach.minutes = std::min<model::PastTime>(reach.minutes.value_or(row.minute), row.minute);
+    }
+  }
+  reach.hours = reach.hours ? reach.hours : reach.minutes;
+  return reach;
 }
 
 Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, DeletedRows& deleted) {
@@ -238,24 +258,42 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
       return tl::unexpected(gone.error());
     }
   }
+  const bool all_lanes = *full || upkeep_at_ <= account.measured();
   const std::int64_t minutes_kept = std::min(kMinutesKept, limits_.retention.count());
-  auto made = thin_drive_minutes(account, deleted)
-                  .and_then([&] { return devices.thin_hour(account.measured() - minutes_kept); })
-                  .and_then([&](std::uint64_t thinned) {
-                    if (!*full || thinned > 0) {
-                      return Outcome<bool>(true);
-                    }
-                    // Minutes whose hour is kept are not missed. The hour that has just ended is viewed most.
-                    return devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
-                      return rows > 0;
-                    });
-                  });
+  auto made =
+      thin_drive_minutes(account, deleted)
+          .and_then([&] {
+            return all_lanes ? devices.thin_hour(account.measured() - minutes_kept) : Outcome<std::uint64_t>(0);
+          })
+          .and_then([&](std::uint64_t thinned) {
+            if (!*full || thinned > 0) {
+              return Outcome<bool>(true);
+            }
+            // Minutes whose hour is kept are not missed. The hour that has just ended is viewed most.
+            return devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
+              return rows > 0;
+            });
+          });
   if (!made) {
     return tl::unexpected(made.error());
   }
-  return delete_old_rows(account, !*made, devices, deleted)
-      .and_then([&] { return devices.forget_names(account.measured() - limits_.retention.count()); })
-      .and_then([&] { return hold_to_shares(connection_, std::max(limits_.bytes, kLeastSizeLimit), deleted); });
+  return delete_old_rows(account, !*made, all_lanes, devices, deleted)
+      .and_then([&] {
+        return all_lanes ? devices.forget_names(account.measured() - limits_.retention.count()) : Outcome<void>();
+      })
+      .and_then([&] {
+        return hold_to_shares(connection_, std::max(limits_.bytes, kLeastSizeLimit), account.measured(), deleted);
+      })
+      .and_then([&] { return all_lanes ? plan_upkeep(account) : Outcome<void>(); });
+}
+
+/// The rows of devices that are gone age, too, but nobody waits for them to go.
+Outcome<void> Store::plan_upkeep(const Account& account) {
+  constexpr std::int64_t kLanesEachMinute = 256;
+  constexpr std::int64_t kLongestPause = kHour / 2;  // an hour of minutes goes each time: this also catches up
+  return connection_.number("SELECT count(*) FROM device").map([&](std::int64_t lanes) {
+    upkeep_at_ = account.measured() + std::min(lanes / kLanesEachMinute, kLongestPause);
+  });
 }
 
 /// Keeps one row per drive and hour: counters lose only time resolution.
@@ -308,7 +346,8 @@ Outcome<std::optional<std::int64_t>> Store::oldest_row(DeviceRows& devices) {
 }
 
 /// A step at a time. `too_much`: the oldest of what is young, too.
-Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, DeviceRows& devices, DeletedRows& deleted) {
+Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, bool all_lanes, DeviceRows& devices,
+                                     DeletedRows& deleted) {
   constexpr std::int64_t kStep = 10 * kHour;
   const std::int64_t last_kept = account.measured() - limits_.retention.count();
   std::int64_t end = last_kept;
@@ -320,20 +359,20 @@ Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, Devi
     end = std::max(end, oldest->value_or(end) + kStep);
   }
   const std::int64_t end_of_hours = std::max(last_kept, std::min(end, account.measured() - kMinutesAlwaysKept));
-  return devices.forget_hours(end_of_hours)
+  return (all_lanes ? devices.forget_hours(end_of_hours) : Outcome<std::uint64_t>(0))
       .and_then([&](std::uint64_t) { return forget_events(connection_, end, deleted); })
+      .and_then([&] { return all_lanes ? forget_settings(connection_, end, deleted) : Outcome<void>(); })
       .and_then([&] { return delete_drive_minutes(end, deleted); })
-      .and_then([&](std::uint64_t) {
-        // A drive is removed after its last row; if it comes back, it starts over, with another number.
-        Statement drives(connection_,
-                         "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) "
-                         "FROM drive_minute), ?)");
-        return drives.with(last_kept).with(kLast).run();
-      })
-      .and_then([&] {
-        deleted["drive"] += connection_.changed_rows();
-        return forget_steps(connection_, last_kept);
-      });
+      .and_then([&](std::uint64_t) { return all_lanes ? forget_drives(last_kept, deleted) : Outcome<void>(); })
+      .and_then([&] { return forget_steps(connection_, last_kept); });
+}
+
+/// A drive is removed after its last row; if it comes back, it starts over, with another number.
+Outcome<void> Store::forget_drives(std::int64_t end, DeletedRows& deleted) {
+  Statement drives(connection_,
+                   "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) FROM "
+                   "drive_minute), ?)");
+  return drives.with(end).with(kLast).run().map([&] { deleted["drive"] += connection_.changed_rows(); });
 }
 
 Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measured) {

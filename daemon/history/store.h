@@ -52,8 +52,12 @@ class Store {
 
   Outcome<Written> write_within_transaction(const Batch& batch, const ClockReading& now);
   Outcome<void> make_room(Account& account, DeletedRows& deleted);
-  Outcome<void> delete_old_rows(const Account& account, bool too_much, DeviceRows& devices, DeletedRows& deleted);
+  Outcome<void> plan_upkeep(const Account& account);
+  Outcome<void> delete_old_rows(const Account& account, bool too_much, bool all_lanes, DeviceRows& devices,
+                                DeletedRows& deleted);
+  Outcome<model::PastReach> reach_after(const Batch& batch, Account& account, const DeletedRows& deleted);
   Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
+  Outcome<void> forget_drives(std::int64_t end, DeletedRows& deleted);
   Outcome<void> thin_drive_minutes(Account& account, DeletedRows& deleted);
   Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, DeletedRows& deleted);
   Outcome<void> give_space_back();
@@ -68,6 +72,10 @@ class Store {
   Connection connection_;
   std::string path_;
   StoreLimits limits_;
+  DeviceRows::OpenLanes open_lanes_ = {};
+  // What goes through all lanes is done the more rarely the more lanes there are.
+  std::int64_t upkeep_at_ = 0;  // measured minutes
+  std::optional<model::PastReach> reach_ = {};
 };
 
 }  // namespace ssdpulse::history

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -103,6 +104,12 @@ struct Filesystem {
   UnshownOptions unshown = {};
 };
 
+/// Mounted file systems that are only counted, because there are too many of them.
+struct UnnamedFilesystems {
+  std::uint64_t in_all = 0;
+  std::map<std::string, std::uint64_t> by_device = {};  // one that lies on several counts for each
+};
+
 /// A partition, volume or file that the host swaps to.
 struct Swap {
   util::OutsideText name;       // as the kernel lists it
@@ -130,6 +137,7 @@ struct Inventory {
   std::vector<Membership> memberships;
   std::vector<Volume> volumes;  // sorted by name; of all disks
   std::vector<Filesystem> filesystems;
+  UnnamedFilesystems unnamed_filesystems;
   std::vector<Swap> swaps;
   std::vector<std::string> warnings;  // what could not be read, in words
 };

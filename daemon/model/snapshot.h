@@ -169,9 +169,13 @@ struct Snapshot {
   WallTime taken_at;
   std::uint64_t missed_ticks = 0;  // ticks that began more than half an interval late, cumulative
 
-  std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
+  std::vector<DeviceSnapshot> devices;             // measured ones only, sorted by name
+  std::vector<std::string> devices_left_out = {};  // of these: the kernel's tables have no room for them
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
+  UnnamedFilesystems unnamed_filesystems = {};
+  std::uint64_t setting_changes_waiting = 0;  // for there are too many to record
+  std::uint64_t log_lines_left_out = 0;       // too many of a kind in a minute
   HostFigures host = {};
   std::vector<ArrayDiscards> array_discards;            // one for each md or dm device, sorted
   std::vector<FilesystemDiscards> filesystem_discards;  // of file systems whose volume is watched

@@ -20,6 +20,7 @@
 
 #include "daemon/confinement/privileges.h"
 #include "daemon/nvme_reader/calls.h"
+#include "daemon/nvme_reader/command_budget.h"
 #include "daemon/nvme_reader/drive_commands.h"
 #include "daemon/nvme_reader/protocol.h"
 #include "daemon/nvme_reader/worker.h"
@@ -203,6 +204,11 @@ int run_nvme_reader(int socket) {
     }
   }
   close_others(socket);
+  CommandBudget* budget = CommandBudget::shared();
+  if (budget == nullptr) {
+    log::error("no memory for the limit of commands: {}", std::strerror(errno));
+    return kFailure;
+  }
   auto confined = confinement::keep_capabilities(wanted_capabilities());
   if (confined) {
     confined = refuse_calls_but_the_readers();
@@ -211,13 +217,13 @@ int run_nvme_reader(int socket) {
     log::error("{}", confined.error().message);
     return kFailure;
   }
-  const auto work = [](int client) {
+  const auto work = [budget](int client) {
     if (const auto worker_confined = refuse_calls_of_the_supervisor(); !worker_confined) {
       log::error("{}", worker_confined.error().message);
       ::_exit(kFailure);
     }
     LibnvmeCommands commands;
-    ReaderWorker worker(client, commands, nvme::log_pages());
+    ReaderWorker worker(client, commands, nvme::log_pages(), *budget);
     worker.serve();
     ::_exit(0);
   };

@@ -60,8 +60,9 @@ void CommandQueue::run(std::uint32_t controller) {
   }
 }
 
-ReaderWorker::ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages)
-    : socket_(socket), commands_(commands), pages_(pages) {}
+ReaderWorker::ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages,
+                           CommandBudget& budget)
+    : socket_(socket), commands_(commands), pages_(pages), budget_(budget) {}
 
 void ReaderWorker::serve() {
   while (true) {
@@ -87,6 +88,10 @@ void ReaderWorker::take(const Request& request) {
   const auto command = command_of(request, pages_);
   if (!command) {
     refuse(request, EINVAL);
+    return;
+  }
+  if (!budget_.take(request.controller, now_ns())) {
+    refuse(request, EDQUOT);
     return;
   }
   CommandQueue* queue = queue_of(request.controller);

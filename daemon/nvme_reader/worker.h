@@ -14,6 +14,7 @@
 #include <span>
 #include <thread>
 
+#include "daemon/nvme_reader/command_budget.h"
 #include "daemon/nvme_reader/drive_commands.h"
 #include "daemon/nvme_reader/protocol.h"
 
@@ -54,7 +55,7 @@ class ReaderWorker {
   static constexpr std::size_t kMostControllers = 256;
 
   /// Owns none of these; all must outlive the worker.
-  ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages);
+  ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages, CommandBudget& budget);
 
   /// Runs until the other end is gone. Commands may still be under way then: destroying the worker waits for them,
   /// ending the process does not.
@@ -70,6 +71,7 @@ class ReaderWorker {
   int socket_;
   DriveCommands& commands_;
   std::span<const nvme::LogPage> pages_;
+  CommandBudget& budget_;
   std::map<std::uint32_t, std::unique_ptr<CommandQueue>> queues_;
 };
 

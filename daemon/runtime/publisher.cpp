@@ -57,6 +57,10 @@ stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
 void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks) {
   const stages::Tick tick = look(settings);
   auto snapshot = describe(tick, missed_ticks);
+  constexpr std::uint64_t kTicksBetweenReports = 60;
+  if (snapshot->number % kTicksBetweenReports == 0) {
+    log::report_left_out();
+  }
   for (const auto& stage : stages_) {
     stages::Findings findings = stage->observe(tick);
     if (findings.values) {
@@ -147,6 +151,7 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, s
   snapshot->sources.push_back(parts_.audit.status());
   parts_.web.describe(*snapshot);
   snapshot->configuration = parts_.configuration;
+  snapshot->log_lines_left_out = log::lines_left_out();
   return snapshot;
 }
 

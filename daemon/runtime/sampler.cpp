@@ -98,6 +98,7 @@ void Sampler::adopt(model::Inventory inventory) {
       log::warning("inventory problem=\"{}\"", util::for_log(warning, util::kLongestSentence));
     }
   }
+  report_left_out();
   const std::vector<std::string> told = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
     if (std::find(told.begin(), told.end(), device) == told.end()) {
@@ -117,6 +118,25 @@ void Sampler::adopt(model::Inventory inventory) {
       kernel_accounts_.emplace(device.name, std::move(*account));
       ++accounts_opened_;
     }
+  }
+}
+
+/// One line for all of them, and another when their number has changed.
+void Sampler::report_left_out() {
+  const std::vector<std::string>& left_out = source_->devices_left_out();
+  if (left_out.size() == left_out_ || (!left_out.empty() && !limiter_.admit("left out"))) {
+    return;
+  }
+  left_out_ = left_out.size();
+  const std::size_t measured = source_->measured_devices();
+  if (left_out.empty()) {
+    log::info("the tables in the kernel have room for every device again devices={}", measured);
+  } else {
+    log::warning(
+        "devices={} are measured and devices_left_out={} are not, such as {}: the tables in the kernel have room "
+        "for those that were there when the daemon started, and a few more; restart it, or exclude some "
+        "(devices.exclude)",
+        measured, left_out.size(), left_out.front());
   }
 }
 
@@ -310,8 +330,10 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
   }
   snapshot->losses = tick.losses;
   snapshot->diskless_requests = tick.diskless_requests;
+  snapshot->devices_left_out = source_->devices_left_out();
   snapshot->memberships = tick.inventory->memberships;
   snapshot->filesystems = tick.inventory->filesystems;
+  snapshot->unnamed_filesystems = tick.inventory->unnamed_filesystems;
   snapshot->latency_mode = completion_only_ || effort_ >= model::Effort::completions ? "completion-only" : "full";
   snapshot->kernel_features = source_->kernel_features();
   const block::MemoryPlan& memory = source_->memory();

@@ -71,6 +71,7 @@ class Sampler final : public drives::BlockLayer {
  private:
   Sampler() = default;
   void adopt(model::Inventory inventory);
+  void report_left_out();
   void read_settings(stages::Tick& tick) const;
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
@@ -98,6 +99,7 @@ class Sampler final : public drives::BlockLayer {
   std::uint64_t looks_ = 0;
   std::uint64_t pending_ios_ = 0;
   bool saw_unknown_disks_ = false;
+  std::size_t left_out_ = 0;  // as the log last reported
   log::Limiter limiter_{std::chrono::minutes(1)};
 };
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
+#include <utility>
 
 namespace ssdpulse::stages {
 namespace {
@@ -48,38 +50,66 @@ Findings SettingChanges::observe(const Tick& tick) {
   });
   for (const model::RecordedSettings& read : tick.settings_read) {
     if (read.device.empty()) {
-      compare(read, "", findings.effects);
+      compare(read, "", tick.at, findings.effects);
     } else if (const history::DeviceKey* key = key_of(tick, read.device)) {
       model::RecordedSettings settings = read;
       add_mounts(*tick.inventory, settings);
-      compare(settings, key->identity, findings.effects);
+      compare(settings, key->identity, tick.at, findings.effects);
     }
   }
+  std::uint64_t waiting = 0;
+  for (const auto& [identity, known] : known_) {
+    waiting += known.waiting;
+  }
+  findings.values = [waiting](model::Snapshot& snapshot) { snapshot.setting_changes_waiting = waiting; };
   return findings;
 }
 
-void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects) {
-  auto& known = known_[identity];
-  const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& now) {
-    effects.lines.push_back(
-        {log::Level::info,
-         fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"", settings.device,
-                     util::for_log(name, kMostText), util::for_log(before, kMostText), util::for_log(now, kMostText))});
+bool SettingChanges::Hour::has_room(std::uint64_t most, model::SteadyTime now) {
+  if (changes == 0 || now - begin >= std::chrono::hours(1)) {
+    *this = {now, 0};
+  }
+  return changes < most;
+}
+
+/// Whether one more change may become a row now.
+bool SettingChanges::take(Known& known, model::SteadyTime now) {
+  if (!known.hour.has_room(kMostOfDevice, now) || !hour_.has_room(kMostOfAll, now)) {
+    ++known.waiting;
+    return false;
+  }
+  ++known.hour.changes;
+  ++hour_.changes;
+  return true;
+}
+
+/// All that is read first is recorded: it is bounded where it is read. So are the host's own settings, of which each
+/// reading has a part.
+void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity,
+                             model::SteadyTime now, Effects& effects) {
+  Known& known = known_[identity];
+  const bool first = !std::exchange(known.read, !identity.empty());
+  known.waiting = 0;
+  const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
+    effects.lines.push_back({log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
+                                                           settings.device, util::for_log(name, kMostText),
+                                                           util::for_log(before, kMostText), util::for_log(value, kMostText))});
   };
   for (const auto& [name, value] : settings.values) {
-    const auto [before, is_new] = known.try_emplace(name, value);
-    if (!is_new && before->second == value) {
+    const auto before = known.values.find(name);
+    const bool is_new = before == known.values.end();
+    if ((!is_new && before->second == value) || (!first && !take(known, now))) {
       continue;
     }
     if (!is_new) {
       say(name, before->second, value);
-      before->second = value;
     }
+    known.values[name] = value;
     effects.rows.settings.push_back({identity, util::for_history(name), util::for_history(value)});
   }
-  std::erase_if(known, [&](const auto& one) {
+  std::erase_if(known.values, [&](const auto& one) {
     const auto& [name, value] = one;
-    if (settings.values.count(name) > 0 || !may_go_away(name)) {
+    if (settings.values.count(name) > 0 || !may_go_away(name) || !take(known, now)) {
       return false;
     }
     say(name, value, "");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SettingChanges: the stage that records which settings of the host and of its devices have changed. Each change
 // becomes a history row and, except at the first reading, a log line: "since when is it slow" is often "since this was
-// changed". An unmounted file system, and a partition or volume that is gone, get an empty value.
+// changed". An unmounted file system, and a partition or volume that is gone, get an empty value. Changes have a limit,
+// because mounts come and go as others like, and would push older changes out of the history; those beyond it wait, and
+// what has changed back meanwhile is none.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -14,13 +17,31 @@ namespace ssdpulse::stages {
 
 class SettingChanges final : public Stage {
  public:
+  static constexpr std::uint64_t kMostOfDevice = 128;  // changes in an hour
+  static constexpr std::uint64_t kMostOfAll = 1024;
+
   Findings observe(const Tick& tick) override;
 
  private:
-  void compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects);
+  struct Hour {
+    model::SteadyTime begin;
+    std::uint64_t changes = 0;
 
-  std::map<std::string, std::map<util::OutsideText, util::OutsideText>>
-      known_;  // by identity of the device; empty: the host
+    bool has_room(std::uint64_t most, model::SteadyTime now);
+  };
+  struct Known {
+    bool read = false;
+    std::map<util::OutsideText, util::OutsideText> values = {};  // by name
+    Hour hour = {};
+    std::uint64_t waiting = 0;  // changes, at the last reading
+  };
+
+  void compare(const model::RecordedSettings& settings, const std::string& identity, model::SteadyTime now,
+               Effects& effects);
+  bool take(Known& known, model::SteadyTime now);
+
+  std::map<std::string, Known> known_;  // by identity of the device; empty: the host
+  Hour hour_;
 };
 
 }  // namespace ssdpulse::stages

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -112,6 +113,47 @@ spdlog::level::level_enum level_of(Level level) {
   return spdlog::level::err;
 }
 
+/// How a line begins, up to its first field, or from there to the second if it begins with one: what follows may be
+/// anybody's words.
+std::string_view kind_of(std::string_view format, std::string_view line) {
+  constexpr std::size_t kMost = 40;
+  if (format != "{}") {
+    return format;
+  }
+  const std::size_t first_word = line.find(' ');
+  if (first_word != std::string_view::npos && line.find('=') < first_word) {
+    line.remove_prefix(first_word + 1);
+  }
+  return line.substr(0, std::min(line.find('='), kMost));
+}
+
+/// The one limiter of the process, for all threads.
+class Kinds {
+ public:
+  bool admit(std::string_view kind) {
+    const std::lock_guard lock(mutex_);
+    return limiter_.admit(kind, KindLimiter::Clock::now());
+  }
+  std::uint64_t left_out() {
+    const std::lock_guard lock(mutex_);
+    return limiter_.left_out();
+  }
+  std::uint64_t new_left_out() {
+    const std::lock_guard lock(mutex_);
+    return limiter_.left_out() - std::exchange(reported_, limiter_.left_out());
+  }
+
+ private:
+  std::mutex mutex_;
+  KindLimiter limiter_;
+  std::uint64_t reported_ = 0;
+};
+
+Kinds& kinds() {
+  static Kinds one;
+  return one;
+}
+
 std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) {
   if (name == "debug") return spdlog::level::debug;
   if (name == "info") return spdlog::level::info;
@@ -124,9 +166,38 @@ std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) 
 
 void write(Level level, fmt::string_view format, fmt::format_args arguments) {
   spdlog::logger& logger = *spdlog::default_logger_raw();
-  if (logger.should_log(level_of(level))) {
-    logger.log(level_of(level), fmt::vformat(format, arguments));
+  if (!logger.should_log(level_of(level))) {
+    return;
   }
+  const std::string line = fmt::vformat(format, arguments);
+  const bool limited = level == Level::info || level == Level::warning;
+  if (!limited || kinds().admit(kind_of({format.data(), format.size()}, line))) {
+    logger.log(level_of(level), line);
+  }
+}
+
+std::uint64_t lines_left_out() { return kinds().left_out(); }
+
+void report_left_out() {
+  if (const std::uint64_t lines = kinds().new_left_out(); lines > 0) {
+    write(Level::warning, "log lines left out: more than {} of a kind in a minute lines={}",
+          fmt::make_format_args(kMostOfAKind, lines));
+  }
+}
+
+bool KindLimiter::admit(std::string_view kind, Clock::time_point now) {
+  constexpr std::size_t kMostKinds = 500;
+  auto found = minutes_.find(kind);
+  if (found == minutes_.end()) {
+    found = minutes_.try_emplace(std::string(minutes_.size() < kMostKinds ? kind : "")).first;
+  }
+  Minute& minute = found->second;
+  if (minute.lines == 0 || now - minute.begin >= std::chrono::minutes(1)) {
+    minute = {now, 0};
+  }
+  const bool admitted = ++minute.lines <= kMostOfAKind;
+  left_out_ += admitted ? 0 : 1;
+  return admitted;
 }
 
 std::optional<Format> format_by_name(const std::string& name) {

@@ -8,9 +8,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "daemon/util/result.h"
@@ -28,7 +31,12 @@ enum class Format { text, json };
 /// us.
 enum class Level { debug, info, warning, error };
 
-/// One line, if this level is enabled. The functions below check the format at compile time. Thread-safe.
+/// So many lines of one kind in a minute: others choose many names, and cause many lines.
+inline constexpr std::uint64_t kMostOfAKind = 120;
+
+/// One line, if this level is enabled. The functions below check the format at compile time. Of warnings and infos,
+/// those beyond kMostOfAKind are left out and counted; a kind is a format or, if that is "{}", how the line begins.
+/// Thread-safe.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);
 
 template <typename... Arguments>
@@ -53,6 +61,29 @@ void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 /// go there too. `level`: debug, info, warning or error; `format`: text or json. May be called again.
 util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields,
                           Format format = Format::text);
+
+/// Lines left out so far.
+std::uint64_t lines_left_out();
+/// One line about those that were left out since the last call, if there are any. To be called once a minute.
+void report_left_out();
+
+/// Which lines are too many? Of up to 500 kinds; all others are one. Not thread-safe.
+class KindLimiter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  bool admit(std::string_view kind, Clock::time_point now);
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct Minute {
+    Clock::time_point begin;
+    std::uint64_t lines = 0;
+  };
+
+  std::map<std::string, Minute, std::less<>> minutes_;
+  std::uint64_t left_out_ = 0;
+};
 
 /// Nothing for any other name.
 std::optional<Format> format_by_name(const std::string& name);

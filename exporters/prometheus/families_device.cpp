@@ -146,6 +146,25 @@ constexpr FamilyDescription kFamilies[] = {
      "", Type::gauge, Modes::all, kMember, "the disk is part of no such device", device_member_info},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,
      kFilesystem, "no file system on the disk is mounted", filesystem_info},
+    {"ssdpulse_filesystems_unnamed",
+     "Mounted file systems that are only counted: more than 64 are on a measured device, or 256 on all. Those that "
+     "were "
+     "mounted first have their own series, settings and findings.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.unnamed_filesystems.in_all)); }},
+    {"ssdpulse_devices_left_out",
+     "Devices that should be measured and are not: the tables in the kernel have room for those that were there when "
+     "the daemon started, and a few more.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, static_cast<double>(s.devices_left_out.size())); }},
     {"ssdpulse_audit_finding_info",
      "A finding of `ssdpulse audit` that has not been accepted: something on this host is in danger, or a change is "
      "advised. Evaluated every five minutes; always 1.",

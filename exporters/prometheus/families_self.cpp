@@ -263,6 +263,24 @@ constexpr FamilyDescription kFamilies[] = {
          add(kResolutions[1], s.history->hours_from);
        }
      }},
+    {"ssdpulse_log_lines_suppressed_total",
+     "Lines that are not in the log, because there were more than 120 of their kind in a minute. A line a minute says "
+     "how many.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.log_lines_left_out), daemon_start(s)); }},
+    {"ssdpulse_setting_changes_waiting",
+     "Changes of settings, mounts among them, that are not in the log and in the history yet, because there were more "
+     "than 128 of a device, or 1024 of all, in an hour.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.setting_changes_waiting)); }},
     {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at startup.", "bytes", Type::gauge,
      Modes::all, kUseLabels, "", kernel_memory},
     {"ssdpulse_kernel_feature_info", "What the running kernel offers, and what follows from it; always 1.", "",

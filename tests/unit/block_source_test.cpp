@@ -198,6 +198,13 @@ TEST_F(Source, a_device_without_a_place_is_not_sampled) {
   EXPECT_FALSE(sample.devices[1].io);
   EXPECT_FALSE(sample.devices[1].whole);
   EXPECT_FALSE(sample.flash);
+  EXPECT_EQ(source_->devices_left_out(), (std::vector<std::string>{"sda"}));
+  EXPECT_EQ(source_->measured_devices(), 1U);
+  inventory.devices.pop_back();
+  inventory.devices[0].paths.resize(1);
+  source_->update(inventory);
+  EXPECT_TRUE(source_->devices_left_out().empty());
+  EXPECT_EQ(source_->measured_devices(), 1U);
 }
 
 }  // namespace

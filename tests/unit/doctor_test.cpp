@@ -159,6 +159,15 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"lost-ios", Verdict::advise, "LosingEvents", lose(20'000)},
       {"device-places", Verdict::advise, "restart", [](auto& s) { s.losses[0] = 1; }},
       {"device-places", Verdict::info, "", [](auto& s) { s.losses[1] = 1; }},
+      {"device-places", Verdict::advise, "restart",
+       [](auto& s) {
+         s.devices_left_out = {"sdc", "sdd"};
+       }},
+      {"names", Verdict::info, "",
+       [](auto& s) {
+         s.unnamed_filesystems = {3, {{"nvme0n1", 3}}};
+       }},
+      {"names", Verdict::info, "", [](auto& s) { s.setting_changes_waiting = 7; }},
       {"skipped-programs", Verdict::info, "",
        [](auto& s) {
          s.programs = {{"issue", 5, {}, {}}};

@@ -49,31 +49,34 @@ bool wait_until(True holds) {
 }
 
 /// A worker in a thread of this process, and the daemon's end.
-class Reader {
+template <typename Budget = AmpleBudget>
+class ReaderWith {
  public:
-  Reader() : Reader(socket_pair()) {}
-  ~Reader() {
+  ReaderWith() : ReaderWith(socket_pair()) {}
+  ~ReaderWith() {
     client.reset();
     drives.release();
     thread_.join();
   }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ReaderWith(const ReaderWith&) = delete;
+  ReaderWith& operator=(const ReaderWith&) = delete;
 
   Drives drives;
   std::unique_ptr<ReaderClient> client;
 
  private:
-  explicit Reader(std::pair<util::UniqueFd, util::UniqueFd> ends)
+  explicit ReaderWith(std::pair<util::UniqueFd, util::UniqueFd> ends)
       : client(std::make_unique<ReaderClient>(std::move(ends.first))),
         socket_(std::move(ends.second)),
-        worker_(socket_.get(), drives, kPages),
+        worker_(socket_.get(), drives, kPages, budget_),
         thread_([this] { worker_.serve(); }) {}
 
   util::UniqueFd socket_;
+  Budget budget_;
   ReaderWorker worker_;
   std::thread thread_;
 };
+using Reader = ReaderWith<>;
 
 TEST(NvmeReader, AnAnswerIsTheDrivesBytesAndItsTime) {
   Reader reader;
@@ -154,7 +157,8 @@ TEST(NvmeReader, NoDescriptorIsLeft) {
 RC_GTEST_PROP(NvmeReader, AWorkerOutlivesAnyMessage, (std::vector<std::vector<std::uint8_t>> messages)) {
   Drives drives;
   auto [daemon_end, reader_end] = socket_pair();
-  ReaderWorker worker(reader_end.get(), drives, kPages);
+  AmpleBudget budget;
+  ReaderWorker worker(reader_end.get(), drives, kPages, budget);
   std::thread thread([&worker] { worker.serve(); });
   std::size_t answerable = 0;
   for (std::vector<std::uint8_t>& message : messages) {
@@ -233,6 +237,57 @@ RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector
   RC_ASSERT(client.ended());
 }
 
+TEST(CommandBudget, HasABurstAndARateForEachDriveAndForAll) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  constexpr std::uint64_t kStart = 5 * kSecond;
+  CommandBudget budget({3, 2}, {5, 1});
+  const auto taken = [&](std::uint32_t controller, std::uint64_t at, int wanted) {
+    int got = 0;
+    for (int i = 0; i < wanted; ++i) {
+      got += budget.take(controller, at) ? 1 : 0;
+    }
+    return got;
+  };
+  EXPECT_EQ(taken(0, kStart, 10), 3) << "the burst of a drive";
+  EXPECT_EQ(taken(1, kStart, 10), 2) << "the rest of the burst of all";
+  EXPECT_EQ(taken(0, kStart + kSecond, 10), 1) << "all: one a second";
+  EXPECT_EQ(taken(0, kStart + 100 * kSecond, 10), 3) << "never more than the burst";
+  EXPECT_EQ(taken(0, kStart, 10), 0) << "a clock that is behind gives nothing";
+}
+
+TEST(CommandBudget, SufficesForTheScheduleOfTheGreediestDrives) {
+  // As DrivePoller asks: each kind of identification, 32 namespaces, SMART twice, and pages of 8 endurance groups.
+  std::uint64_t of_poll = 1;
+  for (const LogPage& page : log_pages()) {
+    of_poll += page.per_endurance_group ? 8 : 1;
+  }
+  const std::uint64_t of_first_poll = 3 + 32 + of_poll;
+  constexpr std::uint64_t kDrives = 64;
+  constexpr std::uint64_t kSecondsApart = 10;
+  // A reader or a daemon that is gone and back lets the first polls happen twice.
+  EXPECT_LE(of_first_poll * 2, CommandBudget::kOfDrive.burst);
+  EXPECT_LE(of_poll, CommandBudget::kOfDrive.per_second * kSecondsApart);
+  EXPECT_LE(of_first_poll * kDrives, CommandBudget::kOfAll.burst);
+  EXPECT_LE(of_poll * kDrives, CommandBudget::kOfAll.per_second * kSecondsApart);
+}
+
+TEST(NvmeReader, AFloodDoesNotReachADrive) {
+  ReaderWith<CommandBudget> reader;
+  const auto begin = Clock::now();
+  int limited = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const int result = result_of(*reader.client, read_page(7));
+    ASSERT_TRUE(result == 0 || result == -EDQUOT) << result;
+    limited += result == 0 ? 0 : 1;
+  }
+  const auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double most = static_cast<double>(CommandBudget::kOfDrive.burst) + 1 +
+                      static_cast<double>(CommandBudget::kOfDrive.per_second) * seconds;
+  EXPECT_LE(reader.drives.begun, most);
+  EXPECT_EQ(reader.drives.begun + limited, 2000);
+  EXPECT_EQ(result_of(*reader.client, read_page(8)), 0) << "another drive is read";
+}
+
 TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
   const auto version = version_with(kPages);
   EXPECT_NE(version, 0U);
@@ -257,7 +312,8 @@ TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
 TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
   Drives drives;
   auto [daemon_end, reader_end] = socket_pair();
-  ReaderWorker worker(reader_end.get(), drives, kPages);
+  AmpleBudget budget;
+  ReaderWorker worker(reader_end.get(), drives, kPages, budget);
   std::thread thread([&worker] { worker.serve(); });
   Request request = read_page(3);
   request.id = 5;

@@ -38,7 +38,8 @@ class SupervisedReader {
     const pid_t pid = ::fork();
     if (pid == 0) {
       daemon_end.reset();
-      const auto work = [socket] {
+      CommandBudget* budget = CommandBudget::shared();
+      const auto work = [socket, budget] {
         class Deadly final : public DriveCommands {
          public:
           util::Result<util::UniqueFd> open(std::uint32_t controller) override {
@@ -53,7 +54,7 @@ class SupervisedReader {
           Drives drives;
         } drives;
         drives.drives.hang(0);
-        ReaderWorker worker(socket, drives, kPages);
+        ReaderWorker worker(socket, drives, kPages, *budget);
         worker.serve();
         ::_exit(0);
       };
@@ -74,6 +75,22 @@ class SupervisedReader {
   pid_t supervisor = 0;
   std::unique_ptr<ReaderClient> client;
 };
+
+TEST(NvmeSupervisor, ANewWorkerHasNoNewBudget) {
+  SupervisedReader reader;
+  const auto begin = Clock::now();
+  std::uint64_t read = 0;
+  for (int i = 0; i < 1000; ++i) {
+    read += result_of(*reader.client, read_page(1)) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(result_of(*reader.client, read_page(13)), -ECONNRESET);
+  for (int i = 0; i < 1000; ++i) {
+    read += result_of(*reader.client, read_page(1)) == 0 ? 1 : 0;
+  }
+  const auto seconds =
+      static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin).count());
+  EXPECT_LE(read, CommandBudget::kOfDrive.burst + CommandBudget::kOfDrive.per_second * seconds);
+}
 
 TEST(NvmeSupervisor, ADeadWorkerIsReplacedAndItsRequestsAnswered) {
   SupervisedReader reader;
@@ -163,7 +180,8 @@ TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
     log::set_up("info", log::InJournal::lines);
     const auto work = [](int client) {
       Drives drives;
-      ReaderWorker worker(client, drives, kPages);
+      AmpleBudget budget;
+      ReaderWorker worker(client, drives, kPages, budget);
       worker.serve();
       ::_exit(0);
     };

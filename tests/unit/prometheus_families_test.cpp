@@ -4,7 +4,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include "daemon/model/version.h"
 #include "exporters/prometheus/families.h"
@@ -233,6 +236,28 @@ TEST(Info, ASecondMountOnTheSamePointIsOneSeries) {
   ASSERT_NE(first, std::string::npos);
   EXPECT_EQ(page.find("ssdpulse_filesystem_info{device=\"sda\"", first + 1), std::string::npos);
   EXPECT_TRUE(has(page, "ssdpulse_filesystem_info{device=\"sdb\""));
+}
+
+TEST(Labels, NamesThatBecomeTheSameAreOneSeries) {
+  auto snapshot = test::small_snapshot();
+  auto signals = *snapshot.host.signals;
+  signals.rooms = {{"/a\xff", 1 << 30, 1 << 20, 0, 0}, {"/a\xfe", 2 << 20, 1 << 10, 0, 0}};
+  snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  snapshot.filesystem_discards = {{"sda1", "/a\xff", true, {}, {}}, {"sda1", "/a\xfe", true, {}, {}}};
+  snapshot.filesystem_discards[0].bytes[0] = 1000;
+  snapshot.filesystem_discards[1].bytes[0] = 24;
+  const auto page = page_of(snapshot);
+  std::set<std::string> series;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.front() != '#') {
+      EXPECT_TRUE(series.insert(line.substr(0, line.rfind(' '))).second) << line;
+    }
+  }
+  EXPECT_GT(series.size(), 100U);
+  EXPECT_TRUE(has(page, "ssdpulse_filesystem_size_bytes{mountpoint=\"/a\xEF\xBF\xBD\"} 1073741824\n"))
+      << "the first one";
+  EXPECT_NE(page.find("} 1024\n", page.find("ssdpulse_filesystem_discard")), std::string::npos) << "their sum";
 }
 
 TEST(Absent, FindingsBeforeTheFirstLookOfTheAudit) {

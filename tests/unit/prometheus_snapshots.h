@@ -165,6 +165,10 @@ inline model::Snapshot small_snapshot() {
   snapshot.number = 7;
   snapshot.taken_at = at(1'700'000'100'500);
   snapshot.missed_ticks = 1;
+  snapshot.devices_left_out = {"sdy", "sdz"};
+  snapshot.unnamed_filesystems = {3, {{"nvme0n1", 3}}};
+  snapshot.setting_changes_waiting = 4;
+  snapshot.log_lines_left_out = 5;
   snapshot.own_cost = {0.0015, 0.02, model::Effort::everything, 2, 1};
   snapshot.latency_mode = "full";
   model::Device device;

@@ -2,6 +2,8 @@
 // Is one disk's setting never taken for another's, and are settings of removed disks and mounts forgotten?
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <set>
@@ -109,6 +111,59 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
   EXPECT_EQ(rows[0].value, "1000 bytes at 1048576");
   EXPECT_EQ(rows[1].name, "volume md0 sync_speed_max");
   EXPECT_EQ(rows[1].value, "");
+}
+
+TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
+  SettingChanges stage;
+  int minute = 0;
+  std::uint64_t waiting = 0;
+  const auto look = [&](const std::set<int>& mounted, const std::string& scheduler = "none") {
+    Tick tick;
+    tick.at = model::SteadyTime(std::chrono::minutes(++minute));
+    auto inventory = std::make_shared<model::Inventory>();
+    for (const int number : mounted) {
+      model::Filesystem filesystem;
+      filesystem.device = "sda";
+      filesystem.mountpoint = "/run/" + std::to_string(number);
+      filesystem.fstype = "ext4";
+      inventory->filesystems.push_back(filesystem);
+    }
+    tick.inventory = inventory;
+    for (const std::string name : {"sda", "sdb"}) {
+      auto device = std::make_shared<model::Device>();
+      device->name = device->wwid = name;
+      tick.devices.emplace_back();
+      tick.devices.back().block.device = device;
+      tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
+    }
+    const Findings findings = stage.observe(tick);
+    model::Snapshot snapshot;
+    findings.values(snapshot);
+    waiting = snapshot.setting_changes_waiting;
+    return findings.effects;
+  };
+  look({});
+  std::size_t rows = 0;
+  std::size_t lines = 0;
+  for (int i = 0; i < 30; ++i) {  // 50 others each time
+    std::set<int> mounted;
+    for (int number = 0; number < 50; ++number) {
+      mounted.insert(50 * i + number);
+    }
+    const Effects effects = look(mounted);
+    rows += effects.rows.settings.size();
+    lines += effects.lines.size();
+  }
+  EXPECT_EQ(rows, SettingChanges::kMostOfDevice);
+  EXPECT_LE(lines, SettingChanges::kMostOfDevice);
+  EXPECT_GT(waiting, 0U);
+  EXPECT_EQ(look({}, "bfq").rows.settings.size(), 1U) << "of the other device";
+  minute += 60;
+  const Effects later = look({}, "bfq");
+  EXPECT_TRUE(std::any_of(later.rows.settings.begin(), later.rows.settings.end(), [](const auto& one) {
+    return one.name == "scheduler" && one.value == "bfq";
+  })) << "an hour later its own is recorded, too";
+  EXPECT_EQ(waiting, 0U);
 }
 
 }  // namespace

@@ -328,6 +328,40 @@ TEST(Filesystems, NobodyGetsADiskByNamingIt) {
   EXPECT_EQ(mounts_of(look(host)), Strings{"nvme2n1 /ntfs fuseblk"}) << "by its number";
 }
 
+TEST(Filesystems, BeyondTheLimitsAreCountedAndTakeNoName) {
+  const SysfsHost host;
+  std::string lines;
+  std::uint64_t id = 1;
+  const auto fill = [&](unsigned disk, std::uint64_t partitions) {
+    const std::string number = std::to_string(disk);
+    const std::string name = "nvme" + number + "n1";
+    const std::string path = "pci0000:00/0000:0" + number + ":00.0/nvme/nvme" + number;
+    add_nvme(host, disk, std::to_string(disk * 200));
+    for (std::uint64_t i = 1; i <= partitions; ++i) {
+      const std::string device = "259:" + std::to_string(disk * 200 + i);
+      host.partition(path, name, name + "p" + std::to_string(i), device);
+      // New names sort first; the order of the list is that of mounting.
+      lines += std::to_string(id) + " 0 " + device + " / /" + std::to_string(9999 - id) + " rw - ext4 x rw\n";
+      ++id;
+    }
+  };
+  fill(0, 100);
+  host.mounts(lines);
+  const Inventory one = look(host);
+  ASSERT_EQ(one.filesystems.size(), kMostFilesystemsOfDisk);
+  EXPECT_EQ(one.filesystems.back().mountpoint, "/9998") << "those that were mounted first";
+  EXPECT_EQ(one.unnamed_filesystems.in_all, 100 - kMostFilesystemsOfDisk);
+  for (unsigned disk = 1; disk < 6; ++disk) {
+    fill(disk, 60);
+  }
+  host.mounts(lines);
+  const Inventory many = look(host);
+  EXPECT_EQ(many.filesystems.size(), kMostFilesystems);
+  EXPECT_EQ(many.unnamed_filesystems.in_all, 400 - kMostFilesystems);
+  EXPECT_EQ(many.unnamed_filesystems.by_device,
+            (std::map<std::string, std::uint64_t>{{"nvme0n1", 36}, {"nvme4n1", 48}, {"nvme5n1", 60}}));
+}
+
 TEST(Filesystems, XfsIsOnItsLogAndRealtimeDisksToo) {
   for (const auto& [log, realtime] : std::vector<std::pair<std::string, std::string>>{
            {"/dev/nvme1n1", "/dev/nvme2n1p1"}, {"/dev/by/log", "/dev/mapper/vg-data"}, {"/dev/nvme1n1", "/dev/dm-0"}}) {

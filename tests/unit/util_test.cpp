@@ -155,6 +155,58 @@ TEST(Log, UnknownLevelIsRefusedByName) {
   EXPECT_NE(result.error().message.find("warning"), std::string::npos);
 }
 
+TEST(Log, OfTooManyLinesOfAKindTheRestIsCounted) {
+  const std::uint64_t before = log::lines_left_out();
+  const std::string lines = stderr_of(true, [] {
+    ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));
+    for (std::uint64_t i = 0; i < 10 * log::kMostOfAKind; ++i) {
+      log::info("mounted \"{}\"", i);
+      // What a stage found is one line for the log; it begins with our own words.
+      log::info("{}", fmt::format("setting changed device={} setting=\"mount /run/{}\"", i, i));
+      log::error("an error");
+      log::debug("for us");
+    }
+    log::info("another kind");
+    log::info("{}", "device=sda is another kind a=b");
+    log::report_left_out();
+    log::report_left_out();
+  });
+  const auto count = [&](const std::string& text) {
+    std::size_t found = 0;
+    for (std::size_t at = lines.find(text); at != std::string::npos; at = lines.find(text, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("<6>mounted"), log::kMostOfAKind);
+  EXPECT_EQ(count("<6>setting changed"), log::kMostOfAKind);
+  EXPECT_EQ(count("<3>an error"), 10 * log::kMostOfAKind);
+  EXPECT_EQ(count("<7>for us"), 10 * log::kMostOfAKind);
+  EXPECT_EQ(count("another kind"), 2U);
+  EXPECT_EQ(count("lines=" + std::to_string(18 * log::kMostOfAKind) + "\n"), 1U) << lines.substr(lines.size() - 200);
+  EXPECT_EQ(log::lines_left_out() - before, 18 * log::kMostOfAKind);
+}
+
+TEST(Log, KindsAreBoundedAndAMinuteEnds) {
+  log::KindLimiter limiter;
+  const log::KindLimiter::Clock::time_point start{};
+  const auto admitted = [&](const std::string& kind, std::uint64_t lines, auto at) {
+    std::uint64_t some = 0;
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      some += limiter.admit(kind, at) ? 1 : 0;
+    }
+    return some;
+  };
+  EXPECT_EQ(admitted("a", 1000, start), log::kMostOfAKind);
+  EXPECT_EQ(admitted("a", 1000, start + seconds(59)), 0U);
+  EXPECT_EQ(admitted("a", 1000, start + seconds(60)), log::kMostOfAKind);
+  std::uint64_t of_many = 0;
+  for (int kind = 0; kind < 10'000; ++kind) {
+    of_many += admitted(std::to_string(kind), 1, start);
+  }
+  EXPECT_LE(of_many, 500 + log::kMostOfAKind);
+}
+
 TEST(Limiter, OncePerIntervalAndKeyAndCountsTheRest) {
   log::Limiter limiter(seconds(10));
   const log::Limiter::Clock::time_point start{};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/audit/gathering/read_pasts.h"
 
-#include <algorithm>
-
 namespace ssdpulse::gathering {
 
 static_assert(audit::PastSums::kMostSpikes == history::Reader::kMostMarks);
@@ -10,39 +8,30 @@ static_assert(audit::PastSums::kMostSpikes == history::Reader::kMostMarks);
 util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
                                                                   const std::vector<std::string>& disks,
                                                                   model::WallTime now, double time_scale) {
-  const auto known = history.devices();
+  const auto known = history.devices_called({disks.begin(), disks.end()});
   if (!known) {
     return tl::make_unexpected(known.error());
   }
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
   const model::Window window{end - kReach, end};
   std::map<std::string, audit::DevicePast> pasts;
-  for (const std::string& disk : disks) {
-    const model::PastDevice* device = nullptr;  // the one that had the name last
-    for (const model::PastDevice& one : *known) {
-      if (one.name == disk && (device == nullptr || one.last > device->last)) {
-        device = &one;
-      }
-    }
-    if (device == nullptr) {
-      continue;
-    }
+  for (const model::PastDevice& device : *known) {
     constexpr std::size_t kFewPoints = 2;  // minutes are read one by one
-    const auto series = history.series(*device, window, kFewPoints);
+    const auto series = history.series(device, window, kFewPoints);
     if (!series) {
       return tl::make_unexpected(series.error());
     }
     audit::PastSums sums(*series, time_scale);
-    const auto read = history.minutes(*device, window, [&](model::MinuteOf&& minute) { sums.add(minute); });
+    const auto read = history.minutes(device, window, [&](model::MinuteOf&& minute) { sums.add(minute); });
     if (!read) {
       return tl::make_unexpected(read.error());
     }
-    const auto far = history.series(*device, {end - kReachOfDiscards, end}, kReachOfDiscards.count());
+    const auto far = history.series(device, {end - kReachOfDiscards, end}, kReachOfDiscards.count());
     if (!far) {
       return tl::make_unexpected(far.error());
     }
     sums.add_discards(*far);
-    pasts.emplace(disk, sums.take());
+    pasts.emplace(device.name, sums.take());
   }
   return pasts;
 }

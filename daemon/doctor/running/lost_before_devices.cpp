@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 #include "daemon/doctor/checks.h"
 
@@ -8,6 +13,20 @@ namespace {
 
 Findings lost_before_devices(const model::Snapshot& snapshot) {
   Findings found;
+  if (const auto& left_out = snapshot.devices_left_out; !left_out.empty()) {
+    constexpr std::size_t kNamed = 8;
+    std::string named =
+        fmt::format("{}", fmt::join(left_out.begin(), left_out.begin() + std::min(kNamed, left_out.size()), ", "));
+    named += left_out.size() > kNamed ? ", ..." : "";
+    auto one =
+        finding(model::Verdict::advise, "",
+                fmt::format("{} of {} devices are not measured: {}", left_out.size(), snapshot.devices.size(), named),
+                "the tables in the kernel have room for the devices that were there when the daemon started, and "
+                "a few more",
+                "restart the daemon, or exclude some (devices.exclude)");
+    one.evidence = {{"devices_left_out", static_cast<double>(left_out.size())}};
+    found.push_back(std::move(one));
+  }
   for (std::size_t i = 0; i < model::kHostLosses; ++i) {
     if (snapshot.losses[i] == 0 || i == model::index(model::HostLoss::freeze_events)) {
       continue;

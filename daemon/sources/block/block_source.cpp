@@ -201,8 +201,13 @@ void BlockSource::update(const model::Inventory& inventory) {
   read_attribution();
   release_finished();
   without_place_.clear();
+  devices_left_out_.clear();
   for (auto& [name, measured] : measured_) {
+    const std::size_t before_it = without_place_.size();
     keep_places(measured);
+    if (without_place_.size() > before_it) {
+      devices_left_out_.push_back(name);
+    }
   }
   publish_decisions(inventory);
 }

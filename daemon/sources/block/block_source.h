@@ -76,7 +76,9 @@ class BlockSource {
   /// stand still, they move to `departed` within a few samples, and it is no longer among the cgroups. If it sends I/O
   /// afterwards (from what a page cache still holds), it is among them again.
   void give_back(const std::vector<model::CgroupId>& gone);
-  [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
+  [[nodiscard]] std::size_t measured_devices() const { return measured_.size() - devices_left_out_.size(); }
+  /// To be measured, but the tables, made at the start, have no room for them, or for one of their paths. Sorted.
+  [[nodiscard]] const std::vector<std::string>& devices_left_out() const { return devices_left_out_; }
 
   [[nodiscard]] const model::KernelFeatures& kernel_features() const { return btf_.features; }
   [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
@@ -129,6 +131,7 @@ class BlockSource {
   std::optional<model::RunCost> run_cost_;
   std::uint32_t samplings_ = 0;              // numbers given so far
   std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
+  std::vector<std::string> devices_left_out_;
 };
 
 }  // namespace ssdpulse::block

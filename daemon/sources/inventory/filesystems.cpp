@@ -107,11 +107,26 @@ std::set<std::string> disks_below(const std::vector<std::string>& paths, const S
   return disks;
 }
 
+/// Whether there is room for its name on each of these disks.
+bool may_be_named(const std::set<std::string>& disks, const std::vector<model::Filesystem>& named) {
+  return named.size() + disks.size() <= kMostFilesystems &&
+         std::all_of(disks.begin(), disks.end(), [&](const std::string& disk) {
+           return std::count_if(named.begin(), named.end(), [&](const auto& one) { return one.device == disk; }) <
+                  static_cast<std::ptrdiff_t>(kMostFilesystemsOfDisk);
+         });
+}
+
 void add_filesystems(const Mount& mount, const VolumesBelow& below, const Stacking& stacking,
-                     const InventoryRoots& roots, Uses& uses) {
+                     const InventoryRoots& roots, const std::set<std::string>& chosen, Uses& uses) {
   const auto paths = below.of(mount, uses.warnings);
-  const auto disks = disks_below(paths, stacking);
+  auto disks = disks_below(paths, stacking);
+  std::erase_if(disks, [&](const std::string& disk) { return chosen.count(disk) == 0; });
   if (disks.empty()) {
+    return;
+  }
+  if (!may_be_named(disks, uses.filesystems)) {
+    ++uses.unnamed.in_all;
+    std::for_each(disks.begin(), disks.end(), [&](const std::string& disk) { ++uses.unnamed.by_device[disk]; });
     return;
   }
   std::vector<std::string> volumes;
@@ -213,7 +228,7 @@ const Mount* mount_of(std::string_view path, const std::vector<Mount>& mounts) {
   return nullptr;
 }
 
-Uses read_uses(const Stacking& stacking, const InventoryRoots& roots) {
+Uses read_uses(const Stacking& stacking, const InventoryRoots& roots, const std::set<std::string>& disks) {
   Uses uses;
   const auto mountinfo = util::read_file(roots.proc + "/self/mountinfo", kMaxMountinfoBytes);
   if (!mountinfo) {
@@ -223,7 +238,7 @@ Uses read_uses(const Stacking& stacking, const InventoryRoots& roots) {
   const std::vector<Mount> mounts = one_for_each_filesystem(all);
   const VolumesBelow below(mounts, stacking, roots);
   for (const Mount& mount : mounts) {
-    add_filesystems(mount, below, stacking, roots, uses);
+    add_filesystems(mount, below, stacking, roots, disks, uses);
   }
   const auto less = [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); };
   std::stable_sort(uses.filesystems.begin(), uses.filesystems.end(), less);

@@ -36,14 +36,20 @@ std::vector<Mount> one_for_each_filesystem(const std::vector<Mount>& mounts);
 /// not answer.
 const Mount* mount_of(std::string_view path, const std::vector<Mount>& mounts);
 
+/// Each file system has series, settings and lines of its own.
+inline constexpr std::size_t kMostFilesystemsOfDisk = 64;
+inline constexpr std::size_t kMostFilesystems = 256;
+
 /// What self/mountinfo and swaps of procfs say.
 struct Uses {
-  std::vector<model::Filesystem> filesystems;  // for all disks under each mount, whatever their coverage; sorted
+  std::vector<model::Filesystem> filesystems;  // for all chosen disks under each mount; sorted
+  model::UnnamedFilesystems unnamed;           // beyond the limits
   std::vector<model::Swap> swaps;
   std::vector<std::string> warnings;
 };
 
-/// Mounts without a disk are left out.
-Uses read_uses(const Stacking& stacking, const InventoryRoots& roots);
+/// Mounts on none of these disks are left out. Of too many, those that were mounted first are named: so new ones take
+/// no name away.
+Uses read_uses(const Stacking& stacking, const InventoryRoots& roots, const std::set<std::string>& disks);
 
 }  // namespace ssdpulse::inventory

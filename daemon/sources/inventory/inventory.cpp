@@ -109,20 +109,17 @@ std::optional<util::OutsideText> known_serial(const model::Inventory* previous, 
 }
 
 void add_uses(const InventoryRoots& roots, const Stacking& stacking, model::Inventory& inventory) {
-  Uses uses = read_uses(stacking, roots);
-  std::move(uses.warnings.begin(), uses.warnings.end(), std::back_inserter(inventory.warnings));
-  inventory.swaps = std::move(uses.swaps);
   std::set<std::string> measured;
   for (const model::Device& device : inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
       measured.insert(device.name);
     }
   }
-  for (model::Filesystem& filesystem : uses.filesystems) {
-    if (measured.count(filesystem.device) != 0) {
-      inventory.filesystems.push_back(std::move(filesystem));
-    }
-  }
+  Uses uses = read_uses(stacking, roots, measured);
+  std::move(uses.warnings.begin(), uses.warnings.end(), std::back_inserter(inventory.warnings));
+  inventory.filesystems = std::move(uses.filesystems);
+  inventory.unnamed_filesystems = std::move(uses.unnamed);
+  inventory.swaps = std::move(uses.swaps);
 }
 
 }  // namespace

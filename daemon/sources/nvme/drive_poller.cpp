@@ -46,6 +46,8 @@ const char* failure_kind(int error_number) {
     case EACCES:
     case EPERM:
       return "not_permitted";
+    case EDQUOT:
+      return "reader_limit";
     case ECONNRESET:
     case EPIPE:
     case EPROTO:

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 namespace ssdpulse::settings {
@@ -99,7 +102,9 @@ model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vec
   settings.values.emplace("logical_block_bytes", std::to_string(disk.device.logical_block_bytes));
   take(kOfDisk, disk.files, settings);
   take(kOfController, disk.controller, settings);
-  for (const model::PartitionSettings& partition : disk.partitions) {
+  constexpr std::size_t kMostPartitions = 64;
+  for (const model::PartitionSettings& partition :
+       std::span(disk.partitions).first(std::min(disk.partitions.size(), kMostPartitions))) {
     settings.values.emplace("partition " + partition.name,
                             fmt::format("{} bytes at {}", partition.size_bytes, partition.start_bytes));
   }

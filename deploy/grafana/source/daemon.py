@@ -57,6 +57,13 @@ SEEING = [
           minimum=None, nothing="no drift"),
     lines("Devices of which no request is seen", "Nothing of them is measured, although they do I/O or may do so: their "
           "number. The doctor names them.", "short", (f"sum by (instance) (ssdpulse_device_unseen{{{HOST}}})", HOST_OF), span=6),
+    lines("Beyond the limits", "What is only counted, because there is more than the daemon has room for: devices that "
+          "appeared after its start, mounted file systems, changes of settings that wait, and lines that are not in the log.",
+          "short", [(f"ssdpulse_devices_left_out{{{HOST}}} > 0", "{{instance}} devices"),
+                    (f"ssdpulse_filesystems_unnamed{{{HOST}}} > 0", "{{instance}} file systems"),
+                    (f"ssdpulse_setting_changes_waiting{{{HOST}}} > 0", "{{instance}} changes"),
+                    (increase("ssdpulse_log_lines_suppressed_total", "instance", HOST, "$__interval") + " > 0",
+                     "{{instance}} lines of the log")], span=6, nothing="nothing"),
     states("Sources", "Whether each source delivers data; with a controller: whether that drive answers.",
            (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, span=6, height=7),
     lines("Failed attempts of sources", "Failed attempts of a source to read something, by kind.", "ops",

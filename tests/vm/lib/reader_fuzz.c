@@ -3,6 +3,7 @@
  * Sends all kinds of messages to the NVMe log reader, over its socket, and checks the answers against rules of its own.
  * For guests, which have no Python:   reader_fuzz SEED MESSAGES CONTROLLERS
  *
+ * A reader limits how many commands it sends, so there is another one for every few messages; the last one is flooded.
  * Prints the commands that must have reached the drives, "identify CNS TIMES" or "log LID LSP BYTES TIMES", and in the
  * last line "fuzzed ..."; stops with exit code 1 at the first answer that is wrong.
  */
@@ -18,11 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REQUEST_MARK 0x3152504e
 #define RESPONSE_MARK 0x3153504e
 #define WINDOW 16
+#define MESSAGES_OF_ONE (12 * WINDOW) /* fewer than its burst of commands to one drive */
+#define BURST 240                     /* commands to one drive at once */
+#define A_SECOND 10                   /* and in the long run */
+#define FLOOD 2000
 #define LONGEST 70000
 
 struct request {
@@ -155,6 +162,36 @@ static void judge(int socket, struct request* waiting, unsigned controllers) {
   asked->mark = 0;
 }
 
+static void end_reader(pid_t reader, int socket) {
+  if (kill(reader, 0)) err(1, "the reader is gone");
+  close(socket);
+  if (waitpid(reader, NULL, 0) != reader) err(1, "waitpid");
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* A drive gets its burst, and what the seconds add; all else is answered with EDQUOT. Returns how many it got. */
+static unsigned flood(int socket) {
+  static struct response r;
+  unsigned sent = 0;
+  const double begin = now();
+  for (uint64_t id = 1; id <= FLOOD; ++id) {
+    const struct request one = {REQUEST_MARK, 0, id, 0, 0, 0, 4, 0, {0}, version};
+    if (send(socket, &one, sizeof one, MSG_NOSIGNAL) != sizeof one) err(1, "send");
+    if (recv(socket, &r, sizeof r, 0) != sizeof r) errx(1, "no answer to a flood");
+    if (r.began == 0 && r.result != -EDQUOT) errx(1, "in a flood, result %d", r.result);
+    sent += r.began != 0;
+  }
+  const double most = BURST + 1 + A_SECOND * (now() - begin);
+  if (sent < BURST || sent > most) errx(1, "a flood of %d: %u sent, at most %.0f may be", FLOOD, sent, most);
+  logged[0] += sent;
+  return sent;
+}
+
 int main(int argc, char** argv) {
   if (argc != 4) errx(2, "reader_fuzz SEED MESSAGES CONTROLLERS");
   state = strtoull(argv[1], NULL, 0);
@@ -162,12 +199,16 @@ int main(int argc, char** argv) {
   const unsigned controllers = (unsigned)strtoul(argv[3], NULL, 0);
   static uint8_t garbage[LONGEST];
   int socket;
-  const pid_t reader = start_reader(&socket);
+  pid_t reader = start_reader(&socket);
   version = version_of_reader(socket);
   uint64_t requests = 0, refused = 0, absent = 0, malformed = 0;
   for (uint64_t sent = 0; sent < messages;) {
     struct request waiting[WINDOW] = {0};
     unsigned expected = 0;
+    if (sent % MESSAGES_OF_ONE == 0 && sent > 0) {
+      end_reader(reader, socket);
+      reader = start_reader(&socket);
+    }
     for (unsigned i = 0; i < WINDOW && sent < messages; ++i, ++sent) {
       const bool is_garbage = any(4) == 0;
       struct request r = plausible(sent + 1, controllers);
@@ -199,15 +240,18 @@ int main(int argc, char** argv) {
     }
     while (expected--) judge(socket, waiting, controllers);
   }
-  if (kill(reader, 0)) err(1, "the reader is gone");
+  end_reader(reader, socket);
+  reader = start_reader(&socket);
+  const unsigned flooded = flood(socket);
+  end_reader(reader, socket);
   for (unsigned kind = 0; kind < 4; ++kind)
     if (identified[kind]) printf("identify %u %llu\n", cns_of_kind[kind], (unsigned long long)identified[kind]);
   for (unsigned page = 0; page < PAGES; ++page)
     if (logged[page])
       printf("log %u %u %u %llu\n", pages[page].lid, pages[page].lsp, pages[page].bytes,
              (unsigned long long)logged[page]);
-  printf("fuzzed messages=%llu malformed=%llu requests=%llu refused=%llu of_no_drive=%llu\n",
+  printf("fuzzed messages=%llu malformed=%llu requests=%llu refused=%llu of_no_drive=%llu sent_of_flood=%u\n",
          (unsigned long long)messages, (unsigned long long)malformed, (unsigned long long)requests,
-         (unsigned long long)refused, (unsigned long long)absent);
+         (unsigned long long)refused, (unsigned long long)absent, flooded);
   return 0;
 }
