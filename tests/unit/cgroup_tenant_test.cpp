@@ -178,7 +178,7 @@ RC_GTEST_PROP(CgroupTenant, hostile_bytes_stay_in_bounds, ()) {
   for (const char c : tenant.name) {
     RC_ASSERT(c > 0x20 && c <= 0x7e && c != '"' && c != ',');
   }
-  RC_ASSERT(tenant.cgroup.size() <= 1024U);
+  RC_ASSERT(tenant.cgroup.raw().size() <= 1024U);
   RC_ASSERT(tenant_of_cgroup(path) == tenant);
 }
 

@@ -54,10 +54,17 @@ stages::Tick tick_of(const std::map<std::string, Drive>& drives) {
   return tick;
 }
 
+history::DeviceKey key_in(stages::HistoryKeys& keys, const std::map<std::string, Drive>& drives, const std::string& name) {
+  stages::Tick tick = tick_of(drives);
+  keys.give(tick);
+  return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const stages::DeviceTick& one) {
+            return one.block.device->name == name;
+          })->history_key;
+}
+
 history::DeviceKey key_of(const std::map<std::string, Drive>& drives, const std::string& name) {
   stages::HistoryKeys keys;
-  keys.look(tick_of(drives).devices);
-  return *keys.of(name);
+  return key_in(keys, drives, name);
 }
 
 struct Pair {
@@ -143,14 +150,13 @@ TEST(Identity, who_was_in_a_clash_is_known_by_its_place_until_it_goes) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
   stages::HistoryKeys keys;
-  keys.look(tick_of({{"sda", a}}).devices);
-  EXPECT_EQ(keys.of("sda")->identity, "M | serial S1 | wwid naa.5");
-  EXPECT_EQ(keys.of("sda")->without_wwid, "M | serial S1");
-  keys.look(tick_of({{"sda", a}, {"sdb", b}}).devices);
-  EXPECT_EQ(keys.of("sda")->identity, "M | serial S1 | wwid naa.5 | at p1");
-  EXPECT_EQ(keys.of("sda")->without_wwid, "") << "the history before may be that of either";
-  keys.look(tick_of({{"sdb", b}}).devices);
-  EXPECT_EQ(keys.of("sdb")->identity, "M | serial S1 | wwid naa.5 | at p2");
+  const history::DeviceKey alone = key_in(keys, {{"sda", a}}, "sda");
+  EXPECT_EQ(alone.identity, "M | serial S1 | wwid naa.5");
+  EXPECT_EQ(alone.without_wwid, "M | serial S1");
+  const history::DeviceKey both = key_in(keys, {{"sda", a}, {"sdb", b}}, "sda");
+  EXPECT_EQ(both.identity, "M | serial S1 | wwid naa.5 | at p1");
+  EXPECT_EQ(both.without_wwid, "") << "the history before may be that of either";
+  EXPECT_EQ(key_in(keys, {{"sdb", b}}, "sdb").identity, "M | serial S1 | wwid naa.5 | at p2");
 }
 
 TEST(Identity, a_size_that_grows_changes_nothing) {

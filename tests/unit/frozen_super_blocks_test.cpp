@@ -9,7 +9,7 @@
 namespace ssdpulse::block {
 namespace {
 
-using Commands = std::map<std::string, std::string>;
+using Commands = std::map<std::string, util::OutsideText>;
 
 constexpr __u32 kDevice = (253U << 20) | 3;
 constexpr bool kFrozen = true;

@@ -569,10 +569,12 @@ class Fuzzer {
     }
   }
 
-  void read_keys(const stages::Tick& tick) {
+  void read_keys(stages::Tick tick) {
     stages::HistoryKeys keys;
-    keys.look(tick.devices);
-    batch_.device_minutes.push_back({*keys.of("sda"), std::chrono::floor<std::chrono::minutes>(kWall), {}});
+    keys.give(tick);
+    const auto sda = std::find_if(tick.devices.begin(), tick.devices.end(),
+                                  [](const stages::DeviceTick& one) { return one.block.device->name == "sda"; });
+    batch_.device_minutes.push_back({*sda->history_key, std::chrono::floor<std::chrono::minutes>(kWall), {}});
     batch_.device_minutes.back().load.measured_ms = 60'000;
   }
 
@@ -775,9 +777,6 @@ class Fuzzer {
     const model::LatencySpike one = live::spike_of(with_tenants);
     for (const model::SpikeTenant& tenant : one.heaviest) {
       EXPECT_TRUE(is_calm(tenant.name)) << tenant.name;
-    }
-    for (const auto& [name, value] : one.evidence) {
-      EXPECT_TRUE(is_calm(name)) << name;
     }
     for (const std::string& missing : one.missing) {
       EXPECT_TRUE(is_calm(missing)) << missing;

@@ -13,7 +13,7 @@ namespace {
 std::string judged(std::string_view line) {
   std::vector<std::string> names;
   for (const QemuDisk& disk : disks_of_qemu(line).disks) {
-    names.push_back(disk.file + (disk.threads ? "!" : ""));
+    names.push_back(disk.file.raw() + (disk.threads ? "!" : ""));
   }
   std::sort(names.begin(), names.end());
   std::string all;

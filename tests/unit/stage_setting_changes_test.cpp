@@ -114,6 +114,7 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
 }
 
 TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
+  HistoryKeys keys;
   SettingChanges stage;
   int minute = 0;
   std::uint64_t waiting = 0;
@@ -131,11 +132,13 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
     tick.inventory = inventory;
     for (const std::string name : {"sda", "sdb"}) {
       auto device = std::make_shared<model::Device>();
-      device->name = device->wwid = name;
+      device->name = name;
+      device->wwid = name;
       tick.devices.emplace_back();
       tick.devices.back().block.device = device;
       tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
     }
+    keys.give(tick);
     const Findings findings = stage.observe(tick);
     model::Snapshot snapshot;
     findings.values(snapshot);
