@@ -30,7 +30,7 @@ void add_idle_patterns(const std::string& key, const std::vector<std::string>& p
 
 std::vector<std::string> host_gaps(const config::Config& config, const model::Inventory& inventory) {
   std::vector<std::string> gaps;
-  const config::Devices defaults;
+  const config::Devices defaults = config::Config().devices;
   add_idle_patterns("devices.include", config.devices.include, defaults.include, inventory, gaps);
   add_idle_patterns("devices.exclude", config.devices.exclude, defaults.exclude, inventory, gaps);
   for (const auto& [device, reason] : inventory::named_and_not_measured(config.devices.include, inventory)) {

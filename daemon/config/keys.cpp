@@ -94,7 +94,13 @@ std::vector<Key> make_keys() {
 or
 .Pf : Ar port
 for all addresses of the host.
-Port 0 picks a free port.)",
+Port 0 picks a free port.
+If another program listens on one of them, the daemon measures all the same, serves the others and the unix socket, says so
+.Pq log , Pa /-/ready , Cm ssdpulse doctor , Li ssdpulse_source_up{source=\(dqweb\(dq}
+and tries again every 5 seconds; it needs a restart for a port below 1024, which it may no longer bind.
+If that program is another
+.Nm ssdpulse
+daemon, it exits with 5.)",
            .examples = R"([":9090", "[::1]:10936", ["localhost:0", "192.0.2.1:65535"]])"}),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, "", Takes::restart,
           {.help = "Absolute path of a file with TLS and basic authentication, see ssdpulse-web(5). Changes to that "
@@ -109,6 +115,7 @@ Empty: plain HTTP without authentication.)",
                    "may connect, without TLS and users. \"\": none. The systemd units set this on the command line.",
            .manual = R"(Absolute path of a unix socket for commands on this host, without TLS and users.
 It has mode 0660 and the daemon's group: whoever may connect may use it.
+Its directory should let only root or the daemon's user make files, as another user could listen there first.
 Empty: none.
 The systemd units set this on the command line, to
 .Pa /run/ssdpulse/web.socket ,

@@ -260,20 +260,19 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
   }
   const bool all_lanes = *full || upkeep_at_ <= account.measured();
   const std::int64_t minutes_kept = std::min(kMinutesKept, limits_.retention.count());
-  auto made =
-      thin_drive_minutes(account, deleted)
-          .and_then([&] {
-            return all_lanes ? devices.thin_hour(account.measured() - minutes_kept) : Outcome<std::uint64_t>(0);
-          })
-          .and_then([&](std::uint64_t thinned) {
-            if (!*full || thinned > 0) {
-              return Outcome<bool>(true);
-            }
-            // Minutes whose hour is kept are not missed. The hour that has just ended is viewed most.
-            return devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
-              return rows > 0;
-            });
-          });
+  auto made = thin_drive_minutes(account, deleted)
+                  .and_then([&] {
+                    return all_lanes ? devices.thin_hour(account.measured() - minutes_kept) : Outcome<std::uint64_t>(0);
+                  })
+                  .and_then([&](std::uint64_t thinned) {
+                    if (!*full || thinned > 0) {
+                      return Outcome<bool>(true);
+                    }
+                    // Minutes whose hour is kept are not missed. The hour that has just ended is viewed most.
+                    return devices.thin_hour(account.measured() - kMinutesAlwaysKept).map([](std::uint64_t rows) {
+                      return rows > 0;
+                    });
+                  });
   if (!made) {
     return tl::unexpected(made.error());
   }

@@ -91,9 +91,10 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
   const bool first = !std::exchange(known.read, !identity.empty());
   known.waiting = 0;
   const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
-    effects.lines.push_back({log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
-                                                           settings.device, util::for_log(name, kMostText),
-                                                           util::for_log(before, kMostText), util::for_log(value, kMostText))});
+    effects.lines.push_back(
+        {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
+                                       settings.device, util::for_log(name, kMostText),
+                                       util::for_log(before, kMostText), util::for_log(value, kMostText))});
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);

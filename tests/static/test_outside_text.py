@@ -33,7 +33,6 @@ RAW = {
     "daemon/history/database_file.cpp": "the schema, and a heading that is cut off",
     "daemon/history/device_rows.cpp": "the key of a row",
     "daemon/history/history.cpp": "lengths",
-    "daemon/history/past_day.cpp": "a number",
     "daemon/history/past_drive.cpp": "keys of rows",
     "daemon/history/past_reader.cpp": "keys of rows, and a number",
     "daemon/history/reader.h": "the key of a row",

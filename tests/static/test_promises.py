@@ -25,6 +25,7 @@ PROMISE_NOTHING = {
     "The units bound": "introduces a table",
     "On a host with more drives": "advice",
     "Tested in guests": "introduces a table",
+    "What others can name or cause": "introduces a table",
 }
 
 

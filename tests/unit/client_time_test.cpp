@@ -42,7 +42,7 @@ TEST(client_time, is_said_in_many_ways) {
 RC_GTEST_PROP(client_time, any_text_is_a_time_or_none, ()) { meant(*rc::gen::string<std::string>()); }
 
 TEST(client_address, is_where_the_daemon_listens) {
-  config::Web web;
+  config::Web web = config::Config().web;
   EXPECT_EQ(url_of(web), "http://127.0.0.1:10936");
   web.listen_address = {":9000", "127.0.0.1:1"};
   EXPECT_EQ(url_of(web), "http://127.0.0.1:9000");

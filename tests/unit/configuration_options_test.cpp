@@ -27,7 +27,7 @@ TEST(ConfigurationOptions, TheFileOfTheServiceIsTheDefault) {
   EXPECT_EQ(configure(options)->spikes.floor, std::chrono::milliseconds(7));
   EXPECT_EQ(describe_origin(options), options.default_file);
   options.config_file = "";
-  EXPECT_EQ(configure(options)->spikes, config::Spikes{}) << "an empty name means the built-in defaults";
+  EXPECT_EQ(configure(options)->spikes, config::Config().spikes) << "an empty name means the built-in defaults";
   EXPECT_EQ(describe_origin(options), "built-in defaults");
 }
 

@@ -54,7 +54,8 @@ stages::Tick tick_of(const std::map<std::string, Drive>& drives) {
   return tick;
 }
 
-history::DeviceKey key_in(stages::HistoryKeys& keys, const std::map<std::string, Drive>& drives, const std::string& name) {
+history::DeviceKey key_in(stages::HistoryKeys& keys, const std::map<std::string, Drive>& drives,
+                          const std::string& name) {
   stages::Tick tick = tick_of(drives);
   keys.give(tick);
   return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const stages::DeviceTick& one) {

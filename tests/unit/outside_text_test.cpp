@@ -125,7 +125,7 @@ constexpr std::array kSources{
     Source{"Filesystem.fstype", for_label | for_json},
     Source{"Filesystem.mountpoint", for_label | for_json | for_log},
     Source{"Filesystem.options", for_log | for_history},
-    Source{"FilesystemDiscards.mountpoint", for_label | for_json},
+    Source{"FilesystemDiscards.mountpoint", for_label},
     Source{"FilesystemRoom.mountpoint", for_label},
     Source{"Finding.device", for_label | for_json | for_terminal | for_markdown},
     Source{"FrozenFilesystem.command", for_log | for_history},
@@ -495,6 +495,8 @@ class Fuzzer {
   }
 
   void read_settings(stages::Tick tick) {
+    stages::HistoryKeys keys;
+    keys.give(tick);
     stages::SettingChanges changes;
     model::Attributes files;
     files.set("proc/sys/kernel/osrelease", plant_.in("Attributes.texts_"));

@@ -22,7 +22,8 @@ void tell_costs(const TrimCost& cost, Finding& finding) {
 /// Without its timer: by hand, or by cron.
 bool was_trimmed_by_fstrim(const Facts& facts, const MountSettings& mount) {
   const std::string mountpoint = util::for_label(mount.mountpoint);
-  return facts.measured.sum("ssdpulse_filesystem_discard_bytes_total", {{"mountpoint", mountpoint}, {"trigger", "fstrim"}})
+  return facts.measured
+             .sum("ssdpulse_filesystem_discard_bytes_total", {{"mountpoint", mountpoint}, {"trigger", "fstrim"}})
              .value_or(0) > 0;
 }
 

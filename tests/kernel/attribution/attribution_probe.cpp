@@ -104,7 +104,8 @@ void print(const model::BlockSample& sample, const std::vector<model::ProgramSta
   std::cout << "},\"seen\":{";
   comma = "";
   for (const auto& [cgroup, seen] : *sample.cgroups) {
-    std::cout << std::exchange(comma, ",") << '"' << cgroup << "\":[" << seen.parent << ",\"" << util::for_json(seen.leaf) << "\"]";
+    std::cout << std::exchange(comma, ",") << '"' << cgroup << "\":[" << seen.parent << ",\""
+              << util::for_json(seen.leaf) << "\"]";
   }
   std::cout << "}}" << std::endl;
 }
