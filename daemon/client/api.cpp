@@ -89,6 +89,15 @@ std::string url_of(const config::Web& web) {
   return scheme + to_string(*address);
 }
 
+constexpr const char* kHowToTrust =
+    "; ask as root or as a member of the group ssdpulse, by the service's unix socket, or name the address with "
+    "--address to ask there all the same";
+
+std::string Api::distrust() const {
+  return unix_socket_.empty() ? distrust_of_url(url_, chosen_ ? Checked::of_loopback : Checked::of_this_host)
+                              : distrust_of_socket(unix_socket_);
+}
+
 util::Result<Api> Api::open(const Where& where, const config::Web& web) {
   Api api;
   api.address_ = where.address.empty() ? address_of(web) : where.address;
@@ -102,15 +111,10 @@ util::Result<Api> Api::open(const Where& where, const config::Web& web) {
       api.url_.pop_back();
     }
   }
-  const bool chosen = !where.address.empty();
-  const std::string distrust = api.unix_socket_.empty()
-                                   ? distrust_of_url(api.url_, chosen ? Checked::of_loopback : Checked::of_this_host)
-                                   : distrust_of_socket(api.unix_socket_);
-  if (!distrust.empty() && !chosen) {
-    return util::fail(distrust +
-                          "; ask as root or as a member of the group ssdpulse, by the service's unix socket, or " +
-                          "name the address with --address to ask there all the same",
-                      kNotTrusted);
+  api.chosen_ = !where.address.empty();
+  const std::string distrust = api.distrust();
+  if (!distrust.empty() && !api.chosen_) {
+    return util::fail(distrust + kHowToTrust, kNotTrusted);
   }
   if (!distrust.empty()) {
     std::cerr << "warning: " << distrust << '\n';
@@ -143,18 +147,30 @@ bool Api::nobody_is_there() {
   return !fetched && fetched.error().error_number == ECONNREFUSED;
 }
 
-util::Result<std::string> Api::page(const std::string& path) {
-  return body_of(path, fetcher_->get(url_ + path, unix_socket_));
-}
+util::Result<std::string> Api::page(const std::string& path) { return asked(path, false); }
 
 util::Result<nlohmann::json> Api::get(const std::string& path) {
   const std::string below = "/api/v1/" + path;
-  return parsed(body_of(below, fetcher_->get(url_ + below, unix_socket_)));
+  return parsed(asked(below, false));
 }
 
 util::Result<nlohmann::json> Api::post(const std::string& path) {
   const std::string below = "/api/v1/" + path;
-  return parsed(body_of(below, fetcher_->post(url_ + below, unix_socket_)));
+  return parsed(asked(below, true));
+}
+
+/// Whoever listens may change at any time: a daemon that restarts leaves its port free for a while.
+util::Result<std::string> Api::asked(const std::string& path, bool post) {
+  const auto checked = [this] { return chosen_ ? std::string() : distrust(); };
+  if (const std::string words = checked(); !words.empty()) {
+    return util::fail(words + kHowToTrust, kNotTrusted);
+  }
+  auto body =
+      body_of(path, post ? fetcher_->post(url_ + path, unix_socket_) : fetcher_->get(url_ + path, unix_socket_));
+  if (const std::string words = checked(); !words.empty()) {
+    return util::fail(words + kHowToTrust, kNotTrusted);
+  }
+  return body;
 }
 
 util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fetched> fetched) const {

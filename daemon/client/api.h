@@ -60,6 +60,8 @@ class Api {
   bool nobody_is_there();
 
  private:
+  util::Result<std::string> asked(const std::string& path, bool post);
+  [[nodiscard]] std::string distrust() const;
   [[nodiscard]] util::Result<std::string> body_of(const std::string& path, util::Result<Fetched> fetched) const;
   [[nodiscard]] util::Result<nlohmann::json> parsed(const util::Result<std::string>& body) const;
 
@@ -67,6 +69,7 @@ class Api {
   std::string address_;      // for people
   std::string url_;          // without a slash at its end
   std::string unix_socket_;  // empty: none
+  bool chosen_ = false;      // the address, by whoever asks: answered by whom it may be
 };
 
 }  // namespace ssdpulse::client

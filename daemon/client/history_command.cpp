@@ -87,7 +87,8 @@ Answer find(const Where& where, const config::Config& config, const Asked& asked
   if (!from_file) {
     return util::fail(answer.error().message + "; and " + from_file.error().message);
   }
-  std::cerr << "no daemon answers: read from " << config.history.directory << "/ssdpulse.db\n";
+  std::cerr << (!api || answer.error().error_number != kNobodyAnswers ? answer.error().message : "no daemon answers")
+            << ": read from " << config.history.directory << "/ssdpulse.db\n";
   return from_file;
 }
 

@@ -82,6 +82,9 @@ std::string figure_text(std::string name, double value) {
       break;
     }
   }
+  if (name == "baseline_unexplained") {
+    name = "usually unexplained";
+  }
   std::replace(name.begin(), name.end(), '_', ' ');
   return util::for_terminal(name) + ": " + text;
 }

@@ -97,10 +97,10 @@ for all addresses of the host.
 Port 0 picks a free port.
 If another program listens on one of them, the daemon measures all the same, serves the others and the unix socket, says so
 .Pq log , Pa /-/ready , Cm ssdpulse doctor , Li ssdpulse_source_up{source=\(dqweb\(dq}
-and tries again every 5 seconds; it needs a restart for a port below 1024, which it may no longer bind.
-If that program is another
+and tries again every 5 seconds.
+It exits with 5 if that program is another
 .Nm ssdpulse
-daemon, it exits with 5.)",
+daemon, or the port is one that only root may take (below 1024).)",
            .examples = R"([":9090", "[::1]:10936", ["localhost:0", "192.0.2.1:65535"]])"}),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, "", Takes::restart,
           {.help = "Absolute path of a file with TLS and basic authentication, see ssdpulse-web(5). Changes to that "

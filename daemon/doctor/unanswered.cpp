@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+
 #include "daemon/doctor/doctor.h"
 
 namespace ssdpulse::doctor {
@@ -11,6 +13,9 @@ struct Words {
 
 Words words_of(int status) {
   switch (status) {
+    case EPERM:  // instead of a status: see client::kNotTrusted
+      return {"another user listens on the daemon's address",
+              "ss -ltnp  # shows who; stop it, or ask by the unix socket"};
     case 401:
       return {"the daemon requires a user and a password", "put them into ~/.netrc"};
     case 403:
@@ -34,7 +39,7 @@ model::Finding unanswered(std::optional<int> status, const std::string& why) {
   model::Finding finding;
   finding.id = "daemon";
   // A daemon that answers may well be measuring.
-  finding.verdict = status ? model::Verdict::unknown : model::Verdict::danger;
+  finding.verdict = status && status != EPERM ? model::Verdict::unknown : model::Verdict::danger;
   finding.found = words.found;
   finding.why = why;
   finding.change = words.change;

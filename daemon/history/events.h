@@ -10,8 +10,6 @@
 
 namespace ssdpulse::history {
 
-/// How the evidence of a spike begins, followed by the seconds waited in it beyond the usual.
-
 // Rows at the default history.size; with another one, its share. Of 60 bytes, like the next three.
 inline constexpr std::int64_t kMostBursts = 100'000;
 inline constexpr std::int64_t kMostWaits = 20'000;

@@ -45,10 +45,9 @@ Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milli
     }
     if (*application != kApplicationId || *version != kSchemaVersion) {
       const bool newer = *application == kApplicationId && *version > kSchemaVersion;
-      return tl::unexpected(
-          Failure{path + (newer ? " was written by a newer version of ssdpulse: ask with that version"
-                                : " is not a history of this version: the daemon sets it aside when it starts"),
-                  false});
+      return tl::unexpected(Failure{newer ? "was written by a newer version of ssdpulse: ask with that version"
+                                          : "is not a history of this version: the daemon sets it aside when it starts",
+                                    false});
     }
     return PastReader(std::move(connection), slice, deadline);
   });

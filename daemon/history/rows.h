@@ -91,7 +91,7 @@ struct Setting {
   std::string value;
 };
 
-inline constexpr std::size_t kMostSettingBytes = 512;  // of a name, of a value
+inline constexpr std::size_t kMostSettingBytes = 5 * 512;  // of a name, of a value: for_history() writes a byte as five
 inline constexpr std::size_t kMostMarkBytes = 500;
 
 /// What is added together, such as everything of one minute: all of it reaches the disk, or nothing.

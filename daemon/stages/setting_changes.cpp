@@ -83,8 +83,8 @@ bool SettingChanges::take(Known& known, model::SteadyTime now) {
   return true;
 }
 
-/// All that is read first is recorded: it is bounded where it is read. So are the host's own settings, of which each
-/// reading has a part.
+/// Bounded is what comes and goes, as a user may mount and unmount all day: a change of any other setting never waits,
+/// and there are only so many. All that is read first is recorded: it is bounded where it is read.
 void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity,
                              model::SteadyTime now, Effects& effects) {
   Known& known = known_[identity];
@@ -99,7 +99,7 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);
     const bool is_new = before == known.values.end();
-    if ((!is_new && before->second == value) || (!first && !take(known, now))) {
+    if ((!is_new && before->second == value) || (!first && may_go_away(name) && !take(known, now))) {
       continue;
     }
     if (!is_new) {

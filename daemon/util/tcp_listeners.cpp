@@ -138,10 +138,11 @@ bool is_held_by_our_program(std::uint64_t inode) {
   std::error_code none;
   const std::string wanted = "socket:[" + std::to_string(inode) + "]";
   const std::string own = fs::read_symlink("/proc/self/exe", none).filename();
+  const std::string self = fs::read_symlink("/proc/self", none);
   for (const auto& process : fs::directory_iterator("/proc", none)) {
     const std::string program = fs::read_symlink(process.path() / "exe", none).filename();
     // After an upgrade, the running one is "ssdpulse (deleted)".
-    if (own.empty() || !program.starts_with(own)) {
+    if (own.empty() || !program.starts_with(own) || process.path().filename() == self) {
       continue;
     }
     for (const auto& descriptor : fs::directory_iterator(process.path() / "fd", none)) {

@@ -27,7 +27,7 @@ std::vector<TcpListener> listeners_at(const std::vector<TcpListener>& all, const
 /// The user's name and number, as people write it.
 std::string user_words(std::uint32_t user);
 
-/// Whether a process that this one may look into runs the same program as this one and holds that socket.
+/// Whether another process that this one may look into runs the same program as this one and holds that socket.
 bool is_held_by_our_program(std::uint64_t inode);
 
 }  // namespace ssdpulse::util

@@ -5,7 +5,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -65,18 +68,33 @@ struct Holder {
   bool is_ours = false;
 };
 
+/// Those at the address; if there are none, it is that of all addresses, and somebody has one of them.
+std::vector<util::TcpListener> holders_of(const http::Listener& listener) {
+  const auto all = util::tcp_listeners().value_or(std::vector<util::TcpListener>{});
+  auto holders = util::listeners_at(all, reinterpret_cast<const sockaddr&>(listener.wanted));
+  if (holders.empty()) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(holders),
+                 [&](const util::TcpListener& one) { return one.port == http::port_of(listener); });
+  }
+  return holders;
+}
+
 /// A program of another user cannot be a daemon of ours, whatever it answers.
 Holder holder_of(const http::Listener& listener) {
   Holder holder{"somebody", false};
-  const auto all = util::tcp_listeners();
-  for (const util::TcpListener& one : all.value_or(std::vector<util::TcpListener>{})) {
-    if (one.port == http::port_of(listener)) {
-      holder.words = "user " + util::user_words(one.user);
-      holder.is_ours =
-          holder.is_ours || ((one.user == 0 || one.user == ::geteuid()) && util::is_held_by_our_program(one.inode));
-    }
+  for (const util::TcpListener& one : holders_of(listener)) {
+    holder.words = "user " + util::user_words(one.user);
+    holder.is_ours =
+        holder.is_ours || ((one.user == 0 || one.user == ::geteuid()) && util::is_held_by_our_program(one.inode));
   }
   return holder;
+}
+
+/// Without privileges it cannot be taken later; and no ordinary user can have taken it.
+bool is_privileged(const http::Listener& listener) {
+  unsigned first = 1024;
+  std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first;
+  return http::port_of(listener) < first;
 }
 
 util::Result<Listeners> without_another_daemon(Listeners listeners, const std::string& history_directory) {
@@ -89,6 +107,11 @@ util::Result<Listeners> without_another_daemon(Listeners listeners, const std::s
       return util::fail("cannot listen on " + listener.address +
                             ": the port is taken, and another ssdpulse is running; stop it, or choose another port" +
                             (holder.is_ours ? "" : " and history.directory"),
+                        EADDRINUSE);
+    }
+    if (is_privileged(listener)) {
+      return util::fail("cannot listen on " + listener.address + ": the port is taken by " + holder.words +
+                            "; stop the program that listens there (ss -ltnp), or choose another port",
                         EADDRINUSE);
     }
     log::warning(

@@ -150,9 +150,9 @@ Json settings_json(const std::vector<model::SettingChange>& settings) {
   for (const model::SettingChange& change : settings) {
     all.push_back({{"at", seconds_of(change.at)},
                    {"device", change.device.empty() ? Json() : Json(util::for_json(change.device))},
-                   {"name", util::for_json(change.name)},
-                   {"before", change.before ? Json(util::for_json(*change.before)) : Json()},
-                   {"value", util::for_json(change.value)},
+                   {"name", util::for_json(change.name, util::kLongestSentence)},
+                   {"before", change.before ? Json(util::for_json(*change.before, util::kLongestSentence)) : Json()},
+                   {"value", util::for_json(change.value, util::kLongestSentence)},
                    {"clock_ahead", change.clock_ahead}});
   }
   return all;
@@ -187,11 +187,11 @@ Json spikes_json(const model::Series& series) {
                    {"baseline_seconds", past.baseline_seconds},
                    {"excess_seconds", past.excess_seconds},
                    {"ios", past.ios},
-                   {"evidence", util::for_json(past.evidence)},
+                   {"evidence", util::for_json(past.evidence, util::kLongestSentence)},
                    {"sentences", sentences_json(evidence.decided)},
                    {"ruled_out", sentences_json(evidence.ruled_out)},
                    {"other", sentences_json(evidence.other)},
-                   {"missing", util::for_json(past.missing)},
+                   {"missing", util::for_json(past.missing, util::kLongestSentence)},
                    {"next", explanation.next},
                    {"runbook", explanation.runbook},
                    {"has_columns", past.has_columns},

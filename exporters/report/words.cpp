@@ -232,8 +232,9 @@ std::string device_text(const model::PastDevice& device) {
 
 std::string setting_text(const model::SettingChange& change) {
   return minute_text(change.at) + "  " + (change.device.empty() ? "host" : util::for_json(change.device)) + "  " +
-         util::for_json(change.name) + ": " + util::for_json(change.before.value_or("(not known)")) + " -> " +
-         util::for_json(change.value);
+         util::for_json(change.name, util::kLongestSentence) + ": " +
+         util::for_json(change.before.value_or("(not known)"), util::kLongestSentence) + " -> " +
+         util::for_json(change.value, util::kLongestSentence);
 }
 
 }  // namespace ssdpulse::report

@@ -74,7 +74,8 @@ class Host:
         self.state, self.port, self.other = state, rig._free_port(), rig._free_port()
         self.socket, self.config, self.open_config = state / "web.socket", state / "config.yaml", state / "open.yaml"
         settings = f'devices: {{include: ["{disk.name}"], exclude: []}}\nhistory: {{directory: {state}/history}}\n'
-        listen = f'listen_address: ["127.0.0.1:{self.port}", "127.0.0.1:{self.other}"]'
+        # The same port on another address is the daemon's own, and nobody's else.
+        listen = f'listen_address: ["127.0.0.2:{self.port}", "127.0.0.1:{self.port}", "127.0.0.1:{self.other}"]'
         self.config.write_text(f"web: {{{listen}, socket: {self.socket}}}\n{settings}")
         # What a client sees that may not use the unix socket.
         self.open_config.write_text(f"web: {{{listen}}}\nhistory: {{directory: ''}}\n")

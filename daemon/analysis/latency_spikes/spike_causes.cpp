@@ -34,6 +34,8 @@ constexpr std::pair<SpikeCause, EvidenceKey> kScores[] = {{SpikeCause::discard, 
                                                           {SpikeCause::thermal, EvidenceKey::thermal_score},
                                                           {SpikeCause::error, EvidenceKey::error_score}};
 
+static_assert(std::size(kScores) == model::kSpikeCauses - 1, "a score for each cause that can be claimed");
+
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));

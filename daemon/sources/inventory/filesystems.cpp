@@ -108,9 +108,9 @@ std::set<std::string> disks_below(const std::vector<std::string>& paths, const S
 }
 
 /// Whether there is room for its name on each of these disks.
-bool may_be_named(const std::set<std::string>& disks, const std::vector<model::Filesystem>& named) {
-  return named.size() + disks.size() <= kMostFilesystems &&
-         std::all_of(disks.begin(), disks.end(), [&](const std::string& disk) {
+bool may_be_named(const std::set<std::string>& disks, const Uses& uses) {
+  const auto& named = uses.filesystems;
+  return uses.named < kMostFilesystems && std::all_of(disks.begin(), disks.end(), [&](const std::string& disk) {
            return std::count_if(named.begin(), named.end(), [&](const auto& one) { return one.device == disk; }) <
                   static_cast<std::ptrdiff_t>(kMostFilesystemsOfDisk);
          });
@@ -124,11 +124,12 @@ void add_filesystems(const Mount& mount, const VolumesBelow& below, const Stacki
   if (disks.empty()) {
     return;
   }
-  if (!may_be_named(disks, uses.filesystems)) {
+  if (!may_be_named(disks, uses)) {
     ++uses.unnamed.in_all;
     std::for_each(disks.begin(), disks.end(), [&](const std::string& disk) { ++uses.unnamed.by_device[disk]; });
     return;
   }
+  ++uses.named;
   std::vector<std::string> volumes;
   for (const std::string& path : paths) {
     if (!stacking.disk_of_path(path).empty()) {

@@ -43,6 +43,7 @@ inline constexpr std::size_t kMostFilesystems = 256;
 /// What self/mountinfo and swaps of procfs say.
 struct Uses {
   std::vector<model::Filesystem> filesystems;  // for all chosen disks under each mount; sorted
+  std::size_t named = 0;                       // file systems, each on one disk or more
   model::UnnamedFilesystems unnamed;           // beyond the limits
   std::vector<model::Swap> swaps;
   std::vector<std::string> warnings;

@@ -31,7 +31,7 @@ struct Drive {
   std::string title;         // what is mounted from it, or its volume, then its name
   std::string use;           // the same without its name; empty: not known
   std::string where;         // model, and the mount points and arrays that the title lacks
-  std::string state;         // slow, high, usual, idle, unknown, unseen
+  std::string state;         // slow, high, ok, idle, unknown, unseen
   std::string cause;         // of a spike that is going on, or was then, or what is high, in words; empty: none
   double spike_seconds = 0;  // seconds with a spike, as far as the daemon's memory reaches
   bool measured = false;     // the last seconds, or the past minute, are known
@@ -50,7 +50,7 @@ struct Drive {
 
 struct Overview {
   double taken_at = 0;
-  std::string verdict;  // usual, slow, unknown
+  std::string verdict;  // ok, slow, unknown
   std::string sentence;
   std::string next;           // what to do; empty: nothing
   std::vector<Drive> drives;  // worst first

@@ -11,7 +11,7 @@ DAEMON, READER = ("bpf", "perfmon", "syslog"), ("sys_admin", "dac_read_search")
 NOTHING = frozenset()
 REFUSED = frozenset({"start"})
 # What is lost without the right.
-WITHOUT = {"bpf": REFUSED, "perfmon": REFUSED, "syslog": frozenset({"end functions"})}
+WITHOUT = {"bpf": REFUSED, "perfmon": REFUSED, "syslog": frozenset({"end_functions"})}
 WITHOUT_OF_READER = {"sys_admin": frozenset({"logs"}), "dac_read_search": frozenset({"logs"})}
 MEMLOCK_KB = 64  # what a login has
 
@@ -47,7 +47,7 @@ def lost(vm, disk, controller, rights, **how):
     text = vm.sh(f"curl -s http://127.0.0.1:{machine.Daemon.PORT}/metrics")
     works = {
         "latency": f'ssdpulse_io_device_latency_seconds_count{{device="{disk}",operation="read"' in text,
-        "end functions": 'feature="write_class",decision="end_functions"' in text,
+        "end_functions": 'feature="write_class",decision="end_functions"' in text,
         "discards": 'feature="discard_submitters",decision="not_hooked"' not in text,
         "history": 'ssdpulse_source_up{source="history"} 1' in text,
         "skipped runs": 'cause="recursion"' in text or vm.name == "5.10",
@@ -55,7 +55,7 @@ def lost(vm, disk, controller, rights, **how):
     }
     named = machine.doctor(vm, "--config /tmp/rights.yaml")
     works["said by the doctor"] = (("write-classes", "") in named, any(one == "sources" for one, _ in named)) == (
-        not works["end functions"], not works["logs"])
+        not works["end_functions"], not works["logs"])
     pid = vm.sh("grep -lx ssdpulse /proc/[0-9]*/comm | cut -d/ -f3")  # the reader has another name
     caps = set(vm.sh(f"grep -h -E '^Cap(Prm|Eff|Inh|Amb)' /proc/{pid}/task/*/status | cut -f2").split())
     works["drop"] = caps == {"0" * 16}
