@@ -143,7 +143,7 @@ def clean(state):
     _detach_loops(state)
     # The kernel writes spaces and the like as a backslash and three octal digits.
     mounts = [re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), line.split()[4])
-              for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+              for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()]
     for mount in reversed([mount for mount in mounts if mount.startswith(f"{state}/")]):
         if subprocess.run(["umount", mount], check=False, capture_output=True).returncode != 0:
             subprocess.run(["umount", "-l", mount], check=False)

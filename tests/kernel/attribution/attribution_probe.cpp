@@ -12,6 +12,7 @@
 
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/util/log.h"
 
 namespace {
 
@@ -117,6 +118,7 @@ int main(int count, char** arguments) {
     std::cerr << "usage: ssdpulse_attribution_probe full|completion-only CGROUPS DISK...\n";
     return 2;
   }
+  log::set_up("warning");  // on stderr: stdout is for answers
   block::BlockChoices choices;
   choices.completion_only = std::string(arguments[1]) == "completion-only";
   choices.attribution = true;

@@ -10,6 +10,7 @@
 
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/util/log.h"
 
 namespace {
 
@@ -52,6 +53,7 @@ int main(int count, char** arguments) {
     std::cerr << "usage: ssdpulse_samples_probe full|completion-only DISK...\n";
     return 2;
   }
+  log::set_up("warning");  // on stderr: stdout is for answers
   block::BlockChoices choices;
   choices.completion_only = std::string(arguments[1]) == "completion-only";
   auto inventory = inventory::read_inventory({}, {{arguments + 2, arguments + count}, {}});
