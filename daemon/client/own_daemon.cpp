@@ -221,7 +221,7 @@ OwnDaemon::OwnDaemon(pid_t child, UniqueFd socket_file, UniqueFd log, UniqueFd f
 util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted) {
   // Whoever started us may have left it ignored: then nobody can wait for a child, and its pid is soon reused.
   ::signal(SIGCHLD, SIG_DFL);
-  wanted.web = {};
+  wanted.web = config::Config().web;
   wanted.history.directory.clear();
   wanted.nvme.reader_socket.clear();   // of a service, which may be off like the daemon
   wanted.flash_model.enabled = false;  // it reports nothing for hours

@@ -75,7 +75,7 @@ class Host:
         self.socket, self.config, self.open_config = state / "web.socket", state / "config.yaml", state / "open.yaml"
         settings = f'devices: {{include: ["{disk.name}"], exclude: []}}\nhistory: {{directory: {state}/history}}\n'
         # The same port on another address is the daemon's own, and nobody's else.
-        listen = f'listen_address: ["127.0.0.2:{self.port}", "127.0.0.1:{self.port}", "127.0.0.1:{self.other}"]'
+        listen = f'listen_address: ["127.0.0.1:{self.port}", "127.0.0.2:{self.port}", "127.0.0.1:{self.other}"]'
         self.config.write_text(f"web: {{{listen}, socket: {self.socket}}}\n{settings}")
         # What a client sees that may not use the unix socket.
         self.open_config.write_text(f"web: {{{listen}}}\nhistory: {{directory: ''}}\n")
