@@ -16,8 +16,10 @@ RETRIED = 75  # seconds: a history that is down is retried every minute
 
 
 def missing(found):
-    """What could be measured and is not, apart from single I/Os: whether some were lost is up to the host."""
-    return {key: one for key, one in found.items() if one["verdict"] != "info" and one["id"] != "lost-ios"}
+    """What could be measured and is not, apart from what is up to the host: single I/Os that it lost, and whether it
+    accounts I/O to its cgroups."""
+    return {key: one for key, one in found.items()
+            if one["verdict"] != "info" and one["id"] not in ("lost-ios", "io-accounting")}
 
 
 def says(found):
