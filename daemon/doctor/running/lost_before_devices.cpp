@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,8 +16,8 @@ Findings lost_before_devices(const model::Snapshot& snapshot) {
   Findings found;
   if (const auto& left_out = snapshot.devices_left_out; !left_out.empty()) {
     constexpr std::size_t kNamed = 8;
-    std::string named =
-        fmt::format("{}", fmt::join(left_out.begin(), left_out.begin() + std::min(kNamed, left_out.size()), ", "));
+    const auto first = std::span(left_out).first(std::min(kNamed, left_out.size()));
+    std::string named = fmt::format("{}", fmt::join(first, ", "));
     named += left_out.size() > kNamed ? ", ..." : "";
     auto one =
         finding(model::Verdict::advise, "",
