@@ -2,8 +2,6 @@
 // The thread between the daemon and the file: it waits, tries, and reports the outcome.
 #include "daemon/history/history.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 
 #include "daemon/history/load_codec.h"
 #include "daemon/history/set_aside.h"
+#include "daemon/util/directory_lock.h"
 #include "daemon/util/log.h"
 #include "daemon/util/utc_text.h"
 
@@ -78,20 +77,19 @@ Outcome<void> make_directory(const std::string& directory) {
   return {};
 }
 
-/// Two daemons writing the same minutes would each undo what the other knows. The kernel releases the lock when we
-/// exit.
-Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
-  util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock.valid()) {
-    return tl::unexpected(
-        Failure{"cannot open " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+/// Two daemons writing the same minutes would each undo what the other knows.
+Outcome<util::UniqueFd> locked(const std::string& directory) {
+  auto held = util::lock_directory(directory);
+  if (held.valid()) {
+    return held;
   }
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (errno == EWOULDBLOCK) {
     return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
                                       ": stop one of them, or give each a history.directory of its own",
                                   false, false, Obstacle::daemon});
   }
-  return lock;  // a file system without locks has nothing to respect
+  return tl::unexpected(
+      Failure{"cannot lock " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
 }
 
 }  // namespace
@@ -223,7 +221,7 @@ void History::open_store() {
   const auto open = [&] {
     lock_.reset();  // our own lock would keep us out
     return make_directory(options_.directory)
-        .and_then([&] { return lock_directory(options_.directory); })
+        .and_then([&] { return locked(options_.directory); })
         .and_then([&](util::UniqueFd lock) {
           lock_ = std::move(lock);
           return Store::open(path(), options_.limits, checked_, stop_);

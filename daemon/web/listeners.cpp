@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/web/listeners.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -14,6 +11,7 @@
 
 #include "daemon/config/listen_address.h"
 #include "daemon/service/sockets.h"
+#include "daemon/util/directory_lock.h"
 #include "daemon/util/in_time.h"
 #include "daemon/util/log.h"
 #include "daemon/util/tcp_listeners.h"
@@ -54,13 +52,9 @@ util::Result<Listeners> take_from_systemd() {
   return listeners;
 }
 
-/// A running daemon keeps this lock on its history's directory.
+/// A running daemon has the lock of its history's directory.
 bool is_kept(const std::string& history_directory) {
-  if (history_directory.empty() || !util::file_answers(history_directory)) {
-    return false;
-  }
-  const util::UniqueFd directory(::open(history_directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return directory.valid() && ::flock(directory.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return !history_directory.empty() && util::file_answers(history_directory) && util::is_locked(history_directory);
 }
 
 struct Holder {

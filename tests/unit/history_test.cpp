@@ -2,8 +2,10 @@
 // Does the history return what it was given, and stay within its bounds?
 #include "daemon/history/history.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/util/unique_fd.h"
 #include "tests/unit/history_rig.h"
 
 namespace ssdpulse::history {
@@ -420,6 +423,17 @@ TEST(Directory, belongs_to_one_daemon_at_a_time) {
   EXPECT_NE(soon(false).reason.find("another ssdpulse keeps its history in " + rig.directory()), std::string::npos);
   rig.stop();
   EXPECT_TRUE(soon(true).up) << soon(true).reason;
+}
+
+TEST(Directory, cannot_be_locked_by_who_may_only_read_it) {
+  Rig rig;
+  rig.directory_exists();
+  const util::UniqueFd directory(::open(rig.directory().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(directory.get(), LOCK_EX | LOCK_NB), 0);
+  rig.start().add({{row_at(kBegin)}, {}});
+  EXPECT_TRUE(rig.wait_rows(1));
+  const auto mode = std::filesystem::status(rig.directory() + "/lock").permissions();
+  EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST(Options, only_an_absolute_directory_will_do) {
