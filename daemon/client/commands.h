@@ -45,8 +45,9 @@ struct HistoryOptions {
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.
 bool history(const Where& where, const config::Config& config, const HistoryOptions& options);
 
-/// Makes the daemon record that something was done now. `text`: 1 to 128 printable characters.
-bool mark(const Where& where, const config::Web& web, const std::string& text);
+/// Makes the daemon record that something was done now; true once that is on the disk. `text`: 1 to 128 printable
+/// characters. `id`: sent again with it, it makes no second mark; empty: a random one.
+bool mark(const Where& where, const config::Web& web, const std::string& text, std::string id);
 
 /// Shows the present, or the time `at`. For the present, if no address is given and no daemon is there, root runs an
 /// OwnDaemon with this `config` until top() ends. `usage`: `at` is not a time, or is combined with `json`.

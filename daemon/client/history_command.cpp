@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the daemon, and opens the file itself only if none answers; both return the same JSON, which is then shown.
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
 
 #include "daemon/client/commands.h"
@@ -113,15 +118,22 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
   return static_cast<bool>(std::cout.flush());
 }
 
-bool mark(const Where& where, const config::Web& web, const std::string& text) {
+bool mark(const Where& where, const config::Web& web, const std::string& text, std::string id) {
   if (!page::is_printable(text)) {
     std::cerr << "TEXT: expected 1 to 128 characters of UTF-8, without control characters\n";
     return false;
   }
+  std::array<std::uint64_t, 2> random{};
+  if (id.empty() && ::getrandom(random.data(), sizeof random, 0) == sizeof random) {
+    id = fmt::format("{:016x}{:016x}", random[0], random[1]);
+  }
   auto api = Api::open(where, web);
-  const auto answer = api ? api->post("marks?text=" + escaped(text)) : tl::make_unexpected(api.error());
-  if (!answer) {
-    std::cerr << answer.error().message << '\n';
+  if (!api) {
+    std::cerr << api.error().message << '\n';
+    return false;
+  }
+  if (const auto answer = api->post("marks?text=" + escaped(text) + "&id=" + escaped(id)); !answer) {
+    std::cerr << answer.error().message << "\nto try again without making a second mark: --id " << id << '\n';
     return false;
   }
   return true;

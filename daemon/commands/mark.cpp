@@ -12,6 +12,7 @@ namespace {
 struct MarkArguments {
   ClientOptions client;
   std::string text;
+  std::string id;
 };
 
 }  // namespace
@@ -21,10 +22,13 @@ void add_mark(CLI::App& app, ExitCode& exit_code) {
   const auto options = std::make_shared<MarkArguments>();
   command->add_option("TEXT", options->text, "What was done, such as 'deployed 4.2'; 128 characters at most")
       ->required();
+  command->add_option("--id", options->id, "Sent again with the same ID, it makes no second mark; letters, digits, "
+                                           "hyphens, 64 at most (default: random)");
   add_client_options(*command, options->client);
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
-    exit_code = client::mark(asked.where, config_of(asked).web, options->text) ? ExitCode::success : ExitCode::failure;
+    exit_code = client::mark(asked.where, config_of(asked).web, options->text, options->id) ? ExitCode::success
+                                                                                            : ExitCode::failure;
   });
 }
 

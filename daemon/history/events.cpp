@@ -122,13 +122,27 @@ Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono
   return row.with(milliseconds_of(at)).with(setting.device).with(setting.name).with(setting.value).with(measured).run();
 }
 
-Outcome<void> insert(Connection& connection, const model::Mark& mark, std::int64_t measured) {
-  Statement row(
-      connection,
-      "INSERT INTO mark SELECT CASE WHEN EXISTS (SELECT 1 FROM mark WHERE at_ms = ?1) THEN (SELECT at_ms + 1 "
-      "FROM mark WHERE at_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM mark AS next WHERE next.at_ms = mark.at_ms + "
-      "1) ORDER BY at_ms LIMIT 1) ELSE ?1 END, ?2, ?3");
-  return row.with(milliseconds_of(mark.at)).with(util::for_history(mark.text)).with(measured).run();
+Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured) {
+  Statement same(connection, "SELECT at_ms FROM mark WHERE id = ?");
+  const auto sent_before = mark.id.empty() ? Outcome<bool>(false) : same.with(mark.id).step();
+  if (!sent_before) {
+    return tl::unexpected(sent_before.error());
+  }
+  if (*sent_before) {
+    return time_of(same.integer(0).value_or(0));
+  }
+  Statement free(connection,
+                 "SELECT CASE WHEN EXISTS (SELECT 1 FROM mark WHERE at_ms = ?1) THEN (SELECT at_ms + 1 FROM mark WHERE "
+                 "at_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM mark AS next WHERE next.at_ms = mark.at_ms + 1) ORDER BY "
+                 "at_ms LIMIT 1) ELSE ?1 END");
+  const auto there = free.with(milliseconds_of(mark.at)).step();
+  if (!there) {
+    return tl::unexpected(there.error());
+  }
+  const std::int64_t at = free.integer(0).value_or(milliseconds_of(mark.at));
+  Statement row(connection, "INSERT INTO mark (at_ms, text, id, measured) VALUES (?, ?, nullif(?, ''), ?)");
+  const std::string text = util::for_history(mark.text);
+  return row.with(at).with(text).with(mark.id).with(measured).run().map([&] { return time_of(at); });
 }
 
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {

@@ -26,8 +26,9 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::i
 /// Adds a row only if the last one has another value.
 Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at,
                      std::int64_t measured);
-/// At its own millisecond, or the next one that no other mark has.
-Outcome<void> insert(Connection& connection, const model::Mark& mark, std::int64_t measured);
+/// The time under which it is kept: a millisecond later where another mark has its own, and the first one's where it
+/// was sent before.
+Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured);
 
 /// The age of the oldest event, but for settings and marks.
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection);

@@ -122,6 +122,7 @@ History::~History() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  refuse_marks();
   if (pending_rows_ > 0) {
     log::warning("history closed with rows not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
   }
@@ -142,6 +143,29 @@ void History::add(Batch batch) {
   wake_.notify_one();
 }
 
+std::future<util::Result<model::WallTime>> History::keep(model::Mark mark) {
+  MarkAnswer answer;
+  auto kept = answer.get_future();
+  Batch batch;
+  batch.marks.push_back(std::move(mark));
+  if (remove_unfit(batch) > 0) {
+    answer.set_value(util::fail("it is too long"));
+    return kept;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_.up && status_.obstacle != Obstacle::opening) {
+      answer.set_value(util::fail(status_.reason));
+      return kept;
+    }
+    ++pending_rows_;
+    batches_.push_back({std::move(batch), this_minute(), options_.boottime(), std::move(answer)});
+    drop_surplus();
+  }
+  wake_.notify_one();
+  return kept;
+}
+
 std::future<util::Result<Recalled>> History::recall(DriveKey drive, Minute since) {
   Question question{std::move(drive), since, {}};
   auto answer = question.answer.get_future();
@@ -156,6 +180,16 @@ std::future<util::Result<Recalled>> History::recall(DriveKey drive, Minute since
 Status History::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
+}
+
+/// Whoever waits for one learns it now, and may try again: kept later, it would be there twice.
+void History::refuse_marks() {
+  pending_rows_ -= std::erase_if(batches_, [&](Waiting& batch) {
+    if (batch.answer) {
+      batch.answer->set_value(util::fail(status_.up ? "the daemon is stopping" : status_.reason));
+    }
+    return batch.answer.has_value();
+  });
 }
 
 void History::drop_replaced_states() {
@@ -181,6 +215,9 @@ void History::drop_surplus() {
     const std::size_t rows = batches_.front().rows();
     status_.rows_dropped += rows;
     pending_rows_ -= rows;
+    if (auto& answer = batches_.front().answer) {
+      answer->set_value(util::fail("too much is waiting for the disk"));
+    }
     batches_.pop_front();
   }
 }
@@ -262,7 +299,9 @@ void History::fail(const Failure& failure) {
   ++status_.failures;
   status_.up = false;
   status_.obstacle = failure.obstacle;
-  if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
+  const std::string before = std::exchange(status_.reason, failure.message);
+  refuse_marks();
+  if (before != failure.message && !stop_) {
     log::warning("history stopped, measuring continues file={} reason=\"{}\"", path(), failure.message);
   }
 }
@@ -366,6 +405,9 @@ void History::write_batches() {
       status_.last_written = this_minute();
       declare_up();
       lock.unlock();
+      if (batch.answer) {
+        batch.answer->set_value(written->marks.front());
+      }
       // What is less than a millisecond is counted the next time.
       counted_to_ += std::max(duration_cast<milliseconds>(batch.boottime - counted_to_), milliseconds(0));
       report(*written, batch.boottime);
@@ -375,6 +417,9 @@ void History::write_batches() {
       status_.rows_dropped += batch.rows();
       ++status_.failures;
       log::warning("history dropped rows={} reason=\"{}\"", batch.rows(), written.error().message);
+      if (batch.answer) {
+        batch.answer->set_value(util::fail(written.error().message));
+      }
       continue;
     }
     pending_rows_ += batch.rows();

@@ -72,6 +72,11 @@ class History {
   /// dropped first, which is no loss; then the oldest batches.
   void add(Batch batch);
 
+  /// Answered once it is on the disk, with the time under which it is kept there: that of the first one if one with its
+  /// id is there. An error if it is not kept, now or later: a mark does not wait for a history that is down. Whoever
+  /// sets it is waiting, and may try again.
+  std::future<util::Result<model::WallTime>> keep(model::Mark mark);
+
   /// Answered by the thread, before anything added later; an error while the history is down. Rows from `since` to now,
   /// of any firmware of that drive.
   std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
@@ -85,10 +90,13 @@ class History {
     std::promise<util::Result<Recalled>> answer;
   };
 
+  using MarkAnswer = std::promise<util::Result<model::WallTime>>;
+
   /// A batch, and what the clocks showed when it came.
   struct Waiting : Batch {
     Minute wall;
     std::chrono::nanoseconds boottime{};
+    std::optional<MarkAnswer> answer = {};  // of keep(): the batch is one mark
   };
 
   explicit History(Options options) : options_(std::move(options)), counted_to_(options_.boottime()) {}
@@ -103,7 +111,8 @@ class History {
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
   void report(const Store::Written& written, std::chrono::nanoseconds boottime);
-  void declare_up();  // with the mutex held, like the next two
+  void declare_up();  // with the mutex held, like the next three
+  void refuse_marks();
   void drop_replaced_states();
   void drop_surplus();
   [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }

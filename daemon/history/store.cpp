@@ -184,7 +184,7 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
           .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, measured); }); })
           .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, measured); }); })
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
-          .and_then([&] { return insert_events(batch, measured, written.deleted); })
+          .and_then([&] { return insert_events(batch, measured, written); })
           .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
           .and_then([&] { return save_account(connection_, account); })
           .and_then([&] { return give_space_back(); });
@@ -217,20 +217,24 @@ Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& accoun
   return reach;
 }
 
-Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, DeletedRows& deleted) {
+Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, Written& written) {
   const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured); };
   return insert_all(batch.bursts, insert)
       .and_then([&] { return insert_all(batch.waits, insert); })
       .and_then([&] {
         return insert_all(batch.spike_seconds, [&](const auto& row) {
-          return history::insert(connection_, row, measured, limits_.bytes / 8, deleted);
+          return history::insert(connection_, row, measured, limits_.bytes / 8, written.deleted);
         });
       })
       .and_then([&] {
         return insert_all(batch.settings,
                           [&](const auto& row) { return history::insert(connection_, row, batch.at, measured); });
       })
-      .and_then([&] { return insert_all(batch.marks, insert); });
+      .and_then([&] {
+        return insert_all(batch.marks, [&](const model::Mark& mark) {
+          return history::insert(connection_, mark, measured).map([&](model::WallTime at) { written.marks.push_back(at); });
+        });
+      });
 }
 
 /// Leaves room for what comes next: a sixteenth stays free.

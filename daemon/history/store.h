@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/history/account.h"
 #include "daemon/history/clock_steps.h"
@@ -36,6 +37,7 @@ class Store {
     DeletedRows deleted;
     std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
+    std::vector<model::WallTime> marks = {};  // when each of the batch is kept as having been made
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
   /// and the Store cannot be used any more, unless only the batch was refused.
@@ -65,7 +67,7 @@ class Store {
   Outcome<void> insert(const DriveMinute& row, std::int64_t measured);
   Outcome<void> save(const DriveState& state, std::int64_t measured);
   Outcome<void> insert(const model::LatencySpike& spike, std::int64_t measured);
-  Outcome<void> insert_events(const Batch& batch, std::int64_t measured, DeletedRows& deleted);
+  Outcome<void> insert_events(const Batch& batch, std::int64_t measured, Written& written);
   Outcome<bool> is_full();
   Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
 

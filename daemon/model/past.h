@@ -55,6 +55,8 @@ struct Mark {
   WallTime at;
   util::OutsideText text;
   bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
+  // Chosen by the sender, so that sending it again makes no second one. Empty: it can be sent only once.
+  std::string id = {};
 };
 
 /// A setting that was seen to have changed. `before` absent: it was seen for the first time.

@@ -115,12 +115,6 @@ flash::ModelSettings models_of(const config::Config& config) {
   return settings;
 }
 
-history::Batch of_mark(model::Mark mark) {
-  history::Batch batch;
-  batch.marks.push_back(std::move(mark));
-  return batch;
-}
-
 /// Allows more clients than the usual 1024 descriptors; those beyond the hard limit wait in the backlog. Returns what
 /// is wrong with the limit that is then in force.
 std::optional<std::string> raise_file_limit() {
@@ -432,8 +426,8 @@ ExitCode run(const config::Configure& configure) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {
       const auto keep_mark = [&history, &audit](model::Mark mark) {
-        history->add(of_mark(std::move(mark)));
         audit.look_again();  // the mark may stand for a changed setting
+        return history->keep(std::move(mark));
       };
       web::add_history(pages, *reader, keep_mark, config->web.hosts);
     }

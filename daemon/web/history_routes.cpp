@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/web/history_routes.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -150,6 +153,14 @@ std::string sender_of(const http::Request& request) {
   return request.logged_in ? "user " + request.user : "tcp";
 }
 
+/// Such as a UUID.
+bool is_mark_id(std::string_view id) {
+  constexpr std::size_t kMaxIdBytes = 64;
+  return id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char one) {
+           return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') || one == '-';
+         });
+}
+
 http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate& rate) {
   if (!request.local && !request.logged_in) {
     return words(403, "marks are taken from this host, and from users with a password (web.config_file)");
@@ -161,12 +172,22 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
   if (!page::is_printable(text)) {
     return words(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
   }
+  const std::string id = request.parameter("id");
+  if (!is_mark_id(id)) {
+    return words(400, "id=: expected at most 64 letters, digits and hyphens");
+  }
   if (!rate.take(sender_of(request), std::chrono::steady_clock::now())) {
     return words(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
   }
-  const auto now = std::chrono::system_clock::now();
-  keep({now, text});
-  return json(request, page::history_list_json({}, {}, {{now, text}}));
+  auto kept = keep({.at = std::chrono::system_clock::now(), .text = text, .id = id});
+  constexpr std::chrono::seconds kDeadline{5};  // of this request; a disk that hangs has none
+  if (kept.wait_for(kDeadline) != std::future_status::ready) {
+    return words(503, "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
+                      "trying again makes no second one");
+  }
+  const auto at = kept.get();
+  return at ? json(request, page::history_list_json({}, {}, {{*at, text}}))
+            : words(503, "the mark is not kept: " + at.error().message);
 }
 
 }  // namespace

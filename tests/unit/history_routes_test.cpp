@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/history/store.h"
 #include "daemon/web/mark_rate.h"
@@ -35,11 +38,58 @@ TEST(OwnHosts, MetricsTakeAnyNameOnlyWhereNoBrowserOfThisHostCanAsk) {
   EXPECT_EQ(status(false, {"db1.example.org"}, "evil.example"), 421U);
 }
 
+std::future<util::Result<model::WallTime>> answered(util::Result<model::WallTime> at) {
+  std::promise<util::Result<model::WallTime>> answer;
+  answer.set_value(std::move(at));
+  return answer.get_future();
+}
+
+TEST(HistoryRoutes, ConfirmAMarkOnlyOnceItIsOnTheDisk) {
+  const auto reader = history::Reader::open("/nowhere/ssdpulse.db");
+  std::promise<util::Result<model::WallTime>> never;
+  std::vector<model::Mark> sent;
+  const auto keep = [&](model::Mark mark) {
+    sent.push_back(std::move(mark));
+    return sent.size() == 1   ? answered(model::WallTime(1500ms))
+           : sent.size() == 2 ? answered(util::fail("the disk is full"))
+                              : never.get_future();
+  };
+  http::Routes routes;
+  add_history(routes, **reader, keep, {});
+  http::Request request;
+  request.host = "localhost";
+  request.own = "1";
+  request.local = true;
+  request.query = {{"text", "deployed"}, {"id", "4f-2A"}};
+  const auto send = [&] { return routes["POST /api/v1/marks"].handler(request); };
+
+  const http::Response kept = send();
+  EXPECT_EQ(kept.status, 200U);
+  EXPECT_NE(kept.body->find("\"at\":1.5"), std::string::npos) << *kept.body;
+  EXPECT_EQ(sent.front().id, "4f-2A");
+
+  const http::Response refused = send();
+  EXPECT_EQ(refused.status, 503U);
+  EXPECT_EQ(*refused.body, "the mark is not kept: the disk is full\n");
+
+  const http::Response late = send();
+  EXPECT_EQ(late.status, 503U);
+  EXPECT_NE(late.body->find("has not confirmed the mark within 5 s"), std::string::npos) << *late.body;
+
+  request.query = {{"text", "deployed"}, {"id", "no id"}};
+  EXPECT_EQ(send().status, 400U);
+  EXPECT_EQ(sent.size(), 3U);
+}
+
 TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   const auto reader = history::Reader::open("/nowhere/ssdpulse.db");
   http::Routes routes;
   int kept = 0;
-  add_history(routes, **reader, [&](const model::Mark&) { ++kept; }, {});
+  const auto keep = [&](const model::Mark& mark) {
+    ++kept;
+    return answered(mark.at);
+  };
+  add_history(routes, **reader, keep, {});
   http::Request request;
   request.host = "localhost";
   request.own = "1";
@@ -98,7 +148,7 @@ std::string written_history(const tests::TemporaryTree& tree) {
 /// The history of sda, requested through the routes.
 struct WrittenHistory {
   WrittenHistory() {
-    add_history(routes, **reader, [](const model::Mark&) {}, {});
+    add_history(routes, **reader, [](const model::Mark& mark) { return answered(mark.at); }, {});
     request.host = "localhost";
     request.path = "/api/v1/history/sda";
   }

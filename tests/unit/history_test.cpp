@@ -12,8 +12,10 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "daemon/history/reader.h"
 #include "daemon/util/unique_fd.h"
 #include "tests/unit/history_rig.h"
 
@@ -434,6 +436,53 @@ TEST(Directory, cannot_be_locked_by_who_may_only_read_it) {
   EXPECT_TRUE(rig.wait_rows(1));
   const auto mode = std::filesystem::status(rig.directory() + "/lock").permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+// ---- marks: whoever sets one waits until it is on the disk
+
+model::Mark mark_at(std::chrono::system_clock::time_point at, std::string id = "") {
+  return {.at = at, .text = "deployed", .id = std::move(id)};
+}
+
+TEST(Marks, are_on_the_disk_when_they_are_confirmed) {
+  Rig rig;
+  rig.start().add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait_rows(1));
+  const auto reader = Reader::open(rig.file());
+  const model::Window all{kBegin - std::chrono::hours(1), kBegin + std::chrono::hours(1)};
+  for (int i = 1; i <= 12; ++i) {
+    const auto at = rig.running().keep(mark_at(kBegin)).get();
+    ASSERT_TRUE(at) << at.error().message;
+    EXPECT_EQ(*at, kBegin + std::chrono::milliseconds(i - 1)) << "another one has its millisecond";
+    const auto marks = (*reader)->marks(all);  // by another connection, as after a kill
+    ASSERT_TRUE(marks) << marks.error().message;
+    EXPECT_EQ(marks->size(), static_cast<std::size_t>(i));
+  }
+}
+
+TEST(Marks, are_kept_once_however_often_they_are_sent) {
+  Rig rig;
+  rig.start();
+  const auto first = rig.running().keep(mark_at(kBegin, "a-1")).get();
+  const auto again = rig.running().keep(mark_at(kBegin + std::chrono::seconds(3), "a-1")).get();
+  const auto other = rig.running().keep(mark_at(kBegin + std::chrono::seconds(3), "a-2")).get();
+  ASSERT_TRUE(first && again && other);
+  EXPECT_EQ(*again, *first);
+  EXPECT_EQ(*other, kBegin + std::chrono::seconds(3));
+  const auto marks = (*Reader::open(rig.file()))->marks({kBegin, kBegin + std::chrono::hours(1)});
+  ASSERT_TRUE(marks);
+  EXPECT_EQ(marks->size(), 2U);
+}
+
+TEST(Marks, are_refused_with_the_reason_while_the_history_is_down) {
+  Rig rig;
+  rig.options().directory += "/missing/twice";
+  rig.start();
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
+  const auto refused = rig.running().keep(mark_at(kBegin)).get();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("cannot make"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(rig.status().rows_dropped, 0U) << "it was never kept";
 }
 
 TEST(Options, only_an_absolute_directory_will_do) {

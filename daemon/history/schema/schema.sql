@@ -159,6 +159,7 @@ CREATE INDEX setting_of ON setting (device, name, id);
 CREATE TABLE mark (
   at_ms INTEGER PRIMARY KEY,
   text TEXT NOT NULL,
+  id TEXT UNIQUE,                 -- the sender's: sent again, it makes no second row
   measured INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX mark_measured ON mark (measured);
