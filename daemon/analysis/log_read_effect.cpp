@@ -9,14 +9,14 @@ void LogReadEffect::add_near(const LatencyWords& ios) { model::add(near_, ios); 
 
 void LogReadEffect::add_all(const LatencyWords& ios) {
   model::add(all_, ios);
-  if (model::count(near_) > kMostIos) {
+  if (model::count(near_) > kMaxIos) {
     fade();
   }
 }
 
 std::optional<double> LogReadEffect::ratio() const {
   const auto others = model::added(near_, all_);
-  if (!others || model::count(near_) < kLeastIos || model::count(*others) < kLeastIos) {
+  if (!others || model::count(near_) < kMinIos || model::count(*others) < kMinIos) {
     return std::nullopt;
   }
   const auto words_apart =

@@ -15,9 +15,9 @@ using model::LatencyWords;
 class LogReadEffect {
  public:
   /// Beyond this many near I/Os, half of everything is forgotten: what the drive did last week says little about today.
-  static constexpr std::uint64_t kMostIos = 1'000'000;
+  static constexpr std::uint64_t kMaxIos = 1'000'000;
   /// Below this many I/Os near log reads there is no result: a handful of them would decide the 99th percentile.
-  static constexpr std::uint64_t kLeastIos = 2000;
+  static constexpr std::uint64_t kMinIos = 2000;
 
   void add_near(const LatencyWords& ios);
   /// All I/Os of the whole time, including the near ones.

@@ -32,13 +32,13 @@ std::string file_of(const ConfigurationOptions& options) {
 }
 
 config::ParseOutcome read_standard_input() {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // as for a file
-  std::string text(kMostBytes + 1, '\0');
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // as for a file
+  std::string text(kMaxBytes + 1, '\0');
   std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::cin.gcount()));
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMaxBytes) {
     return tl::unexpected(std::vector<config::Problem>{
-        {"standard input", 0, 0, "is longer than " + std::to_string(kMostBytes) + " bytes"}});
+        {"standard input", 0, 0, "is longer than " + std::to_string(kMaxBytes) + " bytes"}});
   }
   return config::parse(text, "standard input");
 }

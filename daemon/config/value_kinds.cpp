@@ -239,8 +239,8 @@ void TenantPatterns::read(const Value& value, const Field& field, std::vector<Te
     field.wrong(value.at, instead_of(kExpected, value));
     return;
   }
-  if (value.items.size() > kMost) {
-    field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMost) + " patterns");
+  if (value.items.size() > kMaxPatterns) {
+    field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMaxPatterns) + " patterns");
     return;
   }
   std::vector<TenantPattern> patterns;

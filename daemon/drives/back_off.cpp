@@ -10,12 +10,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kNear = 50ms;  // how long after a log read an I/O may suffer from it
+constexpr auto kAftermath = 50ms;  // how long after a log read an I/O may suffer from it
 constexpr auto kCalm = 24h;
 
 /// A drive whose reads and writes take this much longer near log reads is polled less often.
 constexpr double kBearableEffect = 2.0;
-constexpr unsigned kMostIntervals = 8;
+constexpr unsigned kMaxIntervals = 8;
 
 }  // namespace
 
@@ -27,8 +27,8 @@ unsigned PollBackoff::intervals(const std::string& model) const {
 bool PollBackoff::increase(const std::string& model, SteadyTime now) {
   Entry& entry = by_model_[model];
   entry.since = now;
-  const bool grows = entry.intervals < kMostIntervals;
-  entry.intervals = std::min(entry.intervals * 2, kMostIntervals);
+  const bool grows = entry.intervals < kMaxIntervals;
+  entry.intervals = std::min(entry.intervals * 2, kMaxIntervals);
   return grows;
 }
 
@@ -45,7 +45,7 @@ bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
   return true;
 }
 
-void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kNear; }
+void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kAftermath; }
 
 void LogReadWatch::measure(const model::LatencyWords& words, const std::string& model, SteadyTime now) {
   near_until_.reset();

@@ -17,9 +17,9 @@ constexpr double kDay = 24 * 3600;
 constexpr double kShortAbsence = 60;
 constexpr double kLongestAbsence = 3650 * kDay;
 /// A counter that was there before the restart and is not back by then may never be: it may be unreadable now.
-constexpr std::chrono::seconds kCounterPatience{60};
+constexpr std::chrono::seconds kCounterTimeout{60};
 /// Drive counters are coarse: no share is computed from less than this.
-constexpr double kLeastCompared = 1 << 30;
+constexpr double kMinComparedBytes = 1 << 30;
 /// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
 constexpr double kEmptied = 0.25;
 constexpr double kEmpty = 0.05;
@@ -101,7 +101,7 @@ void DriveModel::watch_counters() {
   first_host_bytes_ = first_host_bytes_.value_or(*drive_.host_written_bytes);
   const double growth = *drive_.host_written_bytes - *first_host_bytes_;
   if (drive_.written_elsewhere_bytes &&
-      growth > std::max(kLeastCompared, 0.001 * static_cast<double>(settings().size_bytes))) {
+      growth > std::max(kMinComparedBytes, 0.001 * static_cast<double>(settings().size_bytes))) {
     drive_.facts.written_elsewhere = *drive_.written_elsewhere_bytes / growth;
   }
 }
@@ -121,7 +121,7 @@ void DriveModel::count_lost(const std::array<std::uint64_t, model::kFlashEventKi
 }
 
 void DriveModel::end_tick(std::chrono::nanoseconds at) {
-  if (gap_is_unknown() && at - resumed_at_ > kCounterPatience) {
+  if (gap_is_unknown() && at - resumed_at_ > kCounterTimeout) {
     give_up_counter();
   }
   for (const std::uint64_t pages : written_) {
@@ -244,14 +244,14 @@ model::FlashEstimate DriveModel::estimate() const {
   }
   if (report_ && report_->written_since_full_discard_bytes) {
     // It begins at 1.000 of the flash in the model, for every load; real drives began at 0.98 to 1.02 of it.
-    constexpr double kDoubt = 0.02;
-    constexpr double kLeastKnown = 0.0737;  // a GiB per GB
-    constexpr double kMostKnown = 0.5;
+    constexpr double kUncertainty = 0.02;
+    constexpr double kMinOverprovisioning = 0.0737;  // a GiB per GB
+    constexpr double kMaxOverprovisioning = 0.5;
     const auto size = static_cast<double>(result.size_bytes);
     const bool fitted = result.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
     result.collection_begins =
-        model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kDoubt : kLeastKnown)),
-                         size * (1 + (fitted ? result.overprovisioning.upper + kDoubt : kMostKnown))};
+        model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kUncertainty : kMinOverprovisioning)),
+                         size * (1 + (fitted ? result.overprovisioning.upper + kUncertainty : kMaxOverprovisioning))};
   }
   result.lost_writes = all_lost_writes_;
   result.lost_discards = all_lost_discards_;

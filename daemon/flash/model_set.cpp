@@ -16,7 +16,7 @@ using analysis::FlashModelSettings;
 using model::FlashSilence;
 
 /// An NVMe drive that has not identified itself by then never will: it may be unreadable.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kIdentifyTimeout{60};
 /// A state of some megabytes is written only after enough host writes, of which it is half a percent at most.
 constexpr std::uint64_t kWorthKeeping = 256;  // the host wrote 1/256 of the drive's bytes
 
@@ -55,7 +55,7 @@ void ModelSet::observe(const FlashInput& input) {
 }
 
 bool ModelSet::ready(const Entry& entry, std::chrono::nanoseconds at) const {
-  return entry.drive.settled || at - entry.seen_at >= kPatience;
+  return entry.drive.settled || at - entry.seen_at >= kIdentifyTimeout;
 }
 
 /// Whether the models have to be planned again.

@@ -16,11 +16,11 @@ Outcome<void> take_back_steps(Connection& connection, std::int64_t from, std::in
 }
 
 Outcome<void> keep_step(Connection& connection, const ClockStep& step, std::int64_t measured) {
-  constexpr std::int64_t kMostSteps = 300;
+  constexpr std::int64_t kMaxSteps = 300;
   Statement row(connection, "INSERT INTO clock_step (measured, wall, before) VALUES (?, ?, ?)");
   return row.with(measured).with(step.to).with(step.from).run().and_then([&] {
     return connection.execute("DELETE FROM clock_step WHERE id <= (SELECT max(id) FROM clock_step) - " +
-                              std::to_string(kMostSteps));
+                              std::to_string(kMaxSteps));
   });
 }
 

@@ -100,9 +100,9 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
         return bursts(from, milliseconds_of(end + std::chrono::hours(1)), [&](model::PastBurst&& one) {
           const bool touches =
               !one.clock_ahead && std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
-                constexpr std::chrono::seconds kNear{2};
-                return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kNear &&
-                       end_of(one.begin, one.duration_seconds) >= spike.begin - kNear;
+                constexpr std::chrono::seconds kTimeTolerance{2};
+                return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kTimeTolerance &&
+                       end_of(one.begin, one.duration_seconds) >= spike.begin - kTimeTolerance;
               });
           if (touches) {
             moment.bursts.push_back(std::move(one));
@@ -166,7 +166,7 @@ Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model
               if (row.name(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
                 all.push_back(row.blob(3).value_or(Bytes{}));
               }
-              return all.size() < Reader::kMostSeconds;
+              return all.size() < Reader::kMaxSeconds;
             })
       .map([&] { return std::move(all); });
 }

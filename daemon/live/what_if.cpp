@@ -146,7 +146,7 @@ std::optional<std::vector<double>> percents_in(std::string_view text) {
   for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
     double percent = 0;
     const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
-    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMostPercents ||
+    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMaxPercents ||
         (stop != end && *stop != ',')) {
       return std::nullopt;
     }

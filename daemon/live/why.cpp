@@ -30,7 +30,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
 constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
-constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
+constexpr std::chrono::seconds kTimeTolerance{2};       // people name a time to the second, spikes begin in between
 
 std::string_view operation_words(SpikeOperation operation) {
   constexpr auto kWords = util::names<SpikeOperation>({"reads", "writes", "flushes", "commits (fsync)"});
@@ -474,7 +474,7 @@ std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& mo
   const auto take = [&](const LatencySpike& spike) {
     const bool known = std::any_of(then.begin(), then.end(), [&](const LatencySpike& one) {
       return one.device == spike.device && one.operation == spike.operation &&
-             std::chrono::abs(one.begin - spike.begin) < kNear;
+             std::chrono::abs(one.begin - spike.begin) < kTimeTolerance;
     });
     if (!known && spike.begin < moment.begin + std::chrono::minutes(1) && end_of(spike) >= moment.begin) {
       then.push_back(spike);
@@ -498,7 +498,7 @@ std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& 
   const auto take = [&](const model::HostWait& wait) {
     const bool known = std::any_of(then.begin(), then.end(), [&](const model::HostWait& one) {
       return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
-             std::chrono::abs(one.begin - wait.begin) < kNear;
+             std::chrono::abs(one.begin - wait.begin) < kTimeTolerance;
     });
     if (!known && wait.begin < moment.begin + std::chrono::minutes(1) && end_of(wait) >= moment.begin) {
       then.push_back(wait);
@@ -599,7 +599,7 @@ std::string gaps_words(const Situation& situation) {
 Why at_time(const Situation& situation, WallTime at) {
   const model::Snapshot& now = *situation.now;
   Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
-  if (at > now.taken_at + kNear) {
+  if (at > now.taken_at + kTimeTolerance) {
     moment.coverage = Coverage::to_come;
     Why answer = unknown(clock_words(at, now.taken_at) + " is in the future.");
     answer.moment = moment;

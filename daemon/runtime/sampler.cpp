@@ -258,12 +258,12 @@ void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
 
 /// The settings of the arrays and dm devices directly above the disk.
 std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk) const {
-  constexpr std::size_t kMost = 16;  // of a disk with a hundred volumes, only the first are read
+  constexpr std::size_t kMaxVolumes = 16;  // of a disk with a hundred volumes, only the first are read
   std::vector<model::DiskSettings> volumes;
   for (const model::Membership& member : inventory_->memberships) {
     const auto is = [&](const model::Device& device) { return device.name == member.array; };
     const auto found = std::find_if(inventory_->devices.begin(), inventory_->devices.end(), is);
-    if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMost) {
+    if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMaxVolumes) {
       volumes.push_back(settings::read_disk({}, *found));
     }
   }

@@ -13,7 +13,7 @@ namespace ssdpulse::simulation {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr std::size_t kMostShown = 60;  // characters of a wrong line
+constexpr std::size_t kMaxShown = 60;  // characters of a wrong line
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -22,10 +22,10 @@ std::string_view trimmed(std::string_view text) {
 
 /// As shown in a message: printable, and not too long.
 std::string shown(std::string_view text) {
-  std::string result(text.substr(0, kMostShown));
+  std::string result(text.substr(0, kMaxShown));
   std::replace_if(
       result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return "'" + result + (text.size() > kMostShown ? "...'" : "'");
+  return "'" + result + (text.size() > kMaxShown ? "...'" : "'");
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
 /// Online discards of small deleted files come with each commit of the journal, and nobody looks them up.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
-constexpr std::size_t kMostLooks = 600;
+constexpr std::size_t kMaxLooks = 600;
 
 std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
@@ -50,7 +50,7 @@ std::string Discards::wall_time(std::uint64_t at_ns) const { return util::utc_te
 
 Findings Discards::observe(const Tick& tick) {
   looks_.push_back({monotonic_ns(tick), tick.wall});
-  if (looks_.size() > kMostLooks) {
+  if (looks_.size() > kMaxLooks) {
     looks_.pop_front();
   }
   const model::Inventory& inventory = *tick.inventory;

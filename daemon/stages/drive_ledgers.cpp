@@ -14,7 +14,7 @@ namespace {
 /// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
 constexpr unsigned kReadingsToSwitch = 3;
 
-constexpr std::size_t kMostWaiting = 1024;
+constexpr std::size_t kMaxWaiting = 1024;
 
 /// Up to this many epochs are a line each; a drive that has more has them all the time.
 constexpr unsigned kEpochsToldEach = 16;
@@ -51,7 +51,7 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
 /// Where counters only grow, fewer readings show the same, less finely; a fall needs the readings around it.
 void remember_for_recall(std::vector<analysis::WriteSample>& waiting, const analysis::WriteSample& sample) {
   waiting.push_back(sample);
-  if (waiting.size() % kMostWaiting != 0) {
+  if (waiting.size() % kMaxWaiting != 0) {
     return;
   }
   std::vector<analysis::WriteSample> kept;

@@ -53,12 +53,12 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
                                                             std::chrono::nanoseconds interval, const Tick& now,
                                                             std::vector<LogLine>& said) {
-  constexpr std::size_t kMostSources = 32;  // more than a drive could ever have had
+  constexpr std::size_t kMaxSources = 32;  // more than a drive could ever have had
   std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::string source;
   std::string text;
-  while (ledgers.size() < kMostSources && std::getline(lines, source) && std::getline(lines, text)) {
+  while (ledgers.size() < kMaxSources && std::getline(lines, source) && std::getline(lines, text)) {
     auto ledger = analysis::CheckedLedger::restore(text, interval, now.boot, now.wall);
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));

@@ -12,7 +12,7 @@ namespace ssdpulse::stages {
 namespace {
 
 constexpr std::string_view kMount = "mount ";
-constexpr std::size_t kMostText = 512;  // of options that the history keeps
+constexpr std::size_t kMaxText = 512;  // of options that the history keeps
 
 /// Names of what may disappear; anything else that is missing could not be read.
 bool may_go_away(const util::OutsideText& name) {
@@ -27,7 +27,7 @@ void add_mounts(const model::Inventory& inventory, model::RecordedSettings& sett
       for (const util::OutsideText& option : filesystem.options) {
         all += (option == *filesystem.options.begin() ? " " : ",") + option.raw();
       }
-      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMostText);
+      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMaxText);
     }
   }
 }
@@ -74,7 +74,7 @@ bool SettingChanges::Hour::has_room(std::uint64_t most, model::SteadyTime now) {
 
 /// Whether one more change may become a row now.
 bool SettingChanges::take(Known& known, model::SteadyTime now) {
-  if (!known.hour.has_room(kMostOfDevice, now) || !hour_.has_room(kMostOfAll, now)) {
+  if (!known.hour.has_room(kMaxChangesOfDevice, now) || !hour_.has_room(kMaxChangesOfHost, now)) {
     ++known.waiting;
     return false;
   }
@@ -93,8 +93,8 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
   const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
     effects.lines.push_back(
         {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
-                                       settings.device, util::for_log(name, kMostText),
-                                       util::for_log(before, kMostText), util::for_log(value, kMostText))});
+                                       settings.device, util::for_log(name, kMaxText),
+                                       util::for_log(before, kMaxText), util::for_log(value, kMaxText))});
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);

@@ -17,8 +17,8 @@ namespace ssdpulse::stages {
 
 class SettingChanges final : public Stage {
  public:
-  static constexpr std::uint64_t kMostOfDevice = 128;  // changes in an hour
-  static constexpr std::uint64_t kMostOfAll = 1024;
+  static constexpr std::uint64_t kMaxChangesOfDevice = 128;  // changes in an hour
+  static constexpr std::uint64_t kMaxChangesOfHost = 1024;
 
   Findings observe(const Tick& tick) override;
 

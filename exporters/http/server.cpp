@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kCrowd = 256;                     // connections
 constexpr std::size_t kSome = 64;
-constexpr std::size_t kMuch = 8 << 20;  // bytes of answers
+constexpr std::size_t kLargeBacklogBytes = 8 << 20;  // bytes of answers
 
 }  // namespace
 
@@ -228,7 +228,7 @@ void Server::Implementation::give_back_memory() {
   peak_connections_ = std::max(peak_connections_, connections_.size());
   peak_unread_ = std::max(peak_unread_, connections_.unread_bytes());
   const bool fewer = peak_connections_ >= kSome && connections_.size() <= peak_connections_ / kPart;
-  const bool less = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
+  const bool less = peak_unread_ >= kLargeBacklogBytes && connections_.unread_bytes() <= peak_unread_ / kPart;
   if ((fewer && peak_connections_ >= kCrowd) || now >= give_back_at_) {
     give_back_at_ = Clock::time_point::max();
     ::malloc_trim(0);

@@ -301,7 +301,7 @@ TEST(Compare, WearADayGoesWithALoadThatDiffers) {
   EXPECT_EQ(verdict(alike, "wear.media_bytes"), Verdict::better);
   EXPECT_EQ(verdict(alike, "wear.percentage_used"), Verdict::better);
   const Comparison other = asked_with(true);
-  ASSERT_TRUE(other.load_differs && other.common_load >= kLeastCommon);
+  ASSERT_TRUE(other.load_differs && other.common_load >= kMinCommonShare);
   for (const char* id : {"wear.media_bytes", "wear.percentage_used"}) {
     EXPECT_EQ(verdict(other, id), Verdict::not_comparable) << id;
     EXPECT_EQ(find(other, id)->reason, "the load differs, and this goes with it") << id;
@@ -396,7 +396,7 @@ TEST(FewMinutes, ThreeAndAHalfTimesIsWorse) {
 
 TEST(FewMinutes, TwentyEightTimesIsWorseThoughTheLoadFell) {
   const Comparison compared = compare(few_minutes(3, {2.09e-3, 1300}, {57.8e-3, 433}, 600));
-  ASSERT_LT(compared.common_load, kLeastCommon);
+  ASSERT_LT(compared.common_load, kMinCommonShare);
   EXPECT_EQ(verdict(compared, "commit.p50"), Verdict::worse) << find(compared, "commit.p50")->reason;
   EXPECT_TRUE(noted(compared, "less-load"));
   const Comparison back = compare(few_minutes(3, {57.8e-3, 433}, {2.09e-3, 1300}, 600));

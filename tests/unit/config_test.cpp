@@ -481,12 +481,12 @@ TEST(Hostile, alias_bombs_are_refused_at_the_first_anchor) {
 }
 
 TEST(Hostile, much_of_anything_ends_in_time) {
-  constexpr std::size_t kMuch = kMaxBytes / 5;  // enough for anything quadratic to show
+  constexpr std::size_t kQuadraticBytes = kMaxBytes / 5;  // enough for anything quadratic to show
   for (const char* text : {"a",     "[",     "{",  "{}", "{a,", "[a: 1,", "a: ",  "a: 1\n", "- a\n",
                            "? a\n", "'",     "\"", "\\", "|\n", "&a ",    "*a ",  "!a ",    "%a\n",
                            "---\n", "...\n", "\n", " ",  "\t",  "#",      "\xff", "web:\n", "\r"}) {
-    must_be_harmless(repeated(text, kMuch));
-    must_be_harmless("devices:\n  include: [" + repeated(text, kMuch));
+    must_be_harmless(repeated(text, kQuadraticBytes));
+    must_be_harmless("devices:\n  include: [" + repeated(text, kQuadraticBytes));
   }
   EXPECT_NE(errors_of(repeated("a: 1\n", kMaxBytes)).find("too many values; expected at most 10000"),
             std::string::npos);

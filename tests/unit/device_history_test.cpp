@@ -732,7 +732,7 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   Rig rig;
   Batch batch;
   batch.at = kBegin;
-  for (std::int64_t i = 0; i < kMostSettings; ++i) {
+  for (std::int64_t i = 0; i < kMaxSettings; ++i) {
     batch.settings.push_back({"w", "mount /run/" + std::to_string(i), "ext4"});
   }
   rig.write(batch, kBegin);
@@ -745,12 +745,12 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   rig.write(batch, kBegin + 1min);
   rig.write({}, kBegin + 2min);
   auto connection = Connection::open_to_read(rig.file());
-  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings - 100 + 1) << "all that are in force";
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMaxSettings - 100 + 1) << "all that are in force";
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE name IN ('mount /run/100', 'scheduler')"), 2);
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 0);
   rig.write({}, kBegin + std::chrono::days(100));
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 0);
-  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings - 100 + 1) << "however old";
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMaxSettings - 100 + 1) << "however old";
 }
 
 TEST(Events, marks_of_one_moment_are_all_kept) {

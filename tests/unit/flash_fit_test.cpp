@@ -450,7 +450,7 @@ TEST(ModelBudget, IsKeptAtAnyNumberOfDrives) {
     EXPECT_EQ(plan.drives, std::min<std::size_t>(count, plan.drives));
     for (const auto& drive : asked) {
       EXPECT_TRUE(FlashModel::possible(settings_under(plan, drive)));
-      EXPECT_LE(FlashModel::memory_bytes(settings_under(plan, drive)), ModelBudget::kMostOfADrive);
+      EXPECT_LE(FlashModel::memory_bytes(settings_under(plan, drive)), ModelBudget::kMaxOfADrive);
     }
   }
   EXPECT_EQ(ModelBudget(0).plan(drives(1)).drives, 0U);

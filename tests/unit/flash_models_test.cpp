@@ -737,7 +737,7 @@ TEST(ModelRunner, NeverWaitsAndCountsWhatItHadNoRoomFor) {
   auto samples = std::make_shared<model::FlashSamples>();
   samples->devices.push_back({"sda", 1, {}, {}});
   samples->devices[0].written[0] = 8 * 30'000;
-  samples->events.resize(ModelRunner::kMostEvents + 1, {0, 1, 0, model::FlashEventKind::write, 0});
+  samples->events.resize(ModelRunner::kMaxEvents + 1, {0, 1, 0, model::FlashEventKind::write, 0});
   input.sampling = runner.sampling();
   input.samples = samples;
   input.at += std::chrono::seconds(1);
@@ -754,11 +754,11 @@ TEST(ModelRunner, NeverWaitsAndCountsWhatItHadNoRoomFor) {
   for (int i = 0; runner.figures()->overflowed_events == 0 && i < 1000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(runner.figures()->overflowed_events, ModelRunner::kMostEvents + 1);
+  EXPECT_EQ(runner.figures()->overflowed_events, ModelRunner::kMaxEvents + 1);
   for (int i = 0; runner.figures()->drives[0].lost_writes == 0 && i < 1000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(runner.figures()->drives[0].lost_writes, ModelRunner::kMostEvents + 1);
+  EXPECT_EQ(runner.figures()->drives[0].lost_writes, ModelRunner::kMaxEvents + 1);
   EXPECT_GT(runner.figures()->drives[0].report->lost_writes, 0.03);
 }
 

@@ -137,10 +137,10 @@ TEST(StateFiles, RemoveTheOldestOfTooMany) {
   EXPECT_TRUE(*files.read("new"));
   const auto mode = std::filesystem::status(files.path_of("new")).permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  for (std::size_t i = 0; i < StateFiles::kMostFiles + 8; ++i) {
+  for (std::size_t i = 0; i < StateFiles::kMaxFiles + 8; ++i) {
     ASSERT_TRUE(files.write("disk " + std::to_string(i), "x"));
   }
-  EXPECT_LE(files_in(tree.path()), StateFiles::kMostFiles);
+  EXPECT_LE(files_in(tree.path()), StateFiles::kMaxFiles);
 }
 
 /// Anyone who can write there can also make the checksum right.

@@ -407,7 +407,7 @@ TEST(HostReader, EveryCgroupHasItsTurnAndTheirNumberIsBounded) {
   for (int i = 0; i < 16; ++i) {
     const auto signals = reader.read(inventory(), cgroups, same);
     seen += signals.limits.size();
-    EXPECT_EQ(signals.cgroups.size(), host::HostReader::kMostCgroups);
+    EXPECT_EQ(signals.cgroups.size(), host::HostReader::kMaxCgroups);
   }
   EXPECT_GE(seen, 2U) << "once found, it is read each time";
 }

@@ -315,7 +315,7 @@ struct Slow {
 TEST(SecuredServer, GuessingHoldsUpNobody) {
   const Slow slow(10);
   Limits limits;
-  limits.answer_time = 2 * test::kPatience;
+  limits.answer_time = 2 * test::kTimeout;
   const auto running = run(protect(users({{"a", slow.hash}})), limits);
   EXPECT_EQ(running.status("/metrics", authorization("a", "right")), 200);
   std::vector<Client> guessing;
@@ -477,7 +477,7 @@ TEST(BusyServer, TheSilentMakeRoom) {
   Limits limits;
   limits.connections = 8;
   limits.pressed_time = 200ms;
-  limits.request_time = 2 * test::kPatience;
+  limits.request_time = 2 * test::kTimeout;
   const auto running = run(nullptr, limits);
   std::vector<Client> silent;
   for (unsigned i = 0; i < limits.connections; ++i) {

@@ -89,7 +89,7 @@ TEST(Effect, IsTheRatioOfThe99thPercentiles) {
 TEST(Effect, SaysNothingOfAFewIos) {
   LogReadEffect effect;
   LatencyWords near(LATENCY_OVER_WORD + 1);
-  near[100] = LogReadEffect::kLeastIos - 1;
+  near[100] = LogReadEffect::kMinIos - 1;
   LatencyWords all = near;
   all[100] += 1'000'000;
   effect.add_near(near);

@@ -157,8 +157,8 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
     rows += effects.rows.settings.size();
     lines += effects.lines.size();
   }
-  EXPECT_EQ(rows, SettingChanges::kMostOfDevice);
-  EXPECT_LE(lines, SettingChanges::kMostOfDevice);
+  EXPECT_EQ(rows, SettingChanges::kMaxChangesOfDevice);
+  EXPECT_LE(lines, SettingChanges::kMaxChangesOfDevice);
   EXPECT_GT(waiting, 0U);
   const auto schedulers = [](const Effects& effects) {
     return std::count_if(effects.rows.settings.begin(), effects.rows.settings.end(),

@@ -348,16 +348,16 @@ TEST(Filesystems, BeyondTheLimitsAreCountedAndTakeNoName) {
   fill(0, 100);
   host.mounts(lines);
   const Inventory one = look(host);
-  ASSERT_EQ(one.filesystems.size(), kMostFilesystemsOfDisk);
+  ASSERT_EQ(one.filesystems.size(), kMaxFilesystemsOfDisk);
   EXPECT_EQ(one.filesystems.back().mountpoint, "/9998") << "those that were mounted first";
-  EXPECT_EQ(one.unnamed_filesystems.in_all, 100 - kMostFilesystemsOfDisk);
+  EXPECT_EQ(one.unnamed_filesystems.in_all, 100 - kMaxFilesystemsOfDisk);
   for (unsigned disk = 1; disk < 6; ++disk) {
     fill(disk, 60);
   }
   host.mounts(lines);
   const Inventory many = look(host);
-  EXPECT_EQ(many.filesystems.size(), kMostFilesystems);
-  EXPECT_EQ(many.unnamed_filesystems.in_all, 400 - kMostFilesystems);
+  EXPECT_EQ(many.filesystems.size(), kMaxFilesystems);
+  EXPECT_EQ(many.unnamed_filesystems.in_all, 400 - kMaxFilesystems);
   EXPECT_EQ(many.unnamed_filesystems.by_device,
             (std::map<std::string, std::uint64_t>{{"nvme0n1", 36}, {"nvme4n1", 48}, {"nvme5n1", 60}}));
 }

@@ -30,7 +30,7 @@ std::optional<double> CollectionWatch::look(std::optional<double> since_discard,
     return std::nullopt;
   }
   const bool costs = state_.free_ratio > 0 && least_ratio > state_.free_ratio + kCost;
-  if (costs || written > kMost) {
+  if (costs || written > kMaxDriveWrites) {
     state_ = {};
   }
   return costs ? std::optional(written - 1 + kLatest) : std::nullopt;

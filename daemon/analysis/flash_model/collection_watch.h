@@ -19,7 +19,7 @@ class CollectionWatch {
   /// How much the ratio must rise above its value before the drive was first full.
   static constexpr double kCost = 0.1;
   /// Drive writes after which nothing more is learned: no drive on the market has more flash than that.
-  static constexpr double kMost = 1.6;
+  static constexpr double kMaxDriveWrites = 1.6;
 
   /// Bytes, by the drive's counters.
   struct State {

@@ -12,8 +12,8 @@ namespace ssdpulse::analysis {
 
 class EventLosses {
  public:
-  static constexpr double kMostWrites = 0.03;     // at 10 % a uniform load reads 8.5 % high
-  static constexpr double kMostDiscards = 0.005;  // a lost discard may be a whole file
+  static constexpr double kMaxWrites = 0.03;     // at 10 % a uniform load reads 8.5 % high
+  static constexpr double kMaxDiscards = 0.005;  // a lost discard may be a whole file
 
   explicit EventLosses(std::uint64_t drive_pages) : part_pages_(drive_pages / kParts + 1) {}
 
@@ -31,7 +31,7 @@ class EventLosses {
   struct Rates {
     double writes;
     double discards;
-    [[nodiscard]] bool too_many() const { return writes > kMostWrites || discards > kMostDiscards; }
+    [[nodiscard]] bool too_many() const { return writes > kMaxWrites || discards > kMaxDiscards; }
   };
   [[nodiscard]] Rates rates() const;
 

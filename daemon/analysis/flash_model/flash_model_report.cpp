@@ -50,7 +50,7 @@ model::FlashReport FlashModel::report() const {
   const auto drive_bytes = static_cast<double>(settings_.size_bytes);
   for (std::uint8_t hint = 0; hint < model::kWriteHints; ++hint) {
     const auto survival = lifetimes_.survival(hint);
-    if (survival.pages < kLeastDistinctPages) {
+    if (survival.pages < kMinDistinctPages) {
       continue;
     }
     result.alive[hint] = static_cast<double>(survival.living) / static_cast<double>(survival.ended + survival.living);

@@ -22,7 +22,7 @@ std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit
 /// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
 std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
-  const bool most = seconds_above(now.io.total, limit) >= kMostWaiting * seconds_above(now.io.total, 0);
+  const bool most = seconds_above(now.io.total, limit) >= kMaxWaiting * seconds_above(now.io.total, 0);
   if (slow.ios == 0 || slow.slowest < kLongSeconds || !most) {
     return std::nullopt;
   }
@@ -72,7 +72,7 @@ std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, do
   slow.kind = EvidenceKind::broad;
   if (!run_) {
     run_ = slow;
-    run_->since = slow.share >= kMostWaiting ? now.begin : middle(now.begin, now.end);
+    run_->since = slow.share >= kMaxWaiting ? now.begin : middle(now.begin, now.end);
     return std::nullopt;
   }
   run_->end = now.end;

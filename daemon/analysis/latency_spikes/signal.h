@@ -62,7 +62,7 @@ struct Evidence {
 };
 
 inline constexpr double kTail = 0.99;
-inline constexpr std::uint64_t kLeastIos = 10;  // needed in a pool
+inline constexpr std::uint64_t kMinIos = 10;  // needed in a pool
 inline constexpr double kLongSeconds = 0.5;
 inline constexpr double kAloneSeconds = 1;  // for one window to be enough
 

@@ -178,12 +178,12 @@ SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
 
 /// How many flushes and discards there were, relative to the usual, and how long nothing completed.
 void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
-  constexpr double kMostTimes = 1000;  // also where there are usually none
+  constexpr double kMaxRatio = 1000;  // also where there are usually none
   const auto note = [&](EvidenceKey what, std::uint64_t issues, double usual_per_second) {
     if (issues > 0 || usual_per_second > 0) {
       const double expected = usual_per_second * sum.seconds;
-      const double times = static_cast<double>(issues) / std::max(expected, 1 / kMostTimes);
-      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMostTimes, times));
+      const double times = static_cast<double>(issues) / std::max(expected, 1 / kMaxRatio);
+      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMaxRatio, times));
     }
   };
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
@@ -272,7 +272,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   scores[index(SpikeCause::queue)] = queue;
   scores[index(SpikeCause::saturation)] = rest * saturation(tally, usual, verdict);
   scores[index(SpikeCause::error)] = errors(sum, all.slow_ios, all.slow_seconds, verdict);
-  scores[index(SpikeCause::unknown)] = kLeastScore;
+  scores[index(SpikeCause::unknown)] = kMinScore;
   const auto best_of = [&scores] {
     return static_cast<SpikeCause>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   };
@@ -307,7 +307,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   if (verdict.cause == SpikeCause::unknown) {
     verdict.missing = missing_for(device > 0 || queue > 0, drive);
     verdict.cause = stalled ? of_a_stall(sum, usual) : SpikeCause::unknown;
-    verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kLeastScore;
+    verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kMinScore;
   }
   return verdict;
 }

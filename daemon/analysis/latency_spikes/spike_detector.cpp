@@ -16,7 +16,7 @@ LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
     parts_.pop_front();
   }
   LatencyWords pooled = total;
-  for (auto part = parts_.rbegin(); part != parts_.rend() && count(pooled) < kLeastIos; ++part) {
+  for (auto part = parts_.rbegin(); part != parts_.rend() && count(pooled) < kMinIos; ++part) {
     analysis::add(pooled, part->total);
   }
   parts_.push_back({end, total});
@@ -56,7 +56,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     over_ = false;
   }
   const LatencyWords pooled = pool(end, window.total);
-  const bool enough = count(pooled) >= kLeastIos;
+  const bool enough = count(pooled) >= kMinIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
   tail_.choose(now);
   if (around.others_in_spike) {
@@ -106,9 +106,9 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
 /// A stall within one second, shortly after another: many I/Os, not those of a tail, without more of them than usual.
 bool SpikeDetector::again(const SignalWindow& now, const Evidence& slow) {
   const bool stalled =
-      slow.kind == EvidenceKind::clear && slow.ios >= kLeastStalled &&
+      slow.kind == EvidenceKind::clear && slow.ios >= kMinStalled &&
       now.around.operation_load < ExcessSignal::kMoreLoad &&
-      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMostWaiting * seconds_above(now.io.total, 0);
+      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMaxWaiting * seconds_above(now.io.total, 0);
   const bool before = last_stall_ && seconds_between(*last_stall_, now.begin) < kAgainSeconds &&
                       seconds_between(*last_stall_, now.begin) > kTogetherSeconds;
   if (stalled) {

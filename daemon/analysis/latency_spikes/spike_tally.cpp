@@ -74,12 +74,12 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
   sum_.commits += window.operation(SpikeOperation::commit).ios;
   const auto interference = [&](Interference& sum, const InterferenceWindow& now, model::During only) {
-    constexpr std::uint64_t kLeastOthers = 3;
+    constexpr std::uint64_t kMinOthers = 3;
     Split parts = split(own, only, part_limit_);
     sum.issues += now.issues;
     sum.in_flight = now.in_flight;
     sum.busy_seconds += now.busy_seconds;
-    sum.contrast_seconds += shows_contrast(parts, kLeastOthers) ? window.seconds() : 0;
+    sum.contrast_seconds += shows_contrast(parts, kMinOthers) ? window.seconds() : 0;
     const Split of_other = split(other, only, part_limit_);
     parts.others += of_other.others;
     parts.slow_others += of_other.slow_others;

@@ -56,7 +56,7 @@ struct WriteSample {
 inline constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
 
 /// Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
-inline constexpr Uint128 kMostBuffered = Uint128{64} << 20;
+inline constexpr Uint128 kMaxBufferedBytes = Uint128{64} << 20;
 
 class WriteLedger {
  public:

@@ -67,7 +67,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     common = common_functions(source->end_functions_->functions());
   }
   if (!choices.flash_samples) {
-    source->plan_.sample_bytes = kLeastSampleBytes;
+    source->plan_.sample_bytes = kMinSampleBytes;
   }
   auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
   if (!programs) {

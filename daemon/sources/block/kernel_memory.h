@@ -61,7 +61,7 @@ static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 /// whole file system in small pieces: 43,690 events of 24 bytes.
 inline constexpr std::uint32_t kSampleBytes = 1U << 20;
 /// Where nothing is ever sampled: the largest page size of any machine.
-inline constexpr std::uint32_t kLeastSampleBytes = 1U << 16;
+inline constexpr std::uint32_t kMinSampleBytes = 1U << 16;
 inline constexpr std::uint32_t kSampleEventBytes = sizeof(sample_event) + 8;  // BPF_RINGBUF_HDR_SZ
 
 /// Places kept free for disks that are plugged in later.

@@ -14,7 +14,7 @@ constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
 constexpr std::uint8_t kOptimalPerformance = 3U << 4U;  // one bit until NVMe 2.0
 constexpr std::uint64_t kHostMemoryUnit = 4096;
 constexpr std::size_t kUuidEntryBytes = 32;
-constexpr std::size_t kMostEnduranceGroups = 2047;
+constexpr std::size_t kMaxEnduranceGroups = 2047;
 
 std::uint16_t little16(Bytes bytes, std::size_t at) {
   return static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8U);
@@ -53,10 +53,10 @@ LbaFormat format_at(Bytes bytes, std::size_t index) {
 }
 
 std::map<std::uint32_t, std::uint8_t> block_sizes(Bytes bytes) {
-  constexpr std::size_t kMostFormats = 64;
+  constexpr std::size_t kMaxFormats = 64;
   constexpr std::uint8_t kSmallest = 9;
   constexpr std::uint8_t kLargest = 16;
-  const std::size_t count = std::min<std::size_t>(bytes[25] + std::size_t{1}, kMostFormats);
+  const std::size_t count = std::min<std::size_t>(bytes[25] + std::size_t{1}, kMaxFormats);
   const std::size_t in_use = (bytes[26] & 0xfU) | (count > 16 ? (bytes[26] >> 5U & 3U) << 4U : 0U);
   std::map<std::uint32_t, std::uint8_t> sizes;
   if (in_use >= count || format_at(bytes, in_use).metadata_bytes != 0) {
@@ -137,7 +137,7 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
     return tl::make_unexpected(size.error());
   }
   const std::size_t count = little16(bytes, 0);
-  if (count > kMostEnduranceGroups) {
+  if (count > kMaxEnduranceGroups) {
     return util::fail("the endurance group list claims " + std::to_string(count) + " entries");
   }
   std::vector<std::uint16_t> groups;

@@ -24,7 +24,7 @@ using nvme_reader::Response;
 
 class ReaderClient {
  public:
-  static constexpr std::size_t kMostOutstanding = 256;
+  static constexpr std::size_t kMaxOutstanding = 256;
 
   /// Starts the reader, `program` nvme-reader, with the privileges of this process: before it gives them up, from the
   /// thread that lives longest (the reader dies with it).
