@@ -235,7 +235,7 @@ struct host_state {
 #define static_assert _Static_assert
 #endif
 static_assert(PATH_CODES == 1 << (SLOT_CLASS_SHIFT - SLOT_PATH_SHIFT), "a slot has room for each path");
-static_assert(PATH_OTHER == 0 && PATH_UNTOLD == PATH_CODES - 1, "path_at_issue() counts on it");
+static_assert(PATH_OTHER == 0 && PATH_UNKNOWN == PATH_CODES - 1, "path_at_issue() counts on it");
 static_assert(sizeof(struct io_cell) % 64 == 0, "a cell starts on a cache line");
 static_assert(sizeof(struct io_cell) == 5376, "change tests/unit/kernel_memory_test.cpp too");
 static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");

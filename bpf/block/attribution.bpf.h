@@ -193,13 +193,13 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 	attribute_slowly(rq, key, amount, device_ns, cpu);
 }
 
-/* The path of a read or a write; PATH_UNTOLD if it is not attributed. */
+/* The path of a read or a write; PATH_UNKNOWN if it is not attributed. */
 static __always_inline __u32 path_at_end(const struct io *io)
 {
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
 
 	if (!attributes(io))
-		return PATH_UNTOLD;
+		return PATH_UNKNOWN;
 	return bio ? path_of(bio, io->class) : PATH_OTHER;
 }
 
@@ -211,7 +211,7 @@ static __always_inline __u32 path_at_issue(const struct io *io)
 {
 	__u64 path = path_at_end(io);
 
-	/* Turns PATH_OTHER, which is 0, into PATH_UNTOLD, all ones, without a branch that the verifier would follow. */
+	/* Turns PATH_OTHER, which is 0, into PATH_UNKNOWN, all ones, without a branch that the verifier would follow. */
 	return path | (path - 1) >> 59;
 }
 
@@ -222,7 +222,7 @@ static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 path
 
 	if (!attributes(io))
 		return;
-	if (path == PATH_UNTOLD)
+	if (path == PATH_UNKNOWN)
 		path = bio ? path_slowly(bio, io->class) : PATH_OTHER;
 	path = forgotten(path, io->now);
 	attribute_key(io->rq, attribution_key(cgroup_serial(bio), io->device, io->class, path), AMOUNT(1, bytes),

@@ -275,7 +275,7 @@ model::NvmeDrive PolledDrive::describe(SteadyTime now) const {
   return drive;
 }
 
-model::DriveTick PolledDrive::look(SteadyTime now) {
+model::DriveTick PolledDrive::sample(SteadyTime now) {
   model::DriveTick tick;
   tick.drive = std::make_shared<const model::NvmeDrive>(describe(now));
   tick.identified = identity_ != nullptr;

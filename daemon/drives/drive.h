@@ -60,7 +60,7 @@ class PolledDrive {
   void read_counters_again() { counters_in_doubt_ = true; }
 
   /// Includes the readings since the last call.
-  model::DriveTick look(SteadyTime now);
+  model::DriveTick sample(SteadyTime now);
   [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
 
  private:

@@ -276,10 +276,10 @@ void DriveMonitor::read_counters_again(const std::string& key) {
   }
 }
 
-std::vector<model::DriveTick> DriveMonitor::look(SteadyTime now) {
+std::vector<model::DriveTick> DriveMonitor::sample(SteadyTime now) {
   std::vector<model::DriveTick> seen;
   for (auto& [key, drive] : drives_) {
-    seen.push_back(drive.look(now));
+    seen.push_back(drive.sample(now));
     seen.back().key = key;
   }
   std::sort(seen.begin(), seen.end(),

@@ -50,7 +50,7 @@ class DriveMonitor {
   void read_counters_again(const std::string& key);
 
   /// What is known about the drives, sorted by controller, and what was read since the last call.
-  std::vector<model::DriveTick> look(SteadyTime now);
+  std::vector<model::DriveTick> sample(SteadyTime now);
   /// How well the drives can be read as a whole.
   [[nodiscard]] const model::SourceStatus& status() const { return status_; }
 

@@ -138,7 +138,7 @@ double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_shar
 
 /// Pages without an event count as used, and drives may free discarded data late. But if suddenly less is in use and no
 /// discard explains it, it was formatted, sanitized or written by another host. Very recent discards and writes are in
-/// the model now but were not when the drive reported: the smaller difference counts, so that they look like no format.
+/// the model now but were not when the drive reported: the smaller difference counts, so that they are not taken for a format.
 void DriveModel::notice_format() {
   if (!unused_then_) {
     return;
@@ -160,7 +160,7 @@ void DriveModel::notice_format() {
   }
 }
 
-void DriveModel::look(model::WallTime wall) {
+void DriveModel::evaluate(model::WallTime wall) {
   notice_format();
   auto report = std::make_shared<model::FlashReport>(model_->report());
   if (gap_is_unknown()) {
@@ -181,7 +181,7 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
     return;
   }
   const auto since = report.written_since_full_discard_bytes;
-  const auto most = collection_.look(
+  const auto most = collection_.observe(
       since ? std::optional(static_cast<double>(*since)) : std::nullopt,
       {*drive_.host_written_bytes, *drive_.media_written_bytes, drive_.host_doubt_bytes, drive_.media_doubt_bytes},
       static_cast<double>(settings().size_bytes));

@@ -35,7 +35,7 @@ class DriveModel {
   void end_tick(std::chrono::nanoseconds at);
 
   /// Looks at everything that is modelled: takes milliseconds.
-  void look(model::WallTime wall);
+  void evaluate(model::WallTime wall);
   [[nodiscard]] model::FlashEstimate estimate() const;
   [[nodiscard]] DriveState state(model::WallTime wall) const;
 

@@ -29,7 +29,7 @@ struct ModelSettings {
   bool virtual_too = false;                                           // also drives that hide what is behind them
   std::string directory;                                              // for states; empty: none are kept
   std::function<std::uint32_t()> make_seed;                           // secret
-  std::chrono::nanoseconds look_interval = std::chrono::seconds(10);  // between looks at a model
+  std::chrono::nanoseconds evaluation_interval = std::chrono::seconds(10);  // between evaluations of a model
   std::chrono::nanoseconds keep_interval = std::chrono::hours(1);
 };
 
@@ -53,7 +53,7 @@ class ModelSet {
     std::optional<model::FlashSilence> lasting;  // what the drive was planned as, like the next
     bool was_ready = false;
     std::chrono::nanoseconds seen_at{0};  // first
-    std::chrono::nanoseconds look_at{0};  // due, like the next
+    std::chrono::nanoseconds evaluate_at{0};  // due, like the next
     std::chrono::nanoseconds keep_at{0};
     std::uint64_t kept_bytes = 0;  // written_bytes() of the model when last kept
   };
@@ -73,7 +73,7 @@ class ModelSet {
   [[nodiscard]] analysis::FlashModelSettings settings_of(const FlashDrive& drive) const;
   void distribute(const FlashInput& input);
   model::DeviceFlashSamples since_last_tick(const model::DeviceFlashSamples& now);
-  bool look(const FlashInput& input);
+  bool evaluate_next(const FlashInput& input);
   void keep(Entry& entry, model::WallTime wall);
   void end(Entry& entry, model::WallTime wall);
   void describe();

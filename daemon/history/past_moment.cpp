@@ -57,7 +57,7 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
     for (const Lane& lane : one.lanes) {
       for (const auto& [table, length] :
            {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-        const auto look = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
+        const auto nearest = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
           Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
                                       row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
                                          .c_str());
@@ -66,8 +66,8 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
               .step()
               .map([&](bool) { return row.integer(0); });
         };
-        const auto before = look("DESC", 0, number_of(moment.window.from) - length);
-        const auto after = look("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
+        const auto before = nearest("DESC", 0, number_of(moment.window.from) - length);
+        const auto after = nearest("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
         if (!before || !after) {
           return tl::unexpected(!before ? before.error() : after.error());
         }

@@ -280,13 +280,13 @@ class InventoryClock {
     mounts_ = mounts_ || wakeup.mounts_changed;
     const auto age = now - last_;
     const bool tick = wakeup.ticks > 0;
-    const bool look = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
+    const bool due = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
                       (tick && saw_unknown_disks && age >= 5s);
-    if (look) {
+    if (due) {
       disks_ = mounts_ = false;
       last_ = now;
     }
-    return look;
+    return due;
   }
 
  private:

@@ -17,7 +17,7 @@ namespace {
 /// The kernel's account of a device is compared every so many ticks: two reads of sysfs cost more than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
 /// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
-constexpr std::uint64_t kTicksBetweenAccountingLooks = 60;
+constexpr std::uint64_t kTicksBetweenAccountingChecks = 60;
 
 /// The settings of each device are read once every so many ticks.
 constexpr std::uint64_t kTicksOfSettings = 60;
@@ -174,7 +174,7 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
     entry.account = account.compare(entry.block, [&] { return source_->sample_device(name); });
   }
   entry.drift = account.drift();
-  const auto [kernel, ended] = account.look_for_missed(entry.block);
+  const auto [kernel, ended] = account.find_missed(entry.block);
   entry.kernel_in_flight = kernel;
   if (ended.reads) {
     source_->give_up(name, analysis::kReading);
@@ -212,21 +212,21 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
+model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
   if (!tick.cgroups) {
     return {};
   }
-  if (hierarchy_ && looks_ % kTicksBetweenAccountingLooks == 1) {
+  if (hierarchy_ && samples_ % kTicksBetweenAccountingChecks == 1) {
     io_accounting_ = cgroups::accounting_of(*hierarchy_);
   }
-  cgroups::CgroupPaths::Look look = cgroup_paths_.look(*tick.cgroups, tick.at);
-  source_->give_back(look.gone);
+  cgroups::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
+  source_->give_back(update.gone);
   if (namer_) {
-    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(look.paths));
+    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(update.paths));
   }
-  tick.cgroups_gone = std::move(look.gone);
+  tick.cgroups_gone = std::move(update.gone);
   tick.io_accounting = io_accounting_;
-  return std::move(look.paths);
+  return std::move(update.paths);
 }
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
@@ -272,25 +272,25 @@ std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk)
 
 /// Fifty small files per device; each tick reads those of a few devices, so that only the first one waits for all.
 void Sampler::read_settings(stages::Tick& tick) const {
-  const std::uint64_t turn = looks_ % kTicksOfSettings;
+  const std::uint64_t turn = samples_ % kTicksOfSettings;
   if (turn == 1) {
     tick.settings_read.push_back(settings::recorded(settings::read_host_files({})));
   }
   for (std::size_t number = 0; number < tick.devices.size(); ++number) {
-    if (looks_ == 1 || number % kTicksOfSettings == turn) {
+    if (samples_ == 1 || number % kTicksOfSettings == turn) {
       const model::Device& disk = *tick.devices[number].block.device;
       tick.settings_read.push_back(settings::recorded(settings::read_disk({}, disk), volumes_above(disk.name)));
     }
   }
 }
 
-stages::Tick Sampler::look() {
+stages::Tick Sampler::sample() {
   model::BlockSample block = source_->sample();
   stages::Tick tick;
   tick.at = std::chrono::steady_clock::now();
   tick.wall = std::chrono::system_clock::now();
   tick.boot = model::boot_time(tick.at);
-  std::uint64_t turn = ++looks_;
+  std::uint64_t turn = ++samples_;
   for (model::DeviceSample& sample : block.devices) {
     stages::DeviceTick entry;
     entry.block = std::move(sample);
@@ -303,7 +303,7 @@ stages::Tick Sampler::look() {
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
   tick.cgroups = std::move(block.cgroups);
-  read_host(tick, look_at_cgroups(tick), block.frozen);
+  read_host(tick, read_cgroups(tick), block.frozen);
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;
@@ -317,7 +317,7 @@ stages::Tick Sampler::look() {
 
 std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = std::make_shared<model::Snapshot>();
-  snapshot->number = looks_;
+  snapshot->number = samples_;
   snapshot->missed_ticks = missed_ticks;
   snapshot->taken_at = tick.wall;
   for (const stages::DeviceTick& entry : tick.devices) {

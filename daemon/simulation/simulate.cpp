@@ -111,7 +111,7 @@ class Progress {
 };
 
 util::Result<void> feed(LoadLog& log, OfflineModel& model, Progress progress) {
-  constexpr std::uint64_t kLinesBetweenLooks = 4096;
+  constexpr std::uint64_t kLinesBetweenChecks = 4096;
   for (std::uint64_t i = 1;; ++i) {
     const auto line = log.next();
     if (!line) {
@@ -125,7 +125,7 @@ util::Result<void> feed(LoadLog& log, OfflineModel& model, Progress progress) {
     } else {
       model.write((*line)->offset, (*line)->bytes, (*line)->hint);
     }
-    if (i % kLinesBetweenLooks == 0) {
+    if (i % kLinesBetweenChecks == 0) {
       progress.show(log, model);
     }
   }

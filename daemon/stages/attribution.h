@@ -22,7 +22,7 @@ class Attribution final : public Stage {
     analysis::TenantPlaces places;
     std::optional<model::WallTime> seen;  // when it was last seen
   };
-  void look_at_accounting(const Tick& tick, Effects& effects);
+  void check_accounting(const Tick& tick, Effects& effects);
 
   PerDevice<Device> devices_;
   std::optional<model::IoAccounting> accounting_;

@@ -38,9 +38,9 @@ TEST(CellReader, IncrementsAreExactAcrossCpusWrapsAndQuietCells) {
     std::uint64_t expected = 0;
     std::uint64_t expected_sum_ns = 0;
     model::OperationIo io;
-    const auto looks = *rc::gen::inRange(1, 120);
+    const auto rounds = *rc::gen::inRange(1, 120);
     const auto busy_percent = *rc::gen::inRange(0, 100);
-    for (int look = 0; look < looks; ++look) {
+    for (int round = 0; round < rounds; ++round) {
       for (std::size_t cpu = 0; cpu < cpus; ++cpu) {
         if (*rc::gen::inRange(0, 100) < busy_percent) {
           const auto times = *rc::gen::inRange<std::uint32_t>(1, 0x7fffffff) / static_cast<std::uint32_t>(cpus);

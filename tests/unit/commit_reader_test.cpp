@@ -33,8 +33,8 @@ TEST(CommitReader, IncrementsAreExactAcrossCpusAndWraps) {
     model::LatencyHistogram latency;
     std::uint64_t commits = 0;
     std::uint64_t sum_ns = 0;
-    const auto looks = *rc::gen::inRange(1, 40);
-    for (int look = 0; look < looks; ++look) {
+    const auto rounds = *rc::gen::inRange(1, 40);
+    for (int round = 0; round < rounds; ++round) {
       for (commit_cell& cell : cells) {
         const auto times = *rc::gen::inRange<std::uint32_t>(0, 0x0fffffff);
         commit(cell, 7, times, 1000);

@@ -311,7 +311,7 @@ std::optional<double> most_spare(CollectionWatch watch, double flash, double ste
     written = next;
     const auto counted = [unit](double bytes) { return std::floor(bytes / unit) * unit; };
     if (const auto found =
-            watch.look(written * kBytes, {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
+            watch.observe(written * kBytes, {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
       return found;
     }
     watch = CollectionWatch(watch.state());  // a restart
@@ -347,10 +347,10 @@ TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
   EXPECT_FALSE(most_spare({}, 2, 0.01)) << "nothing cost while it might have";
   EXPECT_FALSE(most_spare({}, 1.1, 0.01, 0.5)) << "it came late";
   CollectionWatch watch;
-  EXPECT_FALSE(watch.look(std::nullopt, {5e12, 7e12}, 1e12));
-  watch.look(0.0, {5e12, 7e12}, 1e12);
-  watch.look(1.0e12, {6e12, 8e12}, 1e12);
-  EXPECT_FALSE(watch.look(1.1e12, {1e12, 1e12}, 1e12)) << "counters were reset";
+  EXPECT_FALSE(watch.observe(std::nullopt, {5e12, 7e12}, 1e12));
+  watch.observe(0.0, {5e12, 7e12}, 1e12);
+  watch.observe(1.0e12, {6e12, 8e12}, 1e12);
+  EXPECT_FALSE(watch.observe(1.1e12, {1e12, 1e12}, 1e12)) << "counters were reset";
   EXPECT_EQ(watch.state(), CollectionWatch::State{});
 }
 

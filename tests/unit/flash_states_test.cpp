@@ -166,7 +166,7 @@ TEST(FlashModels, SurviveStatesThatWereForged) {
         (*resumed)->collect({page * 31 % 65536, 3, 0, model::FlashEventKind::write, 0});
       }
       (*resumed)->end_tick(std::chrono::seconds(2));
-      (*resumed)->look({});
+      (*resumed)->evaluate({});
     }
   }
 }

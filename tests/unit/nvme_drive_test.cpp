@@ -365,7 +365,7 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   PolledDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
   rig.poll();
   other.advance(rig.now, kInterval, rig.block);
-  const auto interval = [&](PolledDrive& drive) { return drive.look(rig.now).drive->polling.interval_seconds; };
+  const auto interval = [&](PolledDrive& drive) { return drive.sample(rig.now).drive->polling.interval_seconds; };
   EXPECT_EQ(interval(rig.drive), 30);
   EXPECT_EQ(interval(other), 30);
   // Close to log reads everything takes a second, otherwise a millisecond.

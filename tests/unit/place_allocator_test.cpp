@@ -101,7 +101,7 @@ class Host {
       const bool seen = std::uniform_real_distribution<>(0, 1)(rng_) >= unseen_;
       disk.told.add(0, seen ? 1 : 0, none);
       if (disk.retirement) {
-        disk.retirement->look(disk.told.requests(), now_);
+        disk.retirement->observe(disk.told.requests(), now_);
       }
     }
   }
@@ -174,10 +174,10 @@ TEST(Retirement, WhatStillEndsKeepsThePlace) {
   Retirement retirement(start);
   EXPECT_TRUE(retirement.over(false, start));
   EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter - seconds(1)));
-  retirement.look(7, start);
-  retirement.look(6, start + seconds(200));
+  retirement.observe(7, start);
+  retirement.observe(6, start + seconds(200));
   EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter));
-  retirement.look(6, start + seconds(400));
+  retirement.observe(6, start + seconds(400));
   EXPECT_TRUE(retirement.over(true, start + seconds(200) + kEndedUnseenAfter));
 }
 

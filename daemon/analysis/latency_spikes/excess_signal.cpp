@@ -11,16 +11,16 @@ double mean_of(const LatencyWords& words) { return excess_above(words, 0, 0) / s
 
 }  // namespace
 
-std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit, double floor_seconds) {
-  const auto is_long = look_for_long(now, limit);
-  const auto broad = look_for_broad(now, floor_seconds);
+std::optional<Evidence> ExcessSignal::evaluate(const SignalWindow& now, double limit, double floor_seconds) {
+  const auto is_long = find_long(now, limit);
+  const auto broad = find_broad(now, floor_seconds);
   last_seconds_ = now.seconds();
   last_ios_ = static_cast<double>(now.io.ios);
   return is_long ? is_long : broad;
 }
 
 /// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
-std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
+std::optional<Evidence> ExcessSignal::find_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
   const bool most = seconds_above(now.io.total, limit) >= kMaxWaiting * seconds_above(now.io.total, 0);
   if (slow.ios == 0 || slow.slowest < kLongSeconds || !most) {
@@ -49,7 +49,7 @@ bool ExcessSignal::gets_less_done(const SignalWindow& now) {
          (usual > 0 && static_cast<double>(now.io.ios) <= kStarvedShare * usual);
 }
 
-std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, double floor_seconds) {
+std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
   const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;

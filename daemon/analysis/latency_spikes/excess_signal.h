@@ -34,7 +34,7 @@ class ExcessSignal {
   static constexpr double kTimesStarved = 1.5;
   static constexpr double kStarvedSeconds = 3;
 
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit, double floor_seconds);
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit, double floor_seconds);
 
   void learn(const SignalWindow& healthy);
   void forget_held();
@@ -48,10 +48,10 @@ class ExcessSignal {
     Baseline median{kUsualFallSeconds};
     void learn(const SignalWindow& now);
   };
-  [[nodiscard]] std::optional<Evidence> look_for_long(const SignalWindow& now, double limit) const;
+  [[nodiscard]] std::optional<Evidence> find_long(const SignalWindow& now, double limit) const;
   [[nodiscard]] static bool gets_less_done(const SignalWindow& now);
   [[nodiscard]] bool stood_still(const SignalWindow& now, double slowest) const;
-  [[nodiscard]] std::optional<Evidence> look_for_broad(const SignalWindow& now, double floor_seconds);
+  [[nodiscard]] std::optional<Evidence> find_broad(const SignalWindow& now, double floor_seconds);
 
   Usual usual_;
   Usual changed_;

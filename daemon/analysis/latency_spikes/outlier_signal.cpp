@@ -6,7 +6,7 @@
 
 namespace ssdpulse::analysis {
 
-std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limit) {
+std::optional<Evidence> OutlierSignal::evaluate(const SignalWindow& now, double limit) {
   Evidence slow = evidence_beyond(now, limit);
   slow.kind = EvidenceKind::rare;
   slow.tail = slow.slowest;

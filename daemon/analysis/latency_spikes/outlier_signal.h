@@ -23,7 +23,7 @@ class OutlierSignal {
   static constexpr double kTimesUsualLong = 8;       // as many long ones as usual
   static constexpr double kUsualLongSeconds = 1200;  // time constant
 
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit);
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
 
   /// Call when a spike opens: what was slow is part of it.
   void open();

@@ -28,23 +28,23 @@ std::optional<double> SpikeDetector::limit_seconds(double floor_seconds) const {
 }
 
 /// Returns the clearest evidence there is. Each signal sees each window about which it may say something.
-std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floor_seconds) {
+std::optional<Evidence> SpikeDetector::evaluate(const SignalWindow& now, double floor_seconds) {
   const double limit = tail_.limit(floor_seconds);
-  const auto stall = stall_.look(now, limit);
+  const auto stall = stall_.evaluate(now, limit);
   if (stall || !baseline_seconds() || count(now.io.total) == 0) {
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
   // An open spike, a stall that just ended, or an I/O that took as long as the whole pool may be why there are few.
   if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
-    slow = excess_.look(now, limit, floor_seconds);
-    if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
+    slow = excess_.evaluate(now, limit, floor_seconds);
+    if (const auto tail = tail_.evaluate(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
       slow = tail;
     }
   }
   const bool in_rare = span_ && span_->kind == EvidenceKind::rare;
   if (!slow && (in_rare || (!span_ && now.enough))) {
-    slow = outlier_.look(now, limit);
+    slow = outlier_.evaluate(now, limit);
   }
   return slow;
 }
@@ -63,7 +63,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     tail_.forget_held();
     excess_.forget_held();
   }
-  const auto slow = look(now, floor_seconds);
+  const auto slow = evaluate(now, floor_seconds);
   if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
     if (slow) {
       tail_.learn_changed(now);

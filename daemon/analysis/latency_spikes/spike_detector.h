@@ -64,7 +64,7 @@ class SpikeDetector {
     LatencyWords total;
   };
   [[nodiscard]] LatencyWords pool(SteadyTime end, const LatencyWords& total);
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double floor_seconds);
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double floor_seconds);
   Event watch(const SignalWindow& now, const std::optional<Evidence>& slow);
   [[nodiscard]] bool again(const SignalWindow& now, const Evidence& slow);
   void open(const Evidence& first);

@@ -5,7 +5,7 @@
 
 namespace ssdpulse::analysis {
 
-std::optional<Evidence> StallSignal::look(const SignalWindow& now, double limit) {
+std::optional<Evidence> StallSignal::evaluate(const SignalWindow& now, double limit) {
   const double slowest = now.io.ios > 0 ? slowest_seconds(now.io.total) : 0;
   find_again(now, slowest);
   just_over_ = false;

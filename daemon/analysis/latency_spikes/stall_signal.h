@@ -21,7 +21,7 @@ class StallSignal {
   static constexpr double kLongestSeconds = 60;  // longer latencies share a word with these
   static constexpr double kStallSeconds = 180;   // an I/O in flight for longer was missed by us, not by the device
 
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit);
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
   /// The previous window was part of a stall, believed or not.
   [[nodiscard]] bool just_over() const { return just_over_; }
 

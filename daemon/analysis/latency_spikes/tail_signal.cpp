@@ -11,7 +11,7 @@ double tail_of(const LatencyWords& words) { return upper_bound_seconds(quantile_
 
 }  // namespace
 
-std::optional<Evidence> TailSignal::look(const SignalWindow& now, double limit) const {
+std::optional<Evidence> TailSignal::evaluate(const SignalWindow& now, double limit) const {
   if (!now.enough || quantile_word(now.pooled, kTail) < first_word_above(limit)) {
     return std::nullopt;
   }

@@ -313,7 +313,7 @@ void BlockSource::read_places() {
     for (Place& place : places) {
       read_place(programs_->tables(), rules_, place, measured);
       if (place.retirement) {
-        place.retirement->look(place.requests_in_flight(), now);
+        place.retirement->observe(place.requests_in_flight(), now);
       }
     }
   };

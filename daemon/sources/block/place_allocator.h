@@ -56,7 +56,7 @@ class Retirement {
 
   /// Call it after each reading of the counts. Nothing begins at a retiring place, so the number in flight there
   /// changes only by ends; other counts may grow, as the disk may be in use without being measured.
-  void look(std::int64_t in_flight, Time now) {
+  void observe(std::int64_t in_flight, Time now) {
     if (in_flight_ != in_flight) {
       in_flight_ = in_flight;
       last_end_ = now;

@@ -15,7 +15,7 @@ constexpr const char* kSomewhere = "/?";
 
 }  // namespace
 
-CgroupPaths::Look CgroupPaths::look(const model::SeenCgroups& seen, model::SteadyTime now) {
+CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::SteadyTime now) {
   std::map<model::CgroupId, Known> before = std::exchange(known_, {});
   bool lost = false;
   for (const auto& [id, cgroup] : seen) {
@@ -34,24 +34,24 @@ CgroupPaths::Look CgroupPaths::look(const model::SeenCgroups& seen, model::Stead
     walk_took_ = {};
   }
   const bool walked = walking_ && walk();
-  const std::uint64_t turns = 1 + known_.size() / kLooksAtOnce;
-  ++looks_;
-  Look look;
+  const std::uint64_t turns = 1 + known_.size() / kChecksPerUpdate;
+  ++updates_;
+  Update update;
   for (auto& [id, known] : known_) {
     if (walked && !known.found) {
       find(id, seen.at(id), known);
     }
-    if (known.path && !known.gone && id % turns == looks_ % turns) {
+    if (known.path && !known.gone && id % turns == updates_ % turns) {
       known.gone = hierarchy_ && known.path->rfind(kSomewhere, 0) != 0 && !is_there(id, *known.path);
     }
     if (known.path) {
-      look.paths.emplace(id, *known.path);
+      update.paths.emplace(id, *known.path);
     }
     if (known.gone) {
-      look.gone.push_back(id);
+      update.gone.push_back(id);
     }
   }
-  return look;
+  return update;
 }
 
 /// Returns whether the walk has ended.

@@ -112,7 +112,7 @@ bool is_controller(std::string_view name) {
 
 }  // namespace
 
-model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places) {
+model::HostProbe probe_host(const ProbeRoot& root, const ProbePlaces& places) {
   const std::string& top = root.directory;
   const std::string sys = top + "/sys";
   const std::string proc = top + "/proc";

@@ -20,6 +20,6 @@ struct ProbePlaces {
   std::string reader_socket;
 };
 
-model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places);
+model::HostProbe probe_host(const ProbeRoot& root, const ProbePlaces& places);
 
 }  // namespace ssdpulse::probe
