@@ -17,7 +17,7 @@ std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operati
 
 }  // namespace
 
-std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
+std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead) {
   const KernelLead shown = lead.value_or(KernelLead{});
   const auto contradicted = [&](std::int64_t has, std::int64_t we_have, std::int64_t ended_more) {

@@ -29,7 +29,7 @@ inline constexpr std::array kWriting{model::Operation::write, model::Operation::
 
 /// Returns `kernel`, unless it has none in flight where we have some and diskstats do not show that those have ended.
 /// `lead` comes from AccountingDrift; without it, diskstats show nothing.
-std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
+std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead);
 
 /// For one device; one call per tick.
@@ -43,7 +43,7 @@ class MissedCompletions {
     bool reads = false;
     bool writes = false;
   };
-  /// `kernel`: absent if it was not asked or is not believed.
+  /// `kernel`: absent if it was not asked or is not plausible.
   Ended observe(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
 
  private:

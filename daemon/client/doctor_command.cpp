@@ -52,7 +52,7 @@ doctor::Findings of_host(const config::Config& config, const std::string& root, 
   model::HostProbe host = probe::probe_host(
       {root}, {if_it_answers(root, config.history.directory), if_it_answers(root, config.nvme.reader_socket)});
   if (!config.history.directory.empty() && !host.history_directory) {
-    model::PlaceProbe silent;
+    model::PathProbe silent;
     silent.path = config.history.directory;
     silent.answers = false;
     host.history_directory = std::move(silent);

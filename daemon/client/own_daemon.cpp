@@ -258,11 +258,11 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
 }
 
 OwnDaemon::~OwnDaemon() {
-  const auto patience = std::chrono::steady_clock::now() + kFarewell;
+  const auto deadline = std::chrono::steady_clock::now() + kFarewell;
   if (!ending()) {
     ::kill(child_, SIGTERM);
   }
-  while (!ending() && std::chrono::steady_clock::now() < patience) {
+  while (!ending() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (!ended_) {
@@ -273,12 +273,12 @@ OwnDaemon::~OwnDaemon() {
 
 std::string OwnDaemon::address() const { return "unix:" + path_of(socket_file_); }
 
-util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience) {
+util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds timeout) {
   if (answered_) {
     return true;
   }
   pollfd answer{first_.get(), POLLIN, 0};
-  if (::poll(&answer, 1, static_cast<int>(patience.count())) <= 0) {
+  if (::poll(&answer, 1, static_cast<int>(timeout.count())) <= 0) {
     return false;
   }
   char byte = 0;

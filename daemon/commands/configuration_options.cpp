@@ -95,7 +95,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
   }
   const auto want_patterns = [&](const char* option, const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
-      if (const auto flaw = config::flaw_of_device_pattern(pattern)) {
+      if (const auto flaw = config::validate_device_pattern(pattern)) {
         problems.push_back(std::string(option) + ": '" + pattern + "' " + *flaw +
                            "; expected a pattern, as in 'nvme*'");
       }

@@ -19,7 +19,7 @@ bool is_letter(char c) {
 
 }  // namespace
 
-std::optional<std::string> flaw_of_password_hash(std::string_view text) {
+std::optional<std::string> validate_password_hash(std::string_view text) {
   const bool known = text.substr(0, 4) == "$2a$" || text.substr(0, 4) == "$2b$" || text.substr(0, 4) == "$2y$";
   if (!known) {
     return "expected a bcrypt hash, which begins with $2y$, $2b$ or $2a$ (htpasswd -nBC 10 USER makes one)";

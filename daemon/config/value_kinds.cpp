@@ -91,7 +91,7 @@ void Patterns::read(const Value& value, const Field& field, std::vector<std::str
   for (const Value& item : value.items) {
     if (item.kind != Value::Kind::scalar) {
       field.wrong(item.at, instead_of("a pattern, as in \"nvme*\"", item));
-    } else if (const auto flaw = flaw_of_device_pattern(item.text)) {
+    } else if (const auto flaw = validate_device_pattern(item.text)) {
       field.wrong(item.at, in_quotes(item.text) + " " + *flaw + "; expected a pattern, as in \"nvme*\"");
     }
     globs.push_back(item.text);

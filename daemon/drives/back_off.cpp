@@ -49,12 +49,12 @@ void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kAftermath; 
 
 void LogReadWatch::measure(const model::LatencyWords& words, const std::string& model, SteadyTime now) {
   near_until_.reset();
-  const auto begin_anew = [&] {
+  const auto restart = [&] {
     effect_ = {};
     measured_at_ = backoff_.intervals(model);
   };
   if (measured_at_ != backoff_.intervals(model)) {
-    begin_anew();  // a drive of the same model has changed the pace
+    restart();  // a drive of the same model has changed the pace
   }
   if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
     effect_.add_near(*near);
@@ -66,14 +66,14 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
   ratio_ = effect_.ratio();
   if (ratio_ && *ratio_ > kBearableEffect) {
     if (backoff_.increase(model, now)) {
-      begin_anew();
+      restart();
       log::warning(
           "model=\"{}\" reads and writes take {:.1f} times as long near log reads: polling its drives {} times less "
           "often than configured",
           model, *ratio_, backoff_.intervals(model));
     }
   } else if (backoff_.decrease(model, now)) {
-    begin_anew();
+    restart();
     log::info("model=\"{}\" was calm for a day: polling its drives {} times less often than configured", model,
               backoff_.intervals(model));
   }

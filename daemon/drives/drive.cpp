@@ -61,7 +61,7 @@ void PolledDrive::notice_silence(SteadyTime now) {
     cannot_be_read("timeout", "no answer to a command for more than 5 s");
     const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
     if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
-      told_up_ = false;
+      logged_up_ = false;
       log::warning("{} does not answer{} suppressed={}", who,
                    succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
     }
@@ -165,7 +165,7 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   }
   polling_.up = reading->reason.empty();
   polling_.reason = reading->reason;
-  if (told_up_ != polling_.up) {
+  if (logged_up_ != polling_.up) {
     tell_state(now);
   }
   watch_.poll_ended(now);
@@ -237,7 +237,7 @@ void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWr
 void PolledDrive::tell_state(SteadyTime now) {
   const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
   if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
-    told_up_ = polling_.up;
+    logged_up_ = polling_.up;
     if (polling_.up) {
       log::info("{} is read suppressed={}", who, *suppressed);
     } else {

@@ -57,7 +57,7 @@ class DriveMonitor {
  private:
   void receive(BlockLayer& block);
   void send(PolledDrive& drive, const std::string& key, BlockLayer& block);
-  void give_up(PolledDrive& drive, const std::string& key, BlockLayer& block);
+  void abandon(PolledDrive& drive, const std::string& key, BlockLayer& block);
   void note_garbage();
   void note_other_version();
   void reconnect(SteadyTime now);

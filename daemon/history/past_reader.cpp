@@ -64,9 +64,9 @@ Outcome<void> PastReader::first_and_last(Found& found) {
   std::int64_t last = 0;
   for (const Lane& lane : found.lanes) {
     for (const char* table : {"device_hour", "device_minute"}) {
-      const std::string believed = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
+      const std::string valid = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
       for (const char* order : {" ORDER BY at LIMIT 1", " ORDER BY at DESC LIMIT 1"}) {  // each a lookup in the tree
-        Statement row(connection_, ("SELECT at FROM " + std::string(table) + believed + order).c_str());
+        Statement row(connection_, ("SELECT at FROM " + std::string(table) + valid + order).c_str());
         if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kMinutesOfADevice - 1)).step();
             !there) {
           return tl::unexpected(there.error());

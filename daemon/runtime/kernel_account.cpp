@@ -60,7 +60,7 @@ KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ou
     const auto in_flight = read_in_flight();
     const auto ended = read_stats();
     if (in_flight && ended) {
-      result.kernel = analysis::believed(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
+      result.kernel = analysis::plausible(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
     }
   }
   result.ended = missed_.observe(*ours.io, result.kernel);

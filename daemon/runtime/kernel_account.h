@@ -40,7 +40,7 @@ class KernelAccount {
   [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }
 
   struct InFlight {
-    std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if believed
+    std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if plausible
     analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has ended
   };
   /// Called once each tick. A completion that no program saw leaves its request in flight, which looks like a

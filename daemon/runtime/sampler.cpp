@@ -99,9 +99,9 @@ void Sampler::adopt(model::Inventory inventory) {
     }
   }
   report_left_out();
-  const std::vector<std::string> told = unstamped_devices(*inventory_);
+  const std::vector<std::string> unstamped = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
-    if (std::find(told.begin(), told.end(), device) == told.end()) {
+    if (std::find(unstamped.begin(), unstamped.end(), device) == unstamped.end()) {
       log::warning("device={} has no {}: its queue/iostats is 0; write 1 to it", device,
                    completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
@@ -177,10 +177,10 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   const auto [kernel, ended] = account.find_missed(entry.block);
   entry.kernel_in_flight = kernel;
   if (ended.reads) {
-    source_->give_up(name, analysis::kReading);
+    source_->mark_in_flight_missed(name, analysis::kReading);
   }
   if (ended.writes) {
-    source_->give_up(name, analysis::kWriting);
+    source_->mark_in_flight_missed(name, analysis::kWriting);
   }
   if (ended.reads || ended.writes) {
     entry.block = source_->sample_device(name).value_or(entry.block);
@@ -220,7 +220,7 @@ model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
     io_accounting_ = cgroups::accounting_of(*hierarchy_);
   }
   cgroups::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
-  source_->give_back(update.gone);
+  source_->release_cgroups(update.gone);
   if (namer_) {
     tick.tenants = std::make_shared<const model::Tenants>(namer_->name(update.paths));
   }

@@ -34,10 +34,10 @@ Findings Attribution::observe(const Tick& tick) {
     model::DeviceTenants value;
     if (tick.tenants) {
       const model::WallTime since = known.seen.value_or(device.block.io->since);
-      known.places.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
+      known.slots.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
                            tick.settings.tenants);
       known.seen = tick.wall;
-      value = known.places.value();
+      value = known.slots.value();
     }
     value.named = tick.tenants != nullptr;
     value.paths = counted->paths;

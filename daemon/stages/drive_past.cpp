@@ -86,9 +86,9 @@ std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history
     ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);
   }
   for (const auto& [source, samples] : samples_of(recalled, until, now)) {
-    const auto [entry, anew] = ledgers.try_emplace(source, interval);
+    const auto [entry, is_new] = ledgers.try_emplace(source, interval);
     for (const analysis::WriteSample& sample : samples) {
-      anew ? entry->second.observe(sample) : entry->second.remember(sample);
+      is_new ? entry->second.observe(sample) : entry->second.remember(sample);
     }
   }
   return ledgers;

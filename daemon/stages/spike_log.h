@@ -39,15 +39,15 @@ class SpikeLog {
     model::SpikeOperation operation;
     auto operator<=>(const Key&) const = default;
   };
-  struct Told {
+  struct LogState {
     std::optional<Time> written;  // the last line of one that was over
     std::optional<model::LatencySpike> worst;
     std::uint64_t suppressed = 0;
     std::optional<Time> goes_on_written;
   };
-  void take(Told& told, model::LatencySpike spike);
+  void take(LogState& state, model::LatencySpike spike);
 
-  std::map<Key, Told> told_;
+  std::map<Key, LogState> log_states_;
 };
 
 }  // namespace ssdpulse::stages

@@ -18,7 +18,7 @@
 #include "daemon/util/log.h"
 #include "exporters/http/connections.h"
 #include "exporters/http/logins.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/server.h"
 #include "exporters/http/users.h"
 #include "exporters/http/workers.h"
@@ -112,9 +112,9 @@ class Server::Implementation {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   struct LaneOfServer {
-    explicit LaneOfServer(const LaneLimits& limits) : places(limits.requests, limits.requests_of_one) {}
+    explicit LaneOfServer(const LaneLimits& limits) : peer_quota(limits.requests, limits.requests_of_one) {}
     std::unique_ptr<Workers> workers;
-    Places places;  // whose pages are being made; used only by the loop
+    PeerQuota peer_quota;  // whose pages are being made; used only by the loop
   };
   std::array<LaneOfServer, kThreadedLanes> lanes_{LaneOfServer(limits_.lanes[0]), LaneOfServer(limits_.lanes[1]),
                                                   LaneOfServer(limits_.lanes[2])};
@@ -122,7 +122,7 @@ class Server::Implementation {
 
   // Used only by the loop.
   Connections connections_;
-  Places logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
+  PeerQuota logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
   Clock::time_point accept_again_{};
   Clock::time_point listen_again_ = Clock::time_point::max();  // where an address is taken
   bool accepting_loopback_ = false;                            // of the listener whose connection is being added

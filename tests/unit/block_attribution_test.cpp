@@ -433,7 +433,7 @@ TEST(Attribution, WhoIsGoneDepartsWithoutAJump) {
   both();
   host.observe();
   const std::size_t cells = host.reader().cells_in_use();
-  host.reader().give_back({gone, 4711});
+  host.reader().release_cgroups({gone, 4711});
   host.whole_io(0, 1, FAKE_FILE_LIBAIO);
   EXPECT_EQ(host.observe().cgroups.count(gone), 1U) << "its counts do not rest";
   for (int i = 0; i < 4; ++i) {
@@ -457,7 +457,7 @@ TEST(Attribution, ItsIoWhileItDepartsIsItsOwn) {
   const CgroupId gone = host.make_cgroup(1);
   host.whole_io(0, 1, FAKE_FILE_LIBAIO);
   host.observe();
-  host.reader().give_back({gone});
+  host.reader().release_cgroups({gone});
   std::uint64_t ios = 1;
   for (int i = 0; i < 6; ++i) {
     host.observe([&] {
@@ -504,7 +504,7 @@ TEST(Attribution, AThousandDepartAtOnceInOnePass) {
   ASSERT_EQ(reader.read().size(), kCells);
   std::vector<CgroupId> gone(kGone);
   std::iota(gone.begin(), gone.end(), 1000);
-  reader.give_back(gone);
+  reader.release_cgroups(gone);
   std::vector<CgroupId> departed;
   const std::clock_t begin = std::clock();  // CPU time of this process, whatever else the machine does
   for (int step = 0; step < 3; ++step) {
@@ -669,7 +669,7 @@ void play(bool completion_only, double lost, int rounds) {
       dead.insert(living[place]);
       living[place] = host.make_cgroup(place);
     }
-    host.reader().give_back({dead.begin(), dead.end()});
+    host.reader().release_cgroups({dead.begin(), dead.end()});
   }
   for (int i = 0; i < 6; ++i) {
     host.observe();

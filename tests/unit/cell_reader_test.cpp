@@ -189,14 +189,14 @@ TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
                              excluded ? DEVICE_EXCLUDED : i + 1, false});
       }
       queues[5].disk = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device without a decision
-      const std::size_t homeless = publish_decisions(decisions, table, queues);
+      const std::size_t unplaced = publish_decisions(decisions, table, queues);
       std::size_t missing = 0;
       for (const DiskDecision& decision : decisions) {
         missing += look_up(table, decision.disk_name, decision.identity) == decision.device ? 0 : 1;
         RC_ASSERT(look_up(table, decision.disk_name, decision.identity + 1000) == 0U);
       }
-      RC_ASSERT(missing == homeless);
-      RC_ASSERT(homeless <= count / 20);
+      RC_ASSERT(missing == unplaced);
+      RC_ASSERT(unplaced <= count / 20);
       RC_ASSERT(queues[5].disk == 0U);
     }
   }));

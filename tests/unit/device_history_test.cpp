@@ -97,14 +97,14 @@ TEST(LoadCodec, what_is_not_whole_is_nothing) {
 
 TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
   Random random = seeded();
-  std::uint64_t believed = 0;
+  std::uint64_t accepted = 0;
   for (int i = 0; i < (long_tier() ? 1'000'000 : 10'000); ++i) {
     auto bytes = i % 3 == 0 ? std::vector<std::uint8_t>(below(random, 200)) : encode(some_load(random));
     for (std::uint64_t changes = i % 3 == 0 ? bytes.size() : 1 + below(random, 4); changes > 0; --changes) {
       bytes[below(random, bytes.size())] = static_cast<std::uint8_t>(random());
     }
     if (const auto load = decode(bytes)) {
-      ++believed;
+      ++accepted;
       for (const auto& histogram : load->latencies) {
         for (std::size_t word = 0; word < histogram.words.size(); ++word) {
           ASSERT_LE(histogram.words[word].first, LATENCY_OVER_WORD);
@@ -115,7 +115,7 @@ TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
     }
     (void)decode_tenants(bytes);
   }
-  EXPECT_GT(believed, 100U) << "changed counts are still counts";
+  EXPECT_GT(accepted, 100U) << "changed counts are still counts";
 }
 
 TEST(Tenants, the_rest_is_exact) {

@@ -286,8 +286,8 @@ Start good_start() {
   start.host.perf_event_paranoid = 2;
   start.host.drive_nodes = {{"/dev/nvme0", true, false, false, true, true, {}}};
   start.host.listening_ports = std::vector<std::uint16_t>{22, 9100};
-  start.host.history_directory = model::PlaceProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
-  start.host.reader_socket = model::PlaceProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
+  start.host.history_directory = model::PathProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
+  start.host.reader_socket = model::PathProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
   start.ports = {10936};
   start.devices.resize(1);
   return start;

@@ -15,7 +15,7 @@
 
 #include "daemon/util/unique_fd.h"
 #include "exporters/http/listener.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 
 namespace ssdpulse::test {
 

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "exporters/http/pages.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/server.h"
 #include "exporters/http/tls_priorities.h"
 #include "exporters/http/users.h"

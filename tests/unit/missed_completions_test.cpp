@@ -16,7 +16,7 @@
 namespace {
 
 using namespace ssdpulse;
-using analysis::believed;
+using analysis::plausible;
 using analysis::KernelLead;
 using analysis::MissedCompletions;
 using model::index;
@@ -103,14 +103,14 @@ TEST(MissedCompletions, ReadsThatFlowDoNotHideAWrite) {
 
 TEST(Believed, OnlyIfTheKernelHasEndedWhatItDoesNotHave) {
   const auto three = in_flight(Operation::write, 3);
-  EXPECT_FALSE(believed(kNone, three, std::nullopt)) << "nothing shows that they have ended";
-  EXPECT_TRUE(believed(KernelInFlight{0, 1}, three, std::nullopt)) << "a stall needs no proof";
-  EXPECT_TRUE(believed(kNone, three, KernelLead{0, 3}));
-  EXPECT_TRUE(believed(kNone, three, KernelLead{0, 4})) << "it saw more that we did not";
-  EXPECT_FALSE(believed(kNone, three, KernelLead{0, 2})) << "one waits to be issued again";
-  EXPECT_FALSE(believed(kNone, three, KernelLead{3, 0})) << "of the other direction";
-  EXPECT_TRUE(believed(KernelInFlight{0, 1}, three, KernelLead{0, 0})) << "a stall, by its own word";
-  EXPECT_TRUE(believed(kNone, in_flight(Operation::flush, 3), KernelLead{0, -1})) << "nothing to judge";
+  EXPECT_FALSE(plausible(kNone, three, std::nullopt)) << "nothing shows that they have ended";
+  EXPECT_TRUE(plausible(KernelInFlight{0, 1}, three, std::nullopt)) << "a stall needs no proof";
+  EXPECT_TRUE(plausible(kNone, three, KernelLead{0, 3}));
+  EXPECT_TRUE(plausible(kNone, three, KernelLead{0, 4})) << "it saw more that we did not";
+  EXPECT_FALSE(plausible(kNone, three, KernelLead{0, 2})) << "one waits to be issued again";
+  EXPECT_FALSE(plausible(kNone, three, KernelLead{3, 0})) << "of the other direction";
+  EXPECT_TRUE(plausible(KernelInFlight{0, 1}, three, KernelLead{0, 0})) << "a stall, by its own word";
+  EXPECT_TRUE(plausible(kNone, in_flight(Operation::flush, 3), KernelLead{0, -1})) << "nothing to judge";
 }
 
 TEST(InFlight, WhatWasGivenUpIsNotMissedAgain) {
@@ -118,8 +118,8 @@ TEST(InFlight, WhatWasGivenUpIsNotMissedAgain) {
   block::EventIncrements nothing;
   flying.add(5, 2, nothing);
   EXPECT_EQ(flying.requests(), 3);
-  EXPECT_EQ(flying.give_up(), 3U);
-  EXPECT_EQ(flying.give_up(), 0U);
+  EXPECT_EQ(flying.mark_missed(), 3U);
+  EXPECT_EQ(flying.mark_missed(), 0U);
   EXPECT_EQ(flying.requests(), 0);
   // Two of the three slots are taken by others; one more has been lost since.
   block::EventIncrements events;
@@ -137,7 +137,7 @@ TEST(InFlight, WhatWasGivenUpTooEarlyEndsAllTheSame) {
   block::InFlight flying;
   block::EventIncrements nothing;
   flying.add(2, 0, nothing);
-  EXPECT_EQ(flying.give_up(), 2U);
+  EXPECT_EQ(flying.mark_missed(), 2U);
   flying.add(1, 2, nothing);
   EXPECT_EQ(flying.requests(), 0) << "one by one, as others are under way";
   flying.add(0, 1, nothing);
@@ -184,10 +184,10 @@ class Disk {
     take_up();
     std::optional<KernelInFlight> kernel;
     if (missed_.stands_still(io_)) {
-      kernel = believed(KernelInFlight{count(State::flying), 0}, io_, drift_.lead(ours(), kernel_));
+      kernel = plausible(KernelInFlight{count(State::flying), 0}, io_, drift_.lead(ours(), kernel_));
     }
     if (missed_.observe(io_, kernel).reads) {
-      found_ += flying_.give_up();
+      found_ += flying_.mark_missed();
       read().in_flight = flying_.requests();
     }
     if (compare) {

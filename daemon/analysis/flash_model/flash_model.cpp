@@ -75,15 +75,15 @@ void FlashModel::observe(const FlashTick& tick) {
   std::uint64_t discarded = 0;  // followed pages
   EventLosses::Seen seen{0, tick.lost_writes, 0, tick.lost_discards};
   // When in the tick each hint's pages were written is unknown: evenly is close enough, as blocks are far larger.
-  PagesByHint told{};
+  PagesByHint counted{};
   for (std::size_t i = 0; i < tick.events.size(); ++i) {
     PagesByHint now{};
     for (std::size_t hint = 0; hint < now.size(); ++hint) {
       const auto until =
           static_cast<std::uint64_t>(static_cast<double>(tick.written[hint]) *
                                      (static_cast<double>(i + 1) / static_cast<double>(tick.events.size())));
-      now[hint] = until - told[hint];
-      told[hint] = until;
+      now[hint] = until - counted[hint];
+      counted[hint] = until;
     }
     advance(now);
     const bool writes = tick.events[i].kind == FlashEventKind::write;
@@ -93,7 +93,7 @@ void FlashModel::observe(const FlashTick& tick) {
   }
   PagesByHint rest{};
   for (std::size_t hint = 0; hint < rest.size(); ++hint) {
-    rest[hint] = tick.written[hint] - told[hint];
+    rest[hint] = tick.written[hint] - counted[hint];
   }
   advance(rest);
   losses_.add(seen, std::accumulate(tick.written.begin(), tick.written.end(), std::uint64_t{0}));

@@ -38,8 +38,8 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 
 std::uint64_t MemoryPlan::table_bytes() const {
   return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends)) +
-         std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) +
-         (discard_places > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
+         std::uint64_t{discard_rows} * SUBMITTERS * sizeof(discard_cell) +
+         (discard_rows > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
 

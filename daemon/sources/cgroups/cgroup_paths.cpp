@@ -16,16 +16,16 @@ constexpr const char* kSomewhere = "/?";
 }  // namespace
 
 CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::SteadyTime now) {
-  std::map<model::CgroupId, Known> before = std::exchange(known_, {});
+  std::map<model::CgroupId, PathEntry> before = std::exchange(entries_, {});
   bool lost = false;
   for (const auto& [id, cgroup] : seen) {
     auto kept = before.extract(id);
-    Known known = kept.empty() ? Known{{}, false, now} : std::move(kept.mapped());
+    PathEntry known = kept.empty() ? PathEntry{{}, false, now} : std::move(kept.mapped());
     if (!known.found) {
       find(id, cgroup, known);
     }
     lost = lost || !known.found;
-    known_.emplace(id, std::move(known));
+    entries_.emplace(id, std::move(known));
   }
   const auto pause = std::max<std::chrono::nanoseconds>(kBetweenWalks, walk_took_ * kShareOfTime);
   if (!walking_ && lost && hierarchy_ && (!walked_at_ || now - *walked_at_ >= pause)) {
@@ -34,10 +34,10 @@ CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::S
     walk_took_ = {};
   }
   const bool walked = walking_ && walk();
-  const std::uint64_t turns = 1 + known_.size() / kChecksPerUpdate;
+  const std::uint64_t turns = 1 + entries_.size() / kChecksPerUpdate;
   ++updates_;
   Update update;
-  for (auto& [id, known] : known_) {
+  for (auto& [id, known] : entries_) {
     if (walked && !known.found) {
       find(id, seen.at(id), known);
     }
@@ -88,7 +88,7 @@ std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
 
 /// Uses what the walk saw, or else its parent's place. If not even a walk that began after its first I/O saw it or its
 /// parent, both are gone; where not all cgroups are visible, it is somewhere else. An incomplete walk shows neither.
-void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, Known& known) const {
+void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, PathEntry& known) const {
   known.found = true;
   if (seen.leaf.empty()) {
     known.path = std::string("/");

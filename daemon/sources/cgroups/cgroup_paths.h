@@ -39,7 +39,7 @@ class CgroupPaths {
   [[nodiscard]] std::uint64_t walks() const { return walks_; }
 
  private:
-  struct Known {
+  struct PathEntry {
     std::optional<std::string> path;  // from the root; absent: not found yet
     bool found = false;               // if false, there is no path, or a temporary one
     model::SteadyTime since;          // when it was first seen
@@ -48,7 +48,7 @@ class CgroupPaths {
 
   bool walk();
   [[nodiscard]] std::optional<std::string> path_of(model::CgroupId id) const;
-  void find(model::CgroupId id, const model::SeenCgroup& seen, Known& known) const;
+  void find(model::CgroupId id, const model::SeenCgroup& seen, PathEntry& known) const;
   [[nodiscard]] bool is_there(model::CgroupId id, const std::string& path) const;
 
   std::optional<Hierarchy> hierarchy_;
@@ -59,7 +59,7 @@ class CgroupPaths {
   std::chrono::nanoseconds walk_took_{};  // of the one in progress, else of the last one
   std::uint64_t walks_ = 0;
   std::uint64_t updates_ = 0;
-  std::map<model::CgroupId, Known> known_;
+  std::map<model::CgroupId, PathEntry> entries_;
 };
 
 }  // namespace ssdpulse::cgroups

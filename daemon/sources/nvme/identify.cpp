@@ -104,9 +104,9 @@ util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& n
   }
   name_space.endurance_group = little16(bytes, 102);
   // NSFEAT.OPTPERF vouches for the preferred sizes; both count from 0.
-  const bool told = (bytes[24] & kOptimalPerformance) != 0;
-  name_space.write_granularity_blocks = told ? little16(bytes, 64) + 1U : 0;
-  name_space.write_alignment_blocks = told ? little16(bytes, 66) + 1U : 0;
+  const bool reported = (bytes[24] & kOptimalPerformance) != 0;
+  name_space.write_granularity_blocks = reported ? little16(bytes, 64) + 1U : 0;
+  name_space.write_alignment_blocks = reported ? little16(bytes, 66) + 1U : 0;
   const std::uint64_t size = little64(bytes, 0);
   const std::uint64_t used = little64(bytes, 16);
   name_space.used_share =

@@ -52,7 +52,7 @@ class ReaderClient {
   std::vector<Response> receive();
 
   /// Stops waiting for this answer: if it comes, it is dropped.
-  void give_up(std::uint64_t id) { outstanding_.erase(id); }
+  void abandon(std::uint64_t id) { outstanding_.erase(id); }
 
   /// Whether the reader is gone: for good, unless can_reconnect().
   bool ended();
