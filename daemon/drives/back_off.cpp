@@ -47,7 +47,7 @@ bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
 
 void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kAftermath; }
 
-void LogReadWatch::measure(const model::LatencyWords& words, const std::string& model, SteadyTime now) {
+void LogReadWatch::measure(const model::LatencyBuckets& buckets, const std::string& model, SteadyTime now) {
   near_until_.reset();
   const auto restart = [&] {
     effect_ = {};
@@ -56,13 +56,13 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
   if (measured_at_ != backoff_.intervals(model)) {
     restart();  // a drive of the same model has changed the pace
   }
-  if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
+  if (const auto near = model::added(buckets_before_, buckets); near && !for_a_spike_) {
     effect_.add_near(*near);
   }
-  if (const auto all = model::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
+  if (const auto all = model::added(buckets_counted_, for_a_spike_ ? buckets_before_ : buckets)) {
     effect_.add_all(*all);
   }
-  words_counted_ = words;
+  buckets_counted_ = buckets;
   ratio_ = effect_.ratio();
   if (ratio_ && *ratio_ > kBearableEffect) {
     if (backoff_.increase(model, now)) {

@@ -100,7 +100,7 @@ void PolledDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime no
 void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
   keep_interval(interval, now);
   if (watch_.near_until() && now >= *watch_.near_until()) {
-    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model.raw(), now);
+    watch_.measure(latency_buckets_of(subsystem_, block), subsystem_.model.raw(), now);
     polling_.read_effect_ratio = watch_.ratio();
   }
   notice_silence(now);
@@ -128,7 +128,7 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);
-  watch_.poll_begins(latency_words_of(subsystem_, block), early);
+  watch_.poll_begins(latency_buckets_of(subsystem_, block), early);
   using Extent = nvme::DrivePoller::Extent;
   if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
     identified_at_ = now;

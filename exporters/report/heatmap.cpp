@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 #include "exporters/report/bitmap.h"
 #include "exporters/report/words.h"
 
@@ -162,7 +162,7 @@ std::string line(const std::vector<Column>& columns, const HeatScale& scale, dou
     const auto count = static_cast<double>(model::count(columns[i].words));
     const bool enough = count * (1 - share) >= static_cast<double>(kMinBeyond);
     if (enough) {
-      const double y = height_of(model::upper_bound_seconds(model::quantile_word(columns[i].words, share)), scale);
+      const double y = height_of(model::upper_bound_seconds(model::quantile_bucket(columns[i].words, share)), scale);
       path += fmt::format("{}{:.1f} {:.1f}", drawing ? "L" : "M", kLeft + (static_cast<double>(i) + 0.5) * width,
                           std::clamp(y, 0.0, kHeight));
     }

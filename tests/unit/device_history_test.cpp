@@ -51,7 +51,7 @@ std::uint64_t below(Random& random, std::uint64_t end) {
 // ---- bytes
 
 model::SparseHistogram some_histogram(Random& random, std::size_t words) {
-  model::LatencyWords dense(LATENCY_OVER_WORD + 1);
+  model::LatencyBuckets dense(LATENCY_OVER_WORD + 1);
   for (std::size_t i = 0; i < words; ++i) {
     dense[below(random, dense.size())] = below(random, 8) == 0 ? random() : below(random, 3000);
   }

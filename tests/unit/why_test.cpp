@@ -14,7 +14,7 @@
 #include "daemon/live/explanations.h"
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 #include "tests/unit/cause_words.h"
 
 namespace ssdpulse::live {
@@ -719,16 +719,16 @@ TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
 }
 
 TEST(words, have_the_unit_that_fits) {
-  EXPECT_EQ(latency_words(0.00085), "850 us");
-  EXPECT_EQ(latency_words(0.0024), "2.4 ms");
-  EXPECT_EQ(latency_words(1.25), "1.2 s");
-  EXPECT_EQ(duration_words(0.2), "1 s");
-  EXPECT_EQ(duration_words(119), "119 s");
-  EXPECT_EQ(duration_words(600), "10 min");
-  EXPECT_EQ(duration_words(9000), "2 h");
-  EXPECT_EQ(factor_words(1.44), "1.4 times");
-  EXPECT_EQ(size_words(1.8e6), "1.8 MB");
-  EXPECT_EQ(size_words(12), "12 B");
+  EXPECT_EQ(format_latency(0.00085), "850 us");
+  EXPECT_EQ(format_latency(0.0024), "2.4 ms");
+  EXPECT_EQ(format_latency(1.25), "1.2 s");
+  EXPECT_EQ(format_duration(0.2), "1 s");
+  EXPECT_EQ(format_duration(119), "119 s");
+  EXPECT_EQ(format_duration(600), "10 min");
+  EXPECT_EQ(format_duration(9000), "2 h");
+  EXPECT_EQ(format_factor(1.44), "1.4 times");
+  EXPECT_EQ(format_size(1.8e6), "1.8 MB");
+  EXPECT_EQ(format_size(12), "12 B");
 }
 
 }  // namespace

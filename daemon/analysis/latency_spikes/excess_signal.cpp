@@ -6,8 +6,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-double median_of(const LatencyWords& words) { return upper_bound_seconds(quantile_word(words, 0.5)); }
-double mean_of(const LatencyWords& words) { return excess_above(words, 0, 0) / static_cast<double>(count(words)); }
+double median_of(const LatencyBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
+double mean_of(const LatencyBuckets& buckets) { return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets)); }
 
 }  // namespace
 

@@ -33,7 +33,7 @@ struct SignalWindow {
   SteadyTime begin;
   SteadyTime end;
   const OperationWindow& io;
-  const LatencyWords& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
+  const LatencyBuckets& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
   bool enough = false;         // `pooled` has enough I/Os
   bool in_spike = false;       // a spike is open
   Surroundings around;

@@ -40,8 +40,8 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
-double tail(const LatencyWords& words) {
-  return count(words) > 0 ? upper_bound_seconds(quantile_word(words, kCauseTail)) : 0;
+double tail(const LatencyBuckets& buckets) {
+  return count(buckets) > 0 ? upper_bound_seconds(quantile_bucket(buckets, kCauseTail)) : 0;
 }
 
 SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings) {
@@ -121,7 +121,7 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
-  const double part = std::min(1.0, ratio(tail(sum.flush_words), tail(sum.total_words)));
+  const double part = std::min(1.0, ratio(tail(sum.flush_buckets), tail(sum.total_buckets)));
   verdict.evidence[EvidenceKey::flush_to_commit] = part;
   const UsualOperation& before = usual.operation(model::SpikeOperation::flush);
   const double usual_seconds = ratio(before.depth, before.ios_per_second);
@@ -252,7 +252,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
 
   const bool commits = tally.operation() == model::SpikeOperation::commit;
   // If the device is slow too, the wait in the queue is a consequence.
-  const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
+  const bool queue_alone = tail(sum.queue_buckets) >= kQueueAlone * tail(sum.device_buckets);
   // Within a commit, a write waits for the flush before it.
   const double within = commits ? flushes_within(sum, usual, verdict) : 0;
   const double queue = queue_alone && within == 0 ? ratio(sum.slow_queue_seconds, parts) : 0;

@@ -25,12 +25,12 @@ struct Split {
 Split split(const OperationWindow& window, model::During only, double limit) {
   Split parts;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const LatencyWords& words = window.device[during];
+    const LatencyBuckets& buckets = window.device[during];
     if (during == index(only) || during == index(model::During::both)) {
-      parts.slow += count_above(words, limit);
+      parts.slow += count_above(buckets, limit);
     } else {
-      parts.others += count(words);
-      parts.slow_others += count_above(words, limit);
+      parts.others += count(buckets);
+      parts.slow_others += count_above(buckets, limit);
     }
   }
   return parts;
@@ -92,13 +92,13 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
     beside.ios += count(own.device[during]);
     beside.slow_ios += count_above(own.device[during], part_limit_);
     beside.slow_seconds += seconds_above(own.device[during], part_limit_);
-    analysis::add(sum_.device_words, own.device[during]);
+    analysis::add(sum_.device_buckets, own.device[during]);
   }
   sum_.slow_total_seconds += seconds_above(own.total, part_limit_);
   sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
-  analysis::add(sum_.queue_words, own.queue);
-  analysis::add(sum_.total_words, window.operation(operation_).total);
-  analysis::add(sum_.flush_words, window.operation(SpikeOperation::flush).total);
+  analysis::add(sum_.queue_buckets, own.queue);
+  analysis::add(sum_.total_buckets, window.operation(operation_).total);
+  analysis::add(sum_.flush_buckets, window.operation(SpikeOperation::flush).total);
 }
 
 }  // namespace ssdpulse::analysis

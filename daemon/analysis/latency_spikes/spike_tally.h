@@ -55,10 +55,10 @@ class SpikeTally {
     std::array<Beside, model::kDurings> device;
     double slow_total_seconds = 0;
     double slow_queue_seconds = 0;
-    LatencyWords device_words;
-    LatencyWords queue_words;
-    LatencyWords total_words;  // of the operation itself, with flushes meanwhile below
-    LatencyWords flush_words;
+    LatencyBuckets device_buckets;
+    LatencyBuckets queue_buckets;
+    LatencyBuckets total_buckets;  // of the operation itself, with flushes meanwhile below
+    LatencyBuckets flush_buckets;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::SpikeOperation operation() const { return operation_; }
