@@ -67,7 +67,7 @@ util::Result<HiddenSocket> listen_in(const std::string& directory) {
   HiddenSocket hidden{UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), UniqueFd()};
   if (!hidden.listener.valid() ||
       ::bind(hidden.listener.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
-    return util::fail_errno("cannot make a socket in " + directory);
+    return util::fail_errno("cannot create a socket in " + directory);
   }
   hidden.file.reset(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
   const int error = errno;
@@ -89,13 +89,13 @@ util::Result<HiddenSocket> hidden_socket() {
       return hidden;
     }
   }
-  return util::fail_errno("cannot make a directory in /run or /tmp");
+  return util::fail_errno("cannot create a directory in /run or /tmp");
 }
 
 util::Result<UniqueFd> file_in_memory(const char* name, std::string_view text) {
   UniqueFd file(::memfd_create(name, MFD_CLOEXEC));
   if (!file.valid()) {
-    return util::fail_errno("cannot make a file in memory");
+    return util::fail_errno("cannot create a file in memory");
   }
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
@@ -293,7 +293,7 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds timeout) 
   while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(words.value_or("it does not serve, and does not end"));
+  return util::fail(words.value_or("it neither serves nor exits"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {

@@ -136,7 +136,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
     const auto absolute = std::filesystem::absolute(options.web_config_file, error);
     if (error) {  // the working directory is gone
       return tl::make_unexpected(
-          std::vector<std::string>{"--web.config.file: cannot make it absolute: " + error.message()});
+          std::vector<std::string>{"--web.config.file: cannot be made absolute: " + error.message()});
     }
     result.web.config_file = absolute.string();
   }

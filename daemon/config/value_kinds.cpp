@@ -282,10 +282,10 @@ void TenantPatterns::check(const Value& item, const Field& field, const TenantPa
                              "\"/system.slice/mysql*\"");
   }
   if (tenant.empty() || tenant.size() > kLongestName || std::any_of(tenant.begin(), tenant.end(), is_odd)) {
-    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is no name; expected 1 to " + std::to_string(kLongestName) +
+    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is not a valid name; expected 1 to " + std::to_string(kLongestName) +
                              " printable characters without blanks, quotes and commas");
   } else if (tenant == "/" || tenant == "other" || tenant == "none") {
-    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " has a meaning of its own; expected another name");
+    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is reserved; expected another name");
   }
 }
 
@@ -319,7 +319,7 @@ void HostNames::read(const Value& value, const Field& field, std::vector<std::st
     } else if (item.text.empty() || item.text.size() > 253 ||
                !std::all_of(item.text.begin(), item.text.end(), is_of_a_name)) {
       field.wrong(item.at, in_quotes(item.text) +
-                               " is no host name; expected one without a port, as in "
+                               " is not a host name; expected one without a port, as in "
                                "\"db1.example.org\"");
     }
     names.push_back(item.text);
@@ -347,7 +347,7 @@ void GroupsToLeaveOut::read(const Value& value, const Field& field, std::vector<
       }
       field.wrong(item.at,
                   (item.kind == Value::Kind::scalar ? in_quotes(item.text) : std::string(describe(item.kind))) +
-                      " is no group of metrics; " + expected);
+                      " is not a group of metrics; " + expected);
     } else if (item.text == kSelf) {
       field.wrong(item.at, "self cannot be left out: it says whether the other metrics can be trusted");
     }

@@ -122,7 +122,7 @@ Reader words_into(std::vector<std::string>& out) {
         continue;
       }
       if (item.text.empty() || has_control_character(item.text)) {
-        at.wrong(item, "is no name");
+        at.wrong(item, "is not a valid name");
       } else if (std::find(out.begin(), out.end(), item.text) != out.end()) {
         at.wrong(item, in_quotes(item.text) + " is given twice; expected each once");
       } else {

@@ -152,7 +152,7 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   read_seconds(in, state.absence);
   in(state.model);
   if (!in.complete()) {
-    return util::fail("it makes no sense");
+    return util::fail("it is inconsistent");
   }
   return state;
 }

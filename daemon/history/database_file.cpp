@@ -53,7 +53,7 @@ Outcome<void> check_header(const std::string& path, const struct stat& status) {
   file.read(header.data(), header.size());
   if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
       std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
-    return damaged("is no database");
+    return damaged("is not a database file");
   }
   if (header[18] != 1 || header[19] != 1) {
     return damaged("has another kind of journal than ours");
@@ -121,7 +121,7 @@ Outcome<void> identify(Connection& connection) {
     return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
   }
   if (*application != kApplicationId) {
-    return damaged("is a database, but no history of ssdpulse");
+    return damaged("is a database, but not a history of ssdpulse");
   }
   if (*version > kSchemaVersion) {
     return damaged("was written by a newer version of ssdpulse (schema " + std::to_string(*version) +

@@ -73,7 +73,7 @@ Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
     return tl::unexpected(
-        Failure{"cannot make " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+        Failure{"cannot create " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   return {};
 }

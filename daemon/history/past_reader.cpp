@@ -21,7 +21,7 @@ using model::Window;
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
 
 tl::unexpected<Failure> hours_meanwhile() {
-  return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
+  return tl::unexpected(Failure{"minutes were merged into hours meanwhile: try again", false});
 }
 
 }  // namespace

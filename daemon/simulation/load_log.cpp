@@ -76,7 +76,7 @@ util::Result<std::optional<LoadLine>> parse_load_line(std::string_view line, std
   }
   if (!hint) {
     return util::fail("the hint " + shown(fields[3]) +
-                      " is none of not_set, none, short, medium, long, extreme, 0 to 5");
+                      " is not one of not_set, none, short, medium, long, extreme, 0 to 5");
   }
   if (*bytes > size_bytes || *offset > size_bytes - *bytes) {
     return util::fail(fmt::format("{} bytes at {} are beyond the {} bytes of the drive", *bytes, *offset, size_bytes));

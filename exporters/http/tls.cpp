@@ -75,7 +75,7 @@ util::Result<void> Tls::load(const TlsSettings& settings) {
     return util::fail(priorities.error().message, EINVAL);
   }
   if (const int code = gnutls_priority_init(&priorities_, priorities->c_str(), nullptr); code < 0) {
-    return util::fail("min_version, max_version, cipher_suites or curve_preferences leave nothing to speak: " +
+    return util::fail("min_version, max_version, cipher_suites or curve_preferences leave no usable protocol: " +
                           std::string(gnutls_strerror(code)),
                       EINVAL);
   }

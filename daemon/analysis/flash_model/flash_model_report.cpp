@@ -92,7 +92,7 @@ util::Result<std::unique_ptr<FlashModel>> FlashModel::restore(const FlashModelSe
   auto result = std::make_unique<FlashModel>(settings);
   BinaryReader in(body.substr(key.bytes().size()));
   if (!result->restore_fields(in) || !in.complete()) {
-    return util::fail("it makes no sense");
+    return util::fail("it is inconsistent");
   }
   result->marks_.shift(at - result->now_);  // the monotonic clock of another boot
   result->now_ = at;
