@@ -223,7 +223,7 @@ TEST(Attribution, EachWayIsAPath) {
   }
 }
 
-TEST(Attribution, WhatIsChargedToNobody) {
+TEST(Attribution, UnattributedIo) {
   Host host;
   host.whole_io(0, 0, FAKE_RAW_IO_URING);
   fake_request read = Host::io(0, 0, FAKE_RAW_IO_URING);
@@ -376,7 +376,7 @@ TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
   }
 }
 
-TEST(Attribution, WhatEndsBetweenTheTwoLooksComesWithTheNext) {
+TEST(Attribution, CompletionsBetweenTwoReadingsComeWithTheNext) {
   Host host;
   host.make_cgroup(2);
   const auto read = [&] { host.whole_io(0, 2, FAKE_FILE_IO_URING); };
@@ -410,7 +410,7 @@ TEST(Attribution, WithoutRoomItIsCountedAsOther) {
   EXPECT_EQ(host.reader().cgroups()->size(), std::size_t{ATTRIBUTED_IN_SET}) << "who has no cell is not announced";
 }
 
-TEST(Attribution, NobodyCountsBeforeItsNameCanBeTold) {
+TEST(Attribution, CountsNothingBeforeTheNameIsKnown) {
   Host host;
   for (std::uint32_t place = 1; place <= FAKE_ANNOUNCEMENTS + 1; ++place) {
     host.make_cgroup(place);

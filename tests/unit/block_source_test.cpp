@@ -186,7 +186,7 @@ TEST_F(Source, a_device_is_sampled_while_all_its_paths_are_measured) {
   EXPECT_TRUE(sample.devices[0].whole);
 }
 
-TEST_F(Source, a_device_without_a_place_is_not_sampled) {
+TEST_F(Source, a_device_without_a_row_is_not_sampled) {
   model::Inventory inventory = head({"a", "b", "c", "d"});
   inventory.devices.push_back(head({"sda"}).devices[0]);
   inventory.devices[1].name = "sda";

@@ -72,7 +72,7 @@ TEST(CellReader, AnUnchangedCellIsNotRead) {
   EXPECT_EQ(reader.read(), nullptr);
 }
 
-TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextLook) {
+TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextReading) {
   std::vector<io_cell> cells(1);
   CellReader reader(cells, 0, 1, 1);
   model::OperationIo io;
@@ -235,7 +235,7 @@ TEST(KnownDisks, AClosedEntryIsNotLookedUp) {
   EXPECT_EQ(look_up(table, "sdb", 42), 4U);
 }
 
-TEST(KnownDisks, APlaceThatIsGivenAwayIsForgottenByItsQueuesAlone) {
+TEST(KnownDisks, AReassignedRowIsForgottenByItsQueuesOnly) {
   std::vector<queue_entry> queues(QUEUE_IDS);
   queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
   queues[10].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 4;

@@ -90,7 +90,7 @@ TEST_F(Tree, another_directory_of_the_name_does_not_keep_the_first_one) {
   EXPECT_EQ(updates(paths, 4).gone, std::vector<model::CgroupId>{first});
 }
 
-TEST_F(Tree, one_that_was_gone_before_anybody_looked_is_named_by_its_parent) {
+TEST_F(Tree, one_that_was_gone_before_the_walk_is_named_by_its_parent) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   make("/system.slice");
   see(id_of(""), "/");
@@ -114,7 +114,7 @@ TEST_F(Tree, one_that_was_gone_with_its_parent_keeps_its_own_name) {
   EXPECT_EQ(last.gone, std::vector<model::CgroupId>{leaf});
 }
 
-TEST_F(Tree, what_an_incomplete_walk_did_not_see_is_looked_for_again) {
+TEST_F(Tree, an_incomplete_walk_is_continued) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   std::string deep;
   for (std::size_t level = 0; level < kDeepest + 2; ++level) {
@@ -156,7 +156,7 @@ TEST_F(Tree, a_walk_goes_on_where_it_was) {
   }
 }
 
-TEST_F(Tree, what_cannot_be_looked_at_is_not_gone) {
+TEST_F(Tree, an_unreadable_directory_is_not_gone) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   const auto leaf = make("/pod/leaf");
   see(leaf, "/pod/leaf");

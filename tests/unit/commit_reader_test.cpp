@@ -48,7 +48,7 @@ TEST(CommitReader, IncrementsAreExactAcrossCpusAndWraps) {
   }));
 }
 
-TEST(CommitReader, WhatWasThereBeforeIsNobodys) {
+TEST(CommitReader, EarlierCommitsAreNotAttributed) {
   std::vector<commit_cell> cells(2);
   commit(cells[1], 12, 5, 100);
   CommitReader reader(cells);
@@ -77,7 +77,7 @@ TEST(CommitReader, TwoPathsAddUp) {
   EXPECT_EQ(latency.sum_ns, 50U);
 }
 
-TEST(CommitReader, ACommitThatIsBeingCountedIsFoundAtTheNextLook) {
+TEST(CommitReader, ACommitInProgressIsFoundAtTheNextReading) {
   std::vector<commit_cell> cells(1);
   CommitReader reader(cells);
   model::LatencyHistogram latency;

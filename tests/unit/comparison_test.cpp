@@ -204,7 +204,7 @@ TEST(Verdict, CannotTellExactlyIfTheCorrectedIntervalHoldsOne) {
   }
 }
 
-TEST(LoadMatch, KnowsAnotherLoad) {
+TEST(LoadMatch, DetectsADifferentLoad) {
   const std::vector<Rates> hundred(60, Rates{100e6, 0});
   const std::vector<Rates> threehundred(60, Rates{300e6, 0});
   EXPECT_EQ(match_load(hundred, threehundred).common, 0);
@@ -254,7 +254,7 @@ TEST(Compare, AnswersAlikeTwice) {
   }
 }
 
-TEST(Compare, AnotherLoadIsNotComparable) {
+TEST(Compare, DifferentLoadIsNotComparable) {
   const Comparison other = compare(question(disk(), disk(1, 4)));
   for (const Row& row : other.rows) {
     EXPECT_EQ(row.verdict, Verdict::not_comparable) << row.id;
@@ -421,7 +421,7 @@ TEST(FewMinutes, WithoutADayTheChangeIsShownAllTheSame) {
   EXPECT_TRUE(noted(compared, "no-last-day"));
 }
 
-TEST(FewMinutes, NoneAndTooFewAreNotTheSame) {
+TEST(FewMinutes, NoneDiffersFromTooFew) {
   Question asked = few_minutes(3, {2e-3, 2700}, {2e-3, 300}, 0);
   EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::too_few);
   EXPECT_FALSE(find(compare(asked), "commit.p99")->raw);
@@ -511,7 +511,7 @@ TEST(Refused, SteadyStateBeforeADriveIsWritten) {
   EXPECT_FALSE(noted(compare(asked), "not-settled"));
 }
 
-TEST(Refused, AnotherLoadThanThisOne) { EXPECT_TRUE(noted(compare(question(disk(), disk())), "this-load")); }
+TEST(Refused, RejectsLoadFromOtherRun) { EXPECT_TRUE(noted(compare(question(disk(), disk())), "this-load")); }
 
 TEST(Wear, CoarseCountersWidenTheInterval) {
   const auto width = [](double grain) {

@@ -298,7 +298,7 @@ TEST_F(Load, reads_a_file) {
   EXPECT_EQ(outcome->latency.mode, LatencyMode::completion_only);
 }
 
-TEST_F(Load, refuses_what_is_no_readable_file_without_waiting) {
+TEST_F(Load, refuses_an_unreadable_file_without_waiting) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(errors(load(pipe)), pipe + ": expected a regular file\n");

@@ -82,7 +82,7 @@ TEST(LoadCodec, gives_back_what_it_was_given) {
   }
 }
 
-TEST(LoadCodec, what_is_not_whole_is_nothing) {
+TEST(LoadCodec, rejects_what_is_not_whole) {
   Random random = seeded();
   for (int i = 0; i < 300; ++i) {
     const auto bytes = encode(some_load(random));
@@ -95,7 +95,7 @@ TEST(LoadCodec, what_is_not_whole_is_nothing) {
   }
 }
 
-TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
+TEST(LoadCodec, survives_any_bytes_and_accepts_only_what_it_writes) {
   Random random = seeded();
   std::uint64_t accepted = 0;
   for (int i = 0; i < (long_tier() ? 1'000'000 : 10'000); ++i) {
@@ -382,7 +382,7 @@ TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
   EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 2h}), sum);
 }
 
-TEST(Windows, a_device_that_is_forgotten_leaves_nothing_to_the_next) {
+TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
   Rig rig({std::chrono::hours(24), std::uint64_t{64} << 20U});
   model::DeviceLoad load;
   load.operations[0].ios = 1;

@@ -136,7 +136,7 @@ TEST(Identity, three_of_one_identity_are_one_report) {
   EXPECT_TRUE(stage.observe(tick).effects.lines.empty());
 }
 
-TEST(Identity, paths_that_multipath_joins_are_no_clash) {
+TEST(Identity, paths_joined_by_multipath_do_not_clash) {
   const Drive one{"M", "S1", "naa.5", ""};
   const stages::Tick tick = tick_of({{"sda", one}, {"sdb", one}});
   const std::vector<const Device*> devices{tick.devices[0].block.device.get(), tick.devices[1].block.device.get()};
@@ -147,7 +147,7 @@ TEST(Identity, paths_that_multipath_joins_are_no_clash) {
   EXPECT_EQ(model::reported_clashes(devices, {{"dm-0", "sda", "dm", "mpatha", true}}).size(), 1U);
 }
 
-TEST(Identity, who_was_in_a_clash_is_known_by_its_place_until_it_goes) {
+TEST(Identity, a_device_of_a_clash_is_identified_by_its_attachment_until_it_goes) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
   stages::HistoryKeys keys;

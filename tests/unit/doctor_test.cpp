@@ -356,7 +356,7 @@ TEST(doctor, whoever_may_raise_a_limit_is_not_held_by_it) {
   EXPECT_TRUE(troubles(examine(start), "memlock").empty());
 }
 
-TEST(doctor, looks_at_a_host) {
+TEST(doctor, probes_a_host) {
   const tests::TemporaryTree tree;
   tree.add(".", R"(sys/kernel/btf/vmlinux = x
     sys/kernel/security/lockdown = none integrity [confidentiality]

@@ -78,7 +78,7 @@ TEST(FilesystemDiscards, nobody_is_accused_of_what_its_neighbour_does) {
   EXPECT_EQ(host.counter.figures().size(), 3U) << "who is not watched is not told of";
 }
 
-TEST(FilesystemDiscards, trimmed_twice_is_told_once_while_it_is_mounted) {
+TEST(FilesystemDiscards, trimmed_twice_is_reported_once_per_mount) {
   Host host;
   host.observe();
   host.submit("dm-0", DiscardSubmitter::fstrim, kMiB);
@@ -161,7 +161,7 @@ TEST(FilesystemDiscards, programs_are_online_where_the_file_system_discards_in_t
   }
 }
 
-TEST(FilesystemDiscards, never_fall_when_a_volume_begins_anew) {
+TEST(FilesystemDiscards, never_fall_when_a_volume_restarts) {
   Host host;
   host.observe();
   host.submit("sda2", DiscardSubmitter::fstrim, 10 * kMiB);

@@ -241,7 +241,7 @@ model::Estimate around(double overprovisioning) {
   return {ratio, ratio * 0.98, ratio * 1.02};
 }
 
-TEST(PolicyFit, OneLoadTellsNothing) {
+TEST(PolicyFit, OneLoadShowsNothing) {
   PolicyFit fit;
   EXPECT_FALSE(fit.overprovisioning());
   for (int day = 0; day < 50; ++day) {
@@ -255,7 +255,7 @@ TEST(PolicyFit, OneLoadTellsNothing) {
   EXPECT_GE(fit.overprovisioning()->upper, 0.4) << "or twice as much";
 }
 
-TEST(PolicyFit, ALoadUnderWhichAllRelocateNothingTellsNothing) {
+TEST(PolicyFit, ALoadWithoutRelocationShowsNothing) {
   PolicyFit fit;
   fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
   const auto before = fit.ranges();

@@ -311,7 +311,7 @@ TEST(FlashModel, EventsOfAnyKindBreakNothing) {
   }
 }
 
-TEST(FlashModel, DrivesThatAreNotSpokenOf) {
+TEST(FlashModel, UnnamedDrives) {
   FlashDriveFacts facts{std::uint64_t{1} << 40};
   EXPECT_EQ(silence_of(facts), std::nullopt);
   const auto with = [&](auto change) {

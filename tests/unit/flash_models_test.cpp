@@ -193,7 +193,7 @@ TEST(FlashModels, AreSilentOfDrivesThatTheyDoNotKnow) {
   EXPECT_FALSE(host.drive().silence);
 }
 
-TEST(FlashModels, BelieveOnlyADriveThatThisHostAloneWrites) {
+TEST(FlashModels, TrustOnlyADriveThatThisHostAloneWrites) {
   Host host(flash_settings());
   host.loads["sda"] = test::uniform_load(kPages, 4);
   host.drives[0].host_written_bytes = 5e12;
@@ -210,7 +210,7 @@ TEST(FlashModels, BelieveOnlyADriveThatThisHostAloneWrites) {
   EXPECT_TRUE(likely(host.drive()));
 }
 
-TEST(FlashModels, BeginAnewWithAnotherDriveOrSize) {
+TEST(FlashModels, RestartWithADifferentDriveOrSize) {
   const tests::TemporaryTree tree;
   Host host(flash_settings(tree.path()));
   host.loads["sda"] = test::uniform_load(kPages, 4);
@@ -230,7 +230,7 @@ TEST(FlashModels, BeginAnewWithAnotherDriveOrSize) {
   EXPECT_EQ(host.drive().size_bytes, 2 * kPages * test::kFlashPage);
 }
 
-TEST(FlashModels, AccountForWhatWasWrittenWhileNobodyLooked) {
+TEST(FlashModels, AccountForWritesBetweenEvaluations) {
   for (const double unseen_drive_writes : {0.0, 0.01, 0.1}) {
     const tests::TemporaryTree tree;
     constexpr double kBytes = static_cast<double>(kPages * test::kFlashPage);
@@ -340,7 +340,7 @@ TEST(FlashModels, RememberHowLongADriveWasMeasuredInPart) {
   EXPECT_TRUE(likely(host.drive())) << "the gap is over";
 }
 
-TEST(FlashModels, StartOverWithANamespaceThatWasMadeAnew) {
+TEST(FlashModels, StartOverWithARecreatedNamespace) {
   const tests::TemporaryTree tree;
   Host host(flash_settings(tree.path()));
   host.loads["sda"] = test::uniform_load(kPages, 4);

@@ -86,7 +86,7 @@ std::size_t files_in(const std::string& directory) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
-TEST(FlashModels, KeepNoStateOfADiskThatNobodyWouldKnowAgain) {
+TEST(FlashModels, KeepNoStateOfAnUnidentifiableDisk) {
   const tests::TemporaryTree tree;
   const std::size_t before = files_in(tree.path());
   FlashDrive drive = flash_drive("sda", kPages);

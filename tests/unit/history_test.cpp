@@ -157,7 +157,7 @@ TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
   EXPECT_EQ(recalled->minutes[0].discard_bytes, 7U);
 }
 
-TEST(Recall, tells_drives_of_the_same_serial_apart_by_their_subsystem) {
+TEST(Recall, distinguishes_drives_of_the_same_serial_by_subsystem) {
   Rig rig;
   History& history = rig.start();
   const DriveKey one{"S1", "Model A", "F1", "nqn.one"};

@@ -142,7 +142,7 @@ Peer peer(const char* text) {
   return peer_of(reinterpret_cast<const sockaddr*>(&v6));
 }
 
-TEST(Places, AreSharedAmongAddresses) {
+TEST(PeerQuota, AreSharedAmongAddresses) {
   EXPECT_EQ(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
   EXPECT_EQ(peer("::ffff:127.200.1.2"), peer("::ffff:127.0.0.1"));  // both of the same host
   EXPECT_EQ(peer("127.1.2.3"), peer("::ffff:127.0.0.1"));
@@ -175,7 +175,7 @@ TEST(Users, KnowWhoTheExportersKnow) {
 }
 
 // An unknown user is compared with an existing one: never believed, even with the right password of that one.
-TEST(Users, AnUnknownUserIsNobody) {
+TEST(Users, AnUnknownUserIsRefused) {
   const Users known({{"a", bcrypt("pw", 4)}, {"b", bcrypt("pw", 4)}}, nullptr);
   EXPECT_TRUE(known.verify(of("a", "pw")));
   EXPECT_TRUE(known.verify(of("b", "pw")));
@@ -312,7 +312,7 @@ struct Slow {
 };
 
 // A client guesses passwords as fast as possible: known clients wait for nothing, and guessing costs part of one CPU.
-TEST(SecuredServer, GuessingHoldsUpNobody) {
+TEST(SecuredServer, GuessingBlocksNobody) {
   const Slow slow(10);
   Limits limits;
   limits.answer_time = 2 * test::kTimeout;
@@ -410,7 +410,7 @@ struct HeldPages {
 };
 
 // One address asks for as many pages as can be made at once: another address still gets its page.
-TEST(BusyServer, KeepsPlacesForOtherAddresses) {
+TEST(BusyServer, ReservesConnectionsForOtherAddresses) {
   Limits limits;
   limits.lanes[0] = {2, 4, 3};
   limits.peer_of = test::each_address;

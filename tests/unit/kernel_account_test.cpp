@@ -61,7 +61,7 @@ TEST(KernelAccount, IsOfTheDiskThatItWasOpenedFor) {
   EXPECT_FALSE(rig.open()) << "a sum without one of its parts";
 }
 
-TEST(KernelAccount, ALookHasBothSidesInOrder) {
+TEST(KernelAccount, AReadingHasBothSidesInOrder) {
   Rig rig;
   auto account = rig.open();
   rig.count(5, 0);
@@ -77,7 +77,7 @@ TEST(KernelAccount, ALookHasBothSidesInOrder) {
   EXPECT_FALSE(account->compare(rig.ours, [&] { return std::optional(after); }));
 }
 
-TEST(KernelAccount, DriftIsWhatWeCountMoreSinceTheFirstLook) {
+TEST(KernelAccount, DriftIsOurExcessSinceTheFirstReading) {
   Rig rig;
   auto account = rig.open();
   const auto drift = [&](std::uint64_t ours, std::uint64_t kernel) {
@@ -96,7 +96,7 @@ TEST(KernelAccount, DriftIsWhatWeCountMoreSinceTheFirstLook) {
   EXPECT_EQ(drift(41, 5000), 0) << "another account: a new path, whose counters were not in the sum";
 }
 
-TEST(KernelAccount, WhatTheKernelHasNotAtTwoLooksHasEnded) {
+TEST(KernelAccount, RequestsAbsentFromTwoReadingsHaveEnded) {
   Rig rig;
   auto account = rig.open();
   rig.count(5, 0);

@@ -114,7 +114,7 @@ TEST(KernelMemory, CommitCellsAreOnePerCpuWhereTheBudgetAllowsIt) {
   EXPECT_EQ(plan_memory(nvme_drives(400, 256), 256).commit_cells, 1U) << "beyond the budget already";
 }
 
-TEST(KernelMemory, DisksThatGetNoPlaceTakeNoMemory) {
+TEST(KernelMemory, DisksWithoutATableRowTakeNoMemory) {
   const MemoryPlan plan = plan_memory(nvme_drives(3000, 64), 2);
   EXPECT_EQ(plan.devices, kMaxDevices);
   EXPECT_EQ(plan.slots, kMaxDevices * 65536U);

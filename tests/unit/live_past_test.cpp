@@ -223,7 +223,7 @@ TEST(live_past, has_what_was_added_between_two_snapshots) {
   EXPECT_EQ(decode(*seconds[1].bytes, Depth::buckets), Column{});
 }
 
-TEST(live_past, has_no_column_where_a_drive_was_not_there_or_began_anew) {
+TEST(live_past, has_no_column_where_a_drive_was_absent_or_restarted) {
   RecentPast past;
   Drive drive("sda");
   drive.read(100, 7);
@@ -371,7 +371,7 @@ TEST(live_past, spikes_that_were_forgotten_bound_what_is_remembered) {
   EXPECT_EQ(past.remembered_since(), first.taken_at + std::chrono::milliseconds(500));
 }
 
-TEST(live_past, a_clock_that_was_set_back_makes_no_column_of_less_than_nothing) {
+TEST(live_past, a_clock_set_back_makes_no_negative_column) {
   RecentPast past;
   Drive drive("sda");
   past.observe(second(5000, {drive.snapshot()}));

@@ -59,7 +59,7 @@ TEST(MissedCompletions, TheKernelDoesNotCountThese) {
   }
 }
 
-TEST(MissedCompletions, AStallIsNone) {
+TEST(MissedCompletions, AStallIsNotMissed) {
   MissedCompletions missed;
   for (int round = 0; round < 5; ++round) {
     EXPECT_FALSE(missed.observe(in_flight(Operation::read, 3), KernelInFlight{1, 0}).reads) << "it has one of them";
@@ -101,7 +101,7 @@ TEST(MissedCompletions, ReadsThatFlowDoNotHideAWrite) {
   EXPECT_FALSE(ended.reads);
 }
 
-TEST(Believed, OnlyIfTheKernelHasEndedWhatItDoesNotHave) {
+TEST(Plausible, OnlyIfDiskstatsShowTheCompletions) {
   const auto three = in_flight(Operation::write, 3);
   EXPECT_FALSE(plausible(kNone, three, std::nullopt)) << "nothing shows that they have ended";
   EXPECT_TRUE(plausible(KernelInFlight{0, 1}, three, std::nullopt)) << "a stall needs no proof";
@@ -113,7 +113,7 @@ TEST(Believed, OnlyIfTheKernelHasEndedWhatItDoesNotHave) {
   EXPECT_TRUE(plausible(kNone, in_flight(Operation::flush, 3), KernelLead{0, -1})) << "nothing to judge";
 }
 
-TEST(InFlight, WhatWasGivenUpIsNotMissedAgain) {
+TEST(InFlight, MissedRequestsAreNotMissedAgain) {
   block::InFlight flying;
   block::EventIncrements nothing;
   flying.add(5, 2, nothing);
@@ -287,7 +287,7 @@ TEST(MissedCompletions, AllOrdersOfEvents) {
   }));
 }
 
-TEST(MissedCompletions, WhatIsUnderWayBeforeTheFirstComparisonIsNotGivenUp) {
+TEST(MissedCompletions, IoInFlightBeforeTheFirstComparisonIsNotMissed) {
   EXPECT_TRUE(rc::check("whenever diskstats are compared first, or never", [] {
     Disk disk;
     const auto events = *rc::gen::inRange(1, 200);

@@ -108,7 +108,7 @@ util::UniqueFd listen_at(const std::string& path) {
   return listener;
 }
 
-TEST(Monitor, AReaderThatTakesConnectionsAndSaysNothingIsNotUp) {
+TEST(Monitor, AReaderThatAcceptsButNeverAnswersIsNotUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
   MonitorRig rig;

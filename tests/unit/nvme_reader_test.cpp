@@ -95,7 +95,7 @@ TEST(NvmeReader, AnAnswerIsTheDrivesBytesAndItsTime) {
   EXPECT_EQ(reader.client->outstanding(), 0U);
 }
 
-TEST(NvmeReader, FailuresAreToldAsTheyAre) {
+TEST(NvmeReader, FailuresAreReportedAsTheyAre) {
   Reader reader;
   reader.drives.gone = {3};
   reader.drives.statuses = {{4, 0x4002}, {5, -EACCES}};
@@ -309,7 +309,7 @@ TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
   EXPECT_EQ(others.size(), 8U);
 }
 
-TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
+TEST(NvmeReader, AClientOfAnotherVersionGetsNothing) {
   Drives drives;
   auto [daemon_end, reader_end] = socket_pair();
   AmpleBudget budget;
@@ -328,7 +328,7 @@ TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
   EXPECT_EQ(drives.begun, 0U);
 }
 
-TEST(NvmeReader, AReaderOfAnotherVersionIsNotBelieved) {
+TEST(NvmeReader, AReaderOfAnotherVersionIsRefused) {
   auto [daemon_end, reader_end] = socket_pair();
   ReaderClient client(std::move(daemon_end));
   Response response;

@@ -39,7 +39,7 @@ TEST_F(PersistentKey, is_made_once_and_is_its_owners_alone) {
   EXPECT_NE(persistent_key(directory_).value(), *first);
 }
 
-TEST_F(PersistentKey, what_is_no_key_is_left_alone) {
+TEST_F(PersistentKey, InvalidKeyFileIsKept) {
   std::ofstream(path_) << "short";
   const auto key = persistent_key(directory_);
   ASSERT_FALSE(key.has_value());
@@ -56,7 +56,7 @@ TEST_F(PersistentKey, a_link_is_not_followed) {
   EXPECT_FALSE(persistent_key(directory_).has_value());
 }
 
-TEST_F(PersistentKey, what_an_interrupted_start_left_behind_is_no_obstacle) {
+TEST_F(PersistentKey, survives_leftovers_of_an_interrupted_start) {
   std::ofstream(path_ + ".new") << "half";
   EXPECT_TRUE(persistent_key(directory_).has_value());
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));

@@ -47,7 +47,7 @@ TEST(Gate, HoldsWhatNoDriveCanDo) {
   EXPECT_FALSE(entrance.gate.held());
 }
 
-TEST(Gate, TellsBothOnceTheyAgree) {
+TEST(Gate, AcceptsBothOnceTheyAgree) {
   Entrance entrance;
   PaperDrive drive;
   drive.write(kGiB, kGiB);
@@ -122,7 +122,7 @@ TEST(Gate, AnAbsurdPageHidesNoFall) {
   EXPECT_FALSE(verdict.doubted);
 }
 
-TEST(Gate, ALeapThatIsConfirmedIsTold) {
+TEST(Gate, AConfirmedJumpIsReported) {
   Entrance entrance;
   PaperDrive drive;
   entrance.admit(drive);
@@ -151,7 +151,7 @@ TEST(Gate, ALateCounterLeapsNot) {
   EXPECT_FALSE(entrance.admit(drive).leapt);
 }
 
-TEST(Gate, AnotherDriveIsNotMeasuredByTheLast) {
+TEST(Gate, ADifferentDriveStartsOver) {
   Entrance entrance;
   PaperDrive drive;
   drive.write(kGiB, kGiB);

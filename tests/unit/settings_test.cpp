@@ -272,7 +272,7 @@ TEST(recorded, a_timer_is_enabled_at_a_time_or_not) {
   EXPECT_TRUE(recorded("fstrim.timer", {}).values.empty());
 }
 
-TEST(recorded, what_moves_by_itself_is_no_setting) {
+TEST(recorded, a_value_that_changes_by_itself_is_not_a_setting) {
   model::DiskSettings disk;
   disk.device.name = "nvme0n1";
   for (const char* file : {"md/sync_action", "mq/0/nr_tags", "queue/physical_block_size"}) {

@@ -226,7 +226,7 @@ TEST(Attribution, a_service_that_restarts_goes_on_and_one_that_is_gone_departs) 
   EXPECT_EQ(value.other[0].ios, 0U);
 }
 
-TEST(Attribution, a_newcomer_gets_the_place_of_who_is_gone_and_nobody_else_s) {
+TEST(Attribution, a_newcomer_gets_the_slot_of_a_tenant_that_is_gone_and_no_other) {
   Host host(2);
   host.name(5, "/a");
   host.name(6, "/b");
@@ -288,7 +288,7 @@ TEST(Attribution, nobody_departs_who_was_not_seen_for_a_second) {
   EXPECT_EQ(value.departed[0].ios, 0U);
 }
 
-TEST(Attribution, sixty_containers_a_second_have_places) {
+TEST(Attribution, sixty_containers_a_second_have_slots) {
   constexpr CgroupId kEachSecond = 60;
   Host host;
   host.name(1, "/");

@@ -72,7 +72,7 @@ TEST(DeviceEvents, ADiskComesAndGoes) {
   EXPECT_EQ(host.observe(), Lines{});
 }
 
-TEST(DeviceEvents, AnotherDiskUnderTheNameCame) {
+TEST(DeviceEvents, ADifferentDiskWithTheSameName) {
   Host host;
   host.add("sda");
   host.observe();
@@ -96,7 +96,7 @@ TEST(DeviceEvents, TheFirstErrorIsReportedAtOnceAndMoreOfThemSeldom) {
                   "suppressed=1"});
 }
 
-TEST(DeviceEvents, AnAnswerIsNoFailure) {
+TEST(DeviceEvents, AnAnswerIsNotAFailure) {
   Host host;
   host.add("sda");
   host.observe();

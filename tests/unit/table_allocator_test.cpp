@@ -169,7 +169,7 @@ TEST(TableAllocator, TheTightestRegionIsTaken) {
       << "not from the large one behind " << second->slot_base;
 }
 
-TEST(Retirement, WhatStillEndsKeepsThePlace) {
+TEST(Retirement, PendingRequestsKeepTheRow) {
   const Retirement::Time start{};
   Retirement retirement(start);
   EXPECT_TRUE(retirement.over(false, start));

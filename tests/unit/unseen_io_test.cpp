@@ -103,7 +103,7 @@ struct Case {
   bool unseen;
 };
 
-TEST(UnseenIo, is_what_the_kernel_counts_and_nobody_sees) {
+TEST(UnseenIo, is_what_the_kernel_counts_and_no_program_sees) {
   const std::vector<Case> cases{
       {"idle", {{}, {}, {}, {}}, false},
       {"10,000 writes at once", {{10'000}}, true},
@@ -134,7 +134,7 @@ TEST(UnseenIo, is_what_the_kernel_counts_and_nobody_sees) {
   }
 }
 
-TEST(UnseenIo, is_judged_anew_where_counts_begin_again_and_never_while_no_program_runs) {
+TEST(UnseenIo, starts_over_where_counts_restart_and_never_while_no_program_runs) {
   Host another;
   another.observe({900});
   another.account(2);

@@ -153,7 +153,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   EXPECT_EQ(sentences.at(2), "Slowed most, added up beyond their own usual: db.service (3.1 s).");
 }
 
-TEST(why, names_nobody_where_the_cause_has_no_sender) {
+TEST(why, names_no_sender_where_the_cause_has_none) {
   for (const SpikeCause cause : {SpikeCause::gc, SpikeCause::thermal, SpikeCause::error, SpikeCause::unknown}) {
     Host host;
     LatencySpike one = spike("sda", cause, 42s, 42s);
@@ -391,7 +391,7 @@ TEST(why, does_not_blame_a_burst_of_another_drive_or_time) {
   EXPECT_NE(host.ask().sentence.find("because discards (trim) are in flight"), std::string::npos);
 }
 
-TEST(why, tells_of_the_worst_and_names_the_others) {
+TEST(why, describes_the_worst_and_names_the_others) {
   Host host;
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 5s, 5s), spike("sdb", SpikeCause::queue, 9s, 9s),
                                    spike("sdc", SpikeCause::gc, 9s, 9s)};
@@ -442,7 +442,7 @@ TEST(why, the_last_incident_is_named_however_much_an_earlier_one_cost) {
   EXPECT_EQ(host.ask().device, "sdb") << "what goes on comes first";
 }
 
-TEST(why, a_senders_own_backlog_is_no_incident) {
+TEST(why, a_senders_own_backlog_is_not_an_incident) {
   Host host;
   LatencySpike batch = spike("sda", SpikeCause::saturation, 41s, 41s);
   batch.operation = SpikeOperation::write;
