@@ -88,7 +88,7 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
 
 }  // namespace
 
-std::optional<std::string> PageValues::accept(Kept& kept, Page page) {
+std::optional<std::string> PageValues::accept(PageState& kept, Page page) {
   const auto follows = [&](const Page& other) {
     return objection(other.values, page.values, page.read_at - other.read_at);
   };

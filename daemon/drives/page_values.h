@@ -35,14 +35,14 @@ class PageValues {
     Time read_at;
     std::vector<model::NvmeValue> values;
   };
-  struct Kept {
+  struct PageState {
     std::optional<Page> accepted;
     std::optional<Page> waiting;
     unsigned waited = 0;  // readings in a row
   };
-  static std::optional<std::string> accept(Kept& kept, Page page);
+  static std::optional<std::string> accept(PageState& kept, Page page);
 
-  std::map<const nvme::LogPage*, Kept> pages_;  // in the order of log_pages()
+  std::map<const nvme::LogPage*, PageState> pages_;  // in the order of log_pages()
   util::OutsideText firmware_;
 };
 

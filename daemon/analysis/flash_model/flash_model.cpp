@@ -73,7 +73,7 @@ void FlashModel::observe(const FlashTick& tick) {
   now_ = tick.at;
   const bool was_empty = lifetimes_.unmapped_share() >= kFullDiscard;
   std::uint64_t discarded = 0;  // followed pages
-  EventLosses::Seen seen{0, tick.lost_writes, 0, tick.lost_discards};
+  EventLosses::Events seen{0, tick.lost_writes, 0, tick.lost_discards};
   // When in the tick each hint's pages were written is unknown: evenly is close enough, as blocks are far larger.
   PagesByHint counted{};
   for (std::size_t i = 0; i < tick.events.size(); ++i) {

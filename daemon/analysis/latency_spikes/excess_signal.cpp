@@ -53,13 +53,13 @@ std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
   const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
-  const bool beside_others = now.around.load >= most_load;
-  const bool starved = beside_others && gets_less_done(now);
+  const bool with_others = now.around.load >= most_load;
+  const bool starved = with_others && gets_less_done(now);
   const bool hardly_any = starved && now.around.senders_just_now <= kHardlyAnyShare;
-  const double times = !beside_others ? kTimesUsual
+  const double times = !with_others ? kTimesUsual
                        : hardly_any   ? kTimesStarved
                        : starved      ? kTimesUsual
-                                      : kTimesBesideOthers;
+                                      : kTimesWithOthers;
   const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
   const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&

@@ -3,7 +3,7 @@
 //
 // Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
 // that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
-// usual value, without more load or larger I/Os. If others bring more load, then kTimesBesideOthers; or, where those
+// usual value, without more load or larger I/Os. If others bring more load, then kTimesWithOthers; or, where those
 // who usually send the operation also get less done, kTimesUsual again, for a shorter time. (A few I/Os move a mean; a
 // different mix of sizes moves a median.)
 #pragma once
@@ -23,7 +23,7 @@ class ExcessSignal {
   static constexpr double kMoreLoad = 1.25;    // this much more load may make I/Os somewhat slower
   static constexpr double kMuchMoreLoad = 2.5;  // the same, within a spike
   static constexpr double kTimesUsual = 2;
-  static constexpr double kTimesBesideOthers = 3;
+  static constexpr double kTimesWithOthers = 3;
   // Time constant. It is short, so that a few bad seconds do not stay usual; mornings stay silent because more load is
   // excluded.
   static constexpr double kUsualFallSeconds = 60;

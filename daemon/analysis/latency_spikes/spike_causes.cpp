@@ -44,8 +44,8 @@ double tail(const LatencyBuckets& buckets) {
   return count(buckets) > 0 ? upper_bound_seconds(quantile_bucket(buckets, kCauseTail)) : 0;
 }
 
-SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings) {
-  SpikeTally::Beside all;
+SpikeTally::DuringSums sums_during(const Sum& sum, std::initializer_list<During> durings) {
+  SpikeTally::DuringSums all;
   for (const During during : durings) {
     all.ios += sum.device[index(during)].ios;
     all.slow_ios += sum.device[index(during)].slow_ios;
@@ -76,8 +76,8 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   constexpr double kClearlyMore = 1.25;
   constexpr double kMostly = 0.5;
   constexpr double kLessSure = 0.4;
-  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
-  const auto with = beside(sum, {only, During::both});
+  const auto all = sums_during(sum, {During::none, During::discard, During::flush, During::both});
+  const auto with = sums_during(sum, {only, During::both});
   const auto others = all.ios - with.ios;
   const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
@@ -247,7 +247,7 @@ double weight_of(const SpikeVerdict& spike) {
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive) {
   const Sum& sum = tally.sum();
   CauseVerdict verdict;
-  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
+  const auto all = sums_during(sum, {During::none, During::discard, During::flush, During::both});
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
   const bool commits = tally.operation() == model::SpikeOperation::commit;
@@ -259,11 +259,11 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
   const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
-  const auto beside_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
+  const auto during_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
-  const double discard = beside_many(During::discard, sum.discards, usual.discards());
-  const double flush = std::max(beside_many(During::flush, sum.flushes, usual.flushes()), within);
+  const double discard = during_many(During::discard, sum.discards, usual.discards());
+  const double flush = std::max(during_many(During::flush, sum.flushes, usual.flushes()), within);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
@@ -292,10 +292,10 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   }
   if (all.slow_seconds > 0) {
     verdict.evidence[EvidenceKey::during_discards_share] =
-        beside(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
+        sums_during(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
     if (tally.operation() != model::SpikeOperation::flush) {
       verdict.evidence[EvidenceKey::during_flushes_share] =
-          beside(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
+          sums_during(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
     }
   }
   note_amounts(sum, usual, verdict);

@@ -88,10 +88,10 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   interference(sum_.discards, window.discards, model::During::discard);
   interference(sum_.flushes, window.flushes, model::During::flush);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    Beside& beside = sum_.device[during];
-    beside.ios += count(own.device[during]);
-    beside.slow_ios += count_above(own.device[during], part_limit_);
-    beside.slow_seconds += seconds_above(own.device[during], part_limit_);
+    DuringSums& sums = sum_.device[during];
+    sums.ios += count(own.device[during]);
+    sums.slow_ios += count_above(own.device[during], part_limit_);
+    sums.slow_seconds += seconds_above(own.device[during], part_limit_);
     analysis::add(sum_.device_buckets, own.device[during]);
   }
   sum_.slow_total_seconds += seconds_above(own.total, part_limit_);

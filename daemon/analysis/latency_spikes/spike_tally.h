@@ -17,7 +17,7 @@ class SpikeTally {
 
   void add(const IoWindow& window, const UsualLoad& usual);
 
-  struct Beside {
+  struct DuringSums {
     std::uint64_t ios = 0;
     std::uint64_t slow_ios = 0;
     double slow_seconds = 0;
@@ -52,7 +52,7 @@ class SpikeTally {
     std::uint64_t commits = 0;
     Interference discards;
     Interference flushes;
-    std::array<Beside, model::kDurings> device;
+    std::array<DuringSums, model::kDurings> device;
     double slow_total_seconds = 0;
     double slow_queue_seconds = 0;
     LatencyBuckets device_buckets;
