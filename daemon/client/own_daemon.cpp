@@ -36,7 +36,7 @@ constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one second unless held up
+constexpr std::chrono::seconds kShutdownGrace{2};    // a daemon stops within one second unless held up
 constexpr std::chrono::seconds kLastWords{10};  // from closing its sockets to its end: BPF programs are unloaded
 
 struct HiddenSocket {
@@ -258,7 +258,7 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
 }
 
 OwnDaemon::~OwnDaemon() {
-  const auto deadline = std::chrono::steady_clock::now() + kFarewell;
+  const auto deadline = std::chrono::steady_clock::now() + kShutdownGrace;
   if (!ending()) {
     ::kill(child_, SIGTERM);
   }

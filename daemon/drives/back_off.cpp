@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kAftermath = 50ms;  // how long after a log read an I/O may suffer from it
-constexpr auto kCalm = 24h;
+constexpr auto kQuietPeriod = 24h;
 
 /// A drive whose reads and writes take this much longer near log reads is polled less often.
 constexpr double kBearableEffect = 2.0;
@@ -34,7 +34,7 @@ bool PollBackoff::increase(const std::string& model, SteadyTime now) {
 
 bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
   const auto entry = by_model_.find(model);
-  if (entry == by_model_.end() || now - entry->second.since < kCalm) {
+  if (entry == by_model_.end() || now - entry->second.since < kQuietPeriod) {
     return false;
   }
   entry->second.since = now;

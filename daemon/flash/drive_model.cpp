@@ -53,7 +53,7 @@ util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& d
   result->seen_bytes_ = state.seen_bytes;
   result->absence_ = away < 0 ? kLongestAbsence : std::min(state.absence + away, kLongestAbsence);
   if (!state.host_written_bytes) {
-    result->give_up_counter();
+    result->drop_counter();
   }
   return result;
 }
@@ -86,7 +86,7 @@ void DriveModel::account_for_gap() {
 /// Whether only the drive's counter can show how much was written during the absence, and it has not been read yet.
 bool DriveModel::gap_is_unknown() const { return kept_host_bytes_ && absence_ > kShortAbsence; }
 
-void DriveModel::give_up_counter() {
+void DriveModel::drop_counter() {
   if (absence_ > kShortAbsence) {
     model_->mark_gap(settings().size_bytes);
   }
@@ -122,7 +122,7 @@ void DriveModel::count_lost(const std::array<std::uint64_t, model::kFlashEventKi
 
 void DriveModel::end_tick(std::chrono::nanoseconds at) {
   if (gap_is_unknown() && at - resumed_at_ > kCounterTimeout) {
-    give_up_counter();
+    drop_counter();
   }
   for (const std::uint64_t pages : written_) {
     written_pages_ += pages;

@@ -8,7 +8,7 @@ namespace {
 
 /// A clock that was behind jumps forward again, over what it showed before it went back: then that was right. One that
 /// was ahead comes there by and by.
-Outcome<void> take_back_steps(Connection& connection, std::int64_t from, std::int64_t to) {
+Outcome<void> undo_steps(Connection& connection, std::int64_t from, std::int64_t to) {
   Statement rows(
       connection,
       "DELETE FROM clock_step WHERE before > ?1 - ?3 AND before <= ?2 + ?3 AND ?2 - ?1 >= (before - wall) / 2");
@@ -41,7 +41,7 @@ Outcome<std::optional<ClockStep>> read_clocks(Connection& connection, Account& a
     return keep_step(connection, step, account.measured()).map([&] { return std::optional(step); });
   }
   if (!first && jump > kSameClock) {
-    return take_back_steps(connection, step.from, step.to).map([] { return std::optional<ClockStep>(); });
+    return undo_steps(connection, step.from, step.to).map([] { return std::optional<ClockStep>(); });
   }
   return std::nullopt;
 }

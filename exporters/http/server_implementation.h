@@ -44,7 +44,7 @@ struct Exchange {
 class Server::Implementation {
  public:
   using Clock = Connections::Clock;
-  static constexpr std::chrono::seconds kGiveBackPause{10};
+  static constexpr std::chrono::seconds kReleasePause{10};
 
   Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
                  std::shared_ptr<const Protection> protection)
@@ -97,7 +97,7 @@ class Server::Implementation {
   void listen_where_taken(Clock::time_point now);
   void note_failed_handshake(MHD_Connection* connection, const Handshake& handshake);
   void note_hang_ups();
-  void give_back_memory();
+  void release_memory();
 
   std::vector<Listener> listeners_;
   const Routes routes_;
@@ -129,7 +129,7 @@ class Server::Implementation {
   log::Limiter handshake_words_{std::chrono::minutes(1)};
   std::size_t peak_connections_ = 0;                           // since memory was given back
   std::size_t peak_unread_ = 0;                                // bytes, likewise
-  Clock::time_point give_back_at_ = Clock::time_point::max();  // after slow pages, and a crowd
+  Clock::time_point release_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};

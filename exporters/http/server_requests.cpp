@@ -144,7 +144,7 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
   if (done->users == nullptr) {
     const auto page = std::move(done->response);
     if (done->lane == static_cast<std::size_t>(Lane::slow)) {
-      give_back_at_ = std::min(give_back_at_, Clock::now() + kGiveBackPause);
+      release_at_ = std::min(release_at_, Clock::now() + kReleasePause);
     }
     forget(exchange);
     return reply(connection, page);

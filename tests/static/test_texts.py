@@ -33,7 +33,7 @@ WORDS = {
     r"\blook(?:_again|_once|_at|_for_\w+)?\(|\w_a_look\b|\bone_look\b|\bAccountLook\b":
         "say what it does: observe(), sample(), evaluate(), check(), read_*(), *_slow_path()",
     r"\bbrief_of\b|\bglance\b": "write summarize(), summaries()",
-    r"\bgive_(?:up|back)\b|\btake_back\b": "say what happens then: exit_with(), abandon(), mark_missed(), release_cgroups()",
+    r"\b(?:give_(?:up|back)|take_back)\w*": "say what happens then: exit_with(), abandon(), mark_missed(), release_cgroups()",
     r"\btold\b(?! apart| otherwise)|\btold_|_told\b|untold|UNTOLD|\btells of\b": "write reported, known, logged, pending",
     r"\bbelieved?\b": "write accepted, plausible, trusted",
     r"\bhomeless\b": "write unplaced",

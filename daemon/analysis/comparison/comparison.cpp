@@ -58,9 +58,9 @@ std::optional<UsualDifferences> borrowed(const Day& day, const Figure& figure, c
   const double sampled = figure.sampling_variance(before.total()) + figure.sampling_variance(after.total());
   usual->variance += std::max(0.0, sampled - expected);
   // How well a day foretells the variance of a few other minutes: as well as this many values of their own would.
-  constexpr double kForetells = 4;
-  const double degrees = kForetells + own.degrees;
-  const double both = (kForetells * usual->variance + own.degrees * own.error * own.error) / degrees;
+  constexpr double kUsualWeight = 4;
+  const double degrees = kUsualWeight + own.degrees;
+  const double both = (kUsualWeight * usual->variance + own.degrees * own.error * own.error) / degrees;
   return both > usual->variance ? UsualDifferences{both, std::min(degrees, usual->degrees)} : *usual;
 }
 
