@@ -65,7 +65,7 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
  * where only requests that are held still count.
  */
 static __noinline int issue_slow_path(struct request *rq, struct issue_slot *slot, struct device_state *state,
-					__u32 device, __u64 now)
+				      __u32 device, __u64 now)
 {
 	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
 	struct device_state *drive;
@@ -120,7 +120,7 @@ static __always_inline int issue(struct request *rq)
 	if (!slot)
 		return 0;
 	slow = io.class >= HOT_CLASSES || was_issued(rq) ||
-		(io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
+	       (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
 	/* Before the clock is read: this must not count as device time. */
 	if (!slow)
 		path = path_at_issue(&io);
@@ -201,7 +201,7 @@ static __always_inline bool take_end(const struct io *io, int error, __u32 nr_by
  */
 #define SLOT_FOREIGN 0x100
 static __noinline int take_slot_slow_path(struct request *rq, struct issue_slot *slot, struct device_state *state,
-					    __u32 device, __u64 now)
+					  __u32 device, __u64 now)
 {
 	__u32 class = class_of(rq), early;
 	struct device_state *drive;

@@ -211,7 +211,8 @@ static __always_inline __u32 path_at_issue(const struct io *io)
 {
 	__u64 path = path_at_end(io);
 
-	/* Turns PATH_OTHER, which is 0, into PATH_UNKNOWN, all ones, without a branch that the verifier would follow. */
+	/* Turns PATH_OTHER, which is 0, into PATH_UNKNOWN, all ones, without a branch that the verifier would follow.
+	 */
 	return path | (path - 1) >> 59;
 }
 

@@ -19,8 +19,8 @@ std::optional<double> LogReadEffect::ratio() const {
   if (!others || model::count(near_) < kMinIos || model::count(*others) < kMinIos) {
     return std::nullopt;
   }
-  const auto words_apart =
-      static_cast<double>(model::quantile_bucket(near_, 0.99)) - static_cast<double>(model::quantile_bucket(*others, 0.99));
+  const auto words_apart = static_cast<double>(model::quantile_bucket(near_, 0.99)) -
+                           static_cast<double>(model::quantile_bucket(*others, 0.99));
   return std::exp2(words_apart / 8);
 }
 

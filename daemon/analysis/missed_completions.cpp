@@ -18,7 +18,7 @@ std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operati
 }  // namespace
 
 std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
-                                              const std::optional<KernelLead>& lead) {
+                                               const std::optional<KernelLead>& lead) {
   const KernelLead shown = lead.value_or(KernelLead{});
   const auto contradicted = [&](std::int64_t has, std::int64_t we_have, std::int64_t ended_more) {
     return has == 0 && we_have > 0 && we_have > ended_more;
@@ -50,7 +50,7 @@ bool MissedCompletions::stands_still(const model::DeviceIo& ours) const {
 }
 
 MissedCompletions::Ended MissedCompletions::observe(const model::DeviceIo& ours,
-                                                 const std::optional<model::KernelInFlight>& kernel) {
+                                                    const std::optional<model::KernelInFlight>& kernel) {
   return {reads_.observe(counts(ours, kReading), kernel ? std::optional(kernel->reads) : std::nullopt),
           writes_.observe(counts(ours, kWriting), kernel ? std::optional(kernel->writes) : std::nullopt)};
 }

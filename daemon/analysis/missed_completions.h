@@ -30,7 +30,7 @@ inline constexpr std::array kWriting{model::Operation::write, model::Operation::
 /// Returns `kernel`, unless it has none in flight where we have some and diskstats do not show that those have ended.
 /// `lead` comes from AccountingDrift; without it, diskstats show nothing.
 std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
-                                              const std::optional<KernelLead>& lead);
+                                               const std::optional<KernelLead>& lead);
 
 /// For one device; one call per tick.
 class MissedCompletions {

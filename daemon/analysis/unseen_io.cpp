@@ -6,8 +6,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::uint64_t kCertain = 1000;  // I/Os, however they are spread
-constexpr std::uint64_t kCertainIfRepeated = 100;      // if they are spread over several windows
+constexpr std::uint64_t kCertain = 1000;           // I/Os, however they are spread
+constexpr std::uint64_t kCertainIfRepeated = 100;  // if they are spread over several windows
 constexpr std::uint64_t kSeveral = 3;
 
 /// Everything that any program saw of a request.

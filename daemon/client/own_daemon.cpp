@@ -36,8 +36,8 @@ constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kShutdownGrace{2};    // a daemon stops within one second unless held up
-constexpr std::chrono::seconds kLastWords{10};  // from closing its sockets to its end: BPF programs are unloaded
+constexpr std::chrono::seconds kShutdownGrace{2};  // a daemon stops within one second unless held up
+constexpr std::chrono::seconds kLastWords{10};     // from closing its sockets to its end: BPF programs are unloaded
 
 struct HiddenSocket {
   UniqueFd listener;

@@ -28,7 +28,8 @@ std::optional<std::string> validate_password_hash(std::string_view text) {
   const bool digits = std::all_of(cost.begin(), cost.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (text.size() != kLength || !digits || text[6] != '$' ||
       !std::all_of(text.begin() + kPrefix, text.end(), is_letter)) {
-    return "is not a complete bcrypt hash: expected 60 characters, as in $2y$10$ and 53 letters, digits, dots or slashes";
+    return "is not a complete bcrypt hash: expected 60 characters, as in $2y$10$ and 53 letters, digits, dots or "
+           "slashes";
   }
   const int value = (cost[0] - '0') * 10 + (cost[1] - '0');
   if (value < kMinCost || value > kMaxCost) {

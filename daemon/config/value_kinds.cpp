@@ -282,8 +282,8 @@ void TenantPatterns::check(const Value& item, const Field& field, const TenantPa
                              "\"/system.slice/mysql*\"");
   }
   if (tenant.empty() || tenant.size() > kLongestName || std::any_of(tenant.begin(), tenant.end(), is_odd)) {
-    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is not a valid name; expected 1 to " + std::to_string(kLongestName) +
-                             " printable characters without blanks, quotes and commas");
+    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is not a valid name; expected 1 to " +
+                             std::to_string(kLongestName) + " printable characters without blanks, quotes and commas");
   } else if (tenant == "/" || tenant == "other" || tenant == "none") {
     field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is reserved; expected another name");
   }

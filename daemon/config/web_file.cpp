@@ -87,10 +87,9 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
     }
     // Not repeated: what was put here by mistake may be a key.
     if (value.text.empty() || has_control_character(value.text) || value.text.find("-----BEGIN") != std::string::npos) {
-      at.wrong(
-          value,
-          "is not a file name; expected one, or the line left out (a text in PEM format goes in the key without "
-          "_file)");
+      at.wrong(value,
+               "is not a file name; expected one, or the line left out (a text in PEM format goes in the key without "
+               "_file)");
     } else {
       out = (directory / value.text).lexically_normal().string();
     }
@@ -162,11 +161,11 @@ void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
   one_of_two(tls.client_ca, tls.client_ca_file, "client_ca", verifies);
   if (!verifies && (!tls.client_ca.empty() || !tls.client_ca_file.empty())) {
     at.wrong(section, "client_ca_file has no effect with client_auth_type " + tls.client_auth_type +
-                             "; expected RequireAndVerifyClientCert");
+                          "; expected RequireAndVerifyClientCert");
   }
   if (!tls.client_allowed_sans.empty() && tls.client_auth_type != "RequireAndVerifyClientCert") {
     at.wrong(section, "client_allowed_sans protects nothing with client_auth_type " + tls.client_auth_type +
-                             "; expected RequireAndVerifyClientCert");
+                          "; expected RequireAndVerifyClientCert");
   }
   if (rank(tls.min_version) > rank(tls.max_version)) {
     at.wrong(section, "min_version " + tls.min_version + " is above max_version " + tls.max_version);
@@ -241,8 +240,8 @@ void read_users(const Value& value, Report& report, WebFile& out) {
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
       // Not repeated: there may be a password after the colon.
       at.wrong(held,
-                  "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
-                  "BCRYPT_HASH");
+               "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
+               "BCRYPT_HASH");
     } else if (held.kind != Value::Kind::scalar) {
       at.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
     } else if (const auto flaw = validate_password_hash(held.text)) {

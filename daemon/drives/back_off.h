@@ -56,7 +56,7 @@ class LogReadWatch {
  private:
   PollBackoff& backoff_;
   analysis::LogReadEffect effect_;
-  unsigned measured_at_ = 1;          // backoff_.intervals() while effect_ was measured
+  unsigned measured_at_ = 1;              // backoff_.intervals() while effect_ was measured
   model::LatencyBuckets buckets_before_;  // when the poll began
   bool for_a_spike_ = false;
   model::LatencyBuckets buckets_counted_;  // already in the effect's total, or to be left out of it

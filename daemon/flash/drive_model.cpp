@@ -138,7 +138,8 @@ double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_shar
 
 /// Pages without an event count as used, and drives may free discarded data late. But if suddenly less is in use and no
 /// discard explains it, it was formatted, sanitized or written by another host. Very recent discards and writes are in
-/// the model now but were not when the drive reported: the smaller difference counts, so that they are not taken for a format.
+/// the model now but were not when the drive reported: the smaller difference counts, so that they are not taken for a
+/// format.
 void DriveModel::notice_format() {
   if (!unused_then_) {
     return;

@@ -26,9 +26,9 @@ struct ModelSettings {
   std::uint64_t memory_bytes = analysis::ModelBudget::kDefault;
   /// Instead of the usual rate, one of 2^rate_bits pages: for tests on small disks.
   std::optional<unsigned> rate_bits;
-  bool virtual_too = false;                                           // also drives that hide what is behind them
-  std::string directory;                                              // for states; empty: none are kept
-  std::function<std::uint32_t()> make_seed;                           // secret
+  bool virtual_too = false;                                                 // also drives that hide what is behind them
+  std::string directory;                                                    // for states; empty: none are kept
+  std::function<std::uint32_t()> make_seed;                                 // secret
   std::chrono::nanoseconds evaluation_interval = std::chrono::seconds(10);  // between evaluations of a model
   std::chrono::nanoseconds keep_interval = std::chrono::hours(1);
 };
@@ -52,7 +52,7 @@ class ModelSet {
     std::unique_ptr<DriveModel> model;
     std::optional<model::FlashSilence> lasting;  // what the drive was planned as, like the next
     bool was_ready = false;
-    std::chrono::nanoseconds seen_at{0};  // first
+    std::chrono::nanoseconds seen_at{0};      // first
     std::chrono::nanoseconds evaluate_at{0};  // due, like the next
     std::chrono::nanoseconds keep_at{0};
     std::uint64_t kept_bytes = 0;  // written_bytes() of the model when last kept

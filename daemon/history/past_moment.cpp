@@ -101,7 +101,8 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
           const bool touches =
               !one.clock_ahead && std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
                 constexpr std::chrono::seconds kTimeTolerance{2};
-                return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kTimeTolerance &&
+                return spike.device == one.device &&
+                       one.begin <= end_of(spike.begin, spike.duration_seconds) + kTimeTolerance &&
                        end_of(one.begin, one.duration_seconds) >= spike.begin - kTimeTolerance;
               });
           if (touches) {

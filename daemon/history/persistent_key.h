@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// persistent_key(): the key that hides the names of tenants. Made at random the first time and kept next to the history, so
-// that a name is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, readable by its owner only.
+// persistent_key(): the key that hides the names of tenants. Made at random the first time and kept next to the
+// history, so that a name is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, readable by its
+// owner only.
 #pragma once
 
 #include <string>

@@ -70,8 +70,7 @@ class Reader {
   util::Result<model::DeviceLoad> load(const Which& device, const model::Window& window);
 
   /// At most `points` points, of equal and round length; at most kMaxPoints.
-  util::Result<model::Series> series(const Which& device, const model::Window& window,
-                                     std::size_t points = kMaxPoints);
+  util::Result<model::Series> series(const Which& device, const model::Window& window, std::size_t points = kMaxPoints);
 
   /// The seconds around spikes that touch the window, in the encoding of whatever recorded them; by their end. At most
   /// kMaxSeconds of them.

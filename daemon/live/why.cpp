@@ -8,9 +8,9 @@
 #include <set>
 
 #include "daemon/live/explanations.h"
+#include "daemon/live/format.h"
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
-#include "daemon/live/format.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_title.h"
 #include "daemon/util/complete.h"
@@ -28,9 +28,9 @@ using model::SpikeTenant;
 using model::WallTime;
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
-constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
-constexpr std::chrono::seconds kTimeTolerance{2};       // people name a time to the second, spikes begin in between
+constexpr std::chrono::seconds kTooEarly{15};      // the detectors take this long to learn what is usual
+constexpr std::chrono::minutes kLately{15};        // a slow time that is over is still worth mentioning
+constexpr std::chrono::seconds kTimeTolerance{2};  // people name a time to the second, spikes begin in between
 
 std::string_view operation_words(SpikeOperation operation) {
   constexpr auto kWords = util::names<SpikeOperation>({"reads", "writes", "flushes", "commits (fsync)"});
@@ -426,9 +426,10 @@ Why right_now(const Situation& situation) {
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    const std::string lasts = standstill_words(incident, Tense::present).empty()
-                                  ? fmt::format(" ({})", format_duration(Seconds(now.taken_at - incident.begin).count()))
-                                  : "";
+    const std::string lasts =
+        standstill_words(incident, Tense::present).empty()
+            ? fmt::format(" ({})", format_duration(Seconds(now.taken_at - incident.begin).count()))
+            : "";
     answer.sentence = fmt::format("{}: {}, since {}{}, {}.{}{}{}", title_of(now, spike.device),
                                   slowness_words(incident, Tense::present), format_clock(incident.begin), lasts,
                                   explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
@@ -555,9 +556,9 @@ Why not_recorded(const Situation& situation, Moment moment) {
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {
-    return answered(
-        Coverage::out_of_range,
-        fmt::format("Out of range: the history reaches back to {}; nothing older is kept.", format_clock(*oldest, now)));
+    return answered(Coverage::out_of_range,
+                    fmt::format("Out of range: the history reaches back to {}; nothing older is kept.",
+                                format_clock(*oldest, now)));
   }
   std::string sentence = fmt::format("No data: nothing was recorded {}", format_minute(moment.begin, now));
   if (past.recorded_until || past.recorded_from) {

@@ -26,7 +26,9 @@ void add(LatencyBuckets& sum, const LatencyBuckets& more) {
   std::transform(more.begin(), more.end(), sum.begin(), sum.begin(), std::plus<>());
 }
 
-std::uint64_t count(const LatencyBuckets& buckets) { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
+std::uint64_t count(const LatencyBuckets& buckets) {
+  return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+}
 
 std::optional<LatencyBuckets> added(const LatencyBuckets& before, const LatencyBuckets& after) {
   if (before.size() > after.size()) {
@@ -59,8 +61,8 @@ double upper_bound_seconds(std::size_t bucket) {
   if (bucket == LATENCY_ZERO_WORD) {
     return 0;
   }
-  const int native = static_cast<int>(std::min<std::size_t>(bucket, LATENCY_OVER_WORD - 1)) - LATENCY_FIRST_NATIVE_WORD +
-                     LATENCY_FIRST_NATIVE_INDEX;
+  const int native = static_cast<int>(std::min<std::size_t>(bucket, LATENCY_OVER_WORD - 1)) -
+                     LATENCY_FIRST_NATIVE_WORD + LATENCY_FIRST_NATIVE_INDEX;
   return std::exp2(native / 8.0);
 }
 

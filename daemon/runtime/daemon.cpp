@@ -83,7 +83,8 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
   if (config.attribution.names == config::TenantNames::full) {
     return analysis::TenantNamer(std::move(patterns), std::nullopt);
   }
-  auto key = config.history.directory.empty() ? util::random_hash_key() : history::persistent_key(config.history.directory);
+  auto key =
+      config.history.directory.empty() ? util::random_hash_key() : history::persistent_key(config.history.directory);
   if (!key) {
     log::warning("tenants will have different names after the next start: {}", key.error().message);
     key = util::random_hash_key();
@@ -281,7 +282,7 @@ class InventoryClock {
     const auto age = now - last_;
     const bool tick = wakeup.ticks > 0;
     const bool due = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
-                      (tick && saw_unknown_disks && age >= 5s);
+                     (tick && saw_unknown_disks && age >= 5s);
     if (due) {
       disks_ = mounts_ = false;
       last_ = now;

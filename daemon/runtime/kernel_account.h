@@ -33,8 +33,8 @@ class KernelAccount {
   [[nodiscard]] bool compared() const { return compared_; }
 
   /// Compares `ours` and the kernel's account once. `sample_again`: samples our side again; nothing if that fails.
-  std::optional<stages::AccountReading> compare(const model::DeviceSample& ours,
-                                             const std::function<std::optional<model::DeviceSample>()>& sample_again);
+  std::optional<stages::AccountReading> compare(
+      const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
   /// As of the last comparison that counted: see analysis::AccountingDrift.
   [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }

@@ -35,7 +35,7 @@ Findings Attribution::observe(const Tick& tick) {
     if (tick.tenants) {
       const model::WallTime since = known.seen.value_or(device.block.io->since);
       known.slots.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
-                           tick.settings.tenants);
+                          tick.settings.tenants);
       known.seen = tick.wall;
       value = known.slots.value();
     }

@@ -45,7 +45,7 @@ class Discards final : public Stage {
                                                                     const model::Inventory& inventory) const;
 
   PerDevice<Device> devices_;
-  std::deque<ClockPair> clocks_;          // the last ones, oldest first
+  std::deque<ClockPair> clocks_;    // the last ones, oldest first
   DiscardingVolumes with_discard_;  // at the last tick
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};

@@ -56,7 +56,7 @@ class DriveLedgers {
     explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
     analysis::CheckedLedger ledger;
     std::vector<analysis::WriteSample> waiting;  // for the history
-    std::optional<Time> first_epoch_logged;        // its time
+    std::optional<Time> first_epoch_logged;      // its time
   };
 
   bool settle_source(const model::CounterReading& reading, Lines& lines);

@@ -33,7 +33,7 @@ void HistoryKeys::learn(const Tick& tick) {
   for (const DeviceTick& one : tick.devices) {
     const std::shared_ptr<const model::Device>& device = one.block.device;
     KeyedDevice now{device, distinct.at(device->name).clashes,
-              std::make_shared<const history::DeviceKey>(make_key(*device, distinct.at(device->name)))};
+                    std::make_shared<const history::DeviceKey>(make_key(*device, distinct.at(device->name)))};
     const auto old = before.find(device->name);
     if (!now.clashes && old != before.end() && old->second.clashes &&
         model::identity_of(*old->second.device) == model::identity_of(*device)) {

@@ -92,9 +92,9 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
   known.waiting = 0;
   const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
     effects.lines.push_back(
-        {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
-                                       settings.device, util::for_log(name, kMaxText),
-                                       util::for_log(before, kMaxText), util::for_log(value, kMaxText))});
+        {log::Level::info,
+         fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"", settings.device,
+                     util::for_log(name, kMaxText), util::for_log(before, kMaxText), util::for_log(value, kMaxText))});
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);

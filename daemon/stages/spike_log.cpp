@@ -32,7 +32,8 @@ std::vector<SpikeLog::Line> SpikeLog::observe(Time now, std::vector<model::Laten
     const Key key{spike.device, spike.operation};
     open[key] = true;
     LogState& state = log_states_[key];
-    const bool due = state.goes_on_written ? now - *state.goes_on_written >= kRepeatInterval : spike.duration >= kReportAfter;
+    const bool due =
+        state.goes_on_written ? now - *state.goes_on_written >= kRepeatInterval : spike.duration >= kReportAfter;
     if (due) {
       state.goes_on_written = now;
       lines.push_back({std::move(spike), true});

@@ -2,8 +2,8 @@
 // SpikeLog: which latency spikes are logged, and when.
 //
 // One line per kInterval for each device and operation. Of several that end in between, the worst, with the longest
-// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kReportAfter, and then every
-// kRepeatInterval. Only decides what to write. Not thread-safe.
+// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kReportAfter, and then
+// every kRepeatInterval. Only decides what to write. Not thread-safe.
 #pragma once
 
 #include <chrono>

@@ -19,8 +19,7 @@ inline std::optional<std::string> too_few_open_files(rlim_t limit) {
     return std::nullopt;
   }
   return "Too many open files: only " + std::to_string(limit) + " are allowed (RLIMIT_NOFILE), at least " +
-         std::to_string(kMinOpenFiles) +
-         " are needed; raise LimitNOFILE= of the service, or `ulimit -n` of the shell";
+         std::to_string(kMinOpenFiles) + " are needed; raise LimitNOFILE= of the service, or `ulimit -n` of the shell";
 }
 
 }  // namespace ssdpulse::util

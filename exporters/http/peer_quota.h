@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PeerQuota: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out the
-// others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself, and 127.0.0.0/8 as
-// a whole). Clients of unix sockets are one peer. Used by one thread only.
+// PeerQuota: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out
+// the others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself, and 127.0.0.0/8
+// as a whole). Clients of unix sockets are one peer. Used by one thread only.
 #pragma once
 
 #include <sys/socket.h>

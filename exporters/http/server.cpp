@@ -19,7 +19,7 @@ namespace ssdpulse::http {
 namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr std::size_t kCrowdedPeak = 256;                     // connections
+constexpr std::size_t kCrowdedPeak = 256;               // connections
 constexpr std::size_t kNotablePeak = 64;
 constexpr std::size_t kLargeBacklogBytes = 8 << 20;  // bytes of answers
 

@@ -127,8 +127,8 @@ class Server::Implementation {
   Clock::time_point listen_again_ = Clock::time_point::max();  // where an address is taken
   bool accepting_loopback_ = false;                            // of the listener whose connection is being added
   log::Limiter handshake_words_{std::chrono::minutes(1)};
-  std::size_t peak_connections_ = 0;                           // since memory was given back
-  std::size_t peak_unread_ = 0;                                // bytes, likewise
+  std::size_t peak_connections_ = 0;                         // since memory was given back
+  std::size_t peak_unread_ = 0;                              // bytes, likewise
   Clock::time_point release_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 
   std::atomic<std::uint64_t> answered_{0};

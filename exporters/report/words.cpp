@@ -53,9 +53,9 @@ std::string percent(double ratio) {
 std::string times(double ratio) {
   constexpr double kMaxRatio = 1000;
   return !std::isfinite(ratio) || ratio >= kMaxRatio ? "1000 or more"
-         : ratio < 0.01                          ? "0"
-         : ratio >= 99.5                         ? fmt::format("{:.0f}", ratio)
-                                                 : fmt::format("{:.2g}", ratio);
+         : ratio < 0.01                              ? "0"
+         : ratio >= 99.5                             ? fmt::format("{:.0f}", ratio)
+                                                     : fmt::format("{:.2g}", ratio);
 }
 
 /// Of one side of a row.

@@ -22,7 +22,7 @@ using namespace ssdpulse::analysis;
 
 constexpr double kIops = 100'000;
 constexpr int kTicks = 30;
-constexpr double kMaxCorePercent = 0.5;               // percent
+constexpr double kMaxCorePercent = 0.5;           // percent
 constexpr double kMaxMegabytes = 128 * 1.048576;  // of all models
 constexpr double kMaxMegabytesOfADrive = 16 * 1.048576;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are quantiles and differences of histograms right, and is an effect of log reads visible?
-#include "daemon/model/latency_buckets.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,6 +9,7 @@
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/analysis/log_read_effect.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::analysis {
 namespace {

@@ -34,7 +34,8 @@ TEST(Parse, groups_of_metrics_are_known_and_self_stays) {
   const ParseOutcome outcome = parse("metrics: {exclude: [tenants, tenant, self, {a: b}]}\n", "f");
   ASSERT_FALSE(outcome.has_value());
   ASSERT_EQ(outcome.error().size(), 3U) << errors(outcome);
-  EXPECT_NE(outcome.error()[0].message.find("'tenant' is not a group of metrics; expected one of io "), std::string::npos)
+  EXPECT_NE(outcome.error()[0].message.find("'tenant' is not a group of metrics; expected one of io "),
+            std::string::npos)
       << errors(outcome);
   EXPECT_NE(outcome.error()[1].message.find("self cannot be left out"), std::string::npos) << errors(outcome);
   EXPECT_NE(parse("metrics: {exclude: tenants}\n", "f").error()[0].message.find("as in [tenants, nvme_logs]"),
@@ -207,7 +208,8 @@ const std::vector<Golden> kGolden{
      "got a single value"},
     {"attribution:\n  patterns: [{match: /a, tenat: b}]\n",
      "f.yaml:2:26: unknown key 'tenat' (did you mean 'tenant'?); expected one of match, tenant\n"
-     "f.yaml:2:14: attribution.patterns: tenant: '' is not a valid name; expected 1 to 128 printable characters without blanks, "
+     "f.yaml:2:14: attribution.patterns: tenant: '' is not a valid name; expected 1 to 128 printable characters "
+     "without blanks, "
      "quotes and commas"},
     {"attribution:\n  patterns: [{match: a.service, tenant: a}]\n",
      "f.yaml:2:14: attribution.patterns: match: 'a.service' matches no path of a cgroup; expected a pattern that "
@@ -256,7 +258,8 @@ const std::vector<Golden> kGolden{
     {"latency: {mode: full\n", "f.yaml:3:1: invalid YAML: end of map flow not found"},
     {std::string("web:\n  \0", 8), "f.yaml:2:3: a NUL byte; expected YAML text in UTF-8"},
     {"web:\n  config_file: /a\x8f\n", "f.yaml:2:18: bytes that are not valid UTF-8; expected YAML text in UTF-8"},
-    {"web:\n  config_file: /\xef\xbf\xbf\n", "f.yaml:2:17: bytes that are not valid UTF-8; expected YAML text in UTF-8"},
+    {"web:\n  config_file: /\xef\xbf\xbf\n",
+     "f.yaml:2:17: bytes that are not valid UTF-8; expected YAML text in UTF-8"},
 };
 
 TEST(Parse, says_what_is_wrong_and_where) {

@@ -310,8 +310,8 @@ std::optional<double> most_spare(CollectionWatch watch, double flash, double ste
     media += ((next - written) * 1.03 + costly * 0.47) * kBytes;
     written = next;
     const auto counted = [unit](double bytes) { return std::floor(bytes / unit) * unit; };
-    if (const auto found =
-            watch.observe(written * kBytes, {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
+    if (const auto found = watch.observe(written * kBytes,
+                                         {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
       return found;
     }
     watch = CollectionWatch(watch.state());  // a restart

@@ -346,8 +346,7 @@ TEST(FlashModel, IsPossibleOfDrivesThatAreLargeEnough) {
     for (const std::uint64_t bytes : {0ULL, 1ULL << 20, 32ULL << 30, 4ULL << 40, 256ULL << 40}) {
       FlashModelSettings settings{"x", bytes, unit, 0, 1, default_what_ifs(0.12)};
       settings.rate_bits = live_rate_bits(bytes / unit, PageSample::kUsualPages);
-      EXPECT_EQ(FlashModel::possible(settings), bytes >= std::uint64_t{128} * FlashModel::kMinFollowed * unit)
-          << bytes;
+      EXPECT_EQ(FlashModel::possible(settings), bytes >= std::uint64_t{128} * FlashModel::kMinFollowed * unit) << bytes;
       if (FlashModel::possible(settings) && unit == 4096) {
         FlashModel model(settings);
         model.observe({std::chrono::seconds(1), {}, {bytes / unit}, 0, 0});

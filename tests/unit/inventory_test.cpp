@@ -27,9 +27,9 @@ using model::Inventory;
 using tests::add_nvme;
 using tests::add_scsi;
 using tests::device_of;
+using tests::inventory_of;
 using tests::kDefaultFilter;
 using tests::kNvme0;
-using tests::inventory_of;
 using tests::names_of;
 using tests::SysfsHost;
 
@@ -99,7 +99,9 @@ void add_multipath(const SysfsHost& host, bool listed_in_block) {
 }
 
 TEST(Inventory, KnowsWhetherTheHostIsAVirtualMachine) {
-  const auto is_one = [](const tests::SysfsHost& host) { return tests::inventory_of(host).devices.at(0).of_virtual_machine; };
+  const auto is_one = [](const tests::SysfsHost& host) {
+    return tests::inventory_of(host).devices.at(0).of_virtual_machine;
+  };
   const std::vector<std::pair<const char*, const char*>> files{
       {"proc/cpuinfo", "flags\t\t: fpu vme de hypervisor lahf_lm\n"},
       {"sys/hypervisor/type", "xen\n"},

@@ -16,9 +16,9 @@
 namespace {
 
 using namespace ssdpulse;
-using analysis::plausible;
 using analysis::KernelLead;
 using analysis::MissedCompletions;
+using analysis::plausible;
 using model::index;
 using model::KernelInFlight;
 using model::Operation;

@@ -62,7 +62,9 @@ TEST_F(PersistentKey, survives_leftovers_of_an_interrupted_start) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
-TEST_F(PersistentKey, without_a_directory_there_is_an_error) { EXPECT_FALSE(persistent_key(directory_ + "/none").has_value()); }
+TEST_F(PersistentKey, without_a_directory_there_is_an_error) {
+  EXPECT_FALSE(persistent_key(directory_ + "/none").has_value());
+}
 
 }  // namespace
 }  // namespace ssdpulse::history

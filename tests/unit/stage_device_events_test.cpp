@@ -87,7 +87,7 @@ TEST(DeviceEvents, TheFirstErrorIsReportedAtOnceAndMoreOfThemSeldom) {
   host.observe();
   host.fail(Operation::read, IoError::medium);
   EXPECT_EQ(host.observe(), Lines{"I/O errors device=sda new=1 total=1 kinds=read/medium runbook=SsdpulseIoErrors "
-                               "suppressed=0"});
+                                  "suppressed=0"});
   host.fail(Operation::write, IoError::io);
   EXPECT_EQ(host.observe(), Lines{});
   host.fail(Operation::write, IoError::io);

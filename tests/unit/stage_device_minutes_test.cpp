@@ -27,7 +27,7 @@ class Host {
 
   /// Cumulative reads of tenants and of departed ones, as reported by the tenants' stage one second earlier.
   void observe(const std::map<std::string, std::uint64_t>& tenants, std::uint64_t departed,
-            std::chrono::seconds later = 1s) {
+               std::chrono::seconds later = 1s) {
     auto said = std::make_shared<model::DeviceTenants>();
     for (const auto& [name, ios] : tenants) {
       model::TenantIo one;

@@ -86,7 +86,7 @@ class Rig {
   }
   /// `wall_later`: how far the wall clock advances, if not by the same amount.
   void observe(std::chrono::nanoseconds later = std::chrono::milliseconds(1),
-            std::optional<std::chrono::nanoseconds> wall_later = {}) {
+               std::optional<std::chrono::nanoseconds> wall_later = {}) {
     tick_.at += later;
     tick_.wall += wall_later.value_or(later);
     tick_.inventory = std::make_shared<const model::Inventory>(inventory);

@@ -20,7 +20,7 @@ class Host {
  public:
   /// Disks by name, all reporting the same `wwid`, with their scheduler; and the mounts of sda.
   Effects observe(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
-               const std::set<std::string>& options = {"rw"}) {
+                  const std::set<std::string>& options = {"rw"}) {
     Tick tick;
     auto inventory = std::make_shared<model::Inventory>();
     for (const std::string& mountpoint : mounts) {
@@ -104,8 +104,8 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
     return stage.observe(tick).effects.rows.settings;
   };
   observe({{"scheduler", "none"},
-        {"partition sda1", "1000 bytes at 512"},
-        {"volume md0 sync_speed_max", "200000 (system)"}});
+           {"partition sda1", "1000 bytes at 512"},
+           {"volume md0 sync_speed_max", "200000 (system)"}});
   const auto rows = observe({{"partition sda1", "1000 bytes at 1048576"}});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].value, "1000 bytes at 1048576");

@@ -23,8 +23,8 @@ using model::Inventory;
 using tests::add_nvme;
 using tests::add_scsi;
 using tests::device_of;
-using tests::kNvme0;
 using tests::inventory_of;
+using tests::kNvme0;
 using tests::SysfsHost;
 using Strings = std::vector<std::string>;
 using StringSet = std::set<std::string>;
@@ -307,7 +307,8 @@ TEST(Filesystems, Bcachefs) {
     host.mounts(mount + source + " rw\n");
     EXPECT_EQ(mounts_of(inventory_of(host)), (Strings{"nvme0n1 /data bcachefs", "nvme1n1 /data bcachefs"}));
     host.tree().file("sys/fs/bcachefs/abc/dev-1/discard", "1\n");
-    EXPECT_EQ(mounts_of(inventory_of(host)), (Strings{"nvme0n1 /data bcachefs discard", "nvme1n1 /data bcachefs discard"}));
+    EXPECT_EQ(mounts_of(inventory_of(host)),
+              (Strings{"nvme0n1 /data bcachefs discard", "nvme1n1 /data bcachefs discard"}));
   }
   const PooledHost without;
   without.mounts(mount + "/dev/nvme0n1:/dev/mapper/vg-data rw\n");

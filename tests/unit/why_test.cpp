@@ -12,9 +12,9 @@
 
 #include "daemon/live/evidence_words.h"
 #include "daemon/live/explanations.h"
+#include "daemon/live/format.h"
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
-#include "daemon/live/format.h"
 #include "tests/unit/cause_words.h"
 
 namespace ssdpulse::live {

@@ -213,9 +213,9 @@ LoadShift shift_of(const Comparison& comparison) {
     }
   }
   return std::min(rate_before, rate_after) < kMinRate ? LoadShift::other
-         : less                                         ? LoadShift::less
-         : more                                         ? LoadShift::more
-                                                        : LoadShift::other;
+         : less                                       ? LoadShift::less
+         : more                                       ? LoadShift::more
+                                                      : LoadShift::other;
 }
 
 /// Whether the load can explain the change.

@@ -33,7 +33,8 @@ std::vector<double> influences(const MinuteSums& sums, const std::vector<double>
 /// factor is their variance too small, if each minute takes over `correlation` of the one before?
 double missing_variance(double correlation, double block, double minutes) {
   constexpr double kMaxCorrelation = 0.97;
-  const double corrected = std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMaxCorrelation);  // Kendall 1954
+  const double corrected =
+      std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMaxCorrelation);  // Kendall 1954
   double whole = 1;
   double seen = 1;
   double power = 1;

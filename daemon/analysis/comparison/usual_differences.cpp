@@ -11,8 +11,8 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr double kMinPairs = 8;  // that do not overlap
-constexpr double kOverlap = 1.5;   // as in estimate.cpp
+constexpr double kMinPairs = 8;   // that do not overlap
+constexpr double kOverlap = 1.5;  // as in estimate.cpp
 constexpr double kMinDegreesOfFreedom = 3;
 
 using Values = std::vector<std::optional<double>>;

@@ -6,7 +6,7 @@
 namespace ssdpulse::analysis {
 
 std::optional<double> CollectionWatch::observe(std::optional<double> since_discard, const Counters& now,
-                                            double drive_bytes) {
+                                               double drive_bytes) {
   const auto [host, media, host_doubt, media_doubt] = now;
   if (!since_discard || host < state_.host || media < state_.media) {
     state_ = {};  // nothing was discarded, or the counters were reset

@@ -7,7 +7,9 @@ namespace ssdpulse::analysis {
 namespace {
 
 double median_of(const LatencyBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
-double mean_of(const LatencyBuckets& buckets) { return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets)); }
+double mean_of(const LatencyBuckets& buckets) {
+  return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets));
+}
 
 }  // namespace
 
@@ -57,9 +59,9 @@ std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double
   const bool starved = with_others && gets_less_done(now);
   const bool hardly_any = starved && now.around.senders_just_now <= kHardlyAnyShare;
   const double times = !with_others ? kTimesUsual
-                       : hardly_any   ? kTimesStarved
-                       : starved      ? kTimesUsual
-                                      : kTimesWithOthers;
+                       : hardly_any ? kTimesStarved
+                       : starved    ? kTimesUsual
+                                    : kTimesWithOthers;
   const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
   const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&

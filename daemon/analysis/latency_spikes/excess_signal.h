@@ -18,9 +18,9 @@ namespace ssdpulse::analysis {
 class ExcessSignal {
  public:
   static constexpr double kMaxWaiting = 0.5;  // of a second's waiting is due to long I/Os
-  static constexpr double kFewShare = 0.01;    // of a second's I/Os: fewer are outliers, unless they took kAloneSeconds
-  static constexpr double kStoodStill = 0.5;   // of the usual work in the slowest I/O's time is missing
-  static constexpr double kMoreLoad = 1.25;    // this much more load may make I/Os somewhat slower
+  static constexpr double kFewShare = 0.01;   // of a second's I/Os: fewer are outliers, unless they took kAloneSeconds
+  static constexpr double kStoodStill = 0.5;  // of the usual work in the slowest I/O's time is missing
+  static constexpr double kMoreLoad = 1.25;   // this much more load may make I/Os somewhat slower
   static constexpr double kMuchMoreLoad = 2.5;  // the same, within a spike
   static constexpr double kTimesUsual = 2;
   static constexpr double kTimesWithOthers = 3;

@@ -39,8 +39,8 @@ class SpikeDetector {
   static constexpr double kQuietSeconds = 3;
   static constexpr double kIdleSeconds = 10;
   static constexpr double kRareQuietSeconds = 30;
-  static constexpr double kAcceptSeconds = 600;      // a permanent change is accepted
-  static constexpr double kAgainSeconds = 60;        // so long after a stall, one window is enough for the next
+  static constexpr double kAcceptSeconds = 600;    // a permanent change is accepted
+  static constexpr double kAgainSeconds = 60;      // so long after a stall, one window is enough for the next
   static constexpr std::uint64_t kMinStalled = 5;  // I/Os of such a window
 
   enum class Event : std::uint8_t { none, began, ended };

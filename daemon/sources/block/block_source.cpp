@@ -243,7 +243,7 @@ void BlockSource::keep_rows(MeasuredDevice& measured) {
 /// A device that was excluded for a while gets its old row back, with whatever is still in flight there.
 bool BlockSource::revive_row(MeasuredDevice& measured, const model::Path& path) {
   const auto row = std::find_if(retiring_.begin(), retiring_.end(),
-                                  [&](const TableRow& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
+                                [&](const TableRow& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
   if (row == retiring_.end() || !measured.rows.empty()) {
     return false;
   }

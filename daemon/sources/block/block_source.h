@@ -123,13 +123,13 @@ class BlockSource {
   std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode without attribution
   std::optional<AttributionReader> attribution_;    // absent where it is switched off
   std::map<std::string, MeasuredDevice> measured_;  // by device name
-  std::vector<TableRow> retiring_;                     // of devices that are gone or excluded
+  std::vector<TableRow> retiring_;                  // of devices that are gone or excluded
   TableAllocator allocator_;
   std::map<std::string, WritePreference> preferences_;
   std::map<std::string, model::SamplingParameters> sampling_;
   model::Effort effort_ = model::Effort::everything;
   std::optional<model::RunCost> run_cost_;
-  std::uint32_t samplings_ = 0;              // numbers given so far
+  std::uint32_t samplings_ = 0;            // numbers given so far
   std::vector<DiskDecision> without_row_;  // to be measured, but the tables are full
   std::vector<std::string> devices_left_out_;
 };

@@ -43,7 +43,7 @@ class DiscardSubmissionReader {
   std::span<__u64> volumes_;
   bool sees_partitions_;
   std::map<std::string, VolumeRow> rows_;  // by volume
-  std::deque<std::uint32_t> free_;       // longest free first
+  std::deque<std::uint32_t> free_;         // longest free first
 };
 
 }  // namespace ssdpulse::block

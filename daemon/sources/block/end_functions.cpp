@@ -86,7 +86,8 @@ void find_in_line(std::string_view line, EndFunctions& found) {
   }
   std::string_view name = line.substr(type + 3);
   name = name.substr(0, name.find_first_of("\t "));
-  const auto known = std::find_if(std::begin(kEndFunctions), std::end(kEndFunctions), [&](const EndFunction& k) { return k.name == name; });
+  const auto known = std::find_if(std::begin(kEndFunctions), std::end(kEndFunctions),
+                                  [&](const EndFunction& k) { return k.name == name; });
   std::uint64_t address = 0;
   if (known != std::end(kEndFunctions) &&
       std::from_chars(line.data(), line.data() + type, address, 16).ptr == line.data() + type && address != 0) {

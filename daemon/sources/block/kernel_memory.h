@@ -19,12 +19,12 @@ struct SlotDemand {
 };
 
 struct MemoryPlan {
-  std::uint32_t devices = 0;         // present disks plus rows for new ones, at most kMaxDevices
-  std::uint32_t cpus = 0;            // possible CPUs
-  std::uint32_t slots = 0;           // of all devices; see slots_for() for one
+  std::uint32_t devices = 0;       // present disks plus rows for new ones, at most kMaxDevices
+  std::uint32_t cpus = 0;          // possible CPUs
+  std::uint32_t slots = 0;         // of all devices; see slots_for() for one
   std::uint32_t discard_rows = 0;  // volumes whose discards are counted by submitter; 0: none
-  std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
-  std::uint32_t commit_cells = 1;    // also shared; one per CPU, where the budget allows it
+  std::uint32_t tagged_cells = 1;  // of one device, a power of two: for hints and streams, shared by CPUs
+  std::uint32_t commit_cells = 1;  // also shared; one per CPU, where the budget allows it
   // I/O by cgroup and path; see bpf/abi/attribution_abi.h.
   std::uint32_t attribution_sets = 0;    // of one CPU; 0: switched off
   std::uint32_t announcements = 0;       // of one CPU, a power of two

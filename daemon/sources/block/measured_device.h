@@ -19,8 +19,8 @@
 #include "daemon/sources/block/cell_reader.h"
 #include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/in_flight.h"
-#include "daemon/sources/block/table_allocator.h"
 #include "daemon/sources/block/sample_reader.h"
+#include "daemon/sources/block/table_allocator.h"
 #include "daemon/sources/block/write_reader.h"
 
 namespace ssdpulse::block {

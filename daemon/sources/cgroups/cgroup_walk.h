@@ -27,7 +27,7 @@ struct Walk {
 };
 
 inline constexpr std::size_t kMaxDirectories = 65'536;  // about 10 MiB
-inline constexpr std::size_t kDeepest = 64;              // levels; the kernel's own bound is cgroup.max.depth
+inline constexpr std::size_t kDeepest = 64;             // levels; the kernel's own bound is cgroup.max.depth
 
 /// Directories that appear or disappear during the walk may or may not be in it.
 class CgroupWalk {

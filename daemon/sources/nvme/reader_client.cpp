@@ -21,7 +21,7 @@ namespace ssdpulse::nvme {
 namespace {
 
 constexpr int kReaderSocket = 3;       // where the subcommand looks for it
-constexpr int kMaxMessages = 64;      // in one receive(): it returns, however fast the reader is
+constexpr int kMaxMessages = 64;       // in one receive(): it returns, however fast the reader is
 constexpr int kFarewellMillis = 1000;  // its supervisor never waits for a drive, so this is ample
 
 }  // namespace
