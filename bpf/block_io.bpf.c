@@ -64,8 +64,8 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
  * to have ended; of a request that the driver has had before; where tags share slots; on a device that is retiring,
  * where only requests that are held still count.
  */
-static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
-					__u32 device, __u64 now)
+static __noinline int issue_slow_path(struct request *rq, struct issue_slot *slot, struct device_state *state,
+				      __u32 device, __u64 now)
 {
 	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
 	struct device_state *drive;
@@ -98,7 +98,7 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 	 * often. */
 	if (again)
 		record_early(rq, slot, state, device, now);
-	store_issue(slot, rq, io.class, PATH_UNTOLD, now);
+	store_issue(slot, rq, io.class, PATH_UNKNOWN, now);
 	return 0;
 }
 
@@ -107,9 +107,9 @@ static __always_inline int issue(struct request *rq)
 	struct gendisk *disk = request_disk(rq);
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 path = PATH_UNTOLD;
+	__u32 path = PATH_UNKNOWN;
 	struct io io;
-	bool looks;
+	bool slow;
 
 	if (!disk || !find_device(&io, rq, disk, true))
 		return 0;
@@ -119,15 +119,15 @@ static __always_inline int issue(struct request *rq)
 	slot = slot_of(&io);
 	if (!slot)
 		return 0;
-	looks = io.class >= HOT_CLASSES || was_issued(rq) ||
-		(io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
+	slow = io.class >= HOT_CLASSES || was_issued(rq) ||
+	       (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
 	/* Before the clock is read: this must not count as device time. */
-	if (!looks)
+	if (!slow)
 		path = path_at_issue(&io);
 	path = forgotten(path, rq->__sector);
 	io.now = bpf_ktime_get_ns();
-	if (looks)
-		return issue_with_a_look(rq, slot, io.state, io.device, io.now);
+	if (slow)
+		return issue_slow_path(rq, slot, io.state, io.device, io.now);
 	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
 	if (!cell)
 		return 0;
@@ -200,8 +200,8 @@ static __always_inline bool take_end(const struct io *io, int error, __u32 nr_by
  * early, 0 if it was not, or SLOT_FOREIGN if its issue was not seen.
  */
 #define SLOT_FOREIGN 0x100
-static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
-					    __u32 device, __u64 now)
+static __noinline int take_slot_slow_path(struct request *rq, struct issue_slot *slot, struct device_state *state,
+					  __u32 device, __u64 now)
 {
 	__u32 class = class_of(rq), early;
 	struct device_state *drive;
@@ -235,7 +235,7 @@ static __noinline int complete_untimed(struct request *rq, struct device_state *
 		return 0;
 	if (is_flush_data_stage(rq, io.class))
 		count_event(state, io.class, EVENT_FLUSH_DATA_STAGE);
-	attribute(&io, cpu, PATH_UNTOLD, nr_bytes, 0);
+	attribute(&io, cpu, PATH_UNKNOWN, nr_bytes, 0);
 	cell->bytes += nr_bytes;
 	cell->untimed += 1;
 	record_size(false, cell, &io);
@@ -287,7 +287,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (slot->held == held_by(io.class) && last_issue_is_of(slot, rq, io.class, io.now))
 		slot->held = 0;
 	else
-		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
+		early = take_slot_slow_path(rq, slot, io.state, io.device, io.now);
 	/* Lets the verifier follow the rest only once, whichever path led here; the same below. */
 	early = forgotten(early, io.now);
 	/* If counted early, the bio seen at the issue is gone with an earlier part: all ones, without a branch. */
@@ -327,7 +327,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!early) {
 		if (io.class == CLASS_WRITE)
 			record_write(false, rq, io.device, &io.state->geometry, cpu, &origin);
-		origin.told = forgotten(origin.told, io.now);
+		origin.bio_class = forgotten(origin.bio_class, io.now);
 		origin.hint = forgotten(origin.hint, io.now);
 		record_size(false, cell, &io);
 		record_queue_time(false, cell, &io, issued);

@@ -24,22 +24,22 @@ struct {
 } lines SEC(".maps");
 
 /* Different lines in each run, and not ones that a processor can predict. */
-static __always_inline __u32 next_place(__u32 place)
+static __always_inline __u32 next_index(__u32 index)
 {
-	return place * 2654435761U + 12345;
+	return index * 2654435761U + 12345;
 }
 
-static __always_inline struct line *next_line(__u32 *place)
+static __always_inline struct line *next_line(__u32 *index)
 {
 	__u32 key;
 	struct line *line;
 
-	*place = next_place(*place);
-	key = *place >> 20 & (LINES - 1);
+	*index = next_index(*index);
+	key = *index >> 20 & (LINES - 1);
 	line = bpf_map_lookup_elem(&lines, &key);
 	/* The next line depends on what is in this one. */
 	if (line)
-		*place += (__u32)line->word[0] & 1;
+		*index += (__u32)line->word[0] & 1;
 	return line;
 }
 
@@ -48,11 +48,11 @@ SEC("socket")
 int issue_alike(void *context)
 {
 	__u64 now = bpf_ktime_get_ns();
-	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
+	__u32 index = (__u32)now + bpf_get_smp_processor_id(), number;
 
 #pragma unroll
 	for (number = 0; number < 5; number++) {
-		struct line *line = next_line(&place);
+		struct line *line = next_line(&index);
 
 		if (!line)
 			return 0;
@@ -67,19 +67,19 @@ SEC("socket")
 int completion_alike(void *context)
 {
 	__u64 now = bpf_ktime_get_ns();
-	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
+	__u32 index = (__u32)now + bpf_get_smp_processor_id(), number;
 
 #pragma unroll
 	for (number = 0; number < 11; number++) {
-		struct line *line = next_line(&place);
+		struct line *line = next_line(&index);
 		__u32 word = 1;
 
 		if (!line)
 			return 0;
 		if (number % 4 == 0)
-			word = latency_word((__s64)(place >> 8));
+			word = latency_word((__s64)(index >> 8));
 		if (number == 1)
-			word = size_word(place);
+			word = size_word(index);
 		if (number >= 4) {
 			line->word[1] += word;
 			line->word[2] += 1;

@@ -16,7 +16,7 @@ Usage: deploy/release.sh VERSION [--output DIRECTORY] [--only KIND]... [--dirty]
   --only KIND         debian-12, debian-13, tarball or rpm; may be repeated
   --dirty             also from a tree with changes that are not committed; the binary says so (--version)
 Compilers' results are kept in SSDPULSE_TEST_CACHE (~/.cache/ssdpulse) with what the chroots begin with; CCACHE_RECACHE=1
-compiles everything anew.
+compiles everything from scratch.
 TEXT
 }
 

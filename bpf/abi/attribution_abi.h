@@ -36,7 +36,7 @@
 #define PATH_LOOP 11
 #define PATH_STACKED 12
 #define PATH_RAW 16
-#define PATH_UNTOLD 31 /* not determined yet: in a slot, never in a key */
+#define PATH_UNKNOWN 31 /* not determined yet: in a slot, never in a key */
 #define PATH_CODES 32
 
 /*

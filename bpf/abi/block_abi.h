@@ -185,7 +185,7 @@ struct stream_ends {
 #define KNOWN_DISKS 4096
 #define KNOWN_DISK_PROBES 8
 #define DEVICE_EXCLUDED 0xffff
-#define DEVICE_WITHOUT_PLACE 0xfffe /* to be measured, but the tables are full: its I/Os are counted as lost */
+#define DEVICE_WITHOUT_ROW 0xfffe /* to be measured, but the tables are full: its I/Os are counted as lost */
 struct known_disk {
 	__u64 name[DISK_NAME_WORDS];
 	__u64 identity; /* as disk_identity() in bpf/kernel/request.bpf.h; 0: any */
@@ -193,7 +193,7 @@ struct known_disk {
 	__u32 pad;
 };
 
-/* Place of a name in known_disks. */
+/* Index of a name in known_disks. */
 static inline __attribute__((always_inline)) __u32 known_disk_hash(const __u64 name[DISK_NAME_WORDS])
 {
 	__u64 hash = name[0] * 0x9e3779b97f4a7c15ULL;
@@ -235,7 +235,7 @@ struct host_state {
 #define static_assert _Static_assert
 #endif
 static_assert(PATH_CODES == 1 << (SLOT_CLASS_SHIFT - SLOT_PATH_SHIFT), "a slot has room for each path");
-static_assert(PATH_OTHER == 0 && PATH_UNTOLD == PATH_CODES - 1, "path_at_issue() counts on it");
+static_assert(PATH_OTHER == 0 && PATH_UNKNOWN == PATH_CODES - 1, "path_at_issue() counts on it");
 static_assert(sizeof(struct io_cell) % 64 == 0, "a cell starts on a cache line");
 static_assert(sizeof(struct io_cell) == 5376, "change tests/unit/kernel_memory_test.cpp too");
 static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");

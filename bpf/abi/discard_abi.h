@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The maps of the discard programs: which volume has which place, and what is counted there.
+ * The maps of the discard programs: which volume has which row, and what is counted there.
  *
- * One cell for each kind of submitter of each volume (disk or partition) that has a place. Words are changed by atomic
+ * One cell for each kind of submitter of each volume (disk or partition) that has a row. Words are changed by atomic
  * adds, or by plain stores of the latest value; user space reads the cells through the mapping and never writes them.
  */
 #pragma once
@@ -22,12 +22,12 @@
 #define DISCARD_SILENCE_NS 1000000000ULL
 
 /*
- * Volumes that have a place, written by user space; open addressing, DISCARD_VOLUME_PROBES steps. An entry is one word,
- * so it changes atomically: the kernel's device number (dev_t), with the place + 1 above it; 0: free.
+ * Volumes that have a row, written by user space; open addressing, DISCARD_VOLUME_PROBES steps. An entry is one word,
+ * so it changes atomically: the kernel's device number (dev_t), with the row + 1 above it; 0: free.
  */
 #define DISCARD_VOLUMES 8192
 #define DISCARD_VOLUME_PROBES 8
-#define DISCARD_VOLUME_PLACE_SHIFT 32
+#define DISCARD_VOLUME_ROW_SHIFT 32
 
 static inline __attribute__((always_inline)) __u32 discard_volume_hash(__u32 device)
 {

@@ -20,7 +20,7 @@
 #define WRITE_DIRECT 3
 #define WRITE_SWAP 4
 #define WRITE_OTHER 5
-#define WRITE_UNTOLD 6 /* intermediate: the page must be checked */
+#define WRITE_UNKNOWN 6 /* intermediate: the page must be checked */
 #define WRITE_CLASSES 8
 
 /* One device on one CPU. */

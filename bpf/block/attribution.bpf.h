@@ -105,21 +105,21 @@ static __always_inline bool announce(struct announcements *own, struct bio___wri
 }
 
 /* Finds the key's cell in the set, or else the first free one; ATTRIBUTED_IN_SET: neither. */
-static __always_inline __u32 place_in_set(const struct attribution_set *set, __u64 key)
+static __always_inline __u32 way_in_set(const struct attribution_set *set, __u64 key)
 {
-	__u32 place = ATTRIBUTED_IN_SET, way;
+	__u32 chosen = ATTRIBUTED_IN_SET, way;
 
 #pragma unroll
 	for (way = ATTRIBUTED_IN_SET; way-- > 0;) {
 		if (set->cell[way].key == ATTRIBUTION_FREE)
-			place = way;
+			chosen = way;
 	}
 #pragma unroll
 	for (way = 0; way < ATTRIBUTED_IN_SET; way++) {
 		if (set->cell[way].key == key)
-			place = way;
+			chosen = way;
 	}
-	return place;
+	return chosen;
 }
 
 /*
@@ -129,7 +129,7 @@ static __always_inline __u32 place_in_set(const struct attribution_set *set, __u
 static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amount, __u64 device_ns, __u32 cpu)
 {
 	struct bio___write *bio = (struct bio___write *)rq->bio;
-	__u32 base = cpu * cfg_attribution_sets, first, second, place;
+	__u32 base = cpu * cfg_attribution_sets, first, second, chosen;
 	struct attribution_set *set, *other;
 	__u64 unknown = rq->__sector;
 	struct attributed *cell;
@@ -140,27 +140,27 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 	other = bpf_map_lookup_elem(&attributions, &second);
 	if (!set || !other)
 		return 0;
-	place = forgotten(place_in_set(other, key), unknown);
+	chosen = forgotten(way_in_set(other, key), unknown);
 	/* An existing cell keeps counting; a new one is preferably in the first set. */
-	BOUND(place, 2 * ATTRIBUTED_IN_SET - 1);
-	if (place >= ATTRIBUTED_IN_SET || other->cell[place].key != key) {
-		__u32 rather = forgotten(place_in_set(set, key), unknown);
+	BOUND(chosen, 2 * ATTRIBUTED_IN_SET - 1);
+	if (chosen >= ATTRIBUTED_IN_SET || other->cell[chosen].key != key) {
+		__u32 rather = forgotten(way_in_set(set, key), unknown);
 
 		BOUND(rather, 2 * ATTRIBUTED_IN_SET - 1);
 		if (rather < ATTRIBUTED_IN_SET) {
-			place = rather;
+			chosen = rather;
 			second = first;
 		}
 	}
-	if (place >= ATTRIBUTED_IN_SET) {
+	if (chosen >= ATTRIBUTED_IN_SET) {
 		add_unattributed(key, cpu, amount, device_ns);
 		return 0;
 	}
-	BOUND(place, ATTRIBUTED_IN_SET - 1);
+	BOUND(chosen, ATTRIBUTED_IN_SET - 1);
 	set = bpf_map_lookup_elem(&attributions, &second);
 	if (!set)
 		return 0;
-	cell = &set->cell[place];
+	cell = &set->cell[chosen];
 	if (cell->key != key) {
 		struct announcements *own = bpf_map_lookup_elem(&announcement_states, &cpu);
 
@@ -193,13 +193,13 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 	attribute_slowly(rq, key, amount, device_ns, cpu);
 }
 
-/* The path of a read or a write; PATH_UNTOLD if it is not attributed. */
+/* The path of a read or a write; PATH_UNKNOWN if it is not attributed. */
 static __always_inline __u32 path_at_end(const struct io *io)
 {
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
 
 	if (!attributes(io))
-		return PATH_UNTOLD;
+		return PATH_UNKNOWN;
 	return bio ? path_of(bio, io->class) : PATH_OTHER;
 }
 
@@ -211,7 +211,8 @@ static __always_inline __u32 path_at_issue(const struct io *io)
 {
 	__u64 path = path_at_end(io);
 
-	/* Turns PATH_OTHER, which is 0, into PATH_UNTOLD, all ones, without a branch that the verifier would follow. */
+	/* Turns PATH_OTHER, which is 0, into PATH_UNKNOWN, all ones, without a branch that the verifier would follow.
+	 */
 	return path | (path - 1) >> 59;
 }
 
@@ -222,7 +223,7 @@ static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 path
 
 	if (!attributes(io))
 		return;
-	if (path == PATH_UNTOLD)
+	if (path == PATH_UNKNOWN)
 		path = bio ? path_slowly(bio, io->class) : PATH_OTHER;
 	path = forgotten(path, io->now);
 	attribute_key(io->rq, attribution_key(cgroup_serial(bio), io->device, io->class, path), AMOUNT(1, bytes),

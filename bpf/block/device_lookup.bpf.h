@@ -16,7 +16,7 @@
 static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *queue, __u64 identity)
 {
 	__u64 name[DISK_NAME_WORDS] = {}, entry;
-	__u32 hash, probe, place, device;
+	__u32 hash, probe, index, device;
 	struct device_state *state;
 
 	if (bpf_probe_read_kernel_str(name, sizeof(name), disk->disk_name) < 0)
@@ -25,8 +25,8 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *qu
 	for (probe = 0; probe < KNOWN_DISK_PROBES; probe++) {
 		struct known_disk *known;
 
-		place = (hash + probe) & (KNOWN_DISKS - 1);
-		known = bpf_map_lookup_elem(&known_disks, &place);
+		index = (hash + probe) & (KNOWN_DISKS - 1);
+		known = bpf_map_lookup_elem(&known_disks, &index);
 		if (!known)
 			break;
 		device = *(volatile __u32 *)&known->device;
@@ -101,9 +101,9 @@ static __always_inline __u32 device_of(struct queue_entry *queue, struct gendisk
 		entry = adopt_queue(disk, queue, identity);
 	}
 	device = entry & 0xffff;
-	if (device < DEVICE_WITHOUT_PLACE)
+	if (device < DEVICE_WITHOUT_ROW)
 		return device;
-	if (device == DEVICE_WITHOUT_PLACE && adopt)
+	if (device == DEVICE_WITHOUT_ROW && adopt)
 		count_host(HOST_DEVICE_TABLE_FULL);
 	return 0;
 }

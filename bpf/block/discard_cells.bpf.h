@@ -33,10 +33,10 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct discard_cell);
-} discard_cells SEC(".maps"); /* [place][submitter] */
+} discard_cells SEC(".maps"); /* [row][submitter] */
 
-/* Place of the volume + 1, or 0. */
-static __noinline __u32 discard_place_of(__u32 device)
+/* Row of the volume + 1, or 0. */
+static __noinline __u32 discard_row_of(__u32 device)
 {
 	__u32 hash = discard_volume_hash(device), probe;
 
@@ -48,7 +48,7 @@ static __noinline __u32 discard_place_of(__u32 device)
 		if (!volume)
 			break;
 		if ((__u32)volume == device)
-			return volume >> DISCARD_VOLUME_PLACE_SHIFT;
+			return volume >> DISCARD_VOLUME_ROW_SHIFT;
 	}
 	return 0;
 }
@@ -112,21 +112,21 @@ static __always_inline __u32 submitter_of(const struct submitter_name *name)
 	return SUBMITTER_OTHER;
 }
 
-/* Discards of a partition without a place count for its disk: it may be newer than user space's last update. */
+/* Discards of a partition without a row count for its disk: it may be newer than user space's last update. */
 static __always_inline void count_discard(struct gendisk *disk, __u32 device, __u64 bytes)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct submitter_name name;
 	struct discard_cell *cell;
-	__u32 place, key;
+	__u32 row, key;
 
-	place = discard_place_of(device);
-	if (!place && disk)
-		place = discard_place_of(disk_number(disk));
-	if (!place)
+	row = discard_row_of(device);
+	if (!row && disk)
+		row = discard_row_of(disk_number(disk));
+	if (!row)
 		return;
 	bpf_get_current_comm(&name, sizeof(name));
-	key = (place - 1) * SUBMITTERS + submitter_of(&name);
+	key = (row - 1) * SUBMITTERS + submitter_of(&name);
 	cell = bpf_map_lookup_elem(&discard_cells, &key);
 	if (!cell)
 		return;

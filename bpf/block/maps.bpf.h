@@ -56,12 +56,12 @@ static __always_inline struct device_state *device_state_of(__u32 device)
 {
 	__u32 zero = 0;
 	void *states = bpf_map_lookup_elem(&device_states, &zero);
-	__u64 place = device;
+	__u64 index = device;
 
-	if (!states || place >= cfg_devices)
+	if (!states || index >= cfg_devices)
 		return NULL;
-	ONE_COPY(place);
-	return states + place * sizeof(struct device_state);
+	ONE_COPY(index);
+	return states + index * sizeof(struct device_state);
 }
 
 static __always_inline void count_host(__u32 counter)

@@ -13,7 +13,7 @@
  * The ends in 64 KiB of the disk share a cache line, the next 64 KiB have one elsewhere: streams in step that collide
  * do not keep colliding. The position in the line is rotated as well, or large I/Os would use few of its places.
  */
-static __always_inline __u32 stream_end_place(__u64 sector)
+static __always_inline __u32 stream_end_index(__u64 sector)
 {
 	__u32 spread = (__u32)(sector >> 7) * 2654435761U;
 
@@ -23,9 +23,9 @@ static __always_inline __u32 stream_end_place(__u64 sector)
 static __always_inline bool is_sequential(__u32 device, __u32 class, __u64 sector, __u32 bytes)
 {
 	struct stream_ends *ends = bpf_map_lookup_elem(&streams, &device);
-	__u32 start = stream_end_place(sector);
+	__u32 start = stream_end_index(sector);
 	__u64 end_sector = sector + (bytes >> 9);
-	__u32 end = stream_end_place(end_sector);
+	__u32 end = stream_end_index(end_sector);
 	__u32 salt = 1 + (class << 31);
 	bool found;
 

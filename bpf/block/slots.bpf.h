@@ -34,8 +34,8 @@ static __always_inline void store_issue(struct issue_slot *slot, struct request 
 	slot->request = low_bits(rq);
 }
 
-/* Whether the last issue in the slot was of this request, provided that the slot holds its class. An unstamped one is
- * believed. */
+/* Whether the last issue in the slot was of this request, provided that the slot holds its class. A request without a
+ * timestamp is assumed to match. */
 static __always_inline bool last_issue_is_of(const struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
 {
 	__u64 issued = slot->issued;

@@ -75,8 +75,8 @@ static __always_inline __u32 class_of_page(struct page *page)
 	return WRITE_OTHER;
 }
 
-/* The class from the flags and the function alone; WRITE_UNTOLD where the page must be checked. */
-static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
+/* The class from the flags and the function alone; WRITE_UNKNOWN where the page must be checked. */
+static __always_inline __u32 class_from_bio(__u32 flags, __u32 end_function)
 {
 	const __u32 log = REQUEST_FLAG(__REQ_SYNC) | REQUEST_FLAG(__REQ_IDLE);
 	__u32 known;
@@ -90,7 +90,7 @@ static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 	if (known)
 		return known - 1;
 	if (!(flags & REQUEST_FLAG(__REQ_META)))
-		return WRITE_UNTOLD;
+		return WRITE_UNKNOWN;
 	/* jbd2 writes back what it has logged with the same flags as the log, but those buffers are marked PRIO. */
 	return (flags & (log | REQUEST_FLAG(__REQ_PRIO))) == log ? WRITE_JOURNAL : WRITE_METADATA;
 }
@@ -167,7 +167,7 @@ static __always_inline void record_bio(bool shared, struct write_cell *cell, __u
 /* What the first bio of a write showed; cell is NULL where nothing is to be counted. */
 struct write_origin {
 	struct write_cell *cell;
-	__u32 told; /* see class_told */
+	__u32 bio_class; /* see class_from_bio */
 	__u32 hint;
 };
 
@@ -184,10 +184,10 @@ static __always_inline void record_write(bool shared, struct request *rq, __u32 
 		return;
 	record_alignment(shared, cell, geometry, rq->__sector << 9, bytes);
 	record_stream(shared, cell, device, bio_stream(bio), bytes);
-	class = class_told(bio->bi_opf, low_bits(bio->bi_end_io));
+	class = class_from_bio(bio->bi_opf, low_bits(bio->bi_end_io));
 	class = forgotten(class, unknown);
-	origin->told = class;
-	if (class == WRITE_UNTOLD)
+	origin->bio_class = class;
+	if (class == WRITE_UNKNOWN)
 		class = class_of_page(bio->bi_io_vec->bv_page);
 	hint = write_hint(bio, class);
 	hint = forgotten(hint, unknown);
@@ -201,11 +201,11 @@ static __always_inline void record_write(bool shared, struct request *rq, __u32 
 }
 
 /* The class of a bio that was merged with a first one: the first's class if both are of the same kind. */
-static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___write *first, __u32 told)
+static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___write *first, __u32 bio_class)
 {
 	if (bio->bi_opf != first->bi_opf || low_bits(bio->bi_end_io) != low_bits(first->bi_end_io))
 		return WRITE_OTHER;
-	return told == WRITE_UNTOLD ? class_of_page(bio->bi_io_vec->bv_page) : told;
+	return bio_class == WRITE_UNKNOWN ? class_of_page(bio->bi_io_vec->bv_page) : bio_class;
 }
 
 /*
@@ -226,7 +226,7 @@ static __always_inline void record_merged(bool shared, struct request *rq, const
 		bio = bio->bi_next;
 		if (!bio)
 			return;
-		class = merged_class(bio, first, origin->told);
+		class = merged_class(bio, first, origin->bio_class);
 		if (cfg_hints_of_pages)
 			hint = write_hint(bio, class);
 		size = bio->bi_iter.bi_size;
@@ -234,5 +234,5 @@ static __always_inline void record_merged(bool shared, struct request *rq, const
 		left -= size;
 	}
 	bio = ((struct request___write *)rq)->biotail;
-	record_bio(shared, origin->cell, merged_class(bio, first, origin->told), hint, left, unknown);
+	record_bio(shared, origin->cell, merged_class(bio, first, origin->bio_class), hint, left, unknown);
 }

@@ -2,7 +2,7 @@
 // CostLimit: decides how much the programs in the kernel may do without taking more than their share of CPU time.
 //
 // If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
-// well below the limit at every look for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
+// well below the limit at every check for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ class CostLimit {
   /// `efforts`: those that this daemon can make, the highest first; at least one.
   explicit CostLimit(std::vector<model::Effort> efforts) : efforts_(std::move(efforts)) {}
 
-  /// Call once per look. An absent ratio decides nothing.
+  /// Call once per check. An absent ratio decides nothing.
   std::optional<Step> observe(const OwnCost::Ratios& ratios, std::chrono::nanoseconds elapsed, const Rule& rule);
 
   [[nodiscard]] model::Effort effort() const { return efforts_[at_]; }
@@ -48,7 +48,7 @@ class CostLimit {
 
   std::vector<model::Effort> efforts_;
   std::size_t at_ = 0;
-  std::deque<std::pair<std::chrono::nanoseconds, double>> window_;  // each look's time, and ratio x time
+  std::deque<std::pair<std::chrono::nanoseconds, double>> window_;  // each check's time, and ratio x time
   std::chrono::nanoseconds windowed_{};
   double weighed_ = 0;  // sum of ratio x time, in ns
   std::chrono::nanoseconds well_below_{};

@@ -75,8 +75,8 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   last_ = now;
   std::vector<DiscardBurst> ended;
   settle(ended, tick);
-  idle_ns_ = now.in_flight > 0 ? idle_ns_ : looked_ns_;
-  looked_ns_ = tick.now_ns;
+  idle_ns_ = now.in_flight > 0 ? idle_ns_ : last_tick_ns_;
+  last_tick_ns_ = tick.now_ns;
   return ended;
 }
 

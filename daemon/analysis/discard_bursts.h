@@ -92,7 +92,7 @@ class DiscardBurstFinder {
   [[nodiscard]] bool may_be_below(const Trigger& trigger, const DiscardTick& tick) const;
 
   DiscardRequests last_;
-  std::uint64_t looked_ns_ = 0;                      // at the last tick
+  std::uint64_t last_tick_ns_ = 0;                   // at the last tick
   std::uint64_t idle_ns_ = 0;                        // everything submitted before this had left the device
   std::uint64_t moved_ns_ = 0;                       // when the requests last changed
   std::uint64_t uncounted_requests_ = 0;             // completed, not assigned to a trigger yet

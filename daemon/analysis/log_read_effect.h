@@ -6,22 +6,22 @@
 #include <cstdint>
 #include <optional>
 
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::analysis {
 
-using model::LatencyWords;
+using model::LatencyBuckets;
 
 class LogReadEffect {
  public:
   /// Beyond this many near I/Os, half of everything is forgotten: what the drive did last week says little about today.
-  static constexpr std::uint64_t kMostIos = 1'000'000;
+  static constexpr std::uint64_t kMaxIos = 1'000'000;
   /// Below this many I/Os near log reads there is no result: a handful of them would decide the 99th percentile.
-  static constexpr std::uint64_t kLeastIos = 2000;
+  static constexpr std::uint64_t kMinIos = 2000;
 
-  void add_near(const LatencyWords& ios);
+  void add_near(const LatencyBuckets& ios);
   /// All I/Os of the whole time, including the near ones.
-  void add_all(const LatencyWords& ios);
+  void add_all(const LatencyBuckets& ios);
 
   /// p99 of the near I/Os over p99 of the others, by bucket upper bounds (9 % apart). Absent until both have enough.
   [[nodiscard]] std::optional<double> ratio() const;
@@ -29,8 +29,8 @@ class LogReadEffect {
  private:
   void fade();
 
-  LatencyWords near_;
-  LatencyWords all_;
+  LatencyBuckets near_;
+  LatencyBuckets all_;
 };
 
 }  // namespace ssdpulse::analysis

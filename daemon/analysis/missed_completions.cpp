@@ -17,8 +17,8 @@ std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operati
 
 }  // namespace
 
-std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
-                                              const std::optional<KernelLead>& lead) {
+std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
+                                               const std::optional<KernelLead>& lead) {
   const KernelLead shown = lead.value_or(KernelLead{});
   const auto contradicted = [&](std::int64_t has, std::int64_t we_have, std::int64_t ended_more) {
     return has == 0 && we_have > 0 && we_have > ended_more;
@@ -49,13 +49,13 @@ bool MissedCompletions::stands_still(const model::DeviceIo& ours) const {
   return stands_still(reads_, counts(ours, kReading)) || stands_still(writes_, counts(ours, kWriting));
 }
 
-MissedCompletions::Ended MissedCompletions::look(const model::DeviceIo& ours,
-                                                 const std::optional<model::KernelInFlight>& kernel) {
-  return {reads_.look(counts(ours, kReading), kernel ? std::optional(kernel->reads) : std::nullopt),
-          writes_.look(counts(ours, kWriting), kernel ? std::optional(kernel->writes) : std::nullopt)};
+MissedCompletions::Ended MissedCompletions::observe(const model::DeviceIo& ours,
+                                                    const std::optional<model::KernelInFlight>& kernel) {
+  return {reads_.observe(counts(ours, kReading), kernel ? std::optional(kernel->reads) : std::nullopt),
+          writes_.observe(counts(ours, kWriting), kernel ? std::optional(kernel->writes) : std::nullopt)};
 }
 
-bool MissedCompletions::Direction::look(const Counts& ours, std::optional<std::int64_t> kernel) {
+bool MissedCompletions::Direction::observe(const Counts& ours, std::optional<std::int64_t> kernel) {
   last = ours;
   const std::optional<Counts> gone_before = std::exchange(gone, std::nullopt);
   if (kernel != 0 || ours.in_flight <= 0) {

@@ -29,13 +29,13 @@ inline constexpr std::array kWriting{model::Operation::write, model::Operation::
 
 /// Returns `kernel`, unless it has none in flight where we have some and diskstats do not show that those have ended.
 /// `lead` comes from AccountingDrift; without it, diskstats show nothing.
-std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
-                                              const std::optional<KernelLead>& lead);
+std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
+                                               const std::optional<KernelLead>& lead);
 
-/// For one device; one look per tick.
+/// For one device; one call per tick.
 class MissedCompletions {
  public:
-  /// Whether to ask the kernel: something is in flight, and nothing has ended since the last look.
+  /// Whether to ask the kernel: something is in flight, and nothing has ended since the last call.
   [[nodiscard]] bool stands_still(const model::DeviceIo& ours) const;
 
   /// The directions in which everything that we have in flight has ended unseen.
@@ -43,8 +43,8 @@ class MissedCompletions {
     bool reads = false;
     bool writes = false;
   };
-  /// `kernel`: absent if it was not asked or is not believed.
-  Ended look(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
+  /// `kernel`: absent if it was not asked or is not plausible.
+  Ended observe(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
 
  private:
   /// What was counted in one direction: equal at two looks iff nothing happened between them.
@@ -56,9 +56,9 @@ class MissedCompletions {
   };
   struct Direction {
     Counts last;
-    std::optional<Counts> gone;  // at the last look, the kernel had none of these in flight
+    std::optional<Counts> gone;  // at the last call, the kernel had none of these in flight
 
-    bool look(const Counts& ours, std::optional<std::int64_t> kernel);
+    bool observe(const Counts& ours, std::optional<std::int64_t> kernel);
   };
   static Counts counts(const model::DeviceIo& io, std::span<const model::Operation> operations);
 

@@ -15,7 +15,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What happened since the last look.
+/// What happened since the last check.
 struct Work {
   std::uint64_t issues = 0;       // runs of the issue program
   std::uint64_t completions = 0;  // runs of the completion program

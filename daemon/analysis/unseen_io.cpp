@@ -6,8 +6,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::uint64_t kCertain = 1000;  // I/Os, however they are spread
-constexpr std::uint64_t kMany = 100;      // if they are spread over several windows
+constexpr std::uint64_t kCertain = 1000;           // I/Os, however they are spread
+constexpr std::uint64_t kCertainIfRepeated = 100;  // if they are spread over several windows
 constexpr std::uint64_t kSeveral = 3;
 
 /// Everything that any program saw of a request.
@@ -42,7 +42,7 @@ void UnseenIo::observe(const model::DeviceSample& before, const model::DiskStats
 }
 
 std::optional<std::uint64_t> UnseenIo::ios() const {
-  const bool certain = ios_ >= kCertain || (ios_ >= kMany && windows_ >= kSeveral);
+  const bool certain = ios_ >= kCertain || (ios_ >= kCertainIfRepeated && windows_ >= kSeveral);
   return certain ? std::optional(ios_) : std::nullopt;
 }
 

@@ -49,10 +49,10 @@ std::string if_it_answers(const std::string& root, const std::string& path) {
 doctor::Findings of_host(const config::Config& config, const std::string& root, const util::Error& error) {
   const bool somebody = error.error_number != kNobodyAnswers;
   doctor::Findings all{doctor::unanswered(somebody ? std::optional(error.error_number) : std::nullopt, error.message)};
-  model::HostProbe host = probe::look(
+  model::HostProbe host = probe::probe_host(
       {root}, {if_it_answers(root, config.history.directory), if_it_answers(root, config.nvme.reader_socket)});
   if (!config.history.directory.empty() && !host.history_directory) {
-    model::PlaceProbe silent;
+    model::PathProbe silent;
     silent.path = config.history.directory;
     silent.answers = false;
     host.history_directory = std::move(silent);

@@ -92,7 +92,7 @@ std::string points_text(const Json& points, bool with_seconds) {
 }
 
 /// Of an event that was stamped by a clock that went back to an earlier time since.
-std::string_view clock_words(const Json& event) {
+std::string_view format_clock(const Json& event) {
   return event.value("clock_ahead", false) ? " (stamped by a clock that was ahead)" : "";
 }
 
@@ -103,11 +103,11 @@ std::string changes_text(const Json& answer) {
       const std::string device = text_of(change, "device");
       out += fmt::format("{}  setting  {} {}: {} -> {}{}\n", local_time(change["at"]), device.empty() ? "host" : device,
                          text_of(change, "name"), text_of(change, "before"), text_of(change, "value"),
-                         clock_words(change));
+                         format_clock(change));
     }
   }
   for (const Json& mark : answer.value("marks", Json::array())) {
-    out += fmt::format("{}  mark     {}{}\n", local_time(mark["at"]), text_of(mark, "text"), clock_words(mark));
+    out += fmt::format("{}  mark     {}{}\n", local_time(mark["at"]), text_of(mark, "text"), format_clock(mark));
   }
   return out;
 }
@@ -134,16 +134,16 @@ std::string events_text(const Json& answer) {
                        local_time(spike["begin"]),
                        util::count_text(spike.value("ios", std::uint64_t{0}), "slow " + text_of(spike, "operation")),
                        spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["baseline_seconds"]),
-                       text_of(spike, "cause"), clock_words(spike));
+                       text_of(spike, "cause"), format_clock(spike));
   }
   for (const Json& burst : answer.value("bursts", Json::array())) {
     out += fmt::format("{}  discards {} for {:.1f} s, {:.1f} MB{}\n", local_time(burst["begin"]),
                        text_of(burst, "trigger"), burst.value("seconds", 0.0), burst.value("bytes", 0.0) / 1e6,
-                       clock_words(burst));
+                       format_clock(burst));
   }
   for (const Json& wait : answer.value("waits", Json::array())) {
     out += fmt::format("{}  held up  {}, for {:.1f} s{}\n", local_time(wait["begin"]), text_of(wait, "words"),
-                       wait.value("seconds", 0.0), clock_words(wait));
+                       wait.value("seconds", 0.0), format_clock(wait));
   }
   for (const Json& window : answer.value("clock_ahead", Json::array())) {
     out += fmt::format("{}  clock    until {} it was ahead: what was recorded by it is left out\n",

@@ -36,8 +36,8 @@ constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one second unless held up
-constexpr std::chrono::seconds kLastWords{10};  // from closing its sockets to its end: BPF programs are unloaded
+constexpr std::chrono::seconds kShutdownGrace{2};  // a daemon stops within one second unless held up
+constexpr std::chrono::seconds kLastWords{10};     // from closing its sockets to its end: BPF programs are unloaded
 
 struct HiddenSocket {
   UniqueFd listener;
@@ -67,7 +67,7 @@ util::Result<HiddenSocket> listen_in(const std::string& directory) {
   HiddenSocket hidden{UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), UniqueFd()};
   if (!hidden.listener.valid() ||
       ::bind(hidden.listener.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
-    return util::fail_errno("cannot make a socket in " + directory);
+    return util::fail_errno("cannot create a socket in " + directory);
   }
   hidden.file.reset(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
   const int error = errno;
@@ -89,13 +89,13 @@ util::Result<HiddenSocket> hidden_socket() {
       return hidden;
     }
   }
-  return util::fail_errno("cannot make a directory in /run or /tmp");
+  return util::fail_errno("cannot create a directory in /run or /tmp");
 }
 
 util::Result<UniqueFd> file_in_memory(const char* name, std::string_view text) {
   UniqueFd file(::memfd_create(name, MFD_CLOEXEC));
   if (!file.valid()) {
-    return util::fail_errno("cannot make a file in memory");
+    return util::fail_errno("cannot create a file in memory");
   }
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
@@ -197,13 +197,13 @@ util::Result<UniqueFd> first_question(const UniqueFd& socket_file) {
 
 /// The last line of its log, without time and level.
 std::string last_words(const UniqueFd& log) {
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMaxBytes = 4096;
   constexpr std::string_view kLevel = " error ";
-  std::string text(kMost, '\0');
+  std::string text(kMaxBytes, '\0');
   struct stat status {};
   ::fstat(log.get(), &status);
   const ssize_t got =
-      ::pread(log.get(), text.data(), text.size(), std::max<off_t>(0, status.st_size - static_cast<off_t>(kMost)));
+      ::pread(log.get(), text.data(), text.size(), std::max<off_t>(0, status.st_size - static_cast<off_t>(kMaxBytes)));
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   text.erase(text.find_last_not_of('\n') + 1);
   text.erase(0, text.rfind('\n') + 1);
@@ -258,11 +258,11 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
 }
 
 OwnDaemon::~OwnDaemon() {
-  const auto patience = std::chrono::steady_clock::now() + kFarewell;
+  const auto deadline = std::chrono::steady_clock::now() + kShutdownGrace;
   if (!ending()) {
     ::kill(child_, SIGTERM);
   }
-  while (!ending() && std::chrono::steady_clock::now() < patience) {
+  while (!ending() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (!ended_) {
@@ -273,12 +273,12 @@ OwnDaemon::~OwnDaemon() {
 
 std::string OwnDaemon::address() const { return "unix:" + path_of(socket_file_); }
 
-util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience) {
+util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds timeout) {
   if (answered_) {
     return true;
   }
   pollfd answer{first_.get(), POLLIN, 0};
-  if (::poll(&answer, 1, static_cast<int>(patience.count())) <= 0) {
+  if (::poll(&answer, 1, static_cast<int>(timeout.count())) <= 0) {
     return false;
   }
   char byte = 0;
@@ -293,7 +293,7 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience)
   while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(words.value_or("it does not serve, and does not end"));
+  return util::fail(words.value_or("it neither serves nor exits"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {

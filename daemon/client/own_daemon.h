@@ -33,7 +33,7 @@ class OwnDaemon {
 
   /// Waits this long for its first answer, which comes once it measures. Error: it has ended, in its own words, or no
   /// longer serves anybody.
-  util::Result<bool> answers_within(std::chrono::milliseconds patience);
+  util::Result<bool> answers_within(std::chrono::milliseconds timeout);
 
   /// Why it ended by itself, in its own words; nothing: it is running.
   std::optional<std::string> ending();

@@ -211,8 +211,8 @@ void run(Source& source, top::View view, top::State& state) {
 /// Waits until it has measured for this long. Prints a note if that takes a while.
 util::Result<void> wait_until_measured(Source& source, double seconds) {
   constexpr std::chrono::milliseconds kPause{50};
-  const auto told_at = Clock::now() + std::chrono::seconds(2);
-  bool told = false;
+  const auto announce_at = Clock::now() + std::chrono::seconds(2);
+  bool announced = false;
   std::optional<double> first;  // when the first sample that we saw was taken
   while (true) {
     const auto answers = source.own->answers_within(kPause);
@@ -233,9 +233,9 @@ util::Result<void> wait_until_measured(Source& source, double seconds) {
         return {};
       }
     }
-    if (!told && Clock::now() >= told_at) {
+    if (!announced && Clock::now() >= announce_at) {
       std::cerr << (devices ? "waiting for rates of a whole second\n" : "loading the programs that measure\n");
-      told = true;
+      announced = true;
     }
     std::this_thread::sleep_for(kPause);
   }

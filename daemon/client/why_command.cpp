@@ -111,10 +111,10 @@ bool is_of_this_host(const std::string& address) {
 
 /// Who waits at this moment, where that is visible: for what goes on above the drives.
 std::string blocked_text() {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMaxTasks = 12;
   std::string text;
   for (const probe::BlockedTask& one :
-       ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMost) : std::vector<probe::BlockedTask>{}) {
+       ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMaxTasks) : std::vector<probe::BlockedTask>{}) {
     text += fmt::format("    - {} ({}){}\n", util::for_terminal(one.name), one.task,
                         one.waits_in.empty() ? "" : " in " + util::for_terminal(one.waits_in));
   }

@@ -32,13 +32,13 @@ std::string file_of(const ConfigurationOptions& options) {
 }
 
 config::ParseOutcome read_standard_input() {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // as for a file
-  std::string text(kMostBytes + 1, '\0');
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // as for a file
+  std::string text(kMaxBytes + 1, '\0');
   std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::cin.gcount()));
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMaxBytes) {
     return tl::unexpected(std::vector<config::Problem>{
-        {"standard input", 0, 0, "is longer than " + std::to_string(kMostBytes) + " bytes"}});
+        {"standard input", 0, 0, "is longer than " + std::to_string(kMaxBytes) + " bytes"}});
   }
   return config::parse(text, "standard input");
 }
@@ -95,7 +95,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
   }
   const auto want_patterns = [&](const char* option, const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
-      if (const auto flaw = config::flaw_of_device_pattern(pattern)) {
+      if (const auto flaw = config::validate_device_pattern(pattern)) {
         problems.push_back(std::string(option) + ": '" + pattern + "' " + *flaw +
                            "; expected a pattern, as in 'nvme*'");
       }
@@ -136,7 +136,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
     const auto absolute = std::filesystem::absolute(options.web_config_file, error);
     if (error) {  // the working directory is gone
       return tl::make_unexpected(
-          std::vector<std::string>{"--web.config.file: cannot make it absolute: " + error.message()});
+          std::vector<std::string>{"--web.config.file: cannot be made absolute: " + error.message()});
     }
     result.web.config_file = absolute.string();
   }

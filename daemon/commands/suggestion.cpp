@@ -26,8 +26,8 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::optional<std::string> nearest(const std::string& wrong, const std::vector<std::string>& words) {
-  constexpr std::size_t kMostLetters = 64;  // no known word is longer
-  if (wrong.size() > kMostLetters) {
+  constexpr std::size_t kMaxLetters = 64;  // no known word is longer
+  if (wrong.size() > kMaxLetters) {
     return std::nullopt;
   }
   std::optional<std::string> found;

@@ -6,7 +6,7 @@
 
 namespace ssdpulse::config {
 
-std::optional<std::string> flaw_of_device_pattern(std::string_view glob) {
+std::optional<std::string> validate_device_pattern(std::string_view glob) {
   if (glob.empty()) {
     return "is empty";
   }

@@ -9,6 +9,6 @@
 namespace ssdpulse::config {
 
 /// Why it can match none, as the end of a sentence about it; nothing if it can.
-std::optional<std::string> flaw_of_device_pattern(std::string_view glob);
+std::optional<std::string> validate_device_pattern(std::string_view glob);
 
 }  // namespace ssdpulse::config

@@ -233,7 +233,7 @@ std::optional<Value> read_document(std::string_view text, Report& report) {
     report.add({static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
                 static_cast<int>(wrong - line_start) + 1},
                text[wrong] == '\0' ? "a NUL byte; expected YAML text in UTF-8"
-                                   : "bytes that are no character; expected YAML text in UTF-8");
+                                   : "bytes that are not valid UTF-8; expected YAML text in UTF-8");
     return std::nullopt;
   }
   try {

@@ -32,11 +32,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string unknown_key(const std::string& name, const std::vector<std::string>& known) {
-  constexpr std::size_t kMostLetters = 64;  // no key is that long, and the distance to a hostile one would take long
+  constexpr std::size_t kMaxLetters = 64;  // no key is that long, and the distance to a hostile one would take long
   std::string_view nearest;
-  std::size_t least = kMostLetters;
+  std::size_t least = kMaxLetters;
   for (const std::string& candidate : known) {
-    const std::size_t distance = name.size() > kMostLetters ? kMostLetters : edit_distance(name, candidate);
+    const std::size_t distance = name.size() > kMaxLetters ? kMaxLetters : edit_distance(name, candidate);
     if (distance < least && distance * 2 <= candidate.size()) {
       least = distance;
       nearest = candidate;

@@ -9,6 +9,6 @@
 namespace ssdpulse::config {
 
 /// What is wrong with it; nothing if it is right. Never repeats the text.
-std::optional<std::string> flaw_of_password_hash(std::string_view text);
+std::optional<std::string> validate_password_hash(std::string_view text);
 
 }  // namespace ssdpulse::config

@@ -90,8 +90,8 @@ std::string format_quantity(std::uint64_t amount, const Unit (&units)[N], std::s
 }  // namespace
 
 util::Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  return parse_quantity(text, kDurationUnits, kMost, "30s").map([](std::uint64_t ns) {
+  constexpr std::uint64_t kMaxNanoseconds = std::numeric_limits<std::int64_t>::max();
+  return parse_quantity(text, kDurationUnits, kMaxNanoseconds, "30s").map([](std::uint64_t ns) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));
   });
 }

@@ -91,7 +91,7 @@ void Patterns::read(const Value& value, const Field& field, std::vector<std::str
   for (const Value& item : value.items) {
     if (item.kind != Value::Kind::scalar) {
       field.wrong(item.at, instead_of("a pattern, as in \"nvme*\"", item));
-    } else if (const auto flaw = flaw_of_device_pattern(item.text)) {
+    } else if (const auto flaw = validate_device_pattern(item.text)) {
       field.wrong(item.at, in_quotes(item.text) + " " + *flaw + "; expected a pattern, as in \"nvme*\"");
     }
     globs.push_back(item.text);
@@ -239,8 +239,8 @@ void TenantPatterns::read(const Value& value, const Field& field, std::vector<Te
     field.wrong(value.at, instead_of(kExpected, value));
     return;
   }
-  if (value.items.size() > kMost) {
-    field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMost) + " patterns");
+  if (value.items.size() > kMaxPatterns) {
+    field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMaxPatterns) + " patterns");
     return;
   }
   std::vector<TenantPattern> patterns;
@@ -282,10 +282,10 @@ void TenantPatterns::check(const Value& item, const Field& field, const TenantPa
                              "\"/system.slice/mysql*\"");
   }
   if (tenant.empty() || tenant.size() > kLongestName || std::any_of(tenant.begin(), tenant.end(), is_odd)) {
-    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is no name; expected 1 to " + std::to_string(kLongestName) +
-                             " printable characters without blanks, quotes and commas");
+    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is not a valid name; expected 1 to " +
+                             std::to_string(kLongestName) + " printable characters without blanks, quotes and commas");
   } else if (tenant == "/" || tenant == "other" || tenant == "none") {
-    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " has a meaning of its own; expected another name");
+    field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is reserved; expected another name");
   }
 }
 
@@ -319,7 +319,7 @@ void HostNames::read(const Value& value, const Field& field, std::vector<std::st
     } else if (item.text.empty() || item.text.size() > 253 ||
                !std::all_of(item.text.begin(), item.text.end(), is_of_a_name)) {
       field.wrong(item.at, in_quotes(item.text) +
-                               " is no host name; expected one without a port, as in "
+                               " is not a host name; expected one without a port, as in "
                                "\"db1.example.org\"");
     }
     names.push_back(item.text);
@@ -347,7 +347,7 @@ void GroupsToLeaveOut::read(const Value& value, const Field& field, std::vector<
       }
       field.wrong(item.at,
                   (item.kind == Value::Kind::scalar ? in_quotes(item.text) : std::string(describe(item.kind))) +
-                      " is no group of metrics; " + expected);
+                      " is not a group of metrics; " + expected);
     } else if (item.text == kSelf) {
       field.wrong(item.at, "self cannot be left out: it says whether the other metrics can be trusted");
     }

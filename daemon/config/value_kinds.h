@@ -136,7 +136,7 @@ struct NumberWithin {
 
 /// A list of mappings, each with a pattern and a name.
 struct TenantPatterns {
-  static constexpr std::size_t kMost = 1000;  // each is tried for each new cgroup
+  static constexpr std::size_t kMaxPatterns = 1000;  // each is tried for each new cgroup
   static constexpr std::size_t kLongestName = 128;
   static constexpr std::size_t kLongestMatch = 4096;
 

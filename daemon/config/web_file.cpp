@@ -33,7 +33,7 @@ bool has_control_character(std::string_view text) {
 }
 
 /// One key of a section: its full name, and where its faults are reported.
-struct Place {
+struct Location {
   std::string key;
   Report& report;
 
@@ -49,7 +49,7 @@ struct Place {
   }
 };
 
-using Reader = std::function<void(const Value&, const Place&)>;
+using Reader = std::function<void(const Value&, const Location&)>;
 using Readers = std::vector<std::pair<std::string, Reader>>;
 
 void read_mapping(const std::string& section, const Value& value, Report& report, const Readers& readers) {
@@ -57,9 +57,9 @@ void read_mapping(const std::string& section, const Value& value, Report& report
   for (const auto& reader : readers) {
     names.push_back(reader.first);
   }
-  const Place place{section, report};
+  const Location at{section, report};
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
-    place.wrong(value, "has nothing below it; expected " + joined(names));
+    at.wrong(value, "has nothing below it; expected " + joined(names));
     return;
   }
   visit_entries(value, names, report, [&](const std::string& name, const Value& held) {
@@ -71,9 +71,9 @@ void read_mapping(const std::string& section, const Value& value, Report& report
 
 /// A non-empty text: PEM that is in the file itself.
 Reader text_into(std::string& out) {
-  return [&out](const Value& value, const Place& place) {
-    if (place.is_scalar("a text", value) && value.text.empty()) {
-      place.wrong(value, "is empty; expected a text in PEM format, or the line left out");
+  return [&out](const Value& value, const Location& at) {
+    if (at.is_scalar("a text", value) && value.text.empty()) {
+      at.wrong(value, "is empty; expected a text in PEM format, or the line left out");
     } else {
       out = value.text;
     }
@@ -81,16 +81,15 @@ Reader text_into(std::string& out) {
 }
 
 Reader file_into(std::string& out, const std::filesystem::path& directory) {
-  return [&out, directory](const Value& value, const Place& place) {
-    if (!place.is_scalar("a file name", value)) {
+  return [&out, directory](const Value& value, const Location& at) {
+    if (!at.is_scalar("a file name", value)) {
       return;
     }
     // Not repeated: what was put here by mistake may be a key.
     if (value.text.empty() || has_control_character(value.text) || value.text.find("-----BEGIN") != std::string::npos) {
-      place.wrong(
-          value,
-          "is not a file name; expected one, or the line left out (a text in PEM format goes in the key without "
-          "_file)");
+      at.wrong(value,
+               "is not a file name; expected one, or the line left out (a text in PEM format goes in the key without "
+               "_file)");
     } else {
       out = (directory / value.text).lexically_normal().string();
     }
@@ -98,13 +97,13 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
 }
 
 Reader word_into(std::string& out, const std::vector<std::string>& words) {
-  return [&out, &words](const Value& value, const Place& place) {
+  return [&out, &words](const Value& value, const Location& at) {
     const std::string choice = "one of " + joined(words);
-    if (!place.is_scalar(choice, value)) {
+    if (!at.is_scalar(choice, value)) {
       return;
     }
     if (std::find(words.begin(), words.end(), value.text) == words.end()) {
-      place.wrong(value, "expected " + choice + ", got " + in_quotes(value.text));
+      at.wrong(value, "expected " + choice + ", got " + in_quotes(value.text));
     } else {
       out = value.text;
     }
@@ -112,19 +111,19 @@ Reader word_into(std::string& out, const std::vector<std::string>& words) {
 }
 
 Reader words_into(std::vector<std::string>& out) {
-  return [&out](const Value& value, const Place& place) {
+  return [&out](const Value& value, const Location& at) {
     if (value.kind != Value::Kind::list || value.items.empty()) {
-      place.wrong(value, "expected a list of at least one name, or the line left out");
+      at.wrong(value, "expected a list of at least one name, or the line left out");
       return;
     }
     for (const Value& item : value.items) {
-      if (!place.is_scalar("a name", item)) {
+      if (!at.is_scalar("a name", item)) {
         continue;
       }
       if (item.text.empty() || has_control_character(item.text)) {
-        place.wrong(item, "is no name");
+        at.wrong(item, "is not a valid name");
       } else if (std::find(out.begin(), out.end(), item.text) != out.end()) {
-        place.wrong(item, in_quotes(item.text) + " is given twice; expected each once");
+        at.wrong(item, in_quotes(item.text) + " is given twice; expected each once");
       } else {
         out.push_back(item.text);
       }
@@ -133,9 +132,9 @@ Reader words_into(std::vector<std::string>& out) {
 }
 
 Reader boolean_into(bool& out) {
-  return [&out](const Value& value, const Place& place) {
-    if (place.is_scalar("true or false", value) && value.text != "true" && value.text != "false") {
-      place.wrong(value, "expected true or false, got " + in_quotes(value.text));
+  return [&out](const Value& value, const Location& at) {
+    if (at.is_scalar("true or false", value) && value.text != "true" && value.text != "false") {
+      at.wrong(value, "expected true or false, got " + in_quotes(value.text));
     } else {
       out = value.text == "true";
     }
@@ -148,12 +147,12 @@ std::size_t rank(const std::string& version) {
 
 /// Checks what must hold between the keys of the section.
 void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
-  const Place place{"tls_server_config", report};
+  const Location at{"tls_server_config", report};
   const auto one_of_two = [&](const std::string& text, const std::string& file, const std::string& name, bool needed) {
     if (!text.empty() && !file.empty()) {
-      place.wrong(section, "both " + name + " and " + name + "_file are given; expected one of them");
+      at.wrong(section, "both " + name + " and " + name + "_file are given; expected one of them");
     } else if (needed && text.empty() && file.empty()) {
-      place.wrong(section, "neither " + name + " nor " + name + "_file is given; expected one of them");
+      at.wrong(section, "neither " + name + " nor " + name + "_file is given; expected one of them");
     }
   };
   const bool verifies = tls.client_auth_type.find("Verify") != std::string::npos;
@@ -161,15 +160,15 @@ void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
   one_of_two(tls.key, tls.key_file, "key", true);
   one_of_two(tls.client_ca, tls.client_ca_file, "client_ca", verifies);
   if (!verifies && (!tls.client_ca.empty() || !tls.client_ca_file.empty())) {
-    place.wrong(section, "client_ca_file has no effect with client_auth_type " + tls.client_auth_type +
-                             "; expected RequireAndVerifyClientCert");
+    at.wrong(section, "client_ca_file has no effect with client_auth_type " + tls.client_auth_type +
+                          "; expected RequireAndVerifyClientCert");
   }
   if (!tls.client_allowed_sans.empty() && tls.client_auth_type != "RequireAndVerifyClientCert") {
-    place.wrong(section, "client_allowed_sans protects nothing with client_auth_type " + tls.client_auth_type +
-                             "; expected RequireAndVerifyClientCert");
+    at.wrong(section, "client_allowed_sans protects nothing with client_auth_type " + tls.client_auth_type +
+                          "; expected RequireAndVerifyClientCert");
   }
   if (rank(tls.min_version) > rank(tls.max_version)) {
-    place.wrong(section, "min_version " + tls.min_version + " is above max_version " + tls.max_version);
+    at.wrong(section, "min_version " + tls.min_version + " is above max_version " + tls.max_version);
   }
 }
 
@@ -195,17 +194,17 @@ void read_tls(const Value& value, const std::filesystem::path& directory, Report
   out.tls = std::move(tls);
 }
 
-void read_headers(const Value& value, const Place& place, WebFile& out) {
+void read_headers(const Value& value, const Location& at, WebFile& out) {
   std::vector<std::string> names;
   for (const auto& header : kHeaders) {
     names.push_back(header.first);
   }
   if (value.kind != Value::Kind::mapping) {
-    place.expected("headers (" + joined(names) + ")", value);
+    at.expected("headers (" + joined(names) + ")", value);
     return;
   }
-  visit_entries(value, names, place.report, [&](const std::string& name, const Value& held) {
-    const Place header{place.key + "." + name, place.report};
+  visit_entries(value, names, at.report, [&](const std::string& name, const Value& held) {
+    const Location header{at.key + "." + name, at.report};
     if (held.kind == Value::Kind::null || (held.kind == Value::Kind::scalar && held.text.empty())) {
       return;  // like the exporters: blank means not set
     }
@@ -227,26 +226,26 @@ void read_http(const Value& value, Report& report, WebFile& out) {
   bool http2 = false;  // only permits it; every HTTP/2 client can fall back to HTTP/1.1
   read_mapping("http_server_config", value, report,
                {{"http2", boolean_into(http2)},
-                {"headers", [&out](const Value& held, const Place& place) { read_headers(held, place, out); }}});
+                {"headers", [&out](const Value& held, const Location& at) { read_headers(held, at, out); }}});
 }
 
 void read_users(const Value& value, Report& report, WebFile& out) {
-  const Place section{"basic_auth_users", report};
+  const Location section{"basic_auth_users", report};
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
     section.wrong(value, "has no user below it; expected NAME: BCRYPT_HASH");
     return;
   }
   visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {
-    const Place place{section.key, report};
+    const Location at{section.key, report};
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
       // Not repeated: there may be a password after the colon.
-      place.wrong(held,
-                  "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
-                  "BCRYPT_HASH");
+      at.wrong(held,
+               "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
+               "BCRYPT_HASH");
     } else if (held.kind != Value::Kind::scalar) {
-      place.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
-    } else if (const auto flaw = flaw_of_password_hash(held.text)) {
-      place.wrong(held, in_quotes(name) + ": " + *flaw);
+      at.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
+    } else if (const auto flaw = validate_password_hash(held.text)) {
+      at.wrong(held, in_quotes(name) + ": " + *flaw);
     } else {
       out.users.emplace_back(name, held.text);
     }

@@ -36,10 +36,10 @@ util::Result<void> keep_capabilities(std::span<const int> wanted) {
   const Capabilities held(cap_get_proc(), cap_free);
   const Capabilities kept(cap_init(), cap_free);
   if (!held || !kept || !copy_permitted(held.get(), wanted, kept.get())) {
-    return util::fail_errno("cannot look at capabilities");
+    return util::fail_errno("cannot read capabilities");
   }
   if (cap_set_proc(kept.get()) != 0) {
-    return util::fail_errno("cannot give up capabilities");
+    return util::fail_errno("cannot drop capabilities");
   }
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return util::fail_errno("cannot set no_new_privs");

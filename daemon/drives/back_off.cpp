@@ -10,12 +10,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kNear = 50ms;  // how long after a log read an I/O may suffer from it
-constexpr auto kCalm = 24h;
+constexpr auto kAftermath = 50ms;  // how long after a log read an I/O may suffer from it
+constexpr auto kQuietPeriod = 24h;
 
 /// A drive whose reads and writes take this much longer near log reads is polled less often.
 constexpr double kBearableEffect = 2.0;
-constexpr unsigned kMostIntervals = 8;
+constexpr unsigned kMaxIntervals = 8;
 
 }  // namespace
 
@@ -27,14 +27,14 @@ unsigned PollBackoff::intervals(const std::string& model) const {
 bool PollBackoff::increase(const std::string& model, SteadyTime now) {
   Entry& entry = by_model_[model];
   entry.since = now;
-  const bool grows = entry.intervals < kMostIntervals;
-  entry.intervals = std::min(entry.intervals * 2, kMostIntervals);
+  const bool grows = entry.intervals < kMaxIntervals;
+  entry.intervals = std::min(entry.intervals * 2, kMaxIntervals);
   return grows;
 }
 
 bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
   const auto entry = by_model_.find(model);
-  if (entry == by_model_.end() || now - entry->second.since < kCalm) {
+  if (entry == by_model_.end() || now - entry->second.since < kQuietPeriod) {
     return false;
   }
   entry->second.since = now;
@@ -45,35 +45,35 @@ bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
   return true;
 }
 
-void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kNear; }
+void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kAftermath; }
 
-void LogReadWatch::measure(const model::LatencyWords& words, const std::string& model, SteadyTime now) {
+void LogReadWatch::measure(const model::LatencyBuckets& buckets, const std::string& model, SteadyTime now) {
   near_until_.reset();
-  const auto begin_anew = [&] {
+  const auto restart = [&] {
     effect_ = {};
     measured_at_ = backoff_.intervals(model);
   };
   if (measured_at_ != backoff_.intervals(model)) {
-    begin_anew();  // a drive of the same model has changed the pace
+    restart();  // a drive of the same model has changed the pace
   }
-  if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
+  if (const auto near = model::added(buckets_before_, buckets); near && !for_a_spike_) {
     effect_.add_near(*near);
   }
-  if (const auto all = model::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
+  if (const auto all = model::added(buckets_counted_, for_a_spike_ ? buckets_before_ : buckets)) {
     effect_.add_all(*all);
   }
-  words_counted_ = words;
+  buckets_counted_ = buckets;
   ratio_ = effect_.ratio();
   if (ratio_ && *ratio_ > kBearableEffect) {
     if (backoff_.increase(model, now)) {
-      begin_anew();
+      restart();
       log::warning(
           "model=\"{}\" reads and writes take {:.1f} times as long near log reads: polling its drives {} times less "
           "often than configured",
           model, *ratio_, backoff_.intervals(model));
     }
   } else if (backoff_.decrease(model, now)) {
-    begin_anew();
+    restart();
     log::info("model=\"{}\" was calm for a day: polling its drives {} times less often than configured", model,
               backoff_.intervals(model));
   }

@@ -11,7 +11,7 @@
 
 #include "daemon/analysis/log_read_effect.h"
 #include "daemon/model/clock.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::drives {
 
@@ -41,14 +41,14 @@ class LogReadWatch {
 
   /// `words`: latencies of the drive's reads and writes so far. If a spike is the reason for the poll, the I/Os near it
   /// count neither as near ones nor as others: they were slow before.
-  void poll_begins(model::LatencyWords words, bool for_a_spike) {
-    words_before_ = std::move(words);
+  void poll_begins(model::LatencyBuckets buckets, bool for_a_spike) {
+    buckets_before_ = std::move(buckets);
     for_a_spike_ = for_a_spike;
   }
   /// I/Os count as near a log read until 50 ms after it: then measure() must be called.
   void poll_ended(SteadyTime now);
   [[nodiscard]] std::optional<SteadyTime> near_until() const { return near_until_; }
-  void measure(const model::LatencyWords& words, const std::string& model, SteadyTime now);
+  void measure(const model::LatencyBuckets& buckets, const std::string& model, SteadyTime now);
 
   /// p99 of the I/Os near log reads divided by that of the others.
   [[nodiscard]] std::optional<double> ratio() const { return ratio_; }
@@ -56,10 +56,10 @@ class LogReadWatch {
  private:
   PollBackoff& backoff_;
   analysis::LogReadEffect effect_;
-  unsigned measured_at_ = 1;          // backoff_.intervals() while effect_ was measured
-  model::LatencyWords words_before_;  // when the poll began
+  unsigned measured_at_ = 1;              // backoff_.intervals() while effect_ was measured
+  model::LatencyBuckets buckets_before_;  // when the poll began
   bool for_a_spike_ = false;
-  model::LatencyWords words_counted_;  // already in the effect's total, or to be left out of it
+  model::LatencyBuckets buckets_counted_;  // already in the effect's total, or to be left out of it
   std::optional<SteadyTime> near_until_;
   std::optional<double> ratio_;
 };

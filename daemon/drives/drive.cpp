@@ -61,7 +61,7 @@ void PolledDrive::notice_silence(SteadyTime now) {
     cannot_be_read("timeout", "no answer to a command for more than 5 s");
     const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
     if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
-      told_up_ = false;
+      logged_up_ = false;
       log::warning("{} does not answer{} suppressed={}", who,
                    succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
     }
@@ -100,7 +100,7 @@ void PolledDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime no
 void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
   keep_interval(interval, now);
   if (watch_.near_until() && now >= *watch_.near_until()) {
-    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model.raw(), now);
+    watch_.measure(latency_buckets_of(subsystem_, block), subsystem_.model.raw(), now);
     polling_.read_effect_ratio = watch_.ratio();
   }
   notice_silence(now);
@@ -128,7 +128,7 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);
-  watch_.poll_begins(latency_words_of(subsystem_, block), early);
+  watch_.poll_begins(latency_buckets_of(subsystem_, block), early);
   using Extent = nvme::DrivePoller::Extent;
   if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
     identified_at_ = now;
@@ -165,7 +165,7 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   }
   polling_.up = reading->reason.empty();
   polling_.reason = reading->reason;
-  if (told_up_ != polling_.up) {
+  if (logged_up_ != polling_.up) {
     tell_state(now);
   }
   watch_.poll_ended(now);
@@ -237,7 +237,7 @@ void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWr
 void PolledDrive::tell_state(SteadyTime now) {
   const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
   if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
-    told_up_ = polling_.up;
+    logged_up_ = polling_.up;
     if (polling_.up) {
       log::info("{} is read suppressed={}", who, *suppressed);
     } else {
@@ -275,7 +275,7 @@ model::NvmeDrive PolledDrive::describe(SteadyTime now) const {
   return drive;
 }
 
-model::DriveTick PolledDrive::look(SteadyTime now) {
+model::DriveTick PolledDrive::sample(SteadyTime now) {
   model::DriveTick tick;
   tick.drive = std::make_shared<const model::NvmeDrive>(describe(now));
   tick.identified = identity_ != nullptr;

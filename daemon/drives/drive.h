@@ -60,7 +60,7 @@ class PolledDrive {
   void read_counters_again() { counters_in_doubt_ = true; }
 
   /// Includes the readings since the last call.
-  model::DriveTick look(SteadyTime now);
+  model::DriveTick sample(SteadyTime now);
   [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
 
  private:
@@ -97,7 +97,7 @@ class PolledDrive {
   DriveWrites at_media_;                // when the last reading of those pages began
   std::optional<SteadyTime> asked_at_;  // of the outstanding command
   bool silence_noticed_ = false;        // of that command
-  bool told_up_ = false;                // what the log last reported
+  bool logged_up_ = false;              // what the log last reported
 
   std::shared_ptr<const model::NvmeIdentity> identity_;
   model::NvmePolling polling_;

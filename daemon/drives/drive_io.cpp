@@ -62,11 +62,11 @@ DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
   return sum;
 }
 
-model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
-  model::LatencyWords sum;
+model::LatencyBuckets latency_buckets_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
+  model::LatencyBuckets sum;
   for (const model::NvmeNamespace& entry : drive.namespaces) {
     if (const auto io = block.device(entry.device)) {
-      model::add(sum, model::device_time_words(*io, {Operation::read, Operation::write}));
+      model::add(sum, model::device_time_buckets(*io, {Operation::read, Operation::write}));
     }
   }
   return sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveWrites: what the block layer wrote on all namespaces of a drive. latency_words_of(): how long I/O took there.
+// DriveWrites: what the block layer wrote on all namespaces of a drive. latency_buckets_of(): how long I/O took there.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "daemon/analysis/write_amplification/host_drift.h"
 #include "daemon/drives/block_layer.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 #include "daemon/sources/nvme/controllers.h"
 
 namespace ssdpulse::drives {
@@ -22,6 +22,6 @@ struct DriveWrites {
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
 /// Device times of reads and writes on the namespaces that are measured.
-model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
+model::LatencyBuckets latency_buckets_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
 }  // namespace ssdpulse::drives

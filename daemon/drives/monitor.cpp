@@ -224,10 +224,10 @@ void DriveMonitor::note_other_version() {
 }
 
 /// The answer was in a message that was dropped, or the kernel itself lost the command.
-void DriveMonitor::give_up(PolledDrive& drive, const std::string& key, BlockLayer& block) {
+void DriveMonitor::abandon(PolledDrive& drive, const std::string& key, BlockLayer& block) {
   for (auto entry = outstanding_.begin(); entry != outstanding_.end(); ++entry) {
     if (entry->second == key) {
-      reader_->give_up(entry->first);
+      reader_->abandon(entry->first);
       outstanding_.erase(entry);
       break;
     }
@@ -251,7 +251,7 @@ void DriveMonitor::advance(BlockLayer& block) {
   bool replaced = false;
   for (auto& [key, drive] : drives_) {
     if (drive.given_up(now)) {
-      give_up(drive, key, block);
+      abandon(drive, key, block);
     }
     drive.advance(now, interval_, block);
     send(drive, key, block);
@@ -276,10 +276,10 @@ void DriveMonitor::read_counters_again(const std::string& key) {
   }
 }
 
-std::vector<model::DriveTick> DriveMonitor::look(SteadyTime now) {
+std::vector<model::DriveTick> DriveMonitor::sample(SteadyTime now) {
   std::vector<model::DriveTick> seen;
   for (auto& [key, drive] : drives_) {
-    seen.push_back(drive.look(now));
+    seen.push_back(drive.sample(now));
     seen.back().key = key;
   }
   std::sort(seen.begin(), seen.end(),

@@ -50,14 +50,14 @@ class DriveMonitor {
   void read_counters_again(const std::string& key);
 
   /// What is known about the drives, sorted by controller, and what was read since the last call.
-  std::vector<model::DriveTick> look(SteadyTime now);
+  std::vector<model::DriveTick> sample(SteadyTime now);
   /// How well the drives can be read as a whole.
   [[nodiscard]] const model::SourceStatus& status() const { return status_; }
 
  private:
   void receive(BlockLayer& block);
   void send(PolledDrive& drive, const std::string& key, BlockLayer& block);
-  void give_up(PolledDrive& drive, const std::string& key, BlockLayer& block);
+  void abandon(PolledDrive& drive, const std::string& key, BlockLayer& block);
   void note_garbage();
   void note_other_version();
   void reconnect(SteadyTime now);

@@ -14,7 +14,7 @@ using F = model::NvmeField;
 using Values = std::vector<model::NvmeValue>;
 
 /// A drive whose counters fall in every reading has counters of that kind.
-constexpr unsigned kFallsToBelieve = 3;
+constexpr unsigned kFallsToAccept = 3;
 
 const model::NvmeFieldDescription& description_of(const model::NvmeValue& value) {
   return model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(value.field));
@@ -88,13 +88,13 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
 
 }  // namespace
 
-std::optional<std::string> PageValues::believe(Kept& kept, Page page) {
+std::optional<std::string> PageValues::accept(PageState& kept, Page page) {
   const auto follows = [&](const Page& other) {
     return objection(other.values, page.values, page.read_at - other.read_at);
   };
-  const auto doubt = kept.believed ? follows(*kept.believed) : std::nullopt;
+  const auto doubt = kept.accepted ? follows(*kept.accepted) : std::nullopt;
   const bool confirmed = kept.waiting && !follows(*kept.waiting);
-  if (!doubt || confirmed || (doubt->only_falls && kept.waited + 1 >= kFallsToBelieve)) {
+  if (!doubt || confirmed || (doubt->only_falls && kept.waited + 1 >= kFallsToAccept)) {
     kept = {std::move(page), std::nullopt, 0};
     return std::nullopt;
   }
@@ -116,7 +116,7 @@ PageValues::Waiting PageValues::take(const nvme::DriveReading& reading, const an
   }
   Waiting waiting;
   for (auto& [page, values] : read) {
-    if (auto why = believe(pages_[page], std::move(values))) {
+    if (auto why = accept(pages_[page], std::move(values))) {
       waiting.emplace(page, std::move(*why));
     }
   }
@@ -126,8 +126,8 @@ PageValues::Waiting PageValues::take(const nvme::DriveReading& reading, const an
 std::vector<model::NvmeValue> PageValues::since(Time oldest) const {
   std::vector<model::NvmeValue> values;
   for (const auto& [page, kept] : pages_) {
-    if (kept.believed && kept.believed->read_at >= oldest) {
-      nvme::add_values(values, kept.believed->values);
+    if (kept.accepted && kept.accepted->read_at >= oldest) {
+      nvme::add_values(values, kept.accepted->values);
     }
   }
   return values;

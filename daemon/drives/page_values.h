@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageValues: what a drive's pages contained when each was last read and believed. Values of a page that is no longer
+// PageValues: what a drive's pages contained when each was last read and accepted. Values of a page that is no longer
 // read expire after a while, and at once with new firmware.
 // A page whose values no drive can have reached since the last one (a counter that falls or leaps, a temperature that
-// jumps) waits for the next reading: only if that goes on from it, it is believed. Until then the page keeps its
+// jumps) waits for the next reading: only if that goes on from it, it is accepted. Until then the page keeps its
 // values.
 #pragma once
 
@@ -35,14 +35,14 @@ class PageValues {
     Time read_at;
     std::vector<model::NvmeValue> values;
   };
-  struct Kept {
-    std::optional<Page> believed;
+  struct PageState {
+    std::optional<Page> accepted;
     std::optional<Page> waiting;
     unsigned waited = 0;  // readings in a row
   };
-  static std::optional<std::string> believe(Kept& kept, Page page);
+  static std::optional<std::string> accept(PageState& kept, Page page);
 
-  std::map<const nvme::LogPage*, Kept> pages_;  // in the order of log_pages()
+  std::map<const nvme::LogPage*, PageState> pages_;  // in the order of log_pages()
   util::OutsideText firmware_;
 };
 

@@ -17,9 +17,9 @@ constexpr double kDay = 24 * 3600;
 constexpr double kShortAbsence = 60;
 constexpr double kLongestAbsence = 3650 * kDay;
 /// A counter that was there before the restart and is not back by then may never be: it may be unreadable now.
-constexpr std::chrono::seconds kCounterPatience{60};
+constexpr std::chrono::seconds kCounterTimeout{60};
 /// Drive counters are coarse: no share is computed from less than this.
-constexpr double kLeastCompared = 1 << 30;
+constexpr double kMinComparedBytes = 1 << 30;
 /// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
 constexpr double kEmptied = 0.25;
 constexpr double kEmpty = 0.05;
@@ -53,7 +53,7 @@ util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& d
   result->seen_bytes_ = state.seen_bytes;
   result->absence_ = away < 0 ? kLongestAbsence : std::min(state.absence + away, kLongestAbsence);
   if (!state.host_written_bytes) {
-    result->give_up_counter();
+    result->drop_counter();
   }
   return result;
 }
@@ -86,7 +86,7 @@ void DriveModel::account_for_gap() {
 /// Whether only the drive's counter can show how much was written during the absence, and it has not been read yet.
 bool DriveModel::gap_is_unknown() const { return kept_host_bytes_ && absence_ > kShortAbsence; }
 
-void DriveModel::give_up_counter() {
+void DriveModel::drop_counter() {
   if (absence_ > kShortAbsence) {
     model_->mark_gap(settings().size_bytes);
   }
@@ -101,7 +101,7 @@ void DriveModel::watch_counters() {
   first_host_bytes_ = first_host_bytes_.value_or(*drive_.host_written_bytes);
   const double growth = *drive_.host_written_bytes - *first_host_bytes_;
   if (drive_.written_elsewhere_bytes &&
-      growth > std::max(kLeastCompared, 0.001 * static_cast<double>(settings().size_bytes))) {
+      growth > std::max(kMinComparedBytes, 0.001 * static_cast<double>(settings().size_bytes))) {
     drive_.facts.written_elsewhere = *drive_.written_elsewhere_bytes / growth;
   }
 }
@@ -121,8 +121,8 @@ void DriveModel::count_lost(const std::array<std::uint64_t, model::kFlashEventKi
 }
 
 void DriveModel::end_tick(std::chrono::nanoseconds at) {
-  if (gap_is_unknown() && at - resumed_at_ > kCounterPatience) {
-    give_up_counter();
+  if (gap_is_unknown() && at - resumed_at_ > kCounterTimeout) {
+    drop_counter();
   }
   for (const std::uint64_t pages : written_) {
     written_pages_ += pages;
@@ -138,7 +138,8 @@ double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_shar
 
 /// Pages without an event count as used, and drives may free discarded data late. But if suddenly less is in use and no
 /// discard explains it, it was formatted, sanitized or written by another host. Very recent discards and writes are in
-/// the model now but were not when the drive reported: the smaller difference counts, so that they look like no format.
+/// the model now but were not when the drive reported: the smaller difference counts, so that they are not taken for a
+/// format.
 void DriveModel::notice_format() {
   if (!unused_then_) {
     return;
@@ -160,7 +161,7 @@ void DriveModel::notice_format() {
   }
 }
 
-void DriveModel::look(model::WallTime wall) {
+void DriveModel::evaluate(model::WallTime wall) {
   notice_format();
   auto report = std::make_shared<model::FlashReport>(model_->report());
   if (gap_is_unknown()) {
@@ -181,7 +182,7 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
     return;
   }
   const auto since = report.written_since_full_discard_bytes;
-  const auto most = collection_.look(
+  const auto most = collection_.observe(
       since ? std::optional(static_cast<double>(*since)) : std::nullopt,
       {*drive_.host_written_bytes, *drive_.media_written_bytes, drive_.host_doubt_bytes, drive_.media_doubt_bytes},
       static_cast<double>(settings().size_bytes));
@@ -244,14 +245,14 @@ model::FlashEstimate DriveModel::estimate() const {
   }
   if (report_ && report_->written_since_full_discard_bytes) {
     // It begins at 1.000 of the flash in the model, for every load; real drives began at 0.98 to 1.02 of it.
-    constexpr double kDoubt = 0.02;
-    constexpr double kLeastKnown = 0.0737;  // a GiB per GB
-    constexpr double kMostKnown = 0.5;
+    constexpr double kUncertainty = 0.02;
+    constexpr double kMinOverprovisioning = 0.0737;  // a GiB per GB
+    constexpr double kMaxOverprovisioning = 0.5;
     const auto size = static_cast<double>(result.size_bytes);
     const bool fitted = result.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
     result.collection_begins =
-        model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kDoubt : kLeastKnown)),
-                         size * (1 + (fitted ? result.overprovisioning.upper + kDoubt : kMostKnown))};
+        model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kUncertainty : kMinOverprovisioning)),
+                         size * (1 + (fitted ? result.overprovisioning.upper + kUncertainty : kMaxOverprovisioning))};
   }
   result.lost_writes = all_lost_writes_;
   result.lost_discards = all_lost_discards_;

@@ -35,7 +35,7 @@ class DriveModel {
   void end_tick(std::chrono::nanoseconds at);
 
   /// Looks at everything that is modelled: takes milliseconds.
-  void look(model::WallTime wall);
+  void evaluate(model::WallTime wall);
   [[nodiscard]] model::FlashEstimate estimate() const;
   [[nodiscard]] DriveState state(model::WallTime wall) const;
 
@@ -50,7 +50,7 @@ class DriveModel {
   DriveModel(const FlashDrive& drive, std::unique_ptr<analysis::FlashModel> model);
   void account_for_gap();
   [[nodiscard]] bool gap_is_unknown() const;
-  void give_up_counter();
+  void drop_counter();
   void watch_counters();
   void fit(const model::FlashReport& report, model::WallTime wall);
   void watch_collection(const model::FlashReport& report);

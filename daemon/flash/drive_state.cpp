@@ -10,7 +10,7 @@ using analysis::BinaryReader;
 using analysis::BinaryWriter;
 
 constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different one for any other layout
-constexpr std::uint64_t kMostWhatIfs = 32;
+constexpr std::uint64_t kMaxWhatIfs = 32;
 
 void write(BinaryWriter& out, const std::optional<double>& value) { out(value.value_or(-1.0)); }
 
@@ -22,9 +22,9 @@ std::optional<double> read_optional(BinaryReader& in) {
 
 /// Seconds of a clock, or of an absence.
 void read_seconds(BinaryReader& in, double& value) {
-  constexpr double kMost = 1e12;  // the year 33658
+  constexpr double kMaxSeconds = 1e12;  // the year 33658
   in(value);
-  if (!(value >= 0 && value <= kMost)) {
+  if (!(value >= 0 && value <= kMaxSeconds)) {
     in.fail();
   }
 }
@@ -68,8 +68,8 @@ void read_settings(BinaryReader& in, analysis::FlashModelSettings& settings) {
   in(settings.seed);
   std::uint64_t what_ifs = 0;
   in(what_ifs);
-  if (what_ifs == 0 || what_ifs > kMostWhatIfs || settings.page_bytes == 0 ||
-      settings.rate_bits > analysis::PageSample::kMostRateBits) {
+  if (what_ifs == 0 || what_ifs > kMaxWhatIfs || settings.page_bytes == 0 ||
+      settings.rate_bits > analysis::PageSample::kMaxRateBits) {
     in.fail();
   }
   for (std::uint64_t i = 0; in.good() && i < what_ifs; ++i) {
@@ -152,7 +152,7 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   read_seconds(in, state.absence);
   in(state.model);
   if (!in.complete()) {
-    return util::fail("it makes no sense");
+    return util::fail("it is inconsistent");
   }
   return state;
 }

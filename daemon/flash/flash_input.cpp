@@ -113,8 +113,8 @@ void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
     drive.written_elsewhere_bytes = std::max(0.0, *said.host_written_drift_lower_bytes);
   }
   for (const model::WriteAmplificationRatio& ratio : said.ratios) {
-    constexpr double kMostOfADay = 20 * 3600;
-    if (ratio.window == "24h" && ratio.covered_seconds >= kMostOfADay) {
+    constexpr double kNearlyADay = 20 * 3600;
+    if (ratio.window == "24h" && ratio.covered_seconds >= kNearlyADay) {
       drive.measured_day = model::Estimate{ratio.ratio, ratio.lower, ratio.upper};
     }
   }

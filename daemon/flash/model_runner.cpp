@@ -42,7 +42,7 @@ EventsByDevice ModelRunner::counted(const FlashInput& input) {
 /// Whether there was room for it.
 bool ModelRunner::take(FlashInput& input) {
   const std::lock_guard lock(mutex_);
-  if (queue_.size() >= kMostTicks || queued_events_ + events_of(input) > kMostEvents) {
+  if (queue_.size() >= kMaxTicks || queued_events_ + events_of(input) > kMaxEvents) {
     return false;
   }
   input.overflowed = std::exchange(overflowed_, {});

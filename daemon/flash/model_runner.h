@@ -16,8 +16,8 @@ namespace ssdpulse::flash {
 
 class ModelRunner {
  public:
-  static constexpr std::size_t kMostTicks = 120;                    // that wait
-  static constexpr std::size_t kMostEvents = std::size_t{1} << 18;  // in them: 4 MiB, more than one ring buffer holds
+  static constexpr std::size_t kMaxTicks = 120;                    // that wait
+  static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;  // in them: 4 MiB, more than one ring buffer holds
 
   explicit ModelRunner(ModelSettings settings);
   ~ModelRunner();

@@ -16,7 +16,7 @@ using analysis::FlashModelSettings;
 using model::FlashSilence;
 
 /// An NVMe drive that has not identified itself by then never will: it may be unreadable.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kIdentifyTimeout{60};
 /// A state of some megabytes is written only after enough host writes, of which it is half a percent at most.
 constexpr std::uint64_t kWorthKeeping = 256;  // the host wrote 1/256 of the drive's bytes
 
@@ -49,13 +49,13 @@ void ModelSet::observe(const FlashInput& input) {
     plan(input);
   }
   distribute(input);
-  if (look(input) || changed) {
+  if (evaluate_next(input) || changed) {
     describe();
   }
 }
 
 bool ModelSet::ready(const Entry& entry, std::chrono::nanoseconds at) const {
-  return entry.drive.settled || at - entry.seen_at >= kPatience;
+  return entry.drive.settled || at - entry.seen_at >= kIdentifyTimeout;
 }
 
 /// Whether the models have to be planned again.
@@ -219,7 +219,7 @@ void ModelSet::make_model(Entry& entry, const FlashModelSettings& wanted, const 
     entry.model = std::make_unique<DriveModel>(entry.drive, settings);
   }
   entry.model->know(entry.drive, input.wall);
-  entry.look_at = input.at;
+  entry.evaluate_at = input.at;
   entry.keep_at = input.at + settings_.keep_interval;
   entry.kept_bytes = 0;
 }
@@ -307,29 +307,29 @@ model::DeviceFlashSamples ModelSet::since_last_tick(const model::DeviceFlashSamp
   return result;
 }
 
-/// Whether a model was looked at: that takes milliseconds, so at most one per tick, the one that has waited longest.
-bool ModelSet::look(const FlashInput& input) {
+/// Whether a model was evaluated: that takes milliseconds, so at most one per tick, the one that has waited longest.
+bool ModelSet::evaluate_next(const FlashInput& input) {
   Entry* next = nullptr;
   for (auto& [name, entry] : drives_) {
-    if (entry.model && input.at >= entry.look_at && (next == nullptr || entry.look_at < next->look_at)) {
+    if (entry.model && input.at >= entry.evaluate_at && (next == nullptr || entry.evaluate_at < next->evaluate_at)) {
       next = &entry;
     }
   }
   if (next != nullptr) {
-    next->model->look(input.wall);
-    next->look_at = input.at + settings_.look_interval;
+    next->model->evaluate(input.wall);
+    next->evaluate_at = input.at + settings_.evaluation_interval;
   }
-  const bool looked = next != nullptr;
+  const bool evaluated = next != nullptr;
   for (auto& [name, entry] : drives_) {
     if (entry.model && input.at >= entry.keep_at) {
       entry.keep_at = input.at + settings_.keep_interval;
       if (entry.model->written_bytes() - entry.kept_bytes >= entry.model->settings().size_bytes / kWorthKeeping) {
         keep(entry, input.wall);
-        return looked;
+        return evaluated;
       }
     }
   }
-  return looked;
+  return evaluated;
 }
 
 void ModelSet::keep(Entry& entry, model::WallTime wall) {

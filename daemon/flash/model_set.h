@@ -26,10 +26,10 @@ struct ModelSettings {
   std::uint64_t memory_bytes = analysis::ModelBudget::kDefault;
   /// Instead of the usual rate, one of 2^rate_bits pages: for tests on small disks.
   std::optional<unsigned> rate_bits;
-  bool virtual_too = false;                                           // also drives that hide what is behind them
-  std::string directory;                                              // for states; empty: none are kept
-  std::function<std::uint32_t()> make_seed;                           // secret
-  std::chrono::nanoseconds look_interval = std::chrono::seconds(10);  // between looks at a model
+  bool virtual_too = false;                                                 // also drives that hide what is behind them
+  std::string directory;                                                    // for states; empty: none are kept
+  std::function<std::uint32_t()> make_seed;                                 // secret
+  std::chrono::nanoseconds evaluation_interval = std::chrono::seconds(10);  // between evaluations of a model
   std::chrono::nanoseconds keep_interval = std::chrono::hours(1);
 };
 
@@ -52,8 +52,8 @@ class ModelSet {
     std::unique_ptr<DriveModel> model;
     std::optional<model::FlashSilence> lasting;  // what the drive was planned as, like the next
     bool was_ready = false;
-    std::chrono::nanoseconds seen_at{0};  // first
-    std::chrono::nanoseconds look_at{0};  // due, like the next
+    std::chrono::nanoseconds seen_at{0};      // first
+    std::chrono::nanoseconds evaluate_at{0};  // due, like the next
     std::chrono::nanoseconds keep_at{0};
     std::uint64_t kept_bytes = 0;  // written_bytes() of the model when last kept
   };
@@ -73,7 +73,7 @@ class ModelSet {
   [[nodiscard]] analysis::FlashModelSettings settings_of(const FlashDrive& drive) const;
   void distribute(const FlashInput& input);
   model::DeviceFlashSamples since_last_tick(const model::DeviceFlashSamples& now);
-  bool look(const FlashInput& input);
+  bool evaluate_next(const FlashInput& input);
   void keep(Entry& entry, model::WallTime wall);
   void end(Entry& entry, model::WallTime wall);
   void describe();

@@ -50,7 +50,7 @@ util::Result<std::optional<std::string>> StateFiles::read(const std::string& key
   if (!keeps()) {
     return std::nullopt;
   }
-  auto bytes = util::read_file(path_of(key), kMostBytes);
+  auto bytes = util::read_file(path_of(key), kMaxBytes);
   if (bytes) {
     return std::optional(std::move(*bytes));
   }
@@ -107,7 +107,7 @@ void StateFiles::tidy() const {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {
     bytes += states[i].bytes;
-    if (i >= kMostFiles || bytes > most_bytes_) {
+    if (i >= kMaxFiles || bytes > most_bytes_) {
       fs::remove(states[i].path, error);
     }
   }

@@ -15,8 +15,8 @@ namespace ssdpulse::flash {
 
 class StateFiles {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  // of a file: twice what a model may take
-  static constexpr std::size_t kMostFiles = 256;                    // of drives present or gone; the oldest are removed
+  static constexpr std::size_t kMaxBytes = std::size_t{32} << 20;  // of a file: twice what a model may take
+  static constexpr std::size_t kMaxFiles = 256;                    // of drives present or gone; the oldest are removed
 
   /// `directory` empty: nothing is kept. `most_bytes`: of all files; the oldest are removed.
   explicit StateFiles(std::string directory, std::uint64_t most_bytes = UINT64_MAX)
@@ -26,7 +26,7 @@ class StateFiles {
   [[nodiscard]] util::Result<std::optional<std::string>> read(const std::string& key) const;
   /// The first one for a drive also calls tidy().
   [[nodiscard]] util::Result<void> write(const std::string& key, const std::string& bytes) const;
-  /// Removes the oldest files beyond kMostFiles and `most_bytes`, and those that were never renamed.
+  /// Removes the oldest files beyond kMaxFiles and `most_bytes`, and those that were never renamed.
   void tidy() const;
 
   [[nodiscard]] bool keeps() const { return !directory_.empty(); }

@@ -16,7 +16,7 @@ Outcome<std::optional<Account>> load_account(Connection& connection) {
     for (int column = 0; column < 5; ++column) {
       const auto value = row.integer(column);
       if (!value) {
-        return tl::unexpected(Failure{"its account holds what it never does", true});
+        return tl::unexpected(Failure{"its account has a value that is not a number", true});
       }
       values.at(static_cast<std::size_t>(column)) = *value;
     }

@@ -8,7 +8,7 @@ namespace {
 
 /// A clock that was behind jumps forward again, over what it showed before it went back: then that was right. One that
 /// was ahead comes there by and by.
-Outcome<void> take_back_steps(Connection& connection, std::int64_t from, std::int64_t to) {
+Outcome<void> undo_steps(Connection& connection, std::int64_t from, std::int64_t to) {
   Statement rows(
       connection,
       "DELETE FROM clock_step WHERE before > ?1 - ?3 AND before <= ?2 + ?3 AND ?2 - ?1 >= (before - wall) / 2");
@@ -16,11 +16,11 @@ Outcome<void> take_back_steps(Connection& connection, std::int64_t from, std::in
 }
 
 Outcome<void> keep_step(Connection& connection, const ClockStep& step, std::int64_t measured) {
-  constexpr std::int64_t kMostSteps = 300;
+  constexpr std::int64_t kMaxSteps = 300;
   Statement row(connection, "INSERT INTO clock_step (measured, wall, before) VALUES (?, ?, ?)");
   return row.with(measured).with(step.to).with(step.from).run().and_then([&] {
     return connection.execute("DELETE FROM clock_step WHERE id <= (SELECT max(id) FROM clock_step) - " +
-                              std::to_string(kMostSteps));
+                              std::to_string(kMaxSteps));
   });
 }
 
@@ -41,7 +41,7 @@ Outcome<std::optional<ClockStep>> read_clocks(Connection& connection, Account& a
     return keep_step(connection, step, account.measured()).map([&] { return std::optional(step); });
   }
   if (!first && jump > kSameClock) {
-    return take_back_steps(connection, step.from, step.to).map([] { return std::optional<ClockStep>(); });
+    return undo_steps(connection, step.from, step.to).map([] { return std::optional<ClockStep>(); });
   }
   return std::nullopt;
 }

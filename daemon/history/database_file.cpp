@@ -24,7 +24,7 @@ namespace {
 tl::unexpected<Failure> damaged(const std::string& what) { return tl::unexpected(Failure{what, true}); }
 
 /// The file's status, or nothing when there is no file. Never opens it: a pipe would block us.
-Outcome<std::optional<struct stat>> look_at(const std::string& path) {
+Outcome<std::optional<struct stat>> status_of(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
@@ -40,7 +40,7 @@ Outcome<std::optional<struct stat>> look_at(const std::string& path) {
 
 /// For use before SQLite sees the file: SQLite treats one that is shorter than a header as new, and would open a
 /// write-ahead log if the header names one.
-Outcome<void> look_at_header(const std::string& path, const struct stat& status) {
+Outcome<void> check_header(const std::string& path, const struct stat& status) {
   constexpr std::size_t kHeaderBytes = 100;
   if (status.st_size == 0) {
     return {};
@@ -53,7 +53,7 @@ Outcome<void> look_at_header(const std::string& path, const struct stat& status)
   file.read(header.data(), header.size());
   if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
       std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
-    return damaged("is no database");
+    return damaged("is not a database file");
   }
   if (header[18] != 1 || header[19] != 1) {
     return damaged("has another kind of journal than ours");
@@ -121,7 +121,7 @@ Outcome<void> identify(Connection& connection) {
     return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
   }
   if (*application != kApplicationId) {
-    return damaged("is a database, but no history of ssdpulse");
+    return damaged("is a database, but not a history of ssdpulse");
   }
   if (*version > kSchemaVersion) {
     return damaged("was written by a newer version of ssdpulse (schema " + std::to_string(*version) +
@@ -133,7 +133,7 @@ Outcome<void> identify(Connection& connection) {
   return compare_shapes(*found);
 }
 
-Outcome<void> look_through(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
+Outcome<void> check_integrity(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
   constexpr int kSteps = 10'000;  // of SQLite's virtual machine between two checks of `stop`
   sqlite3_progress_handler(
       connection.get(), kSteps, [](void* flag) { return static_cast<std::atomic<bool>*>(flag)->load() ? 1 : 0; },
@@ -155,7 +155,7 @@ Outcome<void> look_through(Connection& connection, const std::string& path, cons
   // SQLite reads the missing part of a last page as zeros. Checked last, when an unfinished transaction has been
   // undone.
   return connection.number("PRAGMA page_size").and_then([&](std::int64_t page_bytes) -> Outcome<void> {
-    const auto status = look_at(path);
+    const auto status = status_of(path);
     const bool whole = !status || !*status || (*status)->st_size % page_bytes == 0;
     return whole ? Outcome<void>() : damaged("ends within a page");
   });
@@ -165,12 +165,12 @@ Outcome<void> look_through(Connection& connection, const std::string& path, cons
 
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop) {
-  const auto before = look_at(path);
+  const auto before = status_of(path);
   if (!before) {
     return tl::unexpected(before.error());
   }
   if (*before) {
-    if (const auto header = look_at_header(path, **before); !header) {
+    if (const auto header = check_header(path, **before); !header) {
       return tl::unexpected(header.error());
     }
   }
@@ -193,13 +193,13 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   if (!done) {
     return tl::unexpected(done.error());
   }
-  const auto after = look_at(path);
+  const auto after = status_of(path);
   if (!after || !*after) {
     return tl::unexpected(after ? Failure{path + " vanished", false} : after.error());
   }
   const FileIdentity identity{(*after)->st_dev, (*after)->st_ino};
   if (checked != identity) {
-    if (const auto whole = look_through(*connection, path, stop); !whole) {
+    if (const auto whole = check_integrity(*connection, path, stop); !whole) {
       return tl::unexpected(whole.error());
     }
     checked = identity;

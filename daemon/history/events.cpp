@@ -20,10 +20,10 @@ struct Events {
 };
 constexpr std::array kEvents{
     Events{"latency_spike", "begin_ms, device, operation, measured", "begin_ms"},
-    Events{"discard_burst", "begin_ms, device, trigger, measured", "begin_ms", kMostBursts},
-    Events{"host_wait", "begin_ms, cause, subject, device, measured", "begin_ms", kMostWaits},
+    Events{"discard_burst", "begin_ms, device, trigger, measured", "begin_ms", kMaxBursts},
+    Events{"host_wait", "begin_ms, cause, subject, device, measured", "begin_ms", kMaxWaits},
     Events{"spike_seconds", "id", "id"},
-    Events{"mark", "at_ms", "at_ms", kMostMarks},
+    Events{"mark", "at_ms", "at_ms", kMaxMarks},
 };
 constexpr const char* kStep = "1000";  // rows
 
@@ -46,13 +46,13 @@ Outcome<void> erase(Connection& connection, const Events& events, const std::str
       .map([&] { deleted[table] += connection.changed_rows(); });
 }
 
-constexpr Events kSettings{"setting", "id", "id", kMostSettings};
+constexpr Events kSettings{"setting", "id", "id", kMaxSettings};
 
 std::int64_t share(std::int64_t most, std::uint64_t size_limit) {
   constexpr std::uint64_t kDefaultSize = std::uint64_t{512} << 20U;
-  constexpr double kLeast = 1000;
+  constexpr double kMinRows = 1000;
   return static_cast<std::int64_t>(std::max(
-      kLeast, static_cast<double>(most) * static_cast<double>(size_limit) / static_cast<double>(kDefaultSize)));
+      kMinRows, static_cast<double>(most) * static_cast<double>(size_limit) / static_cast<double>(kDefaultSize)));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 namespace ssdpulse::history {
 
 // Rows at the default history.size; with another one, its share. Of 60 bytes, like the next three.
-inline constexpr std::int64_t kMostBursts = 100'000;
-inline constexpr std::int64_t kMostWaits = 20'000;
-inline constexpr std::int64_t kMostSettings = 20'000;
-inline constexpr std::int64_t kMostMarks = 10'000;
+inline constexpr std::int64_t kMaxBursts = 100'000;
+inline constexpr std::int64_t kMaxWaits = 20'000;
+inline constexpr std::int64_t kMaxSettings = 20'000;
+inline constexpr std::int64_t kMaxMarks = 10'000;
 
 // `measured`: minutes, see account.h.
 

@@ -23,7 +23,7 @@
 namespace ssdpulse::history {
 namespace {
 
-bool fits(std::initializer_list<std::string_view> names, std::size_t most = kMostNameBytes) {
+bool fits(std::initializer_list<std::string_view> names, std::size_t most = kMaxNameBytes) {
   return std::all_of(names.begin(), names.end(), [most](std::string_view name) { return name.size() <= most; });
 }
 
@@ -31,7 +31,7 @@ bool within_bounds(const DriveKey& drive) { return fits({drive.serial, drive.mod
 
 bool within_bounds(const DeviceMinute& row) {
   const DeviceKey& device = row.device;
-  return fits({device.identity, device.without_wwid, device.attached}, kMostIdentityBytes) &&
+  return fits({device.identity, device.without_wwid, device.attached}, kMaxIdentityBytes) &&
          fits({device.name, device.model, device.serial}) && row.tenants.size() <= kMostTenantsOfARow &&
          std::all_of(row.tenants.begin(), row.tenants.end(),
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
@@ -41,10 +41,10 @@ bool within_bounds(const DeviceMinute& row) {
 std::size_t remove_unfit(Batch& batch) {
   return std::erase_if(
              batch.minutes,
-             [](const DriveMinute& row) { return !within_bounds(row.drive) || row.source.size() > kMostNameBytes; }) +
+             [](const DriveMinute& row) { return !within_bounds(row.drive) || row.source.size() > kMaxNameBytes; }) +
          std::erase_if(batch.states,
                        [](const DriveState& state) {
-                         return !within_bounds(state.drive) || state.bytes.size() > kMostStateBytes;
+                         return !within_bounds(state.drive) || state.bytes.size() > kMaxStateBytes;
                        }) +
          std::erase_if(batch.device_minutes, [](const DeviceMinute& row) { return !within_bounds(row); }) +
          std::erase_if(batch.bursts,
@@ -55,24 +55,24 @@ std::size_t remove_unfit(Batch& batch) {
              batch.waits,
              [](const model::PastWait& wait) {
                return !fits({wait.cause.raw(), wait.subject.raw(), wait.device, wait.tenant, wait.file.raw()}) ||
-                      !fits({wait.evidence.raw()}, kMostSettingBytes);
+                      !fits({wait.evidence.raw()}, kMaxSettingBytes);
              }) +
          std::erase_if(
              batch.spike_seconds,
-             [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMostStateBytes; }) +
+             [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMaxStateBytes; }) +
          std::erase_if(
              batch.settings,
              [](const Setting& row) {
-               return !fits({row.device}, kMostIdentityBytes) || !fits({row.name, row.value}, kMostSettingBytes);
+               return !fits({row.device}, kMaxIdentityBytes) || !fits({row.name, row.value}, kMaxSettingBytes);
              }) +
-         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text.raw()}, kMostMarkBytes); });
+         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text.raw()}, kMaxMarkBytes); });
 }
 
 Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
     return tl::unexpected(
-        Failure{"cannot make " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+        Failure{"cannot create " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   return {};
 }
@@ -324,7 +324,7 @@ bool History::set_file_aside(const std::string& why) {
   }
   log::warning("history file={} {}: set aside as {}, starting a new one", path(), why, kept->path);
   for (const std::string& removed : kept->removed) {
-    log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMostSetAside);
+    log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMaxSetAside);
   }
   const std::lock_guard lock(mutex_);
   ++status_.files_set_aside;

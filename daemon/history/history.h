@@ -62,8 +62,7 @@ class History {
   /// error means that the options are wrong; anything wrong with the disk shows in status().
   static util::Result<std::unique_ptr<History>> open(Options options);
 
-  /// Tries a last time to write what is waiting, and to open the file for that (only if it was open before: checking
-  /// one that never was would take too long on exit).
+  /// Makes one last attempt to flush, reopening the file only if it was open before (a first check would delay exit).
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;

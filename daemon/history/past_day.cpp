@@ -26,8 +26,8 @@ PastDay::Device* device_of(PastDay& day, const std::string& name) {
 /// Calls `each` with the slots that the time touches; none if it lies outside the day.
 template <typename Each>
 bool each_slot(PastDay& day, PastDay::Device& device, std::int64_t begin_ms, double seconds, Each each) {
-  constexpr double kMostSeconds = 7 * 86'400.0;  // we never write a longer one
-  const auto length = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kMostSeconds) * 1000));
+  constexpr double kMaxSeconds = 7 * 86'400.0;  // we never write a longer one
+  const auto length = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kMaxSeconds) * 1000));
   const std::int64_t begin = begin_ms - milliseconds_of(day.window.from);
   const std::int64_t last = begin + std::max<std::int64_t>(length - 1, 0);
   constexpr std::int64_t kEnd = kSlotMs * static_cast<std::int64_t>(PastDay::kSlots);

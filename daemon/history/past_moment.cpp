@@ -57,7 +57,7 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
     for (const Lane& lane : one.lanes) {
       for (const auto& [table, length] :
            {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-        const auto look = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
+        const auto nearest = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
           Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
                                       row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
                                          .c_str());
@@ -66,8 +66,8 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
               .step()
               .map([&](bool) { return row.integer(0); });
         };
-        const auto before = look("DESC", 0, number_of(moment.window.from) - length);
-        const auto after = look("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
+        const auto before = nearest("DESC", 0, number_of(moment.window.from) - length);
+        const auto after = nearest("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
         if (!before || !after) {
           return tl::unexpected(!before ? before.error() : after.error());
         }
@@ -100,9 +100,10 @@ Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& mome
         return bursts(from, milliseconds_of(end + std::chrono::hours(1)), [&](model::PastBurst&& one) {
           const bool touches =
               !one.clock_ahead && std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
-                constexpr std::chrono::seconds kNear{2};
-                return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kNear &&
-                       end_of(one.begin, one.duration_seconds) >= spike.begin - kNear;
+                constexpr std::chrono::seconds kTimeTolerance{2};
+                return spike.device == one.device &&
+                       one.begin <= end_of(spike.begin, spike.duration_seconds) + kTimeTolerance &&
+                       end_of(one.begin, one.duration_seconds) >= spike.begin - kTimeTolerance;
               });
           if (touches) {
             moment.bursts.push_back(std::move(one));
@@ -166,7 +167,7 @@ Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model
               if (row.name(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
                 all.push_back(row.blob(3).value_or(Bytes{}));
               }
-              return all.size() < Reader::kMostSeconds;
+              return all.size() < Reader::kMaxSeconds;
             })
       .map([&] { return std::move(all); });
 }

@@ -21,7 +21,7 @@ using model::Window;
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
 
 tl::unexpected<Failure> hours_meanwhile() {
-  return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
+  return tl::unexpected(Failure{"minutes were merged into hours meanwhile: try again", false});
 }
 
 }  // namespace
@@ -64,9 +64,9 @@ Outcome<void> PastReader::first_and_last(Found& found) {
   std::int64_t last = 0;
   for (const Lane& lane : found.lanes) {
     for (const char* table : {"device_hour", "device_minute"}) {
-      const std::string believed = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
+      const std::string valid = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
       for (const char* order : {" ORDER BY at LIMIT 1", " ORDER BY at DESC LIMIT 1"}) {  // each a lookup in the tree
-        Statement row(connection_, ("SELECT at FROM " + std::string(table) + believed + order).c_str());
+        Statement row(connection_, ("SELECT at FROM " + std::string(table) + valid + order).c_str());
         if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kMinutesOfADevice - 1)).step();
             !there) {
           return tl::unexpected(there.error());
@@ -334,7 +334,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
   series.device = found->device;
   series.reach = *reach;
   series.window = window;
-  series.step = step_of(window, std::clamp<std::size_t>(points, 2, Reader::kMostPoints));
+  series.step = step_of(window, std::clamp<std::size_t>(points, 2, Reader::kMaxPoints));
   if (std::any_of(found->lanes.begin(), found->lanes.end(),
                   [&](const Lane& lane) { return number_of(window.from) < lane.minutes_from; })) {
     series.step = std::max<std::chrono::minutes>(series.step, std::chrono::hours(1));
@@ -387,7 +387,7 @@ Outcome<void> PastReader::add_clock_ahead(const Found& found, model::Series& ser
             const std::int64_t minute = minute_of_key(row.integer(0).value_or(0));
             if (!series.clock_ahead.empty() && series.clock_ahead.back().to == minute_of(minute)) {
               series.clock_ahead.back().to = minute_of(minute + length);
-            } else if (series.clock_ahead.size() < Reader::kMostMarks) {
+            } else if (series.clock_ahead.size() < Reader::kMaxMarks) {
               series.clock_ahead.push_back({minute_of(minute), minute_of(minute + length)});
             }
             return true;
@@ -530,7 +530,7 @@ auto into(std::vector<Mark>& marks, model::Series& series) {
     }
     const std::string kind = kind_of(one);
     marks.push_back(std::move(one));
-    if (++counts[kind] > Reader::kMostMarks) {
+    if (++counts[kind] > Reader::kMaxMarks) {
       const auto oldest = [&](bool ahead) {
         return std::find_if(marks.begin(), marks.end(),
                             [&](const Mark& mark) { return kind_of(mark) == kind && (mark.clock_ahead || !ahead); });
@@ -567,7 +567,7 @@ Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
             milliseconds_of(window.from), milliseconds_of(window.to) - 1,
             [&](const Statement& row) {
               marks.push_back({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.integer(2) == 1});
-              if (marks.size() > Reader::kMostMarks) {
+              if (marks.size() > Reader::kMaxMarks) {
                 marks.erase(marks.begin());
               }
               return true;
@@ -575,11 +575,11 @@ Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
       .map([&] { return std::move(marks); });
 }
 
-/// Bounded by kMostSettings: few rows, so read in one go. Returns the newest; one more is read to know whether there
+/// Bounded by kMaxSettings: few rows, so read in one go. Returns the newest; one more is read to know whether there
 /// are more.
 Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& window, const std::string& device,
                                                                 bool* cut) {
-  constexpr std::size_t kMost = Reader::kMostMarks;
+  constexpr std::size_t kMaxChanges = Reader::kMaxMarks;
   const std::string sql =
       "SELECT at_ms, coalesce((SELECT device.name FROM device WHERE device.identity = setting.device ORDER BY "
       "last_measured DESC, device.id DESC LIMIT 1), setting.device), name, (SELECT value FROM setting AS old WHERE "
@@ -591,7 +591,7 @@ Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& wi
       "name DESC, id DESC LIMIT ?4";
   Statement rows(connection_, sql.c_str());
   rows.with(milliseconds_of(window.from)).with(milliseconds_of(window.to) - 1).with(device);
-  rows.with(static_cast<std::int64_t>(kMost + 1));
+  rows.with(static_cast<std::int64_t>(kMaxChanges + 1));
   std::vector<model::SettingChange> changes;
   while (true) {
     const auto row = rows.step();
@@ -604,7 +604,7 @@ Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& wi
     changes.push_back({time_of(rows.integer(0).value_or(0)), rows.text(1).value_or(""), rows.text(2).value_or(""),
                        rows.text(3), rows.text(4).value_or(""), rows.text(5).value_or(""), rows.integer(6) == 1});
   }
-  if (changes.size() > kMost) {
+  if (changes.size() > kMaxChanges) {
     changes.pop_back();
     if (cut != nullptr) {
       *cut = true;

@@ -38,7 +38,7 @@ class PastReader {
   Outcome<model::PastDay> day(model::PastTime at);
   Outcome<std::vector<Bytes>> seconds(const Which& device, const model::Window& window);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
-  /// `cut`: set where there are more than the newest kMostMarks.
+  /// `cut`: set where there are more than the newest kMaxMarks.
   Outcome<std::vector<model::SettingChange>> settings(const model::Window& window, const std::string& device = {},
                                                       bool* cut = nullptr);
 

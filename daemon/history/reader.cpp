@@ -94,7 +94,7 @@ struct Reader::Implementation {
       if (is_stuck()) {
         return util::fail(kStuck);
       }
-      if (asked >= kMostQuestions) {
+      if (asked >= kMaxQuestions) {
         return util::fail("the history is busy: try again later");
       }
       ++asked;

@@ -2,7 +2,7 @@
 // Reader: answers questions about the past from ssdpulse.db, while the History writes to it.
 //
 // It never holds up the writer: it has a thread and a connection of its own, which reads in slices of at most kSlice
-// and releases the file in between. Each question has a deadline; more than kMostQuestions at once are refused. Without
+// and releases the file in between. Each question has a deadline; more than kMaxQuestions at once are refused. Without
 // a daemon it reads the same file from another process.
 #pragma once
 
@@ -38,10 +38,10 @@ class Reader {
  public:
   static constexpr std::chrono::milliseconds kSlice{25};
   static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server allows ten seconds
-  static constexpr std::size_t kMostQuestions = 8;
-  static constexpr std::size_t kMostPoints = 2000;
-  static constexpr std::size_t kMostSeconds = 8;  // a mebibyte at most each
-  static constexpr std::size_t kMostMarks =
+  static constexpr std::size_t kMaxQuestions = 8;
+  static constexpr std::size_t kMaxPoints = 2000;
+  static constexpr std::size_t kMaxSeconds = 8;  // a mebibyte at most each
+  static constexpr std::size_t kMaxMarks =
       2000;  // of spikes, of bursts of each trigger, of waits of each cause, of changes, of marks
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
@@ -69,12 +69,11 @@ class Reader {
   /// The sum of all minutes of a window.
   util::Result<model::DeviceLoad> load(const Which& device, const model::Window& window);
 
-  /// At most `points` points, of equal and round length; at most kMostPoints.
-  util::Result<model::Series> series(const Which& device, const model::Window& window,
-                                     std::size_t points = kMostPoints);
+  /// At most `points` points, of equal and round length; at most kMaxPoints.
+  util::Result<model::Series> series(const Which& device, const model::Window& window, std::size_t points = kMaxPoints);
 
   /// The seconds around spikes that touch the window, in the encoding of whatever recorded them; by their end. At most
-  /// kMostSeconds of them.
+  /// kMaxSeconds of them.
   util::Result<std::vector<std::vector<std::uint8_t>>> seconds(const Which& device, const model::Window& window);
 
   /// What is known about the minute that holds `at`.
@@ -83,7 +82,7 @@ class Reader {
   /// The 24 hours up to the end of the quarter-hour that holds `at`, for all devices, and the hour before `at`.
   util::Result<model::PastDay> day(model::PastTime at);
 
-  /// Marks and changes of settings (of the host and of all devices), ascending; the newest kMostMarks of each.
+  /// Marks and changes of settings (of the host and of all devices), ascending; the newest kMaxMarks of each.
   util::Result<std::vector<model::Mark>> marks(const model::Window& window);
   util::Result<std::vector<model::SettingChange>> settings(const model::Window& window);
 

@@ -49,9 +49,9 @@ struct DriveState {
   Bytes bytes;
 };
 
-inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 20U;
-inline constexpr std::size_t kMostNameBytes = 256;  // of a serial, a model, a firmware, a source
-inline constexpr std::size_t kMostIdentityBytes = 2048;
+inline constexpr std::size_t kMaxStateBytes = std::size_t{1} << 20U;
+inline constexpr std::size_t kMaxNameBytes = 256;  // of a serial, a model, a firmware, a source
+inline constexpr std::size_t kMaxIdentityBytes = 2048;
 
 /// A device as the block layer knows it.
 struct DeviceKey {
@@ -91,8 +91,8 @@ struct Setting {
   std::string value;
 };
 
-inline constexpr std::size_t kMostSettingBytes = 5 * 512;  // of a name, of a value: for_history() writes a byte as five
-inline constexpr std::size_t kMostMarkBytes = 500;
+inline constexpr std::size_t kMaxSettingBytes = 5 * 512;  // of a name, of a value: for_history() writes a byte as five
+inline constexpr std::size_t kMaxMarkBytes = 500;
 
 /// What is added together, such as everything of one minute: all of it reaches the disk, or nothing.
 struct Batch {
@@ -146,11 +146,11 @@ inline DeletedRows none_deleted() {
 
 /// What is known about a drive of a given subsystem, serial and model, whatever firmware it had.
 struct Recalled {
-  std::vector<DriveMinute> minutes;  // ascending by minute; the newest kMostRecalled
+  std::vector<DriveMinute> minutes;  // ascending by minute; the newest kMaxRecalled
   std::optional<DriveState> state;   // the last one saved, and its firmware at that time
   std::uint64_t unreadable = 0;      // rows with content that we never write: left out
 };
 
-inline constexpr std::size_t kMostRecalled = std::size_t{14} * 24 * 60;
+inline constexpr std::size_t kMaxRecalled = std::size_t{14} * 24 * 60;
 
 }  // namespace ssdpulse::history

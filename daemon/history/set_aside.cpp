@@ -59,7 +59,7 @@ util::Result<SetAside> set_aside(const std::string& directory, const std::string
     now += std::chrono::seconds(1);
     stamp = stamp_of(now);
   }
-  const std::size_t surplus = stamps.size() + 1 > kMostSetAside ? stamps.size() + 1 - kMostSetAside : 0;
+  const std::size_t surplus = stamps.size() + 1 > kMaxSetAside ? stamps.size() + 1 - kMaxSetAside : 0;
   if (surplus > 0 && stamps[surplus - 1] > stamp_of(now - std::chrono::hours(24)) && stamps[surplus - 1] <= stamp) {
     return util::fail(std::to_string(stamps.size()) + " files were set aside within a day");
   }

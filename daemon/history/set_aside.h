@@ -12,14 +12,14 @@
 
 namespace ssdpulse::history {
 
-inline constexpr std::size_t kMostSetAside = 3;
+inline constexpr std::size_t kMaxSetAside = 3;
 
 struct SetAside {
   std::string path;                  // where the file is now
   std::vector<std::string> removed;  // files removed to make room for it
 };
 
-/// `file` in `directory` becomes file.set-aside-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed.
+/// `file` in `directory` becomes file.set-aside-YYYYmmddTHHMMSSZ, and the oldest beyond kMaxSetAside are removed.
 /// Fails rather than remove one of the last day: if every file goes bad, the first of them is the one with something in
 /// it.
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);

@@ -27,8 +27,8 @@ Outcome<Connection> Connection::open_to_read(const std::string& path) {
 }
 
 Outcome<Connection> Connection::open(const std::string& path, int flags) {
-  constexpr int kMostBytesOfOneValue = 2 << 20;
-  constexpr int kMostMillisecondsOfWaiting = 2000;  // for another reader of the file
+  constexpr int kMaxBytesOfOneValue = 2 << 20;
+  constexpr int kMaxMillisecondsOfWaiting = 2000;  // for another reader of the file
   Connection connection;
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -37,8 +37,8 @@ Outcome<Connection> Connection::open(const std::string& path, int flags) {
     return tl::unexpected(connection.failure(code));
   }
   sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, kMostMillisecondsOfWaiting);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytesOfOneValue);
+  sqlite3_busy_timeout(handle, kMaxMillisecondsOfWaiting);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxBytesOfOneValue);
   // Anything edited into the file must not control what we do.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);

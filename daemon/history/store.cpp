@@ -67,7 +67,7 @@ class RowReader {
   std::int64_t integer() { return expect(statement_.integer(column_++)); }
   std::string name() {
     std::string text = expect(statement_.text(column_++)).raw();
-    good_ = good_ && text.size() <= kMostNameBytes;
+    good_ = good_ && text.size() <= kMaxNameBytes;
     return text;
   }
   std::optional<double> real() {
@@ -142,7 +142,7 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
 
 Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
                            const std::atomic<bool>& stop) {
-  return open_database(path, std::max(limits.bytes, kLeastSizeLimit), checked, stop).map([&](Connection connection) {
+  return open_database(path, std::max(limits.bytes, kMinSizeLimit), checked, stop).map([&](Connection connection) {
     return Store(std::move(connection), path, limits);
   });
 }
@@ -244,7 +244,7 @@ Outcome<bool> Store::is_full() {
   if (!pages || !free_pages) {
     return tl::unexpected(pages ? free_pages.error() : pages.error());
   }
-  return pages_of(connection_, std::max(limits_.bytes, kLeastSizeLimit)).map([&](std::int64_t most) {
+  return pages_of(connection_, std::max(limits_.bytes, kMinSizeLimit)).map([&](std::int64_t most) {
     return *pages - *free_pages > most - most / 16;
   });
 }
@@ -285,7 +285,7 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
         return all_lanes ? devices.forget_names(account.measured() - limits_.retention.count()) : Outcome<void>();
       })
       .and_then([&] {
-        return hold_to_shares(connection_, std::max(limits_.bytes, kLeastSizeLimit), account.measured(), deleted);
+        return hold_to_shares(connection_, std::max(limits_.bytes, kMinSizeLimit), account.measured(), deleted);
       })
       .and_then([&] { return all_lanes ? plan_upkeep(account) : Outcome<void>(); });
 }
@@ -478,7 +478,7 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
   recalled.state = std::move(*state);
   Statement rows(connection_, kSelectMinutes.c_str());
   rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
-  rows.with(static_cast<std::int64_t>(kMostRecalled));
+  rows.with(static_cast<std::int64_t>(kMaxRecalled));
   while (true) {
     const auto row = rows.step();
     if (!row) {
@@ -507,7 +507,7 @@ Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
       .map([&](bool row) -> std::optional<DriveState> {
         auto firmware = row ? statement.text(0) : std::nullopt;
         auto bytes = row ? statement.blob(1) : std::nullopt;
-        if (!firmware || firmware->raw().size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
+        if (!firmware || firmware->raw().size() > kMaxNameBytes || !bytes || bytes->size() > kMaxStateBytes) {
           return std::nullopt;
         }
         return DriveState{{drive.serial, drive.model, firmware->raw(), drive.nqn}, std::move(*bytes)};

@@ -20,11 +20,11 @@
 
 namespace ssdpulse::history {
 
-inline constexpr std::uint64_t kLeastSizeLimit = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kMinSizeLimit = std::uint64_t{1} << 20U;
 
 struct StoreLimits {
   std::chrono::minutes retention = std::chrono::hours(90 * 24);
-  std::uint64_t bytes = std::uint64_t{512} << 20U;  // of the database; at least kLeastSizeLimit
+  std::uint64_t bytes = std::uint64_t{512} << 20U;  // of the database; at least kMinSizeLimit
 };
 
 class Store {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::live {
 namespace {
 
-using model::LatencyWords;
+using model::LatencyBuckets;
 using model::Operation;
 
 constexpr auto kOperationOfKind =
@@ -25,7 +25,7 @@ std::uint64_t less(std::uint64_t after, std::uint64_t before) {
   return after - before;
 }
 
-LatencyWords words_between(const LatencyWords& before, const LatencyWords& after) {
+LatencyBuckets words_between(const LatencyBuckets& before, const LatencyBuckets& after) {
   auto difference = model::added(before, after);
   if (!difference) {
     throw BeganAnew{};
@@ -33,18 +33,18 @@ LatencyWords words_between(const LatencyWords& before, const LatencyWords& after
   return std::move(*difference);
 }
 
-Tail tail_of(const LatencyWords& words) {
+Tail tail_of(const LatencyBuckets& words) {
   Tail tail;
   tail.ios = model::count(words);
   if (tail.ios > 0) {
-    tail.p50 = static_cast<std::uint8_t>(model::quantile_word(words, 0.5));
-    tail.p99 = static_cast<std::uint8_t>(model::quantile_word(words, 0.99));
-    tail.p999 = static_cast<std::uint8_t>(model::quantile_word(words, 0.999));
+    tail.p50 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.5));
+    tail.p99 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.99));
+    tail.p999 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.999));
   }
   return tail;
 }
 
-Buckets buckets_of(const LatencyWords& words) {
+Buckets buckets_of(const LatencyBuckets& words) {
   Buckets buckets;
   for (std::size_t word = 0; word < words.size(); ++word) {
     if (words[word] > 0) {
@@ -59,7 +59,7 @@ KindColumn kind_between(const model::OperationIo& before, const model::Operation
   const auto total = words_between(before.total_latency.words, after.total_latency.words);
   column.total = tail_of(total);
   column.buckets = buckets_of(total);
-  LatencyWords device;
+  LatencyBuckets device;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     model::add(device, words_between(before.device_latency[during].words, after.device_latency[during].words));
   }
@@ -76,8 +76,8 @@ void add_times(Column& column, const model::DeviceIo& before, const model::Devic
   using model::During;
   const auto& reads = now.operation(Operation::read).device_latency;
   const auto& reads_before = before.operation(Operation::read).device_latency;
-  LatencyWords discard;
-  LatencyWords flush;
+  LatencyBuckets discard;
+  LatencyBuckets flush;
   for (const During during : {During::discard, During::flush, During::both}) {
     const auto words = words_between(reads_before[model::index(during)].words, reads[model::index(during)].words);
     if (during != During::flush) {
@@ -320,11 +320,11 @@ Column decode(std::string_view bytes, Depth depth) {
 double upper_bound(std::uint8_t word) { return model::upper_bound_seconds(word); }
 
 std::uint8_t quantile(const Buckets& buckets, double share) {
-  LatencyWords words(LATENCY_OVER_WORD + 1);
+  LatencyBuckets words(LATENCY_OVER_WORD + 1);
   for (const auto& [word, ios] : buckets) {
     words[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += ios;
   }
-  return static_cast<std::uint8_t>(model::quantile_word(words, share));
+  return static_cast<std::uint8_t>(model::quantile_bucket(words, share));
 }
 
 Buckets add(const Buckets& a, const Buckets& b) {

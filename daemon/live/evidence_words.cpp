@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "daemon/live/explanations.h"
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 #include "daemon/model/incidents.h"
 #include "daemon/model/tenant_title.h"
 
@@ -28,7 +28,7 @@ std::string times_words(double value) {
   if (value < 0.05) {
     return "hardly any";
   }
-  return value >= 100 ? "over 100 times the usual number of" : factor_words(value) + " the usual number of";
+  return value >= 100 ? "over 100 times the usual number of" : format_factor(value) + " the usual number of";
 }
 
 std::string value_words(const EvidenceRow& row, double value) {
@@ -38,9 +38,9 @@ std::string value_words(const EvidenceRow& row, double value) {
     case EvidenceForm::number:
       return fmt::format("{:g}", value);
     case EvidenceForm::bytes:
-      return size_words(value);
+      return format_size(value);
     case EvidenceForm::seconds:
-      return duration_words(value);
+      return format_duration(value);
     case EvidenceForm::times:
       return times_words(value);
     case EvidenceForm::flag:
@@ -56,7 +56,7 @@ std::string sentence_of(EvidenceKey key, double value) {
   if (key == EvidenceKey::load_to_baseline) {
     return value >= 0.8 && value < 1.25 ? "The load was as usual."
            : value < 0.05               ? "There was hardly any load."
-                                        : fmt::format("The load was {} the usual.", factor_words(value));
+                                        : fmt::format("The load was {} the usual.", format_factor(value));
   }
   if (row.form == EvidenceForm::times && value >= 0.8 && value < 1.25) {
     std::string text = fmt::format(fmt::runtime(row.sentence), "as many");
@@ -96,22 +96,22 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
   const bool commits = spike.operation == model::SpikeOperation::commit;
   const bool stands_still = amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds;
   const std::string ios = spike.ios == 0 && stands_still ? "What was sent last still waits"
-                          : commits ? count_words(spike.ios, "commit was slow", "commits were slow")
-                                    : count_words(spike.ios, "I/O was slow", "I/Os were slow");
+                          : commits ? format_count(spike.ios, "commit was slow", "commits were slow")
+                                    : format_count(spike.ios, "I/O was slow", "I/Os were slow");
   const bool has_amount = spike.excess_seconds > 0 && !(spike.ios == 0 && stands_still);
   words.decided.push_back(has_amount ? fmt::format("{}; together they waited {} beyond what is usual.", ios,
-                                                   latency_words(spike.excess_seconds))
+                                                   format_latency(spike.excess_seconds))
                                      : ios + ".");
   if (!spike.heaviest.empty() && spike.cause != SpikeCause::unknown) {
     words.decided.push_back(fmt::format(
         "{} most, beyond their own usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",
         list_of(spike.heaviest,
-                [](const model::SpikeTenant& one) { return size_words(static_cast<double>(one.bytes)); })));
+                [](const model::SpikeTenant& one) { return format_size(static_cast<double>(one.bytes)); })));
   }
   if (!spike.committers.empty() && spike.cause == SpikeCause::flush) {
     words.decided.push_back(fmt::format("Committed most, beyond their own usual: {}.",
                                         list_of(spike.committers, [](const model::SpikeTenant& one) {
-                                          return count_words(one.commits, "commit", "commits");
+                                          return format_count(one.commits, "commit", "commits");
                                         })));
   }
   const model::SpikeTenant* culprit = model::culprit_of(spike);
@@ -122,7 +122,7 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
   if (!slowed.empty()) {
     words.decided.push_back(
         fmt::format("Slowed most, added up beyond their own usual: {}.",
-                    list_of(slowed, [](const model::SpikeTenant& one) { return latency_words(one.waited_seconds); })));
+                    list_of(slowed, [](const model::SpikeTenant& one) { return format_latency(one.waited_seconds); })));
   }
   bool failed = false;
   for (const auto& [key, value] : spike.evidence) {

@@ -64,16 +64,16 @@ std::string in_tense(std::string_view text, Tense tense) {
 
 /// The trigger of the burst on the device that overlaps the spike longest; nothing if none does.
 std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const std::vector<Burst>& bursts) {
-  constexpr std::chrono::seconds kNear{2};
+  constexpr std::chrono::seconds kTimeTolerance{2};
   const Burst* longest = nullptr;
-  auto longest_overlap = -kNear - kNear;
+  auto longest_overlap = -kTimeTolerance - kTimeTolerance;
   for (const Burst& burst : bursts) {
     if (burst.device != spike.device) {
       continue;
     }
     const auto overlap = std::chrono::duration_cast<std::chrono::seconds>(
         std::min(burst.end.value_or(end_of(spike)), end_of(spike)) - std::max(burst.begin, spike.begin));
-    if (overlap >= -kNear &&
+    if (overlap >= -kTimeTolerance &&
         (longest == nullptr || std::pair(overlap, burst.bytes) > std::pair(longest_overlap, longest->bytes))) {
       longest = &burst;
       longest_overlap = overlap;

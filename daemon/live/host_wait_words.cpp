@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_title.h"
 
@@ -46,13 +46,13 @@ std::string limit_words(const HostWait& wait) {
   const double most = evidence_of(wait, "limit_per_second");
   switch (static_cast<model::IoLimitKind>(static_cast<int>(evidence_of(wait, "limit_kind")))) {
     case model::IoLimitKind::rbps:
-      return fmt::format("{} of reads a second", size_words(most));
+      return fmt::format("{} of reads a second", format_size(most));
     case model::IoLimitKind::wbps:
-      return fmt::format("{} of writes a second", size_words(most));
+      return fmt::format("{} of writes a second", format_size(most));
     case model::IoLimitKind::riops:
-      return count_words(static_cast<std::uint64_t>(most), "read", "reads") + " a second";
+      return format_count(static_cast<std::uint64_t>(most), "read", "reads") + " a second";
     case model::IoLimitKind::wiops:
-      return count_words(static_cast<std::uint64_t>(most), "write", "writes") + " a second";
+      return format_count(static_cast<std::uint64_t>(most), "write", "writes") + " a second";
   }
   return "";
 }
@@ -78,7 +78,7 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
       return evidence_of(wait, "inodes_full") > 0
                  ? fmt::format("{} {} full: no inode {} left for another file", util::for_json(wait.subject), is, is)
                  : fmt::format("{} {} full: {} {} left, and larger writes {}", util::for_json(wait.subject), is,
-                               size_words(evidence_of(wait, "available_bytes")),
+                               format_size(evidence_of(wait, "available_bytes")),
                                tense == Tense::present ? "are" : "were", tense == Tense::present ? "fail" : "failed");
     case HostWaitCause::cgroup_limit: {
       const std::string where =
@@ -93,8 +93,8 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
           "the kernel {} up whoever writes to files, until the drives have caught up: {} {} dirty or being written "
           "back, "
           "of {} allowed",
-          tense == Tense::present ? "holds" : "held", size_words(evidence_of(wait, "dirty_bytes")),
-          tense == Tense::present ? "are" : "were", size_words(evidence_of(wait, "dirty_threshold_bytes")));
+          tense == Tense::present ? "holds" : "held", format_size(evidence_of(wait, "dirty_bytes")),
+          tense == Tense::present ? "are" : "were", format_size(evidence_of(wait, "dirty_threshold_bytes")));
     case HostWaitCause::pressure:
       return fmt::format("tasks {} for I/O {:.0f} % of the time, and no disk of this host explains it",
                          tense == Tense::present ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));

@@ -31,7 +31,7 @@ std::string_view take_until(std::string_view& text, char separator) {
 template <typename Value>
 std::vector<model::SpikeTenant> tenants_in(std::string_view list, Value model::SpikeTenant::*value) {
   std::vector<model::SpikeTenant> tenants;
-  while (!list.empty() && tenants.size() < model::kMostSpikeTenants) {
+  while (!list.empty() && tenants.size() < model::kMaxSpikeTenants) {
     const auto one = take_until(list, ',');
     const auto colon = one.rfind(':');
     const auto number = colon == std::string_view::npos ? std::nullopt : number_in<Value>(one.substr(colon + 1));

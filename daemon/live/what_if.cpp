@@ -8,7 +8,7 @@
 
 #include "daemon/analysis/flash_model/model_curve.h"
 #include "daemon/analysis/flash_model/silence.h"
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -127,7 +127,7 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
   }
   answer.assumptions.push_back("the host keeps writing as it did in this window");
   answer.assumptions.push_back(fmt::format("erase blocks of {}; wear levelling, refresh and SLC caches are ignored",
-                                           size_words(static_cast<double>(drive.report->block_bytes))));
+                                           format_size(static_cast<double>(drive.report->block_bytes))));
   if (drive.report->drive_writes < kSteady) {
     answer.assumptions.push_back(
         fmt::format("{:.2f} drive writes were seen: it is steady after {:.0f}", drive.report->drive_writes, kSteady));
@@ -146,7 +146,7 @@ std::optional<std::vector<double>> percents_in(std::string_view text) {
   for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
     double percent = 0;
     const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
-    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMostPercents ||
+    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMaxPercents ||
         (stop != end && *stop != ',')) {
       return std::nullopt;
     }

@@ -19,8 +19,8 @@ struct WhatIfQuestion {
   std::optional<model::FlashWindow> window;                      // absent: the shortest that is known
 };
 
-/// The shares in "7,12.5,28": percents from 0.1 to 1000, at most kMostPercents. Nothing if it is not such a list.
-inline constexpr std::size_t kMostPercents = 16;
+/// The shares in "7,12.5,28": percents from 0.1 to 1000, at most kMaxPercents. Nothing if it is not such a list.
+inline constexpr std::size_t kMaxPercents = 16;
 std::optional<std::vector<double>> percents_in(std::string_view text);
 
 struct WhatIfRow {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "daemon/live/explanations.h"
+#include "daemon/live/format.h"
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
-#include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_title.h"
 #include "daemon/util/complete.h"
@@ -28,9 +28,9 @@ using model::SpikeTenant;
 using model::WallTime;
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
-constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
-constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
+constexpr std::chrono::seconds kTooEarly{15};      // the detectors take this long to learn what is usual
+constexpr std::chrono::minutes kLately{15};        // a slow time that is over is still worth mentioning
+constexpr std::chrono::seconds kTimeTolerance{2};  // people name a time to the second, spikes begin in between
 
 std::string_view operation_words(SpikeOperation operation) {
   constexpr auto kWords = util::names<SpikeOperation>({"reads", "writes", "flushes", "commits (fsync)"});
@@ -92,10 +92,10 @@ std::string standstill_words(const Incident& incident, Tense tense) {
     return "";
   }
   if (of_device >= kStandstillSeconds) {
-    return fmt::format("nothing {}completed for {} ({} {})", now ? "has " : "", duration_words(of_device),
+    return fmt::format("nothing {}completed for {} ({} {})", now ? "has " : "", format_duration(of_device),
                        list_words(operations_of(incident)), now ? "wait" : "waited");
   }
-  return fmt::format("no {} {}completed for {}", list_words(still), now ? "have " : "", duration_words(longest));
+  return fmt::format("no {} {}completed for {}", list_words(still), now ? "have " : "", format_duration(longest));
 }
 
 /// "reads take up to 24 ms, 12 times longer than usual (2 ms)"
@@ -106,10 +106,10 @@ std::string slowness_words(const Incident& incident, Tense tense) {
   const LatencySpike& spike = incident.headline();
   std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
                                   operation_words(spike.operation), tense == Tense::present ? "take" : "took",
-                                  latency_words(spike.peak_seconds));
+                                  format_latency(spike.peak_seconds));
   if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
-    words += fmt::format(", {} longer than usual ({})", factor_words(spike.peak_seconds / spike.baseline_seconds),
-                         latency_words(spike.baseline_seconds));
+    words += fmt::format(", {} longer than usual ({})", format_factor(spike.peak_seconds / spike.baseline_seconds),
+                         format_latency(spike.baseline_seconds));
   }
   return words;
 }
@@ -157,9 +157,9 @@ std::string_view transfer_words(const LatencySpike& spike) {
 /// What the culprit did: "wrote 1.2 GB, more than usual".
 std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
-    return fmt::format("sent {}, more than usual", count_words(culprit.commits, "commit", "commits"));
+    return fmt::format("sent {}, more than usual", format_count(culprit.commits, "commit", "commits"));
   }
-  const std::string bytes = size_words(static_cast<double>(culprit.bytes));
+  const std::string bytes = format_size(static_cast<double>(culprit.bytes));
   return spike.cause == SpikeCause::discard
              ? fmt::format("discarded {}", bytes)
              : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : transfer_words(spike),
@@ -181,7 +181,7 @@ std::string waits_words(const Incident& incident, const std::string& victim) {
   }
   std::vector<std::string> waits;
   for (const auto& [operation, seconds] : waited) {
-    waits.push_back(fmt::format("{} {}", operation_name(operation), latency_words(seconds)));
+    waits.push_back(fmt::format("{} {}", operation_name(operation), format_latency(seconds)));
   }
   return waits.empty() ? "" : fmt::format("its {} more, added up over all I/Os", fmt::join(waits, ", "));
 }
@@ -304,7 +304,7 @@ std::string filling_words(const model::Snapshot& now) {
     const auto left = model::seconds_until_full(now.host, room);
     if (left && room.available_bytes > 0 && *left < kSoonSeconds) {
       return fmt::format(" {} will be full in {} if it goes on like this.", util::for_json(room.mountpoint),
-                         duration_words(*left));
+                         format_duration(*left));
     }
   }
   return "";
@@ -381,8 +381,8 @@ Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::
   const auto duration = Seconds(wait.duration).count();
   const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
   answer.sentence =
-      fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), clock_words(wait.begin),
-                  duration_words(duration), explained ? "" : " No drive is slow.", slow_drives);
+      fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), format_clock(wait.begin),
+                  format_duration(duration), explained ? "" : " No drive is slow.", slow_drives);
   return answer;
 }
 
@@ -401,11 +401,11 @@ Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::
   const auto ago = now.taken_at - end_of(wait);
   Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
-  const std::string lasted = duration_words(Seconds(wait.duration).count());
+  const std::string lasted = format_duration(Seconds(wait.duration).count());
   answer.sentence = answer.when == When::ended
-                        ? fmt::format("{} From {} until {} ago: {}, for {}.", calm, clock_words(wait.begin),
-                                      duration_words(Seconds(ago).count()), what, lasted)
-                        : fmt::format("{} Earlier, at {}: {}, for {}.", calm, clock_words(wait.begin), what, lasted);
+                        ? fmt::format("{} From {} until {} ago: {}, for {}.", calm, format_clock(wait.begin),
+                                      format_duration(Seconds(ago).count()), what, lasted)
+                        : fmt::format("{} Earlier, at {}: {}, for {}.", calm, format_clock(wait.begin), what, lasted);
   return answer;
 }
 
@@ -426,11 +426,12 @@ Why right_now(const Situation& situation) {
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    const std::string lasts = standstill_words(incident, Tense::present).empty()
-                                  ? fmt::format(" ({})", duration_words(Seconds(now.taken_at - incident.begin).count()))
-                                  : "";
+    const std::string lasts =
+        standstill_words(incident, Tense::present).empty()
+            ? fmt::format(" ({})", format_duration(Seconds(now.taken_at - incident.begin).count()))
+            : "";
     answer.sentence = fmt::format("{}: {}, since {}{}, {}.{}{}{}", title_of(now, spike.device),
-                                  slowness_words(incident, Tense::present), clock_words(incident.begin), lasts,
+                                  slowness_words(incident, Tense::present), format_clock(incident.begin), lasts,
                                   explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
                                   tenants_words(incident), resync_words(now, spike.device),
                                   others_words(now, incidents, spike.device, Tense::present));
@@ -438,7 +439,7 @@ Why right_now(const Situation& situation) {
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
     const double seconds = since ? Seconds(now.taken_at - *since).count() : 0;
-    return unknown(fmt::format("Measuring began {} ago: too early to say what is usual.", duration_words(seconds)));
+    return unknown(fmt::format("Measuring began {} ago: too early to say what is usual.", format_duration(seconds)));
   }
   const std::string calm = "No drive is slower than usual.";
   const std::string backlog = backlog_words(now);
@@ -457,14 +458,14 @@ Why right_now(const Situation& situation) {
   const bool stood_still = !standstill_words(last, Tense::past).empty();
   const std::string was =
       fmt::format("{}{}, {}.{}", slowness_words(last, Tense::past),
-                  stood_still ? "" : ", for " + duration_words(Seconds(last.end - last.begin).count()),
+                  stood_still ? "" : ", for " + format_duration(Seconds(last.end - last.begin).count()),
                   explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
   answer.sentence =
       answer.when == When::ended
-          ? fmt::format("{}{} {} was slow from {} until {} ago: {}", calm, remarks, title, clock_words(last.begin),
-                        duration_words(Seconds(ago).count()), was)
-          : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks, clock_words(last.begin), title, was);
+          ? fmt::format("{}{} {} was slow from {} until {} ago: {}", calm, remarks, title, format_clock(last.begin),
+                        format_duration(Seconds(ago).count()), was)
+          : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks, format_clock(last.begin), title, was);
   return answer;
 }
 
@@ -474,7 +475,7 @@ std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& mo
   const auto take = [&](const LatencySpike& spike) {
     const bool known = std::any_of(then.begin(), then.end(), [&](const LatencySpike& one) {
       return one.device == spike.device && one.operation == spike.operation &&
-             std::chrono::abs(one.begin - spike.begin) < kNear;
+             std::chrono::abs(one.begin - spike.begin) < kTimeTolerance;
     });
     if (!known && spike.begin < moment.begin + std::chrono::minutes(1) && end_of(spike) >= moment.begin) {
       then.push_back(spike);
@@ -498,7 +499,7 @@ std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& 
   const auto take = [&](const model::HostWait& wait) {
     const bool known = std::any_of(then.begin(), then.end(), [&](const model::HostWait& one) {
       return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
-             std::chrono::abs(one.begin - wait.begin) < kNear;
+             std::chrono::abs(one.begin - wait.begin) < kTimeTolerance;
     });
     if (!known && wait.begin < moment.begin + std::chrono::minutes(1) && end_of(wait) >= moment.begin) {
       then.push_back(wait);
@@ -550,21 +551,21 @@ Why not_recorded(const Situation& situation, Moment moment) {
     const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
     return answered(Coverage::out_of_range,
                     fmt::format("Out of range: memory reaches back to {}, and {}.",
-                                since ? clock_words(*since, now) : "no time at all",
+                                since ? format_clock(*since, now) : "no time at all",
                                 situation.past ? "the history has nothing yet" : situation.no_past));
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {
-    return answered(
-        Coverage::out_of_range,
-        fmt::format("Out of range: the history reaches back to {}; nothing older is kept.", clock_words(*oldest, now)));
+    return answered(Coverage::out_of_range,
+                    fmt::format("Out of range: the history reaches back to {}; nothing older is kept.",
+                                format_clock(*oldest, now)));
   }
-  std::string sentence = fmt::format("No data: nothing was recorded {}", minute_words(moment.begin, now));
+  std::string sentence = fmt::format("No data: nothing was recorded {}", format_minute(moment.begin, now));
   if (past.recorded_until || past.recorded_from) {
     sentence += ", only";
-    sentence += past.recorded_until ? " until " + clock_words(*past.recorded_until, now) : "";
+    sentence += past.recorded_until ? " until " + format_clock(*past.recorded_until, now) : "";
     sentence += past.recorded_until && past.recorded_from ? " and" : "";
-    sentence += past.recorded_from ? " from " + clock_words(*past.recorded_from, now) + " on" : "";
+    sentence += past.recorded_from ? " from " + format_clock(*past.recorded_from, now) + " on" : "";
   }
   return answered(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
 }
@@ -590,7 +591,7 @@ std::string gaps_words(const Situation& situation) {
   std::string words = names.empty() ? "" : fmt::format(" There is no data for {} from then.", fmt::join(names, ", "));
   const auto length = std::chrono::milliseconds(past.window.to - past.window.from).count();
   if (static_cast<double>(longest) < 0.9 * static_cast<double>(length)) {
-    words += fmt::format(" Only {} of that {} were measured.", duration_words(static_cast<double>(longest) / 1000),
+    words += fmt::format(" Only {} of that {} were measured.", format_duration(static_cast<double>(longest) / 1000),
                          length > 60'000 ? "hour" : "minute");
   }
   return words;
@@ -599,9 +600,9 @@ std::string gaps_words(const Situation& situation) {
 Why at_time(const Situation& situation, WallTime at) {
   const model::Snapshot& now = *situation.now;
   Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
-  if (at > now.taken_at + kNear) {
+  if (at > now.taken_at + kTimeTolerance) {
     moment.coverage = Coverage::to_come;
-    Why answer = unknown(clock_words(at, now.taken_at) + " is in the future.");
+    Why answer = unknown(format_clock(at, now.taken_at) + " is in the future.");
     answer.moment = moment;
     return answer;
   }
@@ -620,7 +621,7 @@ Why at_time(const Situation& situation, WallTime at) {
     Why answer = about(*wait, now, When::then);
     answer.sentence =
         fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
-                    clock_words(wait->begin, now.taken_at), duration_words(Seconds(wait->duration).count()));
+                    format_clock(wait->begin, now.taken_at), format_duration(Seconds(wait->duration).count()));
     answer.moment = moment;
     return answer;
   }
@@ -629,8 +630,8 @@ Why at_time(const Situation& situation, WallTime at) {
     const LatencySpike& spike = worst->headline();
     Why answer = about(*worst, bursts, When::then);
     answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
-                                  slowness_words(*worst, Tense::past), clock_words(worst->begin, now.taken_at),
-                                  duration_words(Seconds(worst->end - worst->begin).count()),
+                                  slowness_words(*worst, Tense::past), format_clock(worst->begin, now.taken_at),
+                                  format_duration(Seconds(worst->end - worst->begin).count()),
                                   explain(spike, bursts, Tense::past, load_of(*worst)).because, tenants_words(*worst),
                                   others_words(now, incidents, spike.device, Tense::past));
     answer.moment = moment;
@@ -646,7 +647,7 @@ Why at_time(const Situation& situation, WallTime at) {
                                             [](const auto& one) { return one.ios == 0; });
   return {Verdict::ok,
           fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
-                      minute_words(moment.begin, now.taken_at), remembered ? blind_words(now) : gaps_words(situation)),
+                      format_minute(moment.begin, now.taken_at), remembered ? blind_words(now) : gaps_words(situation)),
           "",
           "",
           "",

@@ -35,11 +35,11 @@ std::map<std::string, std::string> multipath_of(const std::vector<Membership>& m
 
 /// For each device with at least one other of its identity: those others, in the order of `devices`.
 std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<const Device*>& devices) {
-  struct Known {
+  struct Member {
     const Device* device;
     DeviceIdentity identity;
   };
-  std::map<std::tuple<util::OutsideText, util::OutsideText, std::string, util::OutsideText>, std::vector<Known>>
+  std::map<std::tuple<util::OutsideText, util::OutsideText, std::string, util::OutsideText>, std::vector<Member>>
       alike;  // in all but the WWID
   for (const Device* device : devices) {
     const DeviceIdentity identity = identity_of(*device);
@@ -50,8 +50,8 @@ std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<con
   }
   std::map<std::string, std::vector<std::string>> clashes;
   for (const auto& [key, group] : alike) {
-    for (const Known& one : group) {
-      for (const Known& other : group) {
+    for (const Member& one : group) {
+      for (const Member& other : group) {
         if (&one != &other && indistinguishable(one.identity, other.identity)) {
           clashes[one.device->name].push_back(other.device->name);
         }

@@ -94,15 +94,15 @@ std::uint64_t SparseHistogram::count() const {
                          [](std::uint64_t sum, const auto& word) { return sum + word.second; });
 }
 
-LatencyWords SparseHistogram::dense() const {
-  LatencyWords all(LATENCY_OVER_WORD + 1);
+LatencyBuckets SparseHistogram::dense() const {
+  LatencyBuckets all(LATENCY_OVER_WORD + 1);
   for (const auto& [word, ios] : words) {
     all[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += ios;
   }
   return all;
 }
 
-SparseHistogram sparse(const LatencyWords& words, std::uint64_t sum_ns) {
+SparseHistogram sparse(const LatencyBuckets& words, std::uint64_t sum_ns) {
   SparseHistogram histogram{{}, sum_ns};
   for (std::size_t word = 0; word < words.size(); ++word) {
     if (words[word] > 0) {

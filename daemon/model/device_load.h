@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/model/attribution.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/util/complete.h"
@@ -27,10 +27,10 @@ struct SparseHistogram {
   bool operator==(const SparseHistogram&) const = default;
   [[nodiscard]] bool empty() const { return words.empty(); }
   [[nodiscard]] std::uint64_t count() const;
-  [[nodiscard]] LatencyWords dense() const;  // LATENCY_OVER_WORD + 1 words
+  [[nodiscard]] LatencyBuckets dense() const;  // LATENCY_OVER_WORD + 1 words
 };
 
-SparseHistogram sparse(const LatencyWords& words, std::uint64_t sum_ns);
+SparseHistogram sparse(const LatencyBuckets& words, std::uint64_t sum_ns);
 void add(SparseHistogram& sum, const SparseHistogram& more);
 
 /// What has a latency histogram. `total`: allocation to final completion. `device`: last issue to final completion, by

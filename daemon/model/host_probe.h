@@ -11,7 +11,7 @@
 namespace ssdpulse::model {
 
 /// How a place in the file system looks to the calling process.
-struct PlaceProbe {
+struct PathProbe {
   std::string path;
   bool exists = false;
   bool directory = false;
@@ -31,10 +31,10 @@ struct HostProbe {
   std::optional<std::int64_t> bpf_jit_enable;        // 0: programs are interpreted
   std::optional<std::int64_t> kptr_restrict;
   std::optional<std::int64_t> perf_event_paranoid;
-  std::vector<PlaceProbe> drive_nodes;                        // /dev/nvmeN, one for each controller in sysfs
+  std::vector<PathProbe> drive_nodes;                         // /dev/nvmeN, one for each controller in sysfs
   std::optional<std::vector<std::uint16_t>> listening_ports;  // TCP, on any address; sorted
-  std::optional<PlaceProbe> history_directory;                // absent: none is configured
-  std::optional<PlaceProbe> reader_socket;                    // absent: none is configured
+  std::optional<PathProbe> history_directory;                 // absent: none is configured
+  std::optional<PathProbe> reader_socket;                     // absent: none is configured
 };
 
 }  // namespace ssdpulse::model

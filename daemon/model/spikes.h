@@ -29,7 +29,7 @@ struct SpikeTenant {
   double waited_seconds = 0;
   bool operator==(const SpikeTenant&) const = default;
 };
-inline constexpr std::size_t kMostSpikeTenants = 3;
+inline constexpr std::size_t kMaxSpikeTenants = 3;
 
 struct LatencySpike {
   std::string device;
@@ -43,7 +43,7 @@ struct LatencySpike {
   SpikeCause cause = SpikeCause::unknown;
   SpikeEvidence evidence;            // what the cause was derived from
   std::vector<std::string> missing;  // what could not be known, in words
-  // Tenants, the first most, at most kMostSpikeTenants each:
+  // Tenants, the first most, at most kMaxSpikeTenants each:
   std::vector<SpikeTenant> heaviest = {};    // with most bytes beyond their own usual
   std::vector<SpikeTenant> committers = {};  // with most commits beyond their own usual
   std::vector<SpikeTenant> slowed = {};      // that waited longest beyond their own usual

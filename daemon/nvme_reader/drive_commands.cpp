@@ -114,7 +114,7 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) {
-    return util::fail_errno("cannot look at " + path);
+    return util::fail_errno("cannot inspect " + path);
   }
   const auto number = util::read_file(directory + "/dev", kMaxStateBytes);
   const std::string opened = std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev));

@@ -35,7 +35,7 @@ CommandQueue::~CommandQueue() {
 bool CommandQueue::offer(const Job& job) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) {
+    if (waiting_.size() >= kMaxWaiting) {
       return false;
     }
     waiting_.push_back(job);
@@ -105,7 +105,7 @@ CommandQueue* ReaderWorker::queue_of(std::uint32_t controller) {
   if (known != queues_.end()) {
     return known->second.get();
   }
-  if (queues_.size() >= kMostControllers) {
+  if (queues_.size() >= kMaxControllers) {
     return nullptr;
   }
   try {

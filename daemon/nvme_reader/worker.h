@@ -23,7 +23,7 @@ namespace ssdpulse::nvme_reader {
 /// The commands of one controller, one after the other.
 class CommandQueue {
  public:
-  static constexpr std::size_t kMostWaiting = 64;
+  static constexpr std::size_t kMaxWaiting = 64;
 
   struct Job {
     Request request;
@@ -52,7 +52,7 @@ class CommandQueue {
 
 class ReaderWorker {
  public:
-  static constexpr std::size_t kMostControllers = 256;
+  static constexpr std::size_t kMaxControllers = 256;
 
   /// Owns none of these; all must outlive the worker.
   ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages, CommandBudget& budget);

@@ -17,7 +17,7 @@
 #include "daemon/doctor/onsets.h"
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
-#include "daemon/history/kept_key.h"
+#include "daemon/history/persistent_key.h"
 #include "daemon/history/reader.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/model/metric_groups.h"
@@ -45,7 +45,7 @@ namespace {
 
 constexpr std::chrono::seconds kTick{1};
 
-ExitCode give_up(ExitCode code, const std::string& what) {
+ExitCode exit_with(ExitCode code, const std::string& what) {
   log::error("{}", what);
   return code;
 }
@@ -83,7 +83,8 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
   if (config.attribution.names == config::TenantNames::full) {
     return analysis::TenantNamer(std::move(patterns), std::nullopt);
   }
-  auto key = config.history.directory.empty() ? util::random_hash_key() : history::kept_key(config.history.directory);
+  auto key =
+      config.history.directory.empty() ? util::random_hash_key() : history::persistent_key(config.history.directory);
   if (!key) {
     log::warning("tenants will have different names after the next start: {}", key.error().message);
     key = util::random_hash_key();
@@ -274,13 +275,13 @@ class InventoryClock {
     mounts_ = mounts_ || wakeup.mounts_changed;
     const auto age = now - last_;
     const bool tick = wakeup.ticks > 0;
-    const bool look = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
-                      (tick && saw_unknown_disks && age >= 5s);
-    if (look) {
+    const bool due = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
+                     (tick && saw_unknown_disks && age >= 5s);
+    if (due) {
       disks_ = mounts_ = false;
       last_ = now;
     }
-    return look;
+    return due;
   }
 
  private:
@@ -330,7 +331,7 @@ void serve(const config::Configure& configure, config::Config& running, model::C
     if (wakeup.ticks > 0) {
       missed_ticks += wakeup.ticks - 1 + (wakeup.late ? 1 : 0);
       publisher.publish(settings_of(running), missed_ticks);
-      service::alive();
+      service::notify_watchdog();
     }
   }
 }
@@ -347,21 +348,21 @@ ExitCode run(const config::Configure& configure) {
   }
   log::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
   if (const auto too_few = raise_file_limit()) {
-    return give_up(ExitCode::open_files, *too_few);
+    return exit_with(ExitCode::open_files, *too_few);
   }
   spare_memory();
   auto events = Events::open(kTick);
   if (!events) {
-    return give_up(code_of(events.error()), events.error().message);
+    return exit_with(code_of(events.error()), events.error().message);
   }
   // The address first: it is the cheapest thing to check, and if another daemon has it, nothing has to be undone.
   auto listeners = web::open_web_listeners(config->web, config->history.directory);
   if (!listeners) {
-    return give_up(ExitCode::address, listeners.error().message);
+    return exit_with(ExitCode::address, listeners.error().message);
   }
   auto local = web::open_web_socket(config->web);
   if (!local) {
-    return give_up(ExitCode::address, local.error().message);
+    return exit_with(ExitCode::address, local.error().message);
   }
   // Reports errors in this file before the kernel is touched. It is read for use later, without any privilege.
   const auto security = web::WebServer::read(config->web.config_file);
@@ -375,16 +376,16 @@ ExitCode run(const config::Configure& configure) {
   }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
-    return give_up(util::exit_code_of(sampler.error().error_number), sampler.error().message);
+    return exit_with(util::exit_code_of(sampler.error().error_number), sampler.error().message);
   }
   auto nvme = drives::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
-    return give_up(code_of(nvme.error()), nvme.error().message);
+    return exit_with(code_of(nvme.error()), nvme.error().message);
   }
   const bool some_taken = std::any_of(listeners->begin(), listeners->end(), [](const auto& one) { return one.taken; });
   const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager(), some_taken};
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
-    return give_up(ExitCode::failure, confined.error().message);
+    return exit_with(ExitCode::failure, confined.error().message);
   }
   // Threads start only now: they have the capabilities of this one, which are none.
   std::unique_ptr<history::History> history;
@@ -396,12 +397,12 @@ ExitCode run(const config::Configure& configure) {
     options.limits.bytes = config->history.size;
     auto opened = history::History::open(std::move(options));
     if (!opened) {
-      return give_up(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
+      return exit_with(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
     }
     history = std::move(*opened);
     auto reading = history::Reader::open(config->history.directory + "/" + history::kFileName);
     if (!reading) {
-      return give_up(ExitCode::failure, reading.error().message);
+      return exit_with(ExitCode::failure, reading.error().message);
     }
     reader = std::move(*reading);
   }

@@ -12,7 +12,7 @@
 
 #include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/analysis/write_hint_path.h"
-#include "daemon/drives/one_look.h"
+#include "daemon/drives/poll_once.h"
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/cgroups/cgroup_hierarchy.h"
 #include "daemon/sources/inventory/inventory.h"
@@ -55,15 +55,15 @@ terminal::DriveLine line_of(const drives::DriveAnswer& answer) {
 }
 
 /// What the host reported, once.
-struct Look {
+struct HostReport {
   model::Inventory inventory;
   terminal::DriveList drives;
   std::vector<terminal::HintLine> hints;
   std::string no_hints;  // why there are none; empty if there are some
 };
 
-Identities look_at_drives(terminal::DriveList& list) {
-  const auto answers = drives::look_once();
+Identities read_drives(terminal::DriveList& list) {
+  const auto answers = drives::poll_once();
   if (!answers) {
     list.failure = answers.error().message;
     return {};
@@ -80,27 +80,27 @@ Identities look_at_drives(terminal::DriveList& list) {
   return identities;
 }
 
-void look_at_hints(const Identities& drives, Look& look) {
+void add_hint_paths(const Identities& drives, HostReport& report) {
   const auto btf = block::read_kernel_btf();
   if (!btf) {
-    look.no_hints = btf.error().message;
+    report.no_hints = btf.error().message;
     return;
   }
-  for (const model::Device& device : look.inventory.devices) {
+  for (const model::Device& device : report.inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
       const auto drive = drives.find(device.name);
       const model::NvmeIdentity* identity = drive == drives.end() ? nullptr : drive->second.get();
-      look.hints.push_back({device.name, analysis::write_hint_path(btf->hint_reach, device, identity)});
+      report.hints.push_back({device.name, analysis::write_hint_path(btf->hint_reach, device, identity)});
     }
   }
 }
 
-util::Result<Look> look(const config::Config& config) {
+util::Result<HostReport> read_report(const config::Config& config) {
   auto inventory = inventory::read_inventory({}, {config.devices.include, config.devices.exclude});
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
   }
-  Look result;
+  HostReport result;
   result.inventory = std::move(*inventory);
   // A loop device with nothing attached is only a number, not a disk; a host has eight of them from the start.
   auto& devices = result.inventory.devices;
@@ -108,21 +108,21 @@ util::Result<Look> look(const config::Config& config) {
       std::remove_if(devices.begin(), devices.end(),
                      [](const model::Device& device) { return device.transport == "loop" && device.size_bytes == 0; }),
       devices.end());
-  look_at_hints(look_at_drives(result.drives), result);
+  add_hint_paths(read_drives(result.drives), result);
   return result;
 }
 
-void print_text(const Look& look, std::ostream& out) {
-  terminal::print_devices(look.inventory, out);
-  if (look.drives.failure.empty()) {
-    terminal::print_drives(look.drives.lines, out);
+void print_text(const HostReport& report, std::ostream& out) {
+  terminal::print_devices(report.inventory, out);
+  if (report.drives.failure.empty()) {
+    terminal::print_drives(report.drives.lines, out);
   } else {
-    out << "\nNVMe drives: " << look.drives.failure << '\n';
+    out << "\nNVMe drives: " << report.drives.failure << '\n';
   }
-  if (look.no_hints.empty()) {
-    terminal::print_hint_paths(look.hints, out);
+  if (report.no_hints.empty()) {
+    terminal::print_hint_paths(report.hints, out);
   } else {
-    out << "\nwrite hints: " << look.no_hints << '\n';
+    out << "\nwrite hints: " << report.no_hints << '\n';
   }
   if (const auto hierarchy = cgroups::find_hierarchy("/proc")) {
     terminal::print_io_accounting(cgroups::accounting_of(*hierarchy), out);
@@ -132,7 +132,7 @@ void print_text(const Look& look, std::ostream& out) {
 }  // namespace
 
 util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out) {
-  const auto found = look(config);
+  const auto found = read_report(config);
   if (!found) {
     (form == ReportForm::json ? std::cerr : out) << found.error().message << '\n';
     return util::ExitCode::failure;

@@ -71,7 +71,7 @@ util::Result<Events> Events::open(std::chrono::nanoseconds tick) {
   }
   util::UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer.valid()) {
-    return util::fail_errno("cannot make a timer");
+    return util::fail_errno("cannot create a timer");
   }
   util::UniqueFd mounts(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
   std::optional<inventory::UeventMonitor> uevents;

@@ -35,7 +35,7 @@ std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots
 
 bool KernelAccount::is_of(const model::Device& now) const { return is_counted(now) && model::same_paths(device_, now); }
 
-std::optional<stages::AccountLook> KernelAccount::compare(
+std::optional<stages::AccountReading> KernelAccount::compare(
     const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again) {
   const auto kernel_before = read_stats();
   const auto kernel_after = read_stats();
@@ -48,23 +48,23 @@ std::optional<stages::AccountLook> KernelAccount::compare(
   }
   drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
   compared_ = true;
-  return stages::AccountLook{ours, *kernel_before, *kernel_after, *after};
+  return stages::AccountReading{ours, *kernel_before, *kernel_after, *after};
 }
 
-KernelAccount::InFlight KernelAccount::look_for_missed(const model::DeviceSample& ours) {
-  InFlight look;
+KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ours) {
+  InFlight result;
   if (!ours.io) {
-    return look;
+    return result;
   }
   if (missed_.stands_still(*ours.io)) {
     const auto in_flight = read_in_flight();
     const auto ended = read_stats();
     if (in_flight && ended) {
-      look.kernel = analysis::believed(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
+      result.kernel = analysis::plausible(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
     }
   }
-  look.ended = missed_.look(*ours.io, look.kernel);
-  return look;
+  result.ended = missed_.observe(*ours.io, result.kernel);
+  return result;
 }
 
 util::Result<model::DiskStats> KernelAccount::read_stats() const {

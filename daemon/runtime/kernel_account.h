@@ -33,19 +33,19 @@ class KernelAccount {
   [[nodiscard]] bool compared() const { return compared_; }
 
   /// Compares `ours` and the kernel's account once. `sample_again`: samples our side again; nothing if that fails.
-  std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
-                                             const std::function<std::optional<model::DeviceSample>()>& sample_again);
+  std::optional<stages::AccountReading> compare(
+      const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
   /// As of the last comparison that counted: see analysis::AccountingDrift.
   [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }
 
   struct InFlight {
-    std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if believed
+    std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if plausible
     analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has ended
   };
   /// Called once each tick. A completion that no program saw leaves its request in flight, which looks like a
   /// standstill: the kernel's own count distinguishes the two.
-  InFlight look_for_missed(const model::DeviceSample& ours);
+  InFlight find_missed(const model::DeviceSample& ours);
 
  private:
   KernelAccount(model::Device device, std::uint64_t number) : device_(std::move(device)), number_(number) {}

@@ -38,13 +38,13 @@ void describe_polling(const model::SourceStatus& reader, model::Snapshot& snapsh
 
 Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(stages::all_stages()) {}
 
-stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
-  stages::Tick tick = parts_.sampler.look();
+stages::Tick Publisher::sample(const stages::AnalysisSettings& settings) {
+  stages::Tick tick = parts_.sampler.sample();
   if (auto seen = parts_.audit.seen(); seen != seen_) {
     tick.settings_read.push_back(seen->settings);
     seen_ = std::move(seen);
   }
-  tick.drives = parts_.drives.look(tick.at);
+  tick.drives = parts_.drives.sample(tick.at);
   tick.pasts = take_pasts(tick);
   tick.keeps_history = parts_.history != nullptr;
   tick.settings = settings;
@@ -55,7 +55,7 @@ stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
 }
 
 void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks) {
-  const stages::Tick tick = look(settings);
+  const stages::Tick tick = sample(settings);
   auto snapshot = describe(tick, missed_ticks);
   constexpr std::uint64_t kTicksBetweenReports = 60;
   if (snapshot->number % kTicksBetweenReports == 0) {
@@ -81,7 +81,7 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
 }
 
 void Publisher::finish(const stages::AnalysisSettings& settings) {
-  stages::Tick tick = look(settings);
+  stages::Tick tick = sample(settings);
   tick.last = true;
   for (const auto& stage : stages_) {
     stages::Effects effects = stage->observe(tick).effects;

@@ -52,7 +52,7 @@ class Publisher {
 
  private:
   using Past = util::Result<history::Recalled>;
-  stages::Tick look(const stages::AnalysisSettings& settings);
+  stages::Tick sample(const stages::AnalysisSettings& settings);
   std::map<std::string, Past> take_pasts(const stages::Tick& tick);
   std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
   void keep(history::Batch rows, const stages::Tick& tick);

@@ -17,7 +17,7 @@ namespace {
 /// The kernel's account of a device is compared every so many ticks: two reads of sysfs cost more than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
 /// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
-constexpr std::uint64_t kTicksBetweenAccountingLooks = 60;
+constexpr std::uint64_t kTicksBetweenAccountingChecks = 60;
 
 /// The settings of each device are read once every so many ticks.
 constexpr std::uint64_t kTicksOfSettings = 60;
@@ -99,9 +99,9 @@ void Sampler::adopt(model::Inventory inventory) {
     }
   }
   report_left_out();
-  const std::vector<std::string> told = unstamped_devices(*inventory_);
+  const std::vector<std::string> unstamped = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
-    if (std::find(told.begin(), told.end(), device) == told.end()) {
+    if (std::find(unstamped.begin(), unstamped.end(), device) == unstamped.end()) {
       log::warning("device={} has no {}: its queue/iostats is 0; write 1 to it", device,
                    completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
@@ -174,13 +174,13 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
     entry.account = account.compare(entry.block, [&] { return source_->sample_device(name); });
   }
   entry.drift = account.drift();
-  const auto [kernel, ended] = account.look_for_missed(entry.block);
+  const auto [kernel, ended] = account.find_missed(entry.block);
   entry.kernel_in_flight = kernel;
   if (ended.reads) {
-    source_->give_up(name, analysis::kReading);
+    source_->mark_in_flight_missed(name, analysis::kReading);
   }
   if (ended.writes) {
-    source_->give_up(name, analysis::kWriting);
+    source_->mark_in_flight_missed(name, analysis::kWriting);
   }
   if (ended.reads || ended.writes) {
     entry.block = source_->sample_device(name).value_or(entry.block);
@@ -212,21 +212,21 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
+model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
   if (!tick.cgroups) {
     return {};
   }
-  if (hierarchy_ && looks_ % kTicksBetweenAccountingLooks == 1) {
+  if (hierarchy_ && samples_ % kTicksBetweenAccountingChecks == 1) {
     io_accounting_ = cgroups::accounting_of(*hierarchy_);
   }
-  cgroups::CgroupPaths::Look look = cgroup_paths_.look(*tick.cgroups, tick.at);
-  source_->give_back(look.gone);
+  cgroups::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
+  source_->release_cgroups(update.gone);
   if (namer_) {
-    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(look.paths));
+    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(update.paths));
   }
-  tick.cgroups_gone = std::move(look.gone);
+  tick.cgroups_gone = std::move(update.gone);
   tick.io_accounting = io_accounting_;
-  return std::move(look.paths);
+  return std::move(update.paths);
 }
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
@@ -258,12 +258,12 @@ void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
 
 /// The settings of the arrays and dm devices directly above the disk.
 std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk) const {
-  constexpr std::size_t kMost = 16;  // of a disk with a hundred volumes, only the first are read
+  constexpr std::size_t kMaxVolumes = 16;  // of a disk with a hundred volumes, only the first are read
   std::vector<model::DiskSettings> volumes;
   for (const model::Membership& member : inventory_->memberships) {
     const auto is = [&](const model::Device& device) { return device.name == member.array; };
     const auto found = std::find_if(inventory_->devices.begin(), inventory_->devices.end(), is);
-    if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMost) {
+    if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMaxVolumes) {
       volumes.push_back(settings::read_disk({}, *found));
     }
   }
@@ -272,25 +272,25 @@ std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk)
 
 /// Fifty small files per device; each tick reads those of a few devices, so that only the first one waits for all.
 void Sampler::read_settings(stages::Tick& tick) const {
-  const std::uint64_t turn = looks_ % kTicksOfSettings;
+  const std::uint64_t turn = samples_ % kTicksOfSettings;
   if (turn == 1) {
     tick.settings_read.push_back(settings::recorded(settings::read_host_files({})));
   }
   for (std::size_t number = 0; number < tick.devices.size(); ++number) {
-    if (looks_ == 1 || number % kTicksOfSettings == turn) {
+    if (samples_ == 1 || number % kTicksOfSettings == turn) {
       const model::Device& disk = *tick.devices[number].block.device;
       tick.settings_read.push_back(settings::recorded(settings::read_disk({}, disk), volumes_above(disk.name)));
     }
   }
 }
 
-stages::Tick Sampler::look() {
+stages::Tick Sampler::sample() {
   model::BlockSample block = source_->sample();
   stages::Tick tick;
   tick.at = std::chrono::steady_clock::now();
   tick.wall = std::chrono::system_clock::now();
   tick.boot = model::boot_time(tick.at);
-  std::uint64_t turn = ++looks_;
+  std::uint64_t turn = ++samples_;
   for (model::DeviceSample& sample : block.devices) {
     stages::DeviceTick entry;
     entry.block = std::move(sample);
@@ -303,7 +303,7 @@ stages::Tick Sampler::look() {
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
   tick.cgroups = std::move(block.cgroups);
-  read_host(tick, look_at_cgroups(tick), block.frozen);
+  read_host(tick, read_cgroups(tick), block.frozen);
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;
@@ -317,7 +317,7 @@ stages::Tick Sampler::look() {
 
 std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = std::make_shared<model::Snapshot>();
-  snapshot->number = looks_;
+  snapshot->number = samples_;
   snapshot->missed_ticks = missed_ticks;
   snapshot->taken_at = tick.wall;
   for (const stages::DeviceTick& entry : tick.devices) {

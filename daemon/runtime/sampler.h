@@ -38,7 +38,7 @@ class Sampler final : public drives::BlockLayer {
 
   /// The current state of the block layer, the kernel's account and the inventory; the drives and the settings of the
   /// analyses are left to the caller.
-  stages::Tick look();
+  stages::Tick sample();
 
   /// The Snapshot of a tick, to be completed by other sources and by the findings of the analyses.
   std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
@@ -75,7 +75,7 @@ class Sampler final : public drives::BlockLayer {
   void read_settings(stages::Tick& tick) const;
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
-  model::CgroupPaths look_at_cgroups(stages::Tick& tick);
+  model::CgroupPaths read_cgroups(stages::Tick& tick);
   void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
                  const std::map<std::string, util::OutsideText>& frozen);
 
@@ -96,7 +96,7 @@ class Sampler final : public drives::BlockLayer {
   model::IoAccounting io_accounting_ = model::IoAccounting::unknown;
   model::SourceStatus inventory_status_;
   double process_start_ = 0;
-  std::uint64_t looks_ = 0;
+  std::uint64_t samples_ = 0;
   std::uint64_t pending_ios_ = 0;
   bool saw_unknown_disks_ = false;
   std::size_t left_out_ = 0;  // as the log last reported

@@ -24,6 +24,6 @@ void stopping() { sd_notify(0, "STOPPING=1"); }
 
 void status(const std::string& status) { sd_notify(0, ("STATUS=" + status).c_str()); }
 
-void alive() { sd_notify(0, "WATCHDOG=1"); }
+void notify_watchdog() { sd_notify(0, "WATCHDOG=1"); }
 
 }  // namespace ssdpulse::service

@@ -14,6 +14,6 @@ void reloading();
 void stopping();
 void status(const std::string& status);
 /// "We are alive": to be sent more often than the manager's watchdog interval, if it has one.
-void alive();
+void notify_watchdog();
 
 }  // namespace ssdpulse::service

@@ -13,7 +13,7 @@ namespace ssdpulse::simulation {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr std::size_t kMostShown = 60;  // characters of a wrong line
+constexpr std::size_t kMaxShown = 60;  // characters of a wrong line
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -22,10 +22,10 @@ std::string_view trimmed(std::string_view text) {
 
 /// As shown in a message: printable, and not too long.
 std::string shown(std::string_view text) {
-  std::string result(text.substr(0, kMostShown));
+  std::string result(text.substr(0, kMaxShown));
   std::replace_if(
       result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return "'" + result + (text.size() > kMostShown ? "...'" : "'");
+  return "'" + result + (text.size() > kMaxShown ? "...'" : "'");
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -76,7 +76,7 @@ util::Result<std::optional<LoadLine>> parse_load_line(std::string_view line, std
   }
   if (!hint) {
     return util::fail("the hint " + shown(fields[3]) +
-                      " is none of not_set, none, short, medium, long, extreme, 0 to 5");
+                      " is not one of not_set, none, short, medium, long, extreme, 0 to 5");
   }
   if (*bytes > size_bytes || *offset > size_bytes - *bytes) {
     return util::fail(fmt::format("{} bytes at {} are beyond the {} bytes of the drive", *bytes, *offset, size_bytes));

@@ -24,8 +24,8 @@ namespace {
 using analysis::OfflineModel;
 using analysis::OfflineSettings;
 
-constexpr std::uint64_t kLeastPages = 1024;  // with fewer a drive has no block to spare
-constexpr std::uint64_t kMostMemory = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMinPages = 1024;  // with fewer a drive has no block to spare
+constexpr std::uint64_t kMaxMemory = std::uint64_t{4} << 30;
 constexpr double kSettled = 2;  // drive writes until a model is steady
 
 template <typename Enum, std::size_t Size>
@@ -111,7 +111,7 @@ class Progress {
 };
 
 util::Result<void> feed(LoadLog& log, OfflineModel& model, Progress progress) {
-  constexpr std::uint64_t kLinesBetweenLooks = 4096;
+  constexpr std::uint64_t kLinesBetweenChecks = 4096;
   for (std::uint64_t i = 1;; ++i) {
     const auto line = log.next();
     if (!line) {
@@ -125,7 +125,7 @@ util::Result<void> feed(LoadLog& log, OfflineModel& model, Progress progress) {
     } else {
       model.write((*line)->offset, (*line)->bytes, (*line)->hint);
     }
-    if (i % kLinesBetweenLooks == 0) {
+    if (i % kLinesBetweenChecks == 0) {
       progress.show(log, model);
     }
   }
@@ -207,12 +207,12 @@ util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
         fmt::format("--page-size: expected a power of two from 512 to 1048576, found {}", arguments.page_bytes));
   }
   const std::uint64_t pages = arguments.size_bytes / arguments.page_bytes;
-  if (pages < kLeastPages || arguments.size_bytes > (std::uint64_t{1} << 58)) {
-    return util::fail(fmt::format("--size: expected {} to 2^58 bytes, found {}", kLeastPages * arguments.page_bytes,
+  if (pages < kMinPages || arguments.size_bytes > (std::uint64_t{1} << 58)) {
+    return util::fail(fmt::format("--size: expected {} to 2^58 bytes, found {}", kMinPages * arguments.page_bytes,
                                   arguments.size_bytes));
   }
-  if (arguments.sample_pages && *arguments.sample_pages < OfflineModel::kLeastSample) {
-    return util::fail(fmt::format("--sample: expected at least {} pages, found {}", OfflineModel::kLeastSample,
+  if (arguments.sample_pages && *arguments.sample_pages < OfflineModel::kMinSample) {
+    return util::fail(fmt::format("--sample: expected at least {} pages, found {}", OfflineModel::kMinSample,
                                   *arguments.sample_pages));
   }
   auto what_ifs = what_ifs_of(arguments);
@@ -225,11 +225,11 @@ util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
     settings.sample_pages = arguments.sample_pages.value_or(analysis::PageSample::kUsualPages);
   }
   const std::uint64_t memory = OfflineModel::memory_bytes(settings);
-  if (memory > kMostMemory || (arguments.full && pages > analysis::MiniatureDrive::kMostPages)) {
+  if (memory > kMaxMemory || (arguments.full && pages > analysis::MiniatureDrive::kMaxPages)) {
     return util::fail(
         fmt::format("this would take more than {} GiB of memory: follow fewer pages (--sample), or ask for "
                     "less at a time (--op, --policy)",
-                    kMostMemory >> 30));
+                    kMaxMemory >> 30));
   }
   return SimulatePlan{std::move(settings), *window};
 }

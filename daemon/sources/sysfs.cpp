@@ -81,7 +81,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 }
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint32_t>::max();
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
     return std::nullopt;
@@ -91,8 +91,8 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::
   if (!major || !minor) {
     return std::nullopt;
   }
-  return std::pair(static_cast<std::uint32_t>(std::min(*major, kMost)),
-                   static_cast<std::uint32_t>(std::min(*minor, kMost)));
+  return std::pair(static_cast<std::uint32_t>(std::min(*major, kMaxNumber)),
+                   static_cast<std::uint32_t>(std::min(*minor, kMaxNumber)));
 }
 
 std::optional<std::uint64_t> read_number(const std::string& path) {

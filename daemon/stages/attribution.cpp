@@ -34,17 +34,17 @@ Findings Attribution::observe(const Tick& tick) {
     model::DeviceTenants value;
     if (tick.tenants) {
       const model::WallTime since = known.seen.value_or(device.block.io->since);
-      known.places.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
-                           tick.settings.tenants);
+      known.slots.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
+                          tick.settings.tenants);
       known.seen = tick.wall;
-      value = known.places.value();
+      value = known.slots.value();
     }
     value.named = tick.tenants != nullptr;
     value.paths = counted->paths;
     values[number] = std::make_shared<const model::DeviceTenants>(std::move(value));
   });
   if (tick.cgroups) {
-    look_at_accounting(tick, findings.effects);
+    check_accounting(tick, findings.effects);
   }
   findings.values = [values = std::move(values), accounting = accounting_](model::Snapshot& snapshot) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -58,7 +58,7 @@ Findings Attribution::observe(const Tick& tick) {
 }
 
 /// A host that charges all I/O to the root has only one tenant: without a log line nobody would know why.
-void Attribution::look_at_accounting(const Tick& tick, Effects& effects) {
+void Attribution::check_accounting(const Tick& tick, Effects& effects) {
   const auto before = std::exchange(accounting_, tick.io_accounting);
   if (before == accounting_) {
     return;

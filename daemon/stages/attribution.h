@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "daemon/analysis/tenants/tenant_places.h"
+#include "daemon/analysis/tenants/tenant_slots.h"
 #include "daemon/analysis/tenants/tenant_steps.h"
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/stage.h"
@@ -19,10 +19,10 @@ class Attribution final : public Stage {
  private:
   struct Device {
     analysis::TenantSteps steps;
-    analysis::TenantPlaces places;
+    analysis::TenantSlots slots;
     std::optional<model::WallTime> seen;  // when it was last seen
   };
-  void look_at_accounting(const Tick& tick, Effects& effects);
+  void check_accounting(const Tick& tick, Effects& effects);
 
   PerDevice<Device> devices_;
   std::optional<model::IoAccounting> accounting_;

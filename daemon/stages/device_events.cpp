@@ -77,7 +77,7 @@ Findings DeviceEvents::observe(const Tick& tick) {
       lines.push_back(departure(*device));
     }
   }
-  const bool same = now == before_ && tick.inventory == looked_at_;
+  const bool same = now == before_ && tick.inventory == inventory_;
   before_ = std::move(now);
   first_ = false;
   if (!same) {
@@ -87,7 +87,7 @@ Findings DeviceEvents::observe(const Tick& tick) {
 }
 
 void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines) {
-  looked_at_ = tick.inventory;
+  inventory_ = tick.inventory;
   std::vector<const model::Device*> devices;
   for (const auto& [name, device] : before_) {
     devices.push_back(device.get());

@@ -29,7 +29,7 @@ class DeviceEvents final : public Stage {
 
   PerDevice<State> devices_;
   std::map<std::string, std::shared_ptr<const model::Device>> before_;  // of the last tick
-  std::shared_ptr<const model::Inventory> looked_at_;                   // for the next
+  std::shared_ptr<const model::Inventory> inventory_;                   // for the next
   std::vector<model::IdentityClash> clashes_;
   bool first_ = true;
   log::Limiter limiter_{std::chrono::minutes(10)};  // lines about errors, by device

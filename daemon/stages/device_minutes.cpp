@@ -68,7 +68,7 @@ Findings DeviceMinutes::observe(const Tick& tick) {
   const auto before = std::exchange(minute_, minute).value_or(minute);
   take(tick, before, rows);
   if (before != minute || tick.last) {
-    for (auto& [name, known] : known_) {
+    for (auto& [name, known] : counted_) {
       end(known, before, rows);
       known.begin = known.last;
       known.begin_at = known.last_at;
@@ -80,13 +80,13 @@ Findings DeviceMinutes::observe(const Tick& tick) {
 
 /// Takes what is there now. A device that is gone, or replaced by another one of that name, gets its last row.
 void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batch& rows) {
-  std::map<std::string, Known> before = std::exchange(known_, {});
+  std::map<std::string, Counted> before = std::exchange(counted_, {});
   for (const DeviceTick& device : tick.devices) {
     const auto io = is_unseen(tick, device) ? nullptr : device.block.io;
     auto old = before.extract(device.block.device->name);
     if (!io) {  // not read this time: what it did before must not count again
       if (!old.empty()) {
-        known_.insert(std::move(old));
+        counted_.insert(std::move(old));
       }
       continue;
     }
@@ -94,7 +94,7 @@ void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batc
       end(old.mapped(), minute, rows);
       old = {};
     }
-    Known known{*device.history_key, nullptr, {}, io, tick.at};
+    Counted known{*device.history_key, nullptr, {}, io, tick.at};
     if (old.empty()) {
       const auto age = std::clamp<model::WallTime::duration>(tick.wall - io->since, {}, std::chrono::minutes(1));
       known.begin_at = tick.at - age;
@@ -104,14 +104,14 @@ void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batc
       known.begin_tenants = std::move(old.mapped().begin_tenants);
     }
     known.last_tenants = tenants_of(tick, device);
-    known_.emplace(device.block.device->name, std::move(known));
+    counted_.emplace(device.block.device->name, std::move(known));
   }
   for (const auto& [name, gone] : before) {
     end(gone, minute, rows);
   }
 }
 
-void DeviceMinutes::end(const Known& known, history::Minute minute, history::Batch& rows) const {
+void DeviceMinutes::end(const Counted& known, history::Minute minute, history::Batch& rows) const {
   static const auto& nothing = *new model::DeviceIo;
   const auto measured = std::chrono::round<std::chrono::milliseconds>(known.last_at - known.begin_at);
   auto load = model::load_between(known.begin ? *known.begin : nothing, *known.last, measured);

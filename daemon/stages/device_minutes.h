@@ -18,7 +18,7 @@ class DeviceMinutes final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
-  struct Known {
+  struct Counted {
     history::DeviceKey key;
     std::shared_ptr<const model::DeviceIo> begin;  // null: counted from nothing
     model::SteadyTime begin_at;
@@ -27,10 +27,10 @@ class DeviceMinutes final : public Stage {
     std::shared_ptr<const model::DeviceTenants> begin_tenants = {};  // like the counters; null: nobody yet
     std::shared_ptr<const model::DeviceTenants> last_tenants = {};
   };
-  void end(const Known& known, history::Minute minute, history::Batch& rows) const;
+  void end(const Counted& known, history::Minute minute, history::Batch& rows) const;
   void take(const Tick& tick, history::Minute minute, history::Batch& rows);
 
-  std::map<std::string, Known> known_;  // by name
+  std::map<std::string, Counted> counted_;  // by name
   std::optional<history::Minute> minute_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
 /// Online discards of small deleted files come with each commit of the journal, and nobody looks them up.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
-constexpr std::size_t kMostLooks = 600;
+constexpr std::size_t kMaxClockPairs = 600;
 
 std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
@@ -39,19 +39,19 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 
 /// Converts a time on CLOCK_MONOTONIC to what the wall clock showed then: it may have been set since.
 model::WallTime Discards::wall_of(std::uint64_t at_ns) const {
-  const auto next = std::lower_bound(looks_.begin(), looks_.end(), at_ns,
-                                     [](const Look& look, std::uint64_t at) { return look.at_ns < at; });
-  const Look& look = next == looks_.end() ? looks_.back() : *next;
-  return look.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(look.at_ns - at_ns));
+  const auto next = std::lower_bound(clocks_.begin(), clocks_.end(), at_ns,
+                                     [](const ClockPair& clocks, std::uint64_t at) { return clocks.at_ns < at; });
+  const ClockPair& clocks = next == clocks_.end() ? clocks_.back() : *next;
+  return clocks.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(clocks.at_ns - at_ns));
 }
 
 /// UTC with milliseconds.
 std::string Discards::wall_time(std::uint64_t at_ns) const { return util::utc_text(wall_of(at_ns)); }
 
 Findings Discards::observe(const Tick& tick) {
-  looks_.push_back({monotonic_ns(tick), tick.wall});
-  if (looks_.size() > kMostLooks) {
-    looks_.pop_front();
+  clocks_.push_back({monotonic_ns(tick), tick.wall});
+  if (clocks_.size() > kMaxClockPairs) {
+    clocks_.pop_front();
   }
   const model::Inventory& inventory = *tick.inventory;
   // What was unmounted since the last tick discarded until then.

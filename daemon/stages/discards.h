@@ -30,7 +30,7 @@ class Discards final : public Stage {
     std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // begin of the running burst that was logged
   };
   /// The two clocks at one tick.
-  struct Look {
+  struct ClockPair {
     std::uint64_t at_ns = 0;
     model::WallTime wall;
   };
@@ -45,7 +45,7 @@ class Discards final : public Stage {
                                                                     const model::Inventory& inventory) const;
 
   PerDevice<Device> devices_;
-  std::deque<Look> looks_;          // the last ones, oldest first
+  std::deque<ClockPair> clocks_;    // the last ones, oldest first
   DiscardingVolumes with_discard_;  // at the last tick
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};

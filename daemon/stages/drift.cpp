@@ -25,8 +25,8 @@ Findings Drift::observe(const Tick& tick) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
       known.unseen.restart();
     }
-    if (const auto& look = device.account) {
-      known.unseen.observe(look->ours_before, look->kernel_before, look->kernel_after, look->ours_after);
+    if (const auto& reading = device.account) {
+      known.unseen.observe(reading->ours_before, reading->kernel_before, reading->kernel_after, reading->ours_after);
     }
     if (nothing_runs) {
       known.unseen.restart();

@@ -14,10 +14,10 @@ namespace {
 /// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
 constexpr unsigned kReadingsToSwitch = 3;
 
-constexpr std::size_t kMostWaiting = 1024;
+constexpr std::size_t kMaxWaiting = 1024;
 
 /// Up to this many epochs are a line each; a drive that has more has them all the time.
-constexpr unsigned kEpochsToldEach = 16;
+constexpr unsigned kMaxEpochsLogged = 16;
 
 analysis::WriteSample sample_of(const model::CounterReading& reading) {
   analysis::WriteSample sample;
@@ -51,7 +51,7 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
 /// Where counters only grow, fewer readings show the same, less finely; a fall needs the readings around it.
 void remember_for_recall(std::vector<analysis::WriteSample>& waiting, const analysis::WriteSample& sample) {
   waiting.push_back(sample);
-  if (waiting.size() % kMostWaiting != 0) {
+  if (waiting.size() % kMaxWaiting != 0) {
     return;
   }
   std::vector<analysis::WriteSample> kept;
@@ -105,14 +105,14 @@ void DriveLedgers::observe(const model::CounterReading& reading, Time interval, 
   }
   if (const auto epoch = epoch_opened_by(sample, counters.ledger)) {
     report_epoch(source_, *epoch, now, lines);
-    counters.first_epoch_told = counters.first_epoch_told.value_or(epoch->at);
+    counters.first_epoch_logged = counters.first_epoch_logged.value_or(epoch->at);
   }
 }
 
 void DriveLedgers::report_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch,
                                 model::SteadyTime now, Lines& lines) {
   std::uint64_t unsaid = 0;
-  if (++epochs_told_ > kEpochsToldEach) {
+  if (++epochs_logged_ > kMaxEpochsLogged) {
     const auto suppressed = limiter_.admit("epoch controller=" + controller_, now);
     if (!suppressed) {
       return;
@@ -167,7 +167,7 @@ void DriveLedgers::recall(const history::Recalled& recalled, Time interval, cons
     counters.ledger = std::move(ledger);
     for (const analysis::WriteSample& sample : counters.waiting) {
       const auto epoch = epoch_opened_by(sample, counters.ledger);
-      if (epoch && (!counters.first_epoch_told || epoch->at < *counters.first_epoch_told)) {
+      if (epoch && (!counters.first_epoch_logged || epoch->at < *counters.first_epoch_logged)) {
         report_epoch(source, *epoch, now.at, lines);
       }
     }

@@ -56,7 +56,7 @@ class DriveLedgers {
     explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
     analysis::CheckedLedger ledger;
     std::vector<analysis::WriteSample> waiting;  // for the history
-    std::optional<Time> first_epoch_told;        // its time
+    std::optional<Time> first_epoch_logged;      // its time
   };
 
   bool settle_source(const model::CounterReading& reading, Lines& lines);
@@ -72,7 +72,7 @@ class DriveLedgers {
   bool chosen_ = false;
   unsigned other_source_ = 0;  // readings in a row for which a source other than ours was the best
   bool knows_past_ = false;
-  unsigned epochs_told_ = 0;
+  unsigned epochs_logged_ = 0;
 };
 
 }  // namespace ssdpulse::stages

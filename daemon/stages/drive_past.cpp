@@ -53,12 +53,12 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
                                                             std::chrono::nanoseconds interval, const Tick& now,
                                                             std::vector<LogLine>& said) {
-  constexpr std::size_t kMostSources = 32;  // more than a drive could ever have had
+  constexpr std::size_t kMaxSources = 32;  // more than a drive could ever have had
   std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::string source;
   std::string text;
-  while (ledgers.size() < kMostSources && std::getline(lines, source) && std::getline(lines, text)) {
+  while (ledgers.size() < kMaxSources && std::getline(lines, source) && std::getline(lines, text)) {
     auto ledger = analysis::CheckedLedger::restore(text, interval, now.boot, now.wall);
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
@@ -86,9 +86,9 @@ std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history
     ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);
   }
   for (const auto& [source, samples] : samples_of(recalled, until, now)) {
-    const auto [entry, anew] = ledgers.try_emplace(source, interval);
+    const auto [entry, is_new] = ledgers.try_emplace(source, interval);
     for (const analysis::WriteSample& sample : samples) {
-      anew ? entry->second.observe(sample) : entry->second.remember(sample);
+      is_new ? entry->second.observe(sample) : entry->second.remember(sample);
     }
   }
   return ledgers;

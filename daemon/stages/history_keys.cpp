@@ -29,32 +29,32 @@ void HistoryKeys::learn(const Tick& tick) {
     present.push_back(one.block.device.get());
   }
   auto distinct = model::distinct_identities(present);
-  const std::map<std::string, Known> before = std::exchange(known_, {});
+  const std::map<std::string, KeyedDevice> before = std::exchange(devices_, {});
   for (const DeviceTick& one : tick.devices) {
     const std::shared_ptr<const model::Device>& device = one.block.device;
-    Known now{device, distinct.at(device->name).clashes,
-              std::make_shared<const history::DeviceKey>(make_key(*device, distinct.at(device->name)))};
+    KeyedDevice now{device, distinct.at(device->name).clashes,
+                    std::make_shared<const history::DeviceKey>(make_key(*device, distinct.at(device->name)))};
     const auto old = before.find(device->name);
     if (!now.clashes && old != before.end() && old->second.clashes &&
         model::identity_of(*old->second.device) == model::identity_of(*device)) {
       now.clashes = true;
       now.key = old->second.key;
     }
-    known_.emplace(device->name, std::move(now));
+    devices_.emplace(device->name, std::move(now));
   }
 }
 
 void HistoryKeys::give(Tick& tick) {
-  const bool same = tick.devices.size() == known_.size() &&
+  const bool same = tick.devices.size() == devices_.size() &&
                     std::all_of(tick.devices.begin(), tick.devices.end(), [&](const DeviceTick& one) {
-                      const auto known = known_.find(one.block.device->name);
-                      return known != known_.end() && known->second.device == one.block.device;
+                      const auto known = devices_.find(one.block.device->name);
+                      return known != devices_.end() && known->second.device == one.block.device;
                     });
   if (!same) {
     learn(tick);
   }
   for (DeviceTick& device : tick.devices) {
-    device.history_key = known_.at(device.block.device->name).key;
+    device.history_key = devices_.at(device.block.device->name).key;
   }
 }
 

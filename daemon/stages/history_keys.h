@@ -20,14 +20,14 @@ class HistoryKeys {
   void give(Tick& tick);
 
  private:
-  struct Known {
+  struct KeyedDevice {
     std::shared_ptr<const model::Device> device;
     bool clashes = false;  // or did so
     std::shared_ptr<const history::DeviceKey> key;
   };
   void learn(const Tick& tick);
 
-  std::map<std::string, Known> known_;  // by name
+  std::map<std::string, KeyedDevice> devices_;  // by name
 };
 
 }  // namespace ssdpulse::stages

@@ -44,8 +44,8 @@ std::vector<IncidentLog::Line> IncidentLog::observe(Time now, const std::vector<
     };
     if (std::any_of(going_on.begin(), going_on.end(), belongs)) {
       const auto written = goes_on_written_.find(group);
-      const bool due =
-          written == goes_on_written_.end() ? incident.end - incident.begin >= kLong : now - written->second >= kAgain;
+      const bool due = written == goes_on_written_.end() ? incident.end - incident.begin >= kReportAfter
+                                                         : now - written->second >= kRepeatInterval;
       if (due || written != goes_on_written_.end()) {
         still[group] = due ? now : written->second;
       }

@@ -2,7 +2,7 @@
 // IncidentLog: which incidents are logged, and when.
 //
 // One line for each, once all its spikes are judged and none has followed for model::kIncidentGap. An ongoing one is
-// logged after kLong, and then every kAgain. Only decides what to write. Not thread-safe.
+// logged after kReportAfter, and then every kRepeatInterval. Only decides what to write. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ namespace ssdpulse::stages {
 
 class IncidentLog {
  public:
-  static constexpr std::chrono::seconds kLong{10};
-  static constexpr std::chrono::seconds kAgain{60};
+  static constexpr std::chrono::seconds kReportAfter{10};
+  static constexpr std::chrono::seconds kRepeatInterval{60};
   static constexpr std::size_t kMaxPending =
       512;  // spikes; beyond it, the oldest are left out of their incident's line
   using Time = std::chrono::steady_clock::time_point;

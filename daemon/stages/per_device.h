@@ -19,13 +19,13 @@ class PerDevice {
   /// Calls visit(number, device, state) for each device of the tick.
   template <typename Visit>
   void observe(const Tick& tick, Visit visit) {
-    std::map<std::string, Kept> before = std::exchange(kept_, {});
+    std::map<std::string, Entry> before = std::exchange(kept_, {});
     for (std::size_t number = 0; number < tick.devices.size(); ++number) {
       const DeviceTick& device = tick.devices[number];
       const std::string& name = device.block.device->name;
       auto known = before.extract(name);
       const bool same = !known.empty() && is_same(known.mapped(), device);
-      Kept& kept = (same ? kept_.insert(std::move(known)).position : kept_.emplace(name, make(name)).first)->second;
+      Entry& kept = (same ? kept_.insert(std::move(known)).position : kept_.emplace(name, make(name)).first)->second;
       if (device.block.io) {
         kept.since = device.block.io->since;
       }
@@ -40,22 +40,22 @@ class PerDevice {
   }
 
  private:
-  struct Kept {
+  struct Entry {
     State state;
     std::optional<model::WallTime> since = {};  // of the counters; absent while there are none
   };
-  static bool is_same(const Kept& kept, const DeviceTick& now) {
+  static bool is_same(const Entry& kept, const DeviceTick& now) {
     return !kept.since || !now.block.io || kept.since == now.block.io->since;
   }
-  static Kept make(const std::string& name) {
+  static Entry make(const std::string& name) {
     if constexpr (std::is_constructible_v<State, std::string>) {
-      return Kept{State(name)};
+      return Entry{State(name)};
     } else {
-      return Kept{State{}};
+      return Entry{State{}};
     }
   }
 
-  std::map<std::string, Kept> kept_;
+  std::map<std::string, Entry> kept_;
 };
 
 }  // namespace ssdpulse::stages

@@ -12,7 +12,7 @@ namespace ssdpulse::stages {
 namespace {
 
 constexpr std::string_view kMount = "mount ";
-constexpr std::size_t kMostText = 512;  // of options that the history keeps
+constexpr std::size_t kMaxText = 512;  // of options that the history keeps
 
 /// Names of what may disappear; anything else that is missing could not be read.
 bool may_go_away(const util::OutsideText& name) {
@@ -27,7 +27,7 @@ void add_mounts(const model::Inventory& inventory, model::RecordedSettings& sett
       for (const util::OutsideText& option : filesystem.options) {
         all += (option == *filesystem.options.begin() ? " " : ",") + option.raw();
       }
-      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMostText);
+      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMaxText);
     }
   }
 }
@@ -43,7 +43,7 @@ const history::DeviceKey* key_of(const Tick& tick, const std::string& device) {
 
 Findings SettingChanges::observe(const Tick& tick) {
   Findings findings;
-  std::erase_if(known_, [&](const auto& known) {
+  std::erase_if(settings_, [&](const auto& known) {
     return !known.first.empty() && std::none_of(tick.devices.begin(), tick.devices.end(), [&](const DeviceTick& one) {
       return one.history_key->identity == known.first;
     });
@@ -58,7 +58,7 @@ Findings SettingChanges::observe(const Tick& tick) {
     }
   }
   std::uint64_t waiting = 0;
-  for (const auto& [identity, known] : known_) {
+  for (const auto& [identity, known] : settings_) {
     waiting += known.waiting;
   }
   findings.values = [waiting](model::Snapshot& snapshot) { snapshot.setting_changes_waiting = waiting; };
@@ -73,8 +73,8 @@ bool SettingChanges::Hour::has_room(std::uint64_t most, model::SteadyTime now) {
 }
 
 /// Whether one more change may become a row now.
-bool SettingChanges::take(Known& known, model::SteadyTime now) {
-  if (!known.hour.has_room(kMostOfDevice, now) || !hour_.has_room(kMostOfAll, now)) {
+bool SettingChanges::take(Settings& known, model::SteadyTime now) {
+  if (!known.hour.has_room(kMaxChangesOfDevice, now) || !hour_.has_room(kMaxChangesOfHost, now)) {
     ++known.waiting;
     return false;
   }
@@ -87,14 +87,14 @@ bool SettingChanges::take(Known& known, model::SteadyTime now) {
 /// and there are only so many. All that is read first is recorded: it is bounded where it is read.
 void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity,
                              model::SteadyTime now, Effects& effects) {
-  Known& known = known_[identity];
+  Settings& known = settings_[identity];
   const bool first = !std::exchange(known.read, !identity.empty());
   known.waiting = 0;
   const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
     effects.lines.push_back(
-        {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
-                                       settings.device, util::for_log(name, kMostText),
-                                       util::for_log(before, kMostText), util::for_log(value, kMostText))});
+        {log::Level::info,
+         fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"", settings.device,
+                     util::for_log(name, kMaxText), util::for_log(before, kMaxText), util::for_log(value, kMaxText))});
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);

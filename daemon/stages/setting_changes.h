@@ -17,8 +17,8 @@ namespace ssdpulse::stages {
 
 class SettingChanges final : public Stage {
  public:
-  static constexpr std::uint64_t kMostOfDevice = 128;  // changes in an hour
-  static constexpr std::uint64_t kMostOfAll = 1024;
+  static constexpr std::uint64_t kMaxChangesOfDevice = 128;  // changes in an hour
+  static constexpr std::uint64_t kMaxChangesOfHost = 1024;
 
   Findings observe(const Tick& tick) override;
 
@@ -29,7 +29,7 @@ class SettingChanges final : public Stage {
 
     bool has_room(std::uint64_t most, model::SteadyTime now);
   };
-  struct Known {
+  struct Settings {
     bool read = false;
     std::map<util::OutsideText, util::OutsideText> values = {};  // by name
     Hour hour = {};
@@ -38,9 +38,9 @@ class SettingChanges final : public Stage {
 
   void compare(const model::RecordedSettings& settings, const std::string& identity, model::SteadyTime now,
                Effects& effects);
-  bool take(Known& known, model::SteadyTime now);
+  bool take(Settings& known, model::SteadyTime now);
 
-  std::map<std::string, Known> known_;  // by identity of the device; empty: the host
+  std::map<std::string, Settings> settings_;  // by identity of the device; empty: the host
   Hour hour_;
 };
 

@@ -13,10 +13,10 @@ auto badness(const model::LatencySpike& spike) {
 
 }  // namespace
 
-void SpikeLog::take(Told& told, model::LatencySpike spike) {
-  told.suppressed += told.worst ? 1 : 0;
-  if (!told.worst || badness(*told.worst) < badness(spike)) {
-    told.worst = std::move(spike);
+void SpikeLog::take(LogState& state, model::LatencySpike spike) {
+  state.suppressed += state.worst ? 1 : 0;
+  if (!state.worst || badness(*state.worst) < badness(spike)) {
+    state.worst = std::move(spike);
   }
 }
 
@@ -24,31 +24,32 @@ std::vector<SpikeLog::Line> SpikeLog::observe(Time now, std::vector<model::Laten
                                               std::vector<model::LatencySpike> going_on) {
   std::vector<Line> lines;
   for (model::LatencySpike& spike : over) {
-    Told& told = told_[{spike.device, spike.operation}];
-    take(told, std::move(spike));
+    LogState& state = log_states_[{spike.device, spike.operation}];
+    take(state, std::move(spike));
   }
   std::map<Key, bool> open;
   for (model::LatencySpike& spike : going_on) {
     const Key key{spike.device, spike.operation};
     open[key] = true;
-    Told& told = told_[key];
-    const bool due = told.goes_on_written ? now - *told.goes_on_written >= kAgain : spike.duration >= kLong;
+    LogState& state = log_states_[key];
+    const bool due =
+        state.goes_on_written ? now - *state.goes_on_written >= kRepeatInterval : spike.duration >= kReportAfter;
     if (due) {
-      told.goes_on_written = now;
+      state.goes_on_written = now;
       lines.push_back({std::move(spike), true});
     }
   }
-  for (auto& [key, told] : told_) {
-    if (told.worst && (!told.written || now - *told.written >= kInterval)) {
-      lines.push_back({std::move(*told.worst), false, std::exchange(told.suppressed, 0)});
-      told.worst.reset();
-      told.written = now;
+  for (auto& [key, state] : log_states_) {
+    if (state.worst && (!state.written || now - *state.written >= kInterval)) {
+      lines.push_back({std::move(*state.worst), false, std::exchange(state.suppressed, 0)});
+      state.worst.reset();
+      state.written = now;
     }
     if (!open.contains(key)) {
-      told.goes_on_written.reset();
+      state.goes_on_written.reset();
     }
   }
-  std::erase_if(told_, [&](const auto& entry) {
+  std::erase_if(log_states_, [&](const auto& entry) {
     return !entry.second.worst && !open.contains(entry.first) &&
            now - entry.second.written.value_or(Time{}) >= kInterval;
   });

@@ -2,8 +2,8 @@
 // SpikeLog: which latency spikes are logged, and when.
 //
 // One line per kInterval for each device and operation. Of several that end in between, the worst, with the longest
-// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kLong, and then every
-// kAgain. Only decides what to write. Not thread-safe.
+// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kReportAfter, and then
+// every kRepeatInterval. Only decides what to write. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace ssdpulse::stages {
 class SpikeLog {
  public:
   static constexpr std::chrono::seconds kInterval{10};
-  static constexpr std::chrono::seconds kLong{10};
-  static constexpr std::chrono::seconds kAgain{60};
+  static constexpr std::chrono::seconds kReportAfter{10};
+  static constexpr std::chrono::seconds kRepeatInterval{60};
   using Time = std::chrono::steady_clock::time_point;
 
   struct Line {
@@ -39,15 +39,15 @@ class SpikeLog {
     model::SpikeOperation operation;
     auto operator<=>(const Key&) const = default;
   };
-  struct Told {
+  struct LogState {
     std::optional<Time> written;  // the last line of one that was over
     std::optional<model::LatencySpike> worst;
     std::uint64_t suppressed = 0;
     std::optional<Time> goes_on_written;
   };
-  void take(Told& told, model::LatencySpike spike);
+  void take(LogState& state, model::LatencySpike spike);
 
-  std::map<Key, Told> told_;
+  std::map<Key, LogState> log_states_;
 };
 
 }  // namespace ssdpulse::stages

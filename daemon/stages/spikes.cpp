@@ -65,7 +65,7 @@ LogLine line_of(const IncidentLog::Line& line) {
 
 }  // namespace
 
-analysis::SpikeTick Spikes::look(const DeviceTick& device, Device& known, const Tick& tick) {
+analysis::SpikeTick Spikes::spike_tick(const DeviceTick& device, Device& known, const Tick& tick) {
   analysis::SpikeTick seen;
   seen.at = tick.at;
   seen.wall = tick.wall;
@@ -89,7 +89,7 @@ Findings Spikes::observe(const Tick& tick) {
   std::vector<model::LatencySpike> unjudged;
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     analysis::DeviceSpikes& spikes = known.spikes;
-    for (model::LatencySpike& spike : spikes.observe(look(device, known, tick))) {
+    for (model::LatencySpike& spike : spikes.observe(spike_tick(device, known, tick))) {
       over.push_back(std::move(spike));
     }
     going_on.insert(going_on.end(), spikes.going_on().begin(), spikes.going_on().end());

@@ -26,7 +26,7 @@ class Spikes final : public Stage {
     analysis::DeviceSpikes spikes;
     analysis::TenantSteps steps;
   };
-  static analysis::SpikeTick look(const DeviceTick& device, Device& known, const Tick& tick);
+  static analysis::SpikeTick spike_tick(const DeviceTick& device, Device& known, const Tick& tick);
 
   PerDevice<Device> devices_;
   IncidentLog incident_log_;

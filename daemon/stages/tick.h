@@ -25,7 +25,7 @@
 namespace ssdpulse::stages {
 
 /// Our counts of a device before and after the kernel's own, read in this order.
-struct AccountLook {
+struct AccountReading {
   model::DeviceSample ours_before;
   model::DiskStats kernel_before;
   model::DiskStats kernel_after;
@@ -34,9 +34,9 @@ struct AccountLook {
 
 struct DeviceTick {
   model::DeviceSample block;
-  std::uint64_t kernel_account = 0;         // number of the kernel's account of it; 0: none; changes when that restarts
-  std::optional<AccountLook> account = {};  // only every few ticks
-  model::AccountingDrift drift = {};        // our counts minus the kernel's, as of the last of those that counted
+  std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; changes when that restarts
+  std::optional<AccountReading> account = {};  // only every few ticks
+  model::AccountingDrift drift = {};           // our counts minus the kernel's, as of the last of those that counted
   std::optional<model::KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const model::NvmeNamespace* drive_namespace = nullptr;       // of that drive

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kAskAgain = 10s;
 /// If the disk answers later than this, we keep waiting, but report what is known without it.
-constexpr auto kPatienceWithHistory = 10s;
+constexpr auto kHistoryTimeout = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
 
 history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
@@ -53,7 +53,7 @@ Findings WriteAmplification::observe(const Tick& tick) {
     }
     said.source = drive.ledgers.source();
     said.reason = drive.ledgers.reason();
-    said.read_at = drive.believed_at;
+    said.read_at = drive.accepted_at;
     values.push_back(std::move(said));
   }
   if (tick.last) {
@@ -78,7 +78,7 @@ void WriteAmplification::observe_drive(const model::DriveTick& seen, Drive& driv
   for (const model::CounterReading& reading : seen.readings) {
     drive.ledgers.observe(reading, seen.interval, tick.at, effects.lines);
     if (!drive.ledgers.in_doubt()) {
-      drive.believed_at = reading.ended;
+      drive.accepted_at = reading.ended;
     }
   }
   take_past(seen, drive, tick, effects);
@@ -92,7 +92,7 @@ void WriteAmplification::observe_drive(const model::DriveTick& seen, Drive& driv
 void WriteAmplification::take_past(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects) {
   const auto past = tick.pasts.find(seen.key);
   if (past == tick.pasts.end()) {
-    if (drive.asked_at && tick.at - *drive.asked_at > kPatienceWithHistory) {
+    if (drive.asked_at && tick.at - *drive.asked_at > kHistoryTimeout) {
       begin_without_past(seen, drive, "the history does not answer yet", effects);
     }
     return;

@@ -24,7 +24,7 @@ class WriteAmplification final : public Stage {
     explicit Drive(log::Limiter& limiter) : ledgers(limiter) {}
     DriveLedgers ledgers;
     std::uint64_t discarded_bytes = 0;             // when the last minute ended
-    std::optional<model::SteadyTime> believed_at;  // the last reading of counters that was accepted
+    std::optional<model::SteadyTime> accepted_at;  // the last reading of counters that was accepted
     std::optional<model::SteadyTime> asked_at;     // for its past; waiting for the answer
     model::SteadyTime asks_again_at;
     bool without_past = false;  // that takes long: what is known without it is reported

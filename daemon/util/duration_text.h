@@ -12,11 +12,11 @@ namespace ssdpulse::util {
 
 /// The two largest units; below ten seconds with one decimal.
 inline std::string duration_text(double seconds) {
-  constexpr double kMostDays = 1e6;
+  constexpr double kMaxDays = 1e6;
   if (!(seconds >= 10)) {  // also true for NaN
     return fmt::format("{:.3g} s", std::round(10 * std::max(0.0, seconds)) / 10);
   }
-  const auto whole = static_cast<long long>(std::llround(std::min(seconds, kMostDays * 86400)));
+  const auto whole = static_cast<long long>(std::llround(std::min(seconds, kMaxDays * 86400)));
   const auto two = [](long long large, const char* unit, long long small, const char* part) {
     return fmt::format("{} {}", large, unit) + (small > 0 ? fmt::format(" {} {}", small, part) : "");
   };

@@ -120,7 +120,7 @@ std::optional<std::string> in_time(const std::function<std::string()>& question,
 }
 
 Result<void> file_answers(const std::string& path) {
-  const auto look = [&path] {
+  const auto read_first_byte = [&path] {
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
       char first = 0;
@@ -129,7 +129,7 @@ Result<void> file_answers(const std::string& path) {
     }
     return std::string();
   };
-  return in_time(look) ? Result<void>() : fail(path + ": its file system does not answer", ETIMEDOUT);
+  return in_time(read_first_byte) ? Result<void>() : fail(path + ": its file system does not answer", ETIMEDOUT);
 }
 
 TimeLimit::TimeLimit(std::string command, std::chrono::seconds limit)

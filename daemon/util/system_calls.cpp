@@ -42,7 +42,7 @@ int add(scmp_filter_ctx filter, std::uint32_t action, const SystemCall& call) {
 Result<void> apply(std::uint32_t otherwise, std::uint32_t action, std::span<const SystemCall> calls) {
   const Filter filter(seccomp_init(otherwise), seccomp_release);
   if (!filter) {
-    return fail("cannot make a filter of system calls");
+    return fail("cannot create a filter of system calls");
   }
   // Also for calls made as on another architecture (32 bit, x32), and for threads that are already running.
   int error = seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));

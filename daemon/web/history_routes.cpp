@@ -21,8 +21,8 @@ namespace ssdpulse::web {
 namespace {
 
 constexpr std::string_view kPrefix = "/api/v1/history/";
-constexpr std::chrono::hours kMostMinutes{6};  // of one answer with histograms
-constexpr std::chrono::hours kMostSeconds{1};
+constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms
+constexpr std::chrono::hours kMaxSeconds{1};
 constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
 
 http::Response words(unsigned status, const std::string& text) {
@@ -68,7 +68,7 @@ std::optional<model::Window> window_of(const http::Request& request) {
   model::Window window;
   window.to = std::chrono::ceil<std::chrono::minutes>(to_number ? time_of(*to_number) : now);
   window.from = from_number ? std::chrono::floor<std::chrono::minutes>(time_of(*from_number))
-                            : window.to - (request.parameter("minutes") == "1" ? kMostMinutes : std::chrono::hours(24));
+                            : window.to - (request.parameter("minutes") == "1" ? kMaxMinutes : std::chrono::hours(24));
   return window.from < window.to ? std::optional(window) : std::nullopt;
 }
 
@@ -85,7 +85,7 @@ http::Response list(const http::Request& request, history::Reader& reader, const
 /// One request at a time: each takes this much memory.
 http::Response minutes_of(const http::Request& request, history::Reader& reader, const model::Window& window,
                           std::mutex& one_at_a_time) {
-  if (window.to - window.from > kMostMinutes + std::chrono::minutes(1)) {  // one more by widening to whole minutes
+  if (window.to - window.from > kMaxMinutes + std::chrono::minutes(1)) {  // one more by widening to whole minutes
     return words(400, "minutes=1: six hours at most; ask for the rest in another request");
   }
   const std::unique_lock turn(one_at_a_time, std::try_to_lock);
@@ -100,7 +100,7 @@ http::Response minutes_of(const http::Request& request, history::Reader& reader,
 
 http::Response seconds_of(const http::Request& request, history::Reader& reader, const model::Window& window,
                           std::mutex& one_at_a_time) {
-  if (window.to - window.from > kMostSeconds) {
+  if (window.to - window.from > kMaxSeconds) {
     return words(400, "seconds=1: an hour at most");
   }
   const std::string heat = request.parameter("heat").empty() ? "read" : request.parameter("heat");
@@ -120,7 +120,7 @@ http::Response of_device(const http::Request& request, history::Reader& reader, 
   const std::string device = request.path.substr(kPrefix.size());
   const std::string asked = request.parameter("points");
   const auto points = asked.empty() ? std::optional<std::int64_t>(500) : number_of(asked);
-  if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMostPoints)) {
+  if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMaxPoints)) {
     return words(400, "points=: expected 2 to 2000");
   }
   const page::HistoryWish wish{request.parameter("heat"), request.parameter("tenants") == "total"};

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookInterval = 5s;
+constexpr auto kCheckInterval = 5s;
 constexpr auto kRest = 1s;
 
 /// Whoever may write the file decides who may read the pages.
@@ -157,7 +157,7 @@ bool WebSecurityWatch::wait_for(std::chrono::milliseconds time) {
 
 void WebSecurityWatch::run() {
   std::string seen = stamps_;
-  while (wait_for(seen == stamps_ ? kLookInterval : kRest)) {
+  while (wait_for(seen == stamps_ ? kCheckInterval : kRest)) {
     bool asked = false;
     {
       const std::lock_guard lock(mutex_);

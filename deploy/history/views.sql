@@ -2,7 +2,7 @@
 -- Readable views of ssdpulse.db, described in ssdpulse-history(5). Temporary: nothing is written to the file.
 -- Times are UTC, as text; latencies and durations are seconds; what is not known is NULL.
 
--- `clock_ahead` is 1 where a time was stamped by a clock that went back to an earlier one since: it is not to be believed.
+-- `clock_ahead` is 1 where a time was stamped by a clock that went back to an earlier one since: it is not to be trusted.
 
 CREATE TEMP VIEW devices AS
   SELECT device.name, device.model, device.serial, device.identity,

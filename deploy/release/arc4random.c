@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { kMostAtOnce = 256 };  // per call of getentropy
+enum { kMaxPerCall = 256 };  // per call of getentropy
 
 void arc4random_buf(void* buffer, size_t size) {
   unsigned char* next = buffer;
   while (size > 0) {
-    const size_t part = size < kMostAtOnce ? size : kMostAtOnce;
+    const size_t part = size < kMaxPerCall ? size : kMaxPerCall;
     if (getentropy(next, part) != 0) {
       abort();
     }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "exporters/http/page.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/security.h"
 
 namespace ssdpulse::http {

@@ -19,9 +19,9 @@ namespace ssdpulse::http {
 namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr std::size_t kCrowd = 256;                     // connections
-constexpr std::size_t kSome = 64;
-constexpr std::size_t kMuch = 8 << 20;  // bytes of answers
+constexpr std::size_t kCrowdedPeak = 256;               // connections
+constexpr std::size_t kNotablePeak = 64;
+constexpr std::size_t kLargeBacklogBytes = 8 << 20;  // bytes of answers
 
 }  // namespace
 
@@ -216,27 +216,27 @@ void Server::Implementation::loop() {
       }
     }
     MHD_run(daemon_);
-    give_back_memory();
+    release_memory();
   }
 }
 
 // What a crowd, its answers or slow pages needed stays in the allocator's free lists, and will not be needed again for
 // a long time.
-void Server::Implementation::give_back_memory() {
+void Server::Implementation::release_memory() {
   constexpr std::size_t kPart = 4;
   const auto now = Clock::now();
   peak_connections_ = std::max(peak_connections_, connections_.size());
   peak_unread_ = std::max(peak_unread_, connections_.unread_bytes());
-  const bool fewer = peak_connections_ >= kSome && connections_.size() <= peak_connections_ / kPart;
-  const bool less = peak_unread_ >= kMuch && connections_.unread_bytes() <= peak_unread_ / kPart;
-  if ((fewer && peak_connections_ >= kCrowd) || now >= give_back_at_) {
-    give_back_at_ = Clock::time_point::max();
+  const bool fewer = peak_connections_ >= kNotablePeak && connections_.size() <= peak_connections_ / kPart;
+  const bool less = peak_unread_ >= kLargeBacklogBytes && connections_.unread_bytes() <= peak_unread_ / kPart;
+  if ((fewer && peak_connections_ >= kCrowdedPeak) || now >= release_at_) {
+    release_at_ = Clock::time_point::max();
     ::malloc_trim(0);
   }
   if (fewer || less) {  // the rest will follow
     peak_connections_ = connections_.size();
     peak_unread_ = connections_.unread_bytes();
-    give_back_at_ = std::min(give_back_at_, now + kGiveBackPause);
+    release_at_ = std::min(release_at_, now + kReleasePause);
   }
 }
 
@@ -255,7 +255,7 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
     return 0;
   }
   auto wake = std::min(connections_.next_deadline(full()).value_or(Clock::time_point::max()),
-                       std::min(listen_again_, give_back_at_));
+                       std::min(listen_again_, release_at_));
   if (!accepting && accept_again_ > now) {
     wake = std::min(wake, accept_again_);
   }

@@ -39,7 +39,7 @@
 #include "daemon/util/result.h"
 #include "exporters/http/listener.h"
 #include "exporters/http/page.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/security.h"
 
 namespace ssdpulse::http {

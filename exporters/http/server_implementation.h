@@ -18,7 +18,7 @@
 #include "daemon/util/log.h"
 #include "exporters/http/connections.h"
 #include "exporters/http/logins.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/server.h"
 #include "exporters/http/users.h"
 #include "exporters/http/workers.h"
@@ -44,7 +44,7 @@ struct Exchange {
 class Server::Implementation {
  public:
   using Clock = Connections::Clock;
-  static constexpr std::chrono::seconds kGiveBackPause{10};
+  static constexpr std::chrono::seconds kReleasePause{10};
 
   Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
                  std::shared_ptr<const Protection> protection)
@@ -97,7 +97,7 @@ class Server::Implementation {
   void listen_where_taken(Clock::time_point now);
   void note_failed_handshake(MHD_Connection* connection, const Handshake& handshake);
   void note_hang_ups();
-  void give_back_memory();
+  void release_memory();
 
   std::vector<Listener> listeners_;
   const Routes routes_;
@@ -112,9 +112,9 @@ class Server::Implementation {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   struct LaneOfServer {
-    explicit LaneOfServer(const LaneLimits& limits) : places(limits.requests, limits.requests_of_one) {}
+    explicit LaneOfServer(const LaneLimits& limits) : peer_quota(limits.requests, limits.requests_of_one) {}
     std::unique_ptr<Workers> workers;
-    Places places;  // whose pages are being made; used only by the loop
+    PeerQuota peer_quota;  // whose pages are being made; used only by the loop
   };
   std::array<LaneOfServer, kThreadedLanes> lanes_{LaneOfServer(limits_.lanes[0]), LaneOfServer(limits_.lanes[1]),
                                                   LaneOfServer(limits_.lanes[2])};
@@ -122,14 +122,14 @@ class Server::Implementation {
 
   // Used only by the loop.
   Connections connections_;
-  Places logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
+  PeerQuota logins_{limits_.logins, limits_.logins_of_one};  // waiting or being checked
   Clock::time_point accept_again_{};
   Clock::time_point listen_again_ = Clock::time_point::max();  // where an address is taken
   bool accepting_loopback_ = false;                            // of the listener whose connection is being added
   log::Limiter handshake_words_{std::chrono::minutes(1)};
-  std::size_t peak_connections_ = 0;                           // since memory was given back
-  std::size_t peak_unread_ = 0;                                // bytes, likewise
-  Clock::time_point give_back_at_ = Clock::time_point::max();  // after slow pages, and a crowd
+  std::size_t peak_connections_ = 0;                         // since memory was given back
+  std::size_t peak_unread_ = 0;                              // bytes, likewise
+  Clock::time_point release_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};

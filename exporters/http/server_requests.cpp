@@ -126,7 +126,7 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   }
   made->lane = static_cast<std::size_t>(of.is_slow && of.is_slow(made->request) ? Lane::slow : of.lane);
   LaneOfServer& lane = lanes_[made->lane];
-  if (!lane.places.take(made->peer)) {
+  if (!lane.peer_quota.take(made->peer)) {
     ++refused_;
     return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
   }
@@ -144,7 +144,7 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
   if (done->users == nullptr) {
     const auto page = std::move(done->response);
     if (done->lane == static_cast<std::size_t>(Lane::slow)) {
-      give_back_at_ = std::min(give_back_at_, Clock::now() + kGiveBackPause);
+      release_at_ = std::min(release_at_, Clock::now() + kReleasePause);
     }
     forget(exchange);
     return reply(connection, page);
@@ -229,7 +229,7 @@ void Server::Implementation::hand_back(const Exchange& exchange) {
 void Server::Implementation::forget(void** exchange) {
   const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
   *exchange = &headers_seen;
-  (done->users != nullptr ? logins_ : lanes_[done->lane].places).leave(done->peer);
+  (done->users != nullptr ? logins_ : lanes_[done->lane].peer_quota).leave(done->peer);
 }
 
 void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,

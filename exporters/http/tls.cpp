@@ -16,7 +16,7 @@ namespace {
 
 // The most that a client may send in one handshake message, such as its certificates: GnuTLS would hold 128 KiB for
 // each of many clients.
-constexpr std::size_t kMostHandshakeBytes = std::size_t{24} * 1024;
+constexpr std::size_t kMaxHandshakeBytes = std::size_t{24} * 1024;
 
 gnutls_datum_t datum(const std::string& text) {
   return {reinterpret_cast<unsigned char*>(const_cast<char*>(text.data())), static_cast<unsigned>(text.size())};
@@ -75,7 +75,7 @@ util::Result<void> Tls::load(const TlsSettings& settings) {
     return util::fail(priorities.error().message, EINVAL);
   }
   if (const int code = gnutls_priority_init(&priorities_, priorities->c_str(), nullptr); code < 0) {
-    return util::fail("min_version, max_version, cipher_suites or curve_preferences leave nothing to speak: " +
+    return util::fail("min_version, max_version, cipher_suites or curve_preferences leave no usable protocol: " +
                           std::string(gnutls_strerror(code)),
                       EINVAL);
   }
@@ -110,7 +110,7 @@ void Tls::prepare(gnutls_session_t session, Handshake& handshake) const {
   gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_);
   gnutls_priority_set(session, priorities_);
   gnutls_certificate_server_set_request(session, request_);
-  gnutls_handshake_set_max_packet_length(session, kMostHandshakeBytes);
+  gnutls_handshake_set_max_packet_length(session, kMaxHandshakeBytes);
   // libmicrohttpd uses the session's own pointer itself.
   gnutls_db_set_ptr(session, &handshake);
   gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_POST, &Tls::note_progress);

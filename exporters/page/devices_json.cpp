@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/incidents.h"
 #include "exporters/page/json.h"

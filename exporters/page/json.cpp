@@ -27,7 +27,7 @@ Json bounds_json() {
 
 Json quantile_of(const model::SparseHistogram& histogram, double share) {
   return histogram.empty() ? Json()
-                           : latency_of(static_cast<std::uint8_t>(model::quantile_word(histogram.dense(), share)));
+                           : latency_of(static_cast<std::uint8_t>(model::quantile_bucket(histogram.dense(), share)));
 }
 
 std::string heat_text(const live::Buckets& buckets) {

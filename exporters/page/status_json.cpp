@@ -2,7 +2,7 @@
 // How is the daemon itself doing, what is not measured here, and why?
 #include <algorithm>
 
-#include "daemon/live/words.h"
+#include "daemon/live/format.h"
 #include "daemon/model/version.h"
 #include "exporters/findings/findings.h"
 #include "exporters/page/json.h"
@@ -37,7 +37,7 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
   const auto reach = past.ring().reach();
   if (reach.last - reach.first + 1 < live::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
-    gaps.add("Seconds before " + live::clock_words(reach.begin),
+    gaps.add("Seconds before " + live::format_clock(reach.begin),
              "with so many busy devices, there is not enough memory for 15 minutes");
   }
 }

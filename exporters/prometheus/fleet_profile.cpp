@@ -89,13 +89,13 @@ bool of_any_level(Labels& labels) {
   return true;
 }
 
-struct Kept {
+struct ProfileEntry {
   std::string_view family;
   Cut cut;
   bool zeroes = true;  // false: a state that is 0 is left out, as nothing reads its zeroes
 };
 
-constexpr Kept kProfile[] = {
+constexpr ProfileEntry kProfile[] = {
     {"ssdpulse_io_device_latency_seconds", reads_and_writes},
     {"ssdpulse_io_queue_latency_seconds", reads_and_writes},
     {"ssdpulse_io_latency_seconds", reads_and_writes},
@@ -149,7 +149,7 @@ constexpr Kept kProfile[] = {
 
 void reduce_to_fleet(const FamilyDescription& family, bool of_daemon, std::vector<Sample>& samples) {
   const auto* const kept = std::find_if(std::begin(kProfile), std::end(kProfile),
-                                        [&](const Kept& one) { return one.family == family.name; });
+                                        [&](const ProfileEntry& one) { return one.family == family.name; });
   if (kept == std::end(kProfile)) {
     if (!of_daemon) {
       samples.clear();

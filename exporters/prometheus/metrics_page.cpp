@@ -41,7 +41,7 @@ class MetricsPage::Renderings {
       return &found->second;
     }
     const bool counted = groups != usual && groups != model::all_metric_groups();
-    if (counted && (counted_ == kMostSelections || *held_ > kMostBytes)) {
+    if (counted && (counted_ == kMaxSelections || *held_ > kMaxBytes)) {
       return nullptr;
     }
     counted_ += counted ? 1 : 0;

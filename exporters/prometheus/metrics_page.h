@@ -25,15 +25,15 @@ struct Body {
 
 /// Thread-safe. Callers that need the same rendering at the same time wait for the one that makes it; none holds a
 /// lock once the body is returned, however slowly it is sent. Memory: six bodies each of the usual selection of groups
-/// and of the whole page, for each Snapshot of which one is still being sent, and kMostBytes of other selections.
+/// and of the whole page, for each Snapshot of which one is still being sent, and kMaxBytes of other selections.
 class MetricsPage {
  public:
   /// Selections of groups that are rendered per Snapshot besides the usual one and the whole page: further ones have to
   /// wait for the next. Enough for a handful of servers with needs of their own; each may cost six renderings a second.
-  static constexpr std::size_t kMostSelections = 4;
+  static constexpr std::size_t kMaxSelections = 4;
   /// The most that the bodies of such selections may hold together, including those still being sent: a client that
   /// reads slowly holds one for as long as its connection lasts. Enough for three whole text pages of 64 busy disks.
-  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   /// `usual`: the selection that is rendered whatever else is requested, so that no client keeps a scrape from its
   /// page.

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 #include "exporters/report/bitmap.h"
 #include "exporters/report/words.h"
 
@@ -19,8 +19,8 @@ namespace {
 
 using analysis::comparison::Side;
 
-constexpr std::size_t kMostColumns = 240;
-constexpr std::size_t kMostRows = 64;
+constexpr std::size_t kMaxColumns = 240;
+constexpr std::size_t kMaxRows = 64;
 constexpr double kWidth = 480;
 constexpr double kHeight = 240;
 constexpr double kLeft = 52;
@@ -38,7 +38,7 @@ std::vector<Column> columns_of(const Side& side, model::Latency latency) {
       std::accumulate(side.minutes.begin(), side.minutes.end(), 1.0, [](double most, const model::MinuteOf& minute) {
         return std::max(most, static_cast<double>(minute.length.count()));
       });
-  const double step = std::max(longest, std::ceil(length / kMostColumns));
+  const double step = std::max(longest, std::ceil(length / kMaxColumns));
   std::vector<Column> columns(static_cast<std::size_t>(std::max(1.0, std::ceil(length / step))));
   for (const model::MinuteOf& minute : side.minutes) {
     const double at = std::chrono::duration<double, std::ratio<60>>(minute.start - side.window.from).count() / step;
@@ -83,8 +83,8 @@ std::uint8_t level(double count, double most) {
   if (count <= 0) {
     return kNone;
   }
-  constexpr double kLeast = 1.0 / 60;  // one I/O per hour
-  const double share = std::log(std::max(count, kLeast) / kLeast) / std::log(std::max(most, 1.0) / kLeast);
+  constexpr double kMinCount = 1.0 / 60;  // one I/O per hour
+  const double share = std::log(std::max(count, kMinCount) / kMinCount) / std::log(std::max(most, 1.0) / kMinCount);
   return static_cast<std::uint8_t>(1 + std::lround(std::clamp(share, 0.0, 1.0) * (kLevels - 1)));
 }
 
@@ -154,15 +154,15 @@ std::string hatches(const std::vector<Column>& columns) {
 
 /// A quantile of each column that has enough I/Os.
 std::string line(const std::vector<Column>& columns, const HeatScale& scale, double share, const char* dashes) {
-  constexpr std::uint64_t kLeastBeyond = 3;  // a line of many points itself shows how certain it is
+  constexpr std::uint64_t kMinBeyond = 3;  // a line of many points itself shows how certain it is
   const double width = kWidth / static_cast<double>(columns.size());
   std::string path;
   bool drawing = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto count = static_cast<double>(model::count(columns[i].words));
-    const bool enough = count * (1 - share) >= static_cast<double>(kLeastBeyond);
+    const bool enough = count * (1 - share) >= static_cast<double>(kMinBeyond);
     if (enough) {
-      const double y = height_of(model::upper_bound_seconds(model::quantile_word(columns[i].words, share)), scale);
+      const double y = height_of(model::upper_bound_seconds(model::quantile_bucket(columns[i].words, share)), scale);
       path += fmt::format("{}{:.1f} {:.1f}", drawing ? "L" : "M", kLeft + (static_cast<double>(i) + 0.5) * width,
                           std::clamp(y, 0.0, kHeight));
     }
@@ -192,7 +192,7 @@ std::optional<HeatScale> heat_scale(const std::vector<const Side*>& sides, model
   if (scale.first > scale.last) {
     return std::nullopt;
   }
-  scale.merged = (scale.last - scale.first) / kMostRows + 1;
+  scale.merged = (scale.last - scale.first) / kMaxRows + 1;
   for (const auto& columns : all) {
     for (const Column& column : columns) {
       for (std::size_t row = 0; row < scale.rows(); ++row) {

@@ -131,7 +131,7 @@ void print_html(const Report& report, std::ostream& out) {
     html += "<p>Change: <strong>" + util::for_html(report.change, util::kLongestSentence) + "</strong></p>\n";
   }
   for (const model::Mark& mark : report.marks) {
-    if (html.size() < kMostHtmlBytes / 4) {
+    if (html.size() < kMaxHtmlBytes / 4) {
       html += "<p>mark " + minute_text(mark.at) + ": " + util::for_html(mark.text) + "</p>\n";
     }
   }
@@ -140,18 +140,18 @@ void print_html(const Report& report, std::ostream& out) {
   std::size_t size = html.size() + kForTheEnd;
   for (const DeviceReport& device : report.devices) {
     std::string part = head_html(device.comparison) + body_html(device.comparison);
-    if (size + part.size() > kMostHtmlBytes - kForTheEnd) {
+    if (size + part.size() > kMaxHtmlBytes - kForTheEnd) {
       part = kLeftOut;
     }
     size += part.size();
-    if (size > kMostHtmlBytes - kForTheEnd) {
+    if (size > kMaxHtmlBytes - kForTheEnd) {
       break;
     }
     parts.emplace_back(std::move(part), "");
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::string pictures = pictures_html(report.devices[i]);
-    if (size + pictures.size() > kMostHtmlBytes) {
+    if (size + pictures.size() > kMaxHtmlBytes) {
       pictures.clear();
     }
     size += pictures.size();

@@ -30,9 +30,9 @@ void print_text(const Report& report, std::ostream& out);
 void print_markdown(const Report& report, std::ostream& out);
 void print_json(const Report& report, std::ostream& out);
 
-/// One page that needs nothing else: no script, no request. At most kMostHtmlBytes; devices that do not fit are left
+/// One page that needs nothing else: no script, no request. At most kMaxHtmlBytes; devices that do not fit are left
 /// out.
 void print_html(const Report& report, std::ostream& out);
-inline constexpr std::size_t kMostHtmlBytes = 300'000;
+inline constexpr std::size_t kMaxHtmlBytes = 300'000;
 
 }  // namespace ssdpulse::report

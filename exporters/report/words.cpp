@@ -15,7 +15,7 @@ namespace ssdpulse::report {
 
 namespace {
 
-using analysis::comparison::kLeastCommon;
+using analysis::comparison::kMinCommonShare;
 using analysis::comparison::Verdict;
 
 struct Scale {
@@ -42,8 +42,8 @@ std::string plain(double value) {
 }
 
 std::string percent(double ratio) {
-  constexpr double kMost = 100;
-  if (!std::isfinite(ratio) || ratio >= kMost) {
+  constexpr double kMaxRatio = 100;
+  if (!std::isfinite(ratio) || ratio >= kMaxRatio) {
     return "+9900 or more";
   }
   const long whole = std::lround(100 * (ratio - 1));
@@ -51,11 +51,11 @@ std::string percent(double ratio) {
 }
 
 std::string times(double ratio) {
-  constexpr double kMost = 1000;
-  return !std::isfinite(ratio) || ratio >= kMost ? "1000 or more"
-         : ratio < 0.01                          ? "0"
-         : ratio >= 99.5                         ? fmt::format("{:.0f}", ratio)
-                                                 : fmt::format("{:.2g}", ratio);
+  constexpr double kMaxRatio = 1000;
+  return !std::isfinite(ratio) || ratio >= kMaxRatio ? "1000 or more"
+         : ratio < 0.01                              ? "0"
+         : ratio >= 99.5                             ? fmt::format("{:.0f}", ratio)
+                                                     : fmt::format("{:.2g}", ratio);
 }
 
 /// Of one side of a row.
@@ -181,7 +181,7 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
   std::vector<std::string> remarks;
   for (const Row& row : comparison.rows) {
     // Another load is said once, below.
-    if (!row.reason.empty() && (row.verdict != Verdict::not_comparable || comparison.common_load >= kLeastCommon)) {
+    if (!row.reason.empty() && (row.verdict != Verdict::not_comparable || comparison.common_load >= kMinCommonShare)) {
       std::string remark = row.what + ": " + row.reason;
       if (row.verdict == Verdict::cannot_tell && row.corrected) {
         const auto& [lower, upper] = *row.corrected;

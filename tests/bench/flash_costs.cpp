@@ -22,9 +22,9 @@ using namespace ssdpulse::analysis;
 
 constexpr double kIops = 100'000;
 constexpr int kTicks = 30;
-constexpr double kMostOfACore = 0.5;               // percent
-constexpr double kMostMegabytes = 128 * 1.048576;  // of all models
-constexpr double kMostMegabytesOfADrive = 16 * 1.048576;
+constexpr double kMaxCorePercent = 0.5;           // percent
+constexpr double kMaxMegabytes = 128 * 1.048576;  // of all models
+constexpr double kMaxMegabytesOfADrive = 16 * 1.048576;
 
 bool within = true;
 
@@ -67,7 +67,7 @@ void one_drive(std::uint64_t bytes) {
   std::printf("%.2f TB, one page of %u, %zu what-ifs, %.1f MB: %.2f us an event, %.4f %% of a core\n",
               static_cast<double>(bytes) / 1e12, 1U << settings.rate_bits, settings.what_ifs.size(),
               static_cast<double>(FlashModel::memory_bytes(settings)) / 1e6, best * 1e6, percent);
-  require(percent <= kMostOfACore, "a drive costs more than half a percent of a core");
+  require(percent <= kMaxCorePercent, "a drive costs more than half a percent of a core");
 }
 
 void one_policy(model::CollectionPolicy policy) {
@@ -169,9 +169,9 @@ void one_host(std::size_t count, std::uint64_t bytes, const std::string& scale) 
       "%.3f %% of a core\n",
       count, static_cast<double>(bytes) / 1e12, figures->scale.c_str(), told, megabytes, of_a_drive, percent);
   const std::string drives = std::to_string(count) + " drives: ";
-  require(percent <= kMostOfACore, drives + "more than half a percent of a core");
-  require(megabytes <= kMostMegabytes && told <= kMostMegabytes, drives + "more than 128 MB");
-  require(of_a_drive <= kMostMegabytesOfADrive, drives + "more than 16 MB each");
+  require(percent <= kMaxCorePercent, drives + "more than half a percent of a core");
+  require(megabytes <= kMaxMegabytes && told <= kMaxMegabytes, drives + "more than 128 MB");
+  require(of_a_drive <= kMaxMegabytesOfADrive, drives + "more than 16 MB each");
   require(models.sampling()->size() == count, drives + "some have no model");
   require(figures->scale == scale, drives + "memory shall suffice for " + scale);
 }

@@ -27,7 +27,7 @@ constexpr std::int64_t kBegin = 29'000'040;
 model::SparseHistogram log_normal(std::mt19937_64& random, std::uint64_t ios, double median_seconds, double sigma) {
   constexpr std::uint64_t kDrawn = 20'000;
   std::lognormal_distribution<double> seconds(std::log(median_seconds), sigma);
-  model::LatencyWords words(LATENCY_OVER_WORD + 1);
+  model::LatencyBuckets words(LATENCY_OVER_WORD + 1);
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < std::min(ios, kDrawn); ++i) {
     const auto ns = static_cast<std::int64_t>(seconds(random) * 1e9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a write that contains no followed page cost in the kernel? The compiled arithmetic of the block programs,
-// above an empty loop, as CPU time of this thread. Exit code 1 if it is more than kMostNanoseconds.
+// above an empty loop, as CPU time of this thread. Exit code 1 if it is more than kMaxNanoseconds.
 #include <time.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr int kRuns = 300;
 constexpr int kRunsInARow = 10;
 /// So that all runs take 8 s, in which other users of the core may go away.
 constexpr timespec kPause{0, 250'000'000};
-constexpr double kMostNanoseconds = 5;
+constexpr double kMaxNanoseconds = 5;
 
 double cpu_seconds() {
   timespec now{};
@@ -78,10 +78,10 @@ int main() {
       found += count_and_look(sampling, sector, bytes, pages);
       asm volatile("" : : "r"(found), "r"(pages) : "memory");
     });
-    const bool too_dear = spent - empty > kMostNanoseconds;
+    const bool too_dear = spent - empty > kMaxNanoseconds;
     std::printf(
         "%sa write of %u bytes that holds no followed page: %.2f ns over an empty loop (%.2f ns), at most %.0f\n",
-        too_dear ? "FAIL: " : "", bytes, spent - empty, empty, kMostNanoseconds);
+        too_dear ? "FAIL: " : "", bytes, spent - empty, empty, kMaxNanoseconds);
     within = within && !too_dear;
   }
   std::printf("%llu pages, %llu followed\n", static_cast<unsigned long long>(pages),

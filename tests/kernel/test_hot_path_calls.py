@@ -14,7 +14,7 @@ from pathlib import Path
 from lib import rig
 
 ALLOWED = {"bpf_ktime_get_ns", "bpf_get_smp_processor_id"}
-COLD = {"adopt_queue", "issue_with_a_look", "take_slot_with_a_look", "record_early", "sample_ranges", "send_discard", "sample_apart",
+COLD = {"adopt_queue", "issue_slow_path", "take_slot_slow_path", "record_early", "sample_ranges", "send_discard", "sample_apart",
         "attribute_rare", "attribute_slowly", "path_slowly", "complete_untimed"}
 # The flash model's sample: what happens for one of many writes, and the only place that may call the ring buffer.
 SAMPLED = "send_sample"

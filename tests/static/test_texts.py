@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the project mention only itself, do the links between its pages work, and does each header begin with what it has?
+"""Does the project mention only itself and speak the field's language, and do its pages and headers lead the reader on?
 
-No file names a path of one machine or the host of a package registry; each relative link of a Markdown file leads to a file;
-the README is short enough to be read; a header's first sentence says what its type is, which no question does.
+No file names a path of one machine or the host of a package registry; no word of a private vocabulary is in the product
+or in a test's name; each relative link of a Markdown file leads to a file; the README is short enough to be read; a
+header's first sentence says what its type is, which no question does.
 """
 import itertools
 import re
@@ -20,6 +21,47 @@ FORBIDDEN = {
 }
 # systemd's own name for what a unit may not see; Debian's own name of a format.
 ALLOWED = re.compile(r"^(?:(?:ProtectHome|InaccessiblePaths)=|Format: https://www.debian.org/doc/packaging-manuals/)")
+
+# What the product once said in a language of its own, and what to write instead.
+PRODUCT = re.compile(r"(?:bpf|daemon|exporters|deploy)/|README\.md$")
+LATER = re.compile(r"daemon/(audit|doctor|live|util|runtime|client|history|analysis/latency_spikes|sources/nvme/pages)/|exporters/page/")
+WORDS = {
+    r"\bk(?:Most|Least)(?:[A-Z]\w*)?\b|\bk(?:Much|Many|Near|Apart)\b": "say of what it is a limit: kMaxSpikes, kMinRecheckInterval",
+    r"\bkPatience\b|\bpatience\b|\bkOverdue\b": "say of what it is the timeout or delay: kShutdownTimeout, kStuckAfter",
+    r"\b(?:struct|class|enum class|using) (?:Known|Told|Places?|Look|Brief|Glance|Seen|Kept|Beside|Onsets|Timed)\b":
+        "say what it is: a state, a row, a slot, a summary, a reading",
+    r"\blook(?:_again|_once|_at|_for_\w+)?\(|\w_a_look\b|\bone_look\b|\bAccountLook\b":
+        "say what it does: observe(), sample(), evaluate(), check(), read_*(), *_slow_path()",
+    r"\bbrief_of\b|\bglance\b": "write summarize(), summaries()",
+    r"\b(?:give_(?:up|back)|take_back)\w*": "say what happens then: exit_with(), abandon(), mark_missed(), release_cgroups()",
+    r"\btold\b(?! apart| otherwise)|\btold_|_told\b|untold|UNTOLD|\btells of\b": "write reported, known, logged, pending",
+    r"\bbelieved?\b": "write accepted, plausible, trusted",
+    r"\bhomeless\b": "write unplaced",
+    r"\banew\b|\bmend(?:s|ed)?\b": "write again, restarts, fixes",
+    r"\bLatencyWords\b|\bquantile_word\b|\blatency_words_of\b": "write LatencyBuckets, quantile_bucket(), latency_buckets_of()",
+    r"\b(?:latency|duration|factor|count|size|clock|minute)_words\b": "call a function that makes text format_*",
+    r"\bflaw_of_\w+": "call it validate_*: it returns the error",
+    r"\b(?:kept_key|KeptKey)\b": "write persistent_key",
+    r"\b(?:DevicePast|PastAge|read_pasts|telling_errors|something_\w+)\b":
+        "write DeviceEvidence, EvidenceRefresh, read_history_evidence(), device_errors(), has_*()",
+    r"\b(?:\w+_)?beside_(?:discards?|flush(?:es)?)\b|\busual_p99\b|\bnormal_write_amplification\b":
+        "write `during` for what else was in flight, `baseline` for what is usual",
+}
+MESSAGES = {r'^(?!\s*//).*"[^"]*(?<![Tt]here )\b(?:is|are) no (?!longer\b)\w+': "write 'is not a ...', as a native speaker does"}
+TEST_NAMES = {r"^TEST(?:_F|_P)?\(\w+, \w*(?:[tT]old|Tells|_tells|tells_|[bB]eliev|[aA]new|[lL]ook(?!ed_?[uU]p)|IsNone)":
+              "say what holds, in common terms: reports, accepts, checks, restarts"}
+
+
+def words_to_replace(file, line):
+    """Each word of the private vocabulary in the line, and what to write instead."""
+    patterns = {}
+    if LATER.match(file):
+        return
+    if PRODUCT.match(file):
+        patterns = WORDS | (MESSAGES if file.endswith((".cpp", ".h")) else {})
+    elif file.startswith("tests/unit/"):
+        patterns = TEST_NAMES
+    yield from ((found[0], instead) for pattern, instead in patterns.items() if (found := re.search(pattern, line)))
 
 
 def flaws_of_pages(files):
@@ -53,12 +95,15 @@ def main():
                     if re.search(pattern, line) and not ALLOWED.match(line):
                         print(f"{file}:{number}: {what}: {line.strip()[:100]}")
                         found += 1
+                for word, instead in words_to_replace(file, line):
+                    print(f"{file}:{number}: not '{word.strip()[-60:]}': {instead}")
+                    found += 1
     files = [file for file in files if file]
     for flaw in itertools.chain(flaws_of_pages(files), flaws_of_headers(files)):
         print(flaw)
         found += 1
     if found:
-        sys.exit("FAIL: forbidden texts, dead links, headers that begin with a question, or a long README")
+        sys.exit("FAIL: forbidden texts or words, dead links, headers that begin with a question, or a long README")
 
 
 main()

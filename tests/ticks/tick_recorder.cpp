@@ -54,7 +54,7 @@ int record(Files files, std::vector<std::string> devices) {
     if (number % kTicksBetweenInventories == 0 || (*sampler)->saw_unknown_disks()) {
       (*sampler)->refresh_inventory();
     }
-    const stages::Tick tick = (*sampler)->look();
+    const stages::Tick tick = (*sampler)->sample();
     for (const auto& [device, writer] : files) {
       writer->add(device.empty() ? tick : part_of(tick, device));
     }

@@ -103,7 +103,7 @@ TEST(AccountingDrift, LeadIsWhatTheKernelHasEndedMoreSinceTheLastRest) {
   EXPECT_FALSE(drift.lead(our_counts(1), kernel_counts(2))) << "it ran backwards";
 }
 
-TEST(AccountingDrift, BeforeAnyRestTheLeadIsSinceTheFirstLook) {
+TEST(AccountingDrift, BeforeAnyRestTheLeadIsSinceTheFirstReading) {
   AccountingDrift drift;
   // One ends between our two readings: by the kernel's counts it may have ended before.
   drift.observe(our_counts(10, 0, 3), kernel_counts(70), kernel_counts(71), our_counts(11, 0, 2));

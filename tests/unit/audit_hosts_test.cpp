@@ -47,7 +47,8 @@ const std::vector<tests::HealthyHost>& trees() {
 std::vector<Looked> hosts() {
   std::vector<Looked> all;
   for (const tests::HealthyHost& one : trees()) {
-    all.push_back({one.name, one.host.get(), settings::read({one.host->tree().path()}, tests::look(*one.host))});
+    all.push_back(
+        {one.name, one.host.get(), settings::read({one.host->tree().path()}, tests::inventory_of(*one.host))});
   }
   return all;
 }

@@ -110,7 +110,7 @@ TEST(device_past, minutes_in_which_everything_met_a_discard_are_compared_with_th
   EXPECT_NEAR(sums.take().online.excess_seconds, 100 * 0.1, 0.01);
 }
 
-TEST(device_past, faster_during_discards_is_no_gain) {
+TEST(device_past, faster_during_discards_is_not_a_gain) {
   PastSums sums(model::Series{}, 1);
   sums.add(minute(0, 0.0001, 500));
   EXPECT_EQ(sums.take().online.excess_seconds, 0);
@@ -165,7 +165,7 @@ TEST(device_past, a_scaled_clock_makes_bursts_as_long_as_it_runs_fast) {
   EXPECT_NEAR(past.fstrim.excess_seconds, 6 * 10 * 0.1, 0.01) << "seconds 0 to 5 are minutes";
 }
 
-TEST(device_past, discards_are_looked_for_since_what_trims_was_last_changed) {
+TEST(device_past, discards_are_counted_since_the_last_change_of_what_trims) {
   model::Series series;
   for (int hour = 0; hour < 100; ++hour) {
     series.points.push_back({model::PastTime{std::chrono::hours(hour)}, {}});

@@ -649,7 +649,7 @@ TEST(audit, every_rule_can_advise_or_warn) {
   EXPECT_TRUE(silent.empty()) << *silent.begin();
 }
 
-TEST(audit, it_is_trimmed_is_not_said_where_nothing_was_discarded) {
+TEST(audit, does_not_claim_trimming_where_nothing_was_discarded) {
   for (const bool online : {false, true}) {
     MadeUpHost host;
     no_discards(31)(host);

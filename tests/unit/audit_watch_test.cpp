@@ -37,7 +37,7 @@ bool soon(True is_true) {
   return is_true();
 }
 
-TEST(AuditWatch, LooksOnceAskedTo) {
+TEST(AuditWatch, ChecksOnRequest) {
   web::CurrentSnapshot current;
   auto host = std::make_shared<Host>();
   AuditWatch watch(current, [host](const auto&, const auto& snapshot) {
@@ -55,7 +55,7 @@ TEST(AuditWatch, LooksOnceAskedTo) {
   EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue).up) << "no look is under way";
 }
 
-TEST(AuditWatch, LooksAgainWhenAskedAlsoDuringALook) {
+TEST(AuditWatch, RechecksOnRequestAlsoDuringACheck) {
   struct Looks {
     std::atomic<int> begun{0};
     std::promise<void> second_may_end;
@@ -82,7 +82,7 @@ TEST(AuditWatch, LooksAgainWhenAskedAlsoDuringALook) {
   ASSERT_TRUE(soon([&] { return watch.seen()->findings.at(0).id == "3"; })) << "it had read the settings already";
 }
 
-TEST(AuditWatch, LooksThatAreAskedForAreApart) {
+TEST(AuditWatch, RequestedChecksAreSpacedOut) {
   constexpr auto kApart = 200ms;
   struct Looks {
     std::mutex mutex;

@@ -134,7 +134,7 @@ class Host {
 
   /// What the source does at each sample; `meanwhile` happens between its two readings.
   template <typename Meanwhile>
-  const DeviceAttribution& look(Meanwhile meanwhile) {
+  const DeviceAttribution& observe(Meanwhile meanwhile) {
     std::array<AttributedTotals, model::kAttributedOperations> counted;
     for (std::size_t operation = 0; operation < counted.size(); ++operation) {
       counted[operation] = own(operation, completion_only_);
@@ -157,8 +157,8 @@ class Host {
     }
     return *published_;
   }
-  const DeviceAttribution& look() {
-    return look([] {});
+  const DeviceAttribution& observe() {
+    return observe([] {});
   }
 
   block::AttributionReader& reader() { return reader_; }
@@ -210,7 +210,7 @@ TEST(Attribution, EachWayIsAPath) {
       Host host(FAKE_SETS, cast);
       const CgroupId cgroup = host.make_cgroup(3);
       host.whole_io(1, 3, way.way);
-      const DeviceAttribution& seen = host.look();
+      const DeviceAttribution& seen = host.observe();
       EXPECT_EQ(by_path(seen, cast ? way.path : way.without_cast, way.access, 1).ios,
                 !cast && way.way == FAKE_RAW_PIECE ? 0U : 1U);
       ASSERT_EQ(seen.cgroups.count(cgroup), 1U);
@@ -223,14 +223,14 @@ TEST(Attribution, EachWayIsAPath) {
   }
 }
 
-TEST(Attribution, WhatIsChargedToNobody) {
+TEST(Attribution, UnattributedIo) {
   Host host;
   host.whole_io(0, 0, FAKE_RAW_IO_URING);
   fake_request read = Host::io(0, 0, FAKE_RAW_IO_URING);
   read.without_bio = 1;
   host.issue(read);
   host.end(read, 4096);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.cgroups.at(model::kNoCgroup)[0].ios, 2U);
   EXPECT_EQ(by_path(seen, IoPath::other, IoAccess::file, 0).ios, 1U);
   EXPECT_TRUE(host.reader().cgroups()->empty());
@@ -241,7 +241,7 @@ TEST(Attribution, DiscardsHaveNoPathAndCommitsAreCounted) {
   const CgroupId cgroup = host.make_cgroup(2);
   host.whole_io(3, 2, FAKE_UNKNOWN);
   host.whole_io(2, 2, FAKE_UNKNOWN);  // a flush that is not a stage of another request
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.cgroups.at(cgroup)[2].ios, 1U);
   EXPECT_EQ(seen.cgroups.at(cgroup)[2].device_ns, 1000U);
   EXPECT_EQ(by_path(seen, IoPath::other, IoAccess::file, 2).ios, 1U);
@@ -255,13 +255,13 @@ TEST(Attribution, ARequestThatEndsInParts) {
   write.bytes = 65536;
   host.issue(write);
   host.end(write, 16384);
-  const DeviceAttribution& early = host.look();
+  const DeviceAttribution& early = host.observe();
   EXPECT_EQ(early.cgroups.at(cgroup)[1].ios, 0U);
   EXPECT_EQ(early.cgroups.at(cgroup)[1].bytes, 16384U);
   write.bytes -= 16384;
   host.issue(write);
   host.end(write, write.bytes);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 1) == (AttributedTotals{1, 65536, 1000}));
 }
 
@@ -269,14 +269,14 @@ TEST(Attribution, ThePathIsThatOfTheIssue) {
   Host host;
   host.make_cgroup(2);
   host.io_that_changes(0, 2, FAKE_FILE_LIBAIO, FAKE_FILE_SYNC);
-  EXPECT_EQ(by_path(host.look(), IoPath::libaio, IoAccess::file, 0).ios, 1U);
+  EXPECT_EQ(by_path(host.observe(), IoPath::libaio, IoAccess::file, 0).ios, 1U);
 }
 
 TEST(Attribution, WhatTheIssueDidNotRecogniseIsAskedAgain) {
   Host host;
   host.make_cgroup(2);
   host.io_that_changes(1, 2, FAKE_UNKNOWN, FAKE_WRITEBACK);
-  EXPECT_EQ(by_path(host.look(), IoPath::writeback, IoAccess::file, 1).ios, 1U);
+  EXPECT_EQ(by_path(host.observe(), IoPath::writeback, IoAccess::file, 1).ios, 1U);
 }
 
 TEST(Attribution, TheLastPartIsOfItsOwnBio) {
@@ -289,7 +289,7 @@ TEST(Attribution, TheLastPartIsOfItsOwnBio) {
   write.bytes -= 16384;
   write.way = FAKE_FILE_SYNC;
   host.end(write, write.bytes);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 1) == (AttributedTotals{0, 16384, 0}));
   EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 1).ios, 1U);
   EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 1).bytes, 49152U);
@@ -305,7 +305,7 @@ TEST(Attribution, WhereTagsShareASlotEachHasItsOwnPath) {
   host.issue(second);
   host.end(first, first.bytes);
   host.end(second, second.bytes);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(by_path(seen, IoPath::libaio, IoAccess::file, 0).ios, 1U);
   EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 0).ios, 1U);
 }
@@ -328,7 +328,7 @@ TEST(Attribution, ARequestIssuedBeforeAnybodyAsked) {
   host.issue(read);
   fake_state.geometry.flags &= ~static_cast<std::uint32_t>(DEVICE_UNATTRIBUTED);
   host.end(read, read.bytes);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 0) == (AttributedTotals{1, 4096, 1000}));
   EXPECT_EQ(seen.cgroups.at(cgroup)[0].ios, 1U);
 }
@@ -339,7 +339,7 @@ TEST(Attribution, AStrayHasNoTime) {
   fake_request read = Host::io(0, 2, FAKE_FILE_IO_URING);
   read.started = read.had_before = 1;  // its issue was not seen
   host.end(read, 4096);
-  EXPECT_TRUE(host.look().cgroups.at(cgroup)[0] == (AttributedTotals{1, 4096, 0}));
+  EXPECT_TRUE(host.observe().cgroups.at(cgroup)[0] == (AttributedTotals{1, 4096, 0}));
 }
 
 TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
@@ -372,17 +372,17 @@ TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
     fake_look = nullptr;
     EXPECT_GT(looks, 30U);
     EXPECT_EQ(own(1, true).bytes, 4096U * 3 + 65536U);
-    host.look();
+    host.observe();
   }
 }
 
-TEST(Attribution, WhatEndsBetweenTheTwoLooksComesWithTheNext) {
+TEST(Attribution, CompletionsBetweenTwoReadingsComeWithTheNext) {
   Host host;
   host.make_cgroup(2);
   const auto read = [&] { host.whole_io(0, 2, FAKE_FILE_IO_URING); };
-  EXPECT_EQ(sum_of_owners(host.look(read), 0).ios, 0U);
-  EXPECT_EQ(sum_of_owners(host.look(read), 0).ios, 1U);
-  EXPECT_EQ(sum_of_owners(host.look(), 0).ios, 2U);
+  EXPECT_EQ(sum_of_owners(host.observe(read), 0).ios, 0U);
+  EXPECT_EQ(sum_of_owners(host.observe(read), 0).ios, 1U);
+  EXPECT_EQ(sum_of_owners(host.observe(), 0).ios, 2U);
 }
 
 TEST(Attribution, ATrueDifferenceIsNotHidden) {
@@ -403,22 +403,22 @@ TEST(Attribution, WithoutRoomItIsCountedAsOther) {
     host.make_cgroup(place);
     host.whole_io(0, place, FAKE_FILE_LIBAIO);
   }
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.cgroups.size(), std::size_t{ATTRIBUTED_IN_SET});
   EXPECT_EQ(seen.other[0].ios, 6U - ATTRIBUTED_IN_SET);
   EXPECT_EQ(by_path(seen, IoPath::libaio, IoAccess::file, 0).ios, 6U);
   EXPECT_EQ(host.reader().cgroups()->size(), std::size_t{ATTRIBUTED_IN_SET}) << "who has no cell is not announced";
 }
 
-TEST(Attribution, NobodyCountsBeforeItsNameCanBeTold) {
+TEST(Attribution, CountsNothingBeforeTheNameIsKnown) {
   Host host;
   for (std::uint32_t place = 1; place <= FAKE_ANNOUNCEMENTS + 1; ++place) {
     host.make_cgroup(place);
     host.whole_io(0, place, FAKE_FILE_LIBAIO);
   }
-  EXPECT_EQ(host.look().other[0].ios, 1U);
+  EXPECT_EQ(host.observe().other[0].ios, 1U);
   host.whole_io(0, FAKE_ANNOUNCEMENTS + 1, FAKE_FILE_LIBAIO);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.cgroups.size(), FAKE_ANNOUNCEMENTS + 1U) << "asked again";
   EXPECT_EQ(seen.other[0].ios, 1U);
 }
@@ -431,22 +431,22 @@ TEST(Attribution, WhoIsGoneDepartsWithoutAJump) {
     host.whole_io(0, 2, FAKE_FILE_LIBAIO);
   };
   both();
-  host.look();
+  host.observe();
   const std::size_t cells = host.reader().cells_in_use();
-  host.reader().give_back({gone, 4711});
+  host.reader().release_cgroups({gone, 4711});
   host.whole_io(0, 1, FAKE_FILE_LIBAIO);
-  EXPECT_EQ(host.look().cgroups.count(gone), 1U) << "its counts do not rest";
+  EXPECT_EQ(host.observe().cgroups.count(gone), 1U) << "its counts do not rest";
   for (int i = 0; i < 4; ++i) {
-    host.look();
+    host.observe();
   }
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.cgroups.count(gone), 0U);
   EXPECT_EQ(seen.departed[0].ios, 2U);
   EXPECT_EQ(seen.cgroups.at(stays)[0].ios, 1U);
   EXPECT_EQ(host.reader().cgroups()->count(gone), 0U);
   EXPECT_EQ(host.reader().cells_in_use(), cells - 1);
   both();
-  const DeviceAttribution& again = host.look();
+  const DeviceAttribution& again = host.observe();
   EXPECT_EQ(again.cgroups.at(gone)[0].ios, 1U) << "what a page cache still held";
   EXPECT_EQ(again.departed[0].ios, 2U);
   EXPECT_EQ(host.reader().cgroups()->at(gone).leaf, "tenant1");
@@ -456,20 +456,20 @@ TEST(Attribution, ItsIoWhileItDepartsIsItsOwn) {
   Host host;
   const CgroupId gone = host.make_cgroup(1);
   host.whole_io(0, 1, FAKE_FILE_LIBAIO);
-  host.look();
-  host.reader().give_back({gone});
+  host.observe();
+  host.reader().release_cgroups({gone});
   std::uint64_t ios = 1;
   for (int i = 0; i < 6; ++i) {
-    host.look([&] {
+    host.observe([&] {
       if (i == 2) {  // its cells are closed by now
         host.whole_io(0, 1, FAKE_FILE_LIBAIO);
         ++ios;
       }
     });
   }
-  EXPECT_EQ(host.look().departed[0].ios, ios);
+  EXPECT_EQ(host.observe().departed[0].ios, ios);
   host.whole_io(0, 1, FAKE_FILE_LIBAIO);
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   EXPECT_EQ(seen.departed[0].ios, ios);
   EXPECT_EQ(seen.cgroups.at(gone)[0].ios, 1U) << "it has a cell and a name again";
   EXPECT_EQ(host.reader().cgroups()->count(gone), 1U);
@@ -504,7 +504,7 @@ TEST(Attribution, AThousandDepartAtOnceInOnePass) {
   ASSERT_EQ(reader.read().size(), kCells);
   std::vector<CgroupId> gone(kGone);
   std::iota(gone.begin(), gone.end(), 1000);
-  reader.give_back(gone);
+  reader.release_cgroups(gone);
   std::vector<CgroupId> departed;
   const std::clock_t begin = std::clock();  // CPU time of this process, whatever else the machine does
   for (int step = 0; step < 3; ++step) {
@@ -663,18 +663,18 @@ void play(bool completion_only, double lost, int rounds) {
       }
     };
     some_ios();
-    host.look(some_ios);
+    host.observe(some_ios);
     if (round % 2 == 0) {
       const auto place = static_cast<std::uint32_t>(1 + rng() % 5);
       dead.insert(living[place]);
       living[place] = host.make_cgroup(place);
     }
-    host.reader().give_back({dead.begin(), dead.end()});
+    host.reader().release_cgroups({dead.begin(), dead.end()});
   }
   for (int i = 0; i < 6; ++i) {
-    host.look();
+    host.observe();
   }
-  const DeviceAttribution& seen = host.look();
+  const DeviceAttribution& seen = host.observe();
   for (std::size_t operation = 0; operation < model::kAttributedOperations; ++operation) {
     AttributedTotals departed;
     for (const auto& [cgroup, totals] : told) {

@@ -64,7 +64,7 @@ TEST_F(BlockPrograms, AnIssueIsNotCountedAsMoreThanThat) {
   EXPECT_EQ(samples(cell(CLASS_READ).size) + samples(cell(CLASS_READ).queue), 0U);
 }
 
-TEST_F(BlockPrograms, AReadsIssueLooksAtNothing) {
+TEST_F(BlockPrograms, AReadIssueTakesTheFastPath) {
   fake_request discard = io(kDiscard), first = io(kRead), second = io(kRead);
   issue(discard);
   issue(first);
@@ -77,7 +77,7 @@ TEST_F(BlockPrograms, AReadsIssueLooksAtNothing) {
   EXPECT_EQ(cell(CLASS_READ).completions, 1U);
 }
 
-TEST_F(BlockPrograms, AFlushLooksAtOnce) {
+TEST_F(BlockPrograms, AFlushTakesTheSlowPath) {
   fake_request read = io(kRead), discard = io(kDiscard), flush = io(kFlush);
   issue(discard);
   issue(read);
@@ -377,7 +377,7 @@ TEST(BlockProgramStories, NoStartsAndIssuesThatAreNotSeen) {
 
 /// A missed end, then a missed issue of the same request: no start time distinguishes the two I/Os. They are taken for
 /// one, and no other count is wrong because of it.
-TEST(BlockProgramStories, NothingTellsAnIoFromTheNext) {
+TEST(BlockProgramStories, IosThatCannotBeDistinguished) {
   for (const Starts starts : {Starts::cached, Starts::none}) {
     Story story(starts, 0.1, 0.1);
     story.play(kIos);

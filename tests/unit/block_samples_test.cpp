@@ -233,7 +233,7 @@ TEST(BlockProgramSamples, WhatFindsNoRoomIsCountedByKind) {
   EXPECT_GT(*std::min_element(all.begin(), all.end()), 50U) << "some of each kind";
 }
 
-TEST(BlockProgramSamples, NoneOfADeviceThatIsNotSampled) {
+TEST(BlockProgramSamples, NothingFromAnUnsampledDevice) {
   SampledStory story(6, false);
   fake_state.sampling.groups = 0;
   story.play(100);

@@ -19,7 +19,7 @@ constexpr std::uint32_t kDevices = 4;
 constexpr std::uint64_t kSerial = 7;  // of the only cgroup
 constexpr model::CgroupId kCgroup = 1007;
 
-/// One CPU, four places, one cgroup.
+/// One CPU, four rows, one cgroup.
 struct Kernel {
   std::vector<io_cell> hot = std::vector<io_cell>(kDevices * HOT_CLASSES);
   std::vector<io_cell> cold = std::vector<io_cell>(kDevices * COLD_CLASSES);
@@ -68,13 +68,13 @@ struct Kernel {
   }
 
   /// The index of a disk that is measured or retiring.
-  [[nodiscard]] std::uint32_t place_of(const std::string& disk) const {
+  [[nodiscard]] std::uint32_t row_of(const std::string& disk) const {
     for (const known_disk& entry : disks) {
       if (entry.device != 0 && entry.device <= kDevices && disk == reinterpret_cast<const char*>(entry.name)) {
         return entry.device - 1;
       }
     }
-    ADD_FAILURE() << disk << " has no place";
+    ADD_FAILURE() << disk << " has no row";
     return 0;
   }
   /// A write of one page that took a microsecond.
@@ -121,10 +121,10 @@ std::uint64_t written_ios(const DeviceSample& sample) {
 
 TEST_F(Source, one_device_alone_keeps_its_attribution) {
   source_->update(head({"nvme0c0n1"}));
-  kernel_.write(kernel_.place_of("nvme0c0n1"));
+  kernel_.write(kernel_.row_of("nvme0c0n1"));
   const BlockSample all = source_->sample();
-  kernel_.write(kernel_.place_of("nvme0c0n1"));
-  source_->give_up("nvme0n1", std::array{model::Operation::write});
+  kernel_.write(kernel_.row_of("nvme0c0n1"));
+  source_->mark_in_flight_missed("nvme0n1", std::array{model::Operation::write});
   const auto again = source_->sample_device("nvme0n1");
   ASSERT_TRUE(again);
   EXPECT_EQ(again->io->operation(model::Operation::write).completions, 2U);
@@ -138,7 +138,7 @@ TEST_F(Source, a_path_that_goes_leaves_what_it_counted_to_its_device) {
   source_->set_sampling({{"nvme0n1", {12, 3, 5, 100, 0}}});
   source_->update(head({"nvme0c0n1", "nvme0c1n1"}));
   source_->sample();
-  const std::uint32_t stays = kernel_.place_of("nvme0c0n1"), goes = kernel_.place_of("nvme0c1n1");
+  const std::uint32_t stays = kernel_.row_of("nvme0c0n1"), goes = kernel_.row_of("nvme0c1n1");
   kernel_.write(stays);
   kernel_.write(goes);
   source_->sample();
@@ -152,13 +152,13 @@ TEST_F(Source, a_path_that_goes_leaves_what_it_counted_to_its_device) {
   EXPECT_EQ(written_ios(device), 4U);
   ASSERT_TRUE(sample.flash);
   EXPECT_EQ(sample.flash->devices[0].written[model::index(model::WriteHint::unknown)], 4U);
-  // The next disk in that place starts with nothing.
+  // The next disk in that row starts with nothing.
   model::Inventory more = head({"nvme0c0n1"});
   more.devices.push_back(more.devices[0]);
   more.devices[1].name = more.devices[1].paths[0].disk_name = "sda";
   more.devices[1].serial = "S2";
   source_->update(more);
-  EXPECT_EQ(kernel_.place_of("sda"), goes);
+  EXPECT_EQ(kernel_.row_of("sda"), goes);
   EXPECT_TRUE(source_->sample().devices[1].attribution->cgroups.empty());
 }
 
@@ -169,15 +169,15 @@ TEST_F(Source, a_device_is_sampled_while_all_its_paths_are_measured) {
   ASSERT_TRUE(sample.flash);
   EXPECT_TRUE(sample.devices[0].whole);
   const auto first = sample.flash->devices[0].sampling;
-  const std::uint32_t place = kernel_.place_of("a");
-  EXPECT_NE(kernel_.states[place].sampling.groups, 0U);
+  const std::uint32_t row = kernel_.row_of("a");
+  EXPECT_NE(kernel_.states[row].sampling.groups, 0U);
 
   source_->update(head({"a", "b", "c", "d", "e"}));  // the tables are full
   sample = source_->sample();
   EXPECT_FALSE(sample.flash);
   EXPECT_FALSE(sample.devices[0].whole);
   EXPECT_TRUE(sample.devices[0].io);
-  EXPECT_EQ(kernel_.states[place].sampling.groups, 0U);
+  EXPECT_EQ(kernel_.states[row].sampling.groups, 0U);
 
   source_->update(head({"a", "b", "c", "d"}));
   sample = source_->sample();
@@ -186,7 +186,7 @@ TEST_F(Source, a_device_is_sampled_while_all_its_paths_are_measured) {
   EXPECT_TRUE(sample.devices[0].whole);
 }
 
-TEST_F(Source, a_device_without_a_place_is_not_sampled) {
+TEST_F(Source, a_device_without_a_row_is_not_sampled) {
   model::Inventory inventory = head({"a", "b", "c", "d"});
   inventory.devices.push_back(head({"sda"}).devices[0]);
   inventory.devices[1].name = "sda";

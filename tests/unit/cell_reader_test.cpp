@@ -38,9 +38,9 @@ TEST(CellReader, IncrementsAreExactAcrossCpusWrapsAndQuietCells) {
     std::uint64_t expected = 0;
     std::uint64_t expected_sum_ns = 0;
     model::OperationIo io;
-    const auto looks = *rc::gen::inRange(1, 120);
+    const auto rounds = *rc::gen::inRange(1, 120);
     const auto busy_percent = *rc::gen::inRange(0, 100);
-    for (int look = 0; look < looks; ++look) {
+    for (int round = 0; round < rounds; ++round) {
       for (std::size_t cpu = 0; cpu < cpus; ++cpu) {
         if (*rc::gen::inRange(0, 100) < busy_percent) {
           const auto times = *rc::gen::inRange<std::uint32_t>(1, 0x7fffffff) / static_cast<std::uint32_t>(cpus);
@@ -72,7 +72,7 @@ TEST(CellReader, AnUnchangedCellIsNotRead) {
   EXPECT_EQ(reader.read(), nullptr);
 }
 
-TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextLook) {
+TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextReading) {
   std::vector<io_cell> cells(1);
   CellReader reader(cells, 0, 1, 1);
   model::OperationIo io;
@@ -189,14 +189,14 @@ TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
                              excluded ? DEVICE_EXCLUDED : i + 1, false});
       }
       queues[5].disk = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device without a decision
-      const std::size_t homeless = publish_decisions(decisions, table, queues);
+      const std::size_t unplaced = publish_decisions(decisions, table, queues);
       std::size_t missing = 0;
       for (const DiskDecision& decision : decisions) {
         missing += look_up(table, decision.disk_name, decision.identity) == decision.device ? 0 : 1;
         RC_ASSERT(look_up(table, decision.disk_name, decision.identity + 1000) == 0U);
       }
-      RC_ASSERT(missing == homeless);
-      RC_ASSERT(homeless <= count / 20);
+      RC_ASSERT(missing == unplaced);
+      RC_ASSERT(unplaced <= count / 20);
       RC_ASSERT(queues[5].disk == 0U);
     }
   }));
@@ -235,7 +235,7 @@ TEST(KnownDisks, AClosedEntryIsNotLookedUp) {
   EXPECT_EQ(look_up(table, "sdb", 42), 4U);
 }
 
-TEST(KnownDisks, APlaceThatIsGivenAwayIsForgottenByItsQueuesAlone) {
+TEST(KnownDisks, AReassignedRowIsForgottenByItsQueuesOnly) {
   std::vector<queue_entry> queues(QUEUE_IDS);
   queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
   queues[10].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 4;

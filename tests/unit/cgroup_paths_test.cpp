@@ -42,15 +42,15 @@ class Tree : public testing::Test {
     const std::size_t slash = path.rfind('/');
     seen_[id] = {path == "/" ? model::kNoCgroup : id_of(path.substr(0, slash)), path.substr(slash + 1)};
   }
-  CgroupPaths::Look look(CgroupPaths& paths) {
+  CgroupPaths::Update update(CgroupPaths& paths) {
     now_ += 1s;
-    return paths.look(seen_, now_);
+    return paths.update(seen_, now_);
   }
-  CgroupPaths::Look looks(CgroupPaths& paths, int times) {
+  CgroupPaths::Update updates(CgroupPaths& paths, int times) {
     for (int i = 1; i < times; ++i) {
-      look(paths);
+      update(paths);
     }
-    return look(paths);
+    return update(paths);
   }
 
   std::string root_;
@@ -65,43 +65,43 @@ TEST_F(Tree, what_is_there_is_found_and_what_goes_is_gone) {
   see(id_of(""), "/");
   see(nginx, "/system.slice/nginx.service");
   see(deep, "/a/b/c/d");
-  CgroupPaths::Look seen = looks(paths, 8);
+  CgroupPaths::Update seen = updates(paths, 8);
   EXPECT_EQ(seen.paths.at(id_of("")), "/");
   EXPECT_EQ(seen.paths.at(nginx), "/system.slice/nginx.service");
   EXPECT_EQ(seen.paths.at(deep), "/a/b/c/d");
   EXPECT_TRUE(seen.gone.empty());
 
   remove("/system.slice/nginx.service");
-  seen = looks(paths, 4);
+  seen = updates(paths, 4);
   EXPECT_EQ(seen.gone, std::vector<model::CgroupId>{nginx});
   EXPECT_EQ(seen.paths.at(nginx), "/system.slice/nginx.service");  // while it is counted
   seen_.erase(nginx);
-  EXPECT_TRUE(look(paths).gone.empty());
+  EXPECT_TRUE(update(paths).gone.empty());
 }
 
 TEST_F(Tree, another_directory_of_the_name_does_not_keep_the_first_one) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   const auto first = make("/x");
   see(first, "/x");
-  look(paths);
+  update(paths);
   make("/y");  // keeps the inode number from being reused
   std::filesystem::rename(root_ + "/x", root_ + "/z");
   make("/x");
-  EXPECT_EQ(looks(paths, 4).gone, std::vector<model::CgroupId>{first});
+  EXPECT_EQ(updates(paths, 4).gone, std::vector<model::CgroupId>{first});
 }
 
-TEST_F(Tree, one_that_was_gone_before_anybody_looked_is_named_by_its_parent) {
+TEST_F(Tree, one_that_was_gone_before_the_walk_is_named_by_its_parent) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   make("/system.slice");
   see(id_of(""), "/");
   const auto other = make("/other");
   see(other, "/other");
-  look(paths);
+  update(paths);
   const auto shortly = make("/system.slice/shortly.service");
   see(shortly, "/system.slice/shortly.service");
   remove("/system.slice/shortly.service");
-  EXPECT_EQ(look(paths).paths.at(shortly), "/system.slice/shortly.service");
-  EXPECT_EQ(looks(paths, 4).gone, std::vector<model::CgroupId>{shortly});
+  EXPECT_EQ(update(paths).paths.at(shortly), "/system.slice/shortly.service");
+  EXPECT_EQ(updates(paths, 4).gone, std::vector<model::CgroupId>{shortly});
 }
 
 TEST_F(Tree, one_that_was_gone_with_its_parent_keeps_its_own_name) {
@@ -109,12 +109,12 @@ TEST_F(Tree, one_that_was_gone_with_its_parent_keeps_its_own_name) {
   const auto leaf = make("/pods/pod1/leaf");
   see(leaf, "/pods/pod1/leaf");
   remove("/pods");
-  const CgroupPaths::Look last = looks(paths, 8);
+  const CgroupPaths::Update last = updates(paths, 8);
   EXPECT_EQ(last.paths.at(leaf), "/?/leaf");
   EXPECT_EQ(last.gone, std::vector<model::CgroupId>{leaf});
 }
 
-TEST_F(Tree, what_an_incomplete_walk_did_not_see_is_looked_for_again) {
+TEST_F(Tree, an_incomplete_walk_is_continued) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   std::string deep;
   for (std::size_t level = 0; level < kDeepest + 2; ++level) {
@@ -122,17 +122,17 @@ TEST_F(Tree, what_an_incomplete_walk_did_not_see_is_looked_for_again) {
   }
   const auto leaf = make(deep + "/leaf");
   see(leaf, deep + "/leaf");
-  CgroupPaths::Look last = looks(paths, 4);
+  CgroupPaths::Update last = updates(paths, 4);
   EXPECT_EQ(last.paths.at(leaf), "/?/leaf") << "it has a name meanwhile";
   EXPECT_TRUE(last.gone.empty());
   std::filesystem::rename(root_ + deep + "/leaf", root_ + "/leaf");
   // A walk that took long is not repeated soon.
   for (int i = 0; i < 1000 && last.paths.at(leaf) != "/leaf"; ++i) {
-    last = look(paths);
+    last = update(paths);
   }
   EXPECT_EQ(last.paths.at(leaf), "/leaf");
   remove("/leaf");
-  EXPECT_EQ(looks(paths, 4).gone, std::vector<model::CgroupId>{leaf});
+  EXPECT_EQ(updates(paths, 4).gone, std::vector<model::CgroupId>{leaf});
 }
 
 TEST_F(Tree, a_walk_goes_on_where_it_was) {
@@ -156,16 +156,16 @@ TEST_F(Tree, a_walk_goes_on_where_it_was) {
   }
 }
 
-TEST_F(Tree, what_cannot_be_looked_at_is_not_gone) {
+TEST_F(Tree, an_unreadable_directory_is_not_gone) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   const auto leaf = make("/pod/leaf");
   see(leaf, "/pod/leaf");
-  looks(paths, 4);
+  updates(paths, 4);
   std::filesystem::rename(root_ + "/pod", root_ + "/hidden");
   std::filesystem::create_symlink("pod", root_ + "/pod");  // ELOOP
-  EXPECT_TRUE(looks(paths, 4).gone.empty());
+  EXPECT_TRUE(updates(paths, 4).gone.empty());
   std::filesystem::remove(root_ + "/pod");
-  EXPECT_EQ(looks(paths, 4).gone, std::vector<model::CgroupId>{leaf});
+  EXPECT_EQ(updates(paths, 4).gone, std::vector<model::CgroupId>{leaf});
 }
 
 TEST_F(Tree, where_others_are_not_seen_nothing_is_called_gone) {
@@ -173,7 +173,7 @@ TEST_F(Tree, where_others_are_not_seen_nothing_is_called_gone) {
   const auto own = make("/own");
   see(own, "/own");
   seen_[999'999'999] = {999'999'998, "docker-1.scope"};
-  const CgroupPaths::Look last = looks(paths, 12);
+  const CgroupPaths::Update last = updates(paths, 12);
   EXPECT_EQ(last.paths.at(own), "/?/own");
   EXPECT_EQ(last.paths.at(999'999'999), "/?/docker-1.scope");
   EXPECT_TRUE(last.gone.empty());
@@ -183,7 +183,7 @@ TEST_F(Tree, without_a_hierarchy_there_are_the_names_that_the_kernel_gave) {
   CgroupPaths paths(std::nullopt);
   seen_[1] = {model::kNoCgroup, ""};
   seen_[7] = {3, "x.service"};
-  const CgroupPaths::Look last = looks(paths, 8);
+  const CgroupPaths::Update last = updates(paths, 8);
   EXPECT_EQ(last.paths.at(1), "/");
   EXPECT_EQ(last.paths.at(7), "/?/x.service");
   EXPECT_TRUE(last.gone.empty());
@@ -195,30 +195,30 @@ TEST_F(Tree, strangers_are_no_reason_to_walk_each_time) {
   for (std::uint64_t stranger = 0; stranger < 100; ++stranger) {
     seen_[1'000'000'000 + stranger] = {5'000'000'000 + stranger, "gone"};
     now_ += 10ms;  // as if one second were a hundred calls
-    paths.look(seen_, now_);
+    paths.update(seen_, now_);
   }
   EXPECT_LE(paths.walks(), 2U);
   EXPECT_GE(paths.walks(), 1U);
-  look(paths);
+  update(paths);
   // Children of known parents need no walk.
   const auto walks = paths.walks();
   seen_.clear();
   for (int i = 0; i < 100; ++i) {
     const std::string path = "/a/" + std::to_string(i);
     see(make(path), path);
-    look(paths);
+    update(paths);
   }
   EXPECT_EQ(paths.walks(), walks);
-  EXPECT_EQ(looks(paths, 4).paths.size(), 100U);
+  EXPECT_EQ(updates(paths, 4).paths.size(), 100U);
   // Many of them are checked in turns, and eventually all.
   for (int i = 0; i < 600; ++i) {
     const std::string path = "/a/x" + std::to_string(i);
     see(make(path), path);
   }
-  look(paths);
+  update(paths);
   remove("/a");
-  EXPECT_LT(look(paths).gone.size(), 300U);
-  EXPECT_EQ(looks(paths, 3).gone.size(), 700U);
+  EXPECT_LT(update(paths).gone.size(), 300U);
+  EXPECT_EQ(updates(paths, 3).gone.size(), 700U);
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST(CheckedLedger, TheHostsPageMayBeTornFromOneReadToTheOther) {
   }
 }
 
-TEST(CheckedLedger, ALeapIsNoWrittenByte) {
+TEST(CheckedLedger, AJumpAddsNoWrittenBytes) {
   // Zeroes for a minute, as from a drive that has not loaded its counters yet.
   Rig rig;
   rig.poll_absurd(rig.drive.host + 20 * kGiB, 0);

@@ -33,8 +33,8 @@ TEST(CommitReader, IncrementsAreExactAcrossCpusAndWraps) {
     model::LatencyHistogram latency;
     std::uint64_t commits = 0;
     std::uint64_t sum_ns = 0;
-    const auto looks = *rc::gen::inRange(1, 40);
-    for (int look = 0; look < looks; ++look) {
+    const auto rounds = *rc::gen::inRange(1, 40);
+    for (int round = 0; round < rounds; ++round) {
       for (commit_cell& cell : cells) {
         const auto times = *rc::gen::inRange<std::uint32_t>(0, 0x0fffffff);
         commit(cell, 7, times, 1000);
@@ -48,7 +48,7 @@ TEST(CommitReader, IncrementsAreExactAcrossCpusAndWraps) {
   }));
 }
 
-TEST(CommitReader, WhatWasThereBeforeIsNobodys) {
+TEST(CommitReader, EarlierCommitsAreNotAttributed) {
   std::vector<commit_cell> cells(2);
   commit(cells[1], 12, 5, 100);
   CommitReader reader(cells);
@@ -77,7 +77,7 @@ TEST(CommitReader, TwoPathsAddUp) {
   EXPECT_EQ(latency.sum_ns, 50U);
 }
 
-TEST(CommitReader, ACommitThatIsBeingCountedIsFoundAtTheNextLook) {
+TEST(CommitReader, ACommitInProgressIsFoundAtTheNextReading) {
   std::vector<commit_cell> cells(1);
   CommitReader reader(cells);
   model::LatencyHistogram latency;

@@ -204,7 +204,7 @@ TEST(Verdict, CannotTellExactlyIfTheCorrectedIntervalHoldsOne) {
   }
 }
 
-TEST(LoadMatch, KnowsAnotherLoad) {
+TEST(LoadMatch, DetectsADifferentLoad) {
   const std::vector<Rates> hundred(60, Rates{100e6, 0});
   const std::vector<Rates> threehundred(60, Rates{300e6, 0});
   EXPECT_EQ(match_load(hundred, threehundred).common, 0);
@@ -254,7 +254,7 @@ TEST(Compare, AnswersAlikeTwice) {
   }
 }
 
-TEST(Compare, AnotherLoadIsNotComparable) {
+TEST(Compare, DifferentLoadIsNotComparable) {
   const Comparison other = compare(question(disk(), disk(1, 4)));
   for (const Row& row : other.rows) {
     EXPECT_EQ(row.verdict, Verdict::not_comparable) << row.id;
@@ -301,7 +301,7 @@ TEST(Compare, WearADayGoesWithALoadThatDiffers) {
   EXPECT_EQ(verdict(alike, "wear.media_bytes"), Verdict::better);
   EXPECT_EQ(verdict(alike, "wear.percentage_used"), Verdict::better);
   const Comparison other = asked_with(true);
-  ASSERT_TRUE(other.load_differs && other.common_load >= kLeastCommon);
+  ASSERT_TRUE(other.load_differs && other.common_load >= kMinCommonShare);
   for (const char* id : {"wear.media_bytes", "wear.percentage_used"}) {
     EXPECT_EQ(verdict(other, id), Verdict::not_comparable) << id;
     EXPECT_EQ(find(other, id)->reason, "the load differs, and this goes with it") << id;
@@ -396,7 +396,7 @@ TEST(FewMinutes, ThreeAndAHalfTimesIsWorse) {
 
 TEST(FewMinutes, TwentyEightTimesIsWorseThoughTheLoadFell) {
   const Comparison compared = compare(few_minutes(3, {2.09e-3, 1300}, {57.8e-3, 433}, 600));
-  ASSERT_LT(compared.common_load, kLeastCommon);
+  ASSERT_LT(compared.common_load, kMinCommonShare);
   EXPECT_EQ(verdict(compared, "commit.p50"), Verdict::worse) << find(compared, "commit.p50")->reason;
   EXPECT_TRUE(noted(compared, "less-load"));
   const Comparison back = compare(few_minutes(3, {57.8e-3, 433}, {2.09e-3, 1300}, 600));
@@ -421,7 +421,7 @@ TEST(FewMinutes, WithoutADayTheChangeIsShownAllTheSame) {
   EXPECT_TRUE(noted(compared, "no-last-day"));
 }
 
-TEST(FewMinutes, NoneAndTooFewAreNotTheSame) {
+TEST(FewMinutes, NoneDiffersFromTooFew) {
   Question asked = few_minutes(3, {2e-3, 2700}, {2e-3, 300}, 0);
   EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::too_few);
   EXPECT_FALSE(find(compare(asked), "commit.p99")->raw);
@@ -511,7 +511,7 @@ TEST(Refused, SteadyStateBeforeADriveIsWritten) {
   EXPECT_FALSE(noted(compare(asked), "not-settled"));
 }
 
-TEST(Refused, AnotherLoadThanThisOne) { EXPECT_TRUE(noted(compare(question(disk(), disk())), "this-load")); }
+TEST(Refused, RejectsLoadFromOtherRun) { EXPECT_TRUE(noted(compare(question(disk(), disk())), "this-load")); }
 
 TEST(Wear, CoarseCountersWidenTheInterval) {
   const auto width = [](double grain) {

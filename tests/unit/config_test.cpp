@@ -34,7 +34,8 @@ TEST(Parse, groups_of_metrics_are_known_and_self_stays) {
   const ParseOutcome outcome = parse("metrics: {exclude: [tenants, tenant, self, {a: b}]}\n", "f");
   ASSERT_FALSE(outcome.has_value());
   ASSERT_EQ(outcome.error().size(), 3U) << errors(outcome);
-  EXPECT_NE(outcome.error()[0].message.find("'tenant' is no group of metrics; expected one of io "), std::string::npos)
+  EXPECT_NE(outcome.error()[0].message.find("'tenant' is not a group of metrics; expected one of io "),
+            std::string::npos)
       << errors(outcome);
   EXPECT_NE(outcome.error()[1].message.find("self cannot be left out"), std::string::npos) << errors(outcome);
   EXPECT_NE(parse("metrics: {exclude: tenants}\n", "f").error()[0].message.find("as in [tenants, nvme_logs]"),
@@ -132,7 +133,7 @@ const std::vector<Golden> kGolden{
     {"web:\n  hosts: db1\n",
      "f.yaml:2:10: web.hosts: expected a list of host names, as in [\"db1.example.org\"], got a single value"},
     {"web:\n  hosts: [\"db1:80\"]\n",
-     "f.yaml:2:11: web.hosts: 'db1:80' is no host name; expected one without a port, as in \"db1.example.org\""},
+     "f.yaml:2:11: web.hosts: 'db1:80' is not a host name; expected one without a port, as in \"db1.example.org\""},
     {"web:\n  <<: {}\n",
      "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, socket, page, hosts"},
     {"\"a\\nb\": 1\n",
@@ -207,14 +208,15 @@ const std::vector<Golden> kGolden{
      "got a single value"},
     {"attribution:\n  patterns: [{match: /a, tenat: b}]\n",
      "f.yaml:2:26: unknown key 'tenat' (did you mean 'tenant'?); expected one of match, tenant\n"
-     "f.yaml:2:14: attribution.patterns: tenant: '' is no name; expected 1 to 128 printable characters without blanks, "
+     "f.yaml:2:14: attribution.patterns: tenant: '' is not a valid name; expected 1 to 128 printable characters "
+     "without blanks, "
      "quotes and commas"},
     {"attribution:\n  patterns: [{match: a.service, tenant: a}]\n",
      "f.yaml:2:14: attribution.patterns: match: 'a.service' matches no path of a cgroup; expected a pattern that "
      "begins "
      "with / or *, as in \"/system.slice/mysql*\""},
     {"attribution:\n  patterns: [{match: /a, tenant: other}]\n",
-     "f.yaml:2:14: attribution.patterns: tenant: 'other' has a meaning of its own; expected another name"},
+     "f.yaml:2:14: attribution.patterns: tenant: 'other' is reserved; expected another name"},
     {"flash_model:\n  memory: 1MiB\n", "f.yaml:2:11: flash_model.memory: expected 4MiB to 4GiB, got '1MiB'"},
     {"flash_model:\n  sample: 1/3\n",
      "f.yaml:2:11: flash_model.sample: expected auto, 1/1, 1/2, 1/4, 1/8, 1/16, 1/32, 1/64 or 1/128, got '1/3'"},
@@ -255,8 +257,9 @@ const std::vector<Golden> kGolden{
      "f.yaml:4:1: a quote is still open at the end of the document; expected the closing quote"},
     {"latency: {mode: full\n", "f.yaml:3:1: invalid YAML: end of map flow not found"},
     {std::string("web:\n  \0", 8), "f.yaml:2:3: a NUL byte; expected YAML text in UTF-8"},
-    {"web:\n  config_file: /a\x8f\n", "f.yaml:2:18: bytes that are no character; expected YAML text in UTF-8"},
-    {"web:\n  config_file: /\xef\xbf\xbf\n", "f.yaml:2:17: bytes that are no character; expected YAML text in UTF-8"},
+    {"web:\n  config_file: /a\x8f\n", "f.yaml:2:18: bytes that are not valid UTF-8; expected YAML text in UTF-8"},
+    {"web:\n  config_file: /\xef\xbf\xbf\n",
+     "f.yaml:2:17: bytes that are not valid UTF-8; expected YAML text in UTF-8"},
 };
 
 TEST(Parse, says_what_is_wrong_and_where) {
@@ -298,7 +301,7 @@ TEST_F(Load, reads_a_file) {
   EXPECT_EQ(outcome->latency.mode, LatencyMode::completion_only);
 }
 
-TEST_F(Load, refuses_what_is_no_readable_file_without_waiting) {
+TEST_F(Load, refuses_an_unreadable_file_without_waiting) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(errors(load(pipe)), pipe + ": expected a regular file\n");
@@ -481,12 +484,12 @@ TEST(Hostile, alias_bombs_are_refused_at_the_first_anchor) {
 }
 
 TEST(Hostile, much_of_anything_ends_in_time) {
-  constexpr std::size_t kMuch = kMaxBytes / 5;  // enough for anything quadratic to show
+  constexpr std::size_t kQuadraticBytes = kMaxBytes / 5;  // enough for anything quadratic to show
   for (const char* text : {"a",     "[",     "{",  "{}", "{a,", "[a: 1,", "a: ",  "a: 1\n", "- a\n",
                            "? a\n", "'",     "\"", "\\", "|\n", "&a ",    "*a ",  "!a ",    "%a\n",
                            "---\n", "...\n", "\n", " ",  "\t",  "#",      "\xff", "web:\n", "\r"}) {
-    must_be_harmless(repeated(text, kMuch));
-    must_be_harmless("devices:\n  include: [" + repeated(text, kMuch));
+    must_be_harmless(repeated(text, kQuadraticBytes));
+    must_be_harmless("devices:\n  include: [" + repeated(text, kQuadraticBytes));
   }
   EXPECT_NE(errors_of(repeated("a: 1\n", kMaxBytes)).find("too many values; expected at most 10000"),
             std::string::npos);

@@ -33,8 +33,8 @@ const std::vector<std::pair<std::string, std::uint64_t>> kSizes{{"B", 1},
                                                                 {"MiB", 1ULL << 20},
                                                                 {"GiB", 1ULL << 30},
                                                                 {"TiB", 1ULL << 40}};
-constexpr std::uint64_t kMostNs = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t kMostBytes = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::uint64_t>::max();
 
 TEST(Duration, reads_each_unit) {
   using namespace std::chrono_literals;
@@ -99,9 +99,9 @@ std::uint64_t number_near(std::uint64_t most) {
 
 RC_GTEST_PROP(Duration, agrees_with_wide_arithmetic_at_and_around_overflow, ()) {
   const auto unit = *rc::gen::elementOf(kDurations);
-  const std::uint64_t number = number_near(kMostNs / unit.second);
+  const std::uint64_t number = number_near(kMaxNs / unit.second);
   const auto duration = parse_duration(std::to_string(number) + unit.first);
-  RC_ASSERT(duration.has_value() == (Wide{number} * unit.second <= kMostNs));
+  RC_ASSERT(duration.has_value() == (Wide{number} * unit.second <= kMaxNs));
   if (duration) {
     RC_ASSERT(static_cast<std::uint64_t>(duration->count()) == number * unit.second);
   }
@@ -109,10 +109,10 @@ RC_GTEST_PROP(Duration, agrees_with_wide_arithmetic_at_and_around_overflow, ()) 
 
 RC_GTEST_PROP(Size, agrees_with_wide_arithmetic_at_and_around_overflow, ()) {
   const auto unit = *rc::gen::elementOf(kSizes);
-  const std::uint64_t most = kMostBytes / unit.second;
-  const std::uint64_t number = most == kMostBytes ? *rc::gen::arbitrary<std::uint64_t>() : number_near(most);
+  const std::uint64_t most = kMaxBytes / unit.second;
+  const std::uint64_t number = most == kMaxBytes ? *rc::gen::arbitrary<std::uint64_t>() : number_near(most);
   const auto size = parse_size(std::to_string(number) + unit.first);
-  RC_ASSERT(size.has_value() == (Wide{number} * unit.second <= kMostBytes));
+  RC_ASSERT(size.has_value() == (Wide{number} * unit.second <= kMaxBytes));
   if (size) {
     RC_ASSERT(*size == number * unit.second);
   }

@@ -42,7 +42,7 @@ std::optional<Configured> answer_within(ConfigurationReader& reader, Clock::dura
   return answer;
 }
 
-TEST(ConfigurationReader, ADiskThatHangsHoldsUpNobody) {
+TEST(ConfigurationReader, AHangingDiskBlocksNothing) {
   const auto disk = std::make_shared<Disk>();
   const auto begin = Clock::now();
   {
@@ -56,7 +56,7 @@ TEST(ConfigurationReader, ADiskThatHangsHoldsUpNobody) {
   disk->may_end = 1;
 }
 
-TEST(ConfigurationReader, WhoAsksAgainIsToldTheNewest) {
+TEST(ConfigurationReader, ARepeatedRequestGetsTheNewest) {
   const auto disk = std::make_shared<Disk>();
   ConfigurationReader reader(slow_configure(disk));
   reader.ask();
@@ -72,7 +72,7 @@ TEST(ConfigurationReader, WhoAsksAgainIsToldTheNewest) {
   EXPECT_EQ(disk->begun, 3);
 }
 
-TEST(ConfigurationReader, ProblemsAreTold) {
+TEST(ConfigurationReader, ProblemsAreReported) {
   ConfigurationReader reader([]() -> Configured { throw std::runtime_error("no memory"); });
   reader.ask();
   const auto answer = answer_within(reader, 10s);

@@ -42,7 +42,7 @@ TEST(CostLimit, ABusyMinuteIsOneStepDown) {
   EXPECT_EQ(run(limit, 0.03, 3600).back(), Effort::completions);
 }
 
-TEST(CostLimit, ABurstIsNone) {
+TEST(CostLimit, ABurstChangesNothing) {
   CostLimit limit(kAll);
   for (int minute = 0; minute < 10; ++minute) {
     EXPECT_EQ(run(limit, 0.05, 20).back(), Effort::everything);
@@ -68,7 +68,7 @@ TEST(CostLimit, BackAfterFiveMinutesWellBelow) {
   EXPECT_EQ(run(limit, 0.013, 1).back(), Effort::everything);
 }
 
-TEST(CostLimit, OneBusySecondBeginsTheWaitAnew) {
+TEST(CostLimit, OneBusySecondRestartsTheWait) {
   CostLimit limit(kAll);
   run(limit, 0.03, 60);
   run(limit, 0.013, 299);

@@ -51,7 +51,7 @@ std::uint64_t below(Random& random, std::uint64_t end) {
 // ---- bytes
 
 model::SparseHistogram some_histogram(Random& random, std::size_t words) {
-  model::LatencyWords dense(LATENCY_OVER_WORD + 1);
+  model::LatencyBuckets dense(LATENCY_OVER_WORD + 1);
   for (std::size_t i = 0; i < words; ++i) {
     dense[below(random, dense.size())] = below(random, 8) == 0 ? random() : below(random, 3000);
   }
@@ -82,7 +82,7 @@ TEST(LoadCodec, gives_back_what_it_was_given) {
   }
 }
 
-TEST(LoadCodec, what_is_not_whole_is_nothing) {
+TEST(LoadCodec, rejects_what_is_not_whole) {
   Random random = seeded();
   for (int i = 0; i < 300; ++i) {
     const auto bytes = encode(some_load(random));
@@ -95,16 +95,16 @@ TEST(LoadCodec, what_is_not_whole_is_nothing) {
   }
 }
 
-TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
+TEST(LoadCodec, survives_any_bytes_and_accepts_only_what_it_writes) {
   Random random = seeded();
-  std::uint64_t believed = 0;
+  std::uint64_t accepted = 0;
   for (int i = 0; i < (long_tier() ? 1'000'000 : 10'000); ++i) {
     auto bytes = i % 3 == 0 ? std::vector<std::uint8_t>(below(random, 200)) : encode(some_load(random));
     for (std::uint64_t changes = i % 3 == 0 ? bytes.size() : 1 + below(random, 4); changes > 0; --changes) {
       bytes[below(random, bytes.size())] = static_cast<std::uint8_t>(random());
     }
     if (const auto load = decode(bytes)) {
-      ++believed;
+      ++accepted;
       for (const auto& histogram : load->latencies) {
         for (std::size_t word = 0; word < histogram.words.size(); ++word) {
           ASSERT_LE(histogram.words[word].first, LATENCY_OVER_WORD);
@@ -115,7 +115,7 @@ TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
     }
     (void)decode_tenants(bytes);
   }
-  EXPECT_GT(believed, 100U) << "changed counts are still counts";
+  EXPECT_GT(accepted, 100U) << "changed counts are still counts";
 }
 
 TEST(Tenants, the_rest_is_exact) {
@@ -382,7 +382,7 @@ TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
   EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 2h}), sum);
 }
 
-TEST(Windows, a_device_that_is_forgotten_leaves_nothing_to_the_next) {
+TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
   Rig rig({std::chrono::hours(24), std::uint64_t{64} << 20U});
   model::DeviceLoad load;
   load.operations[0].ios = 1;
@@ -732,7 +732,7 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   Rig rig;
   Batch batch;
   batch.at = kBegin;
-  for (std::int64_t i = 0; i < kMostSettings; ++i) {
+  for (std::int64_t i = 0; i < kMaxSettings; ++i) {
     batch.settings.push_back({"w", "mount /run/" + std::to_string(i), "ext4"});
   }
   rig.write(batch, kBegin);
@@ -745,12 +745,12 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   rig.write(batch, kBegin + 1min);
   rig.write({}, kBegin + 2min);
   auto connection = Connection::open_to_read(rig.file());
-  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings - 100 + 1) << "all that are in force";
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMaxSettings - 100 + 1) << "all that are in force";
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE name IN ('mount /run/100', 'scheduler')"), 2);
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 0);
   rig.write({}, kBegin + std::chrono::days(100));
   EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 0);
-  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings - 100 + 1) << "however old";
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMaxSettings - 100 + 1) << "however old";
 }
 
 TEST(Events, marks_of_one_moment_are_all_kept) {

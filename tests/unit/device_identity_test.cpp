@@ -136,7 +136,7 @@ TEST(Identity, three_of_one_identity_are_one_report) {
   EXPECT_TRUE(stage.observe(tick).effects.lines.empty());
 }
 
-TEST(Identity, paths_that_multipath_joins_are_no_clash) {
+TEST(Identity, paths_joined_by_multipath_do_not_clash) {
   const Drive one{"M", "S1", "naa.5", ""};
   const stages::Tick tick = tick_of({{"sda", one}, {"sdb", one}});
   const std::vector<const Device*> devices{tick.devices[0].block.device.get(), tick.devices[1].block.device.get()};
@@ -147,7 +147,7 @@ TEST(Identity, paths_that_multipath_joins_are_no_clash) {
   EXPECT_EQ(model::reported_clashes(devices, {{"dm-0", "sda", "dm", "mpatha", true}}).size(), 1U);
 }
 
-TEST(Identity, who_was_in_a_clash_is_known_by_its_place_until_it_goes) {
+TEST(Identity, a_device_of_a_clash_is_identified_by_its_attachment_until_it_goes) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
   stages::HistoryKeys keys;
@@ -201,7 +201,7 @@ TEST(Attachment, is_the_same_whatever_numbers_the_kernel_gives) {
         host.tree().add(std::string("sys/class/iscsi_session/") + session, "targetname = iqn.2003-01.example:t");
       }
       tests::add_scsi(host, "sda", place, "0", "model = M");
-      EXPECT_EQ(tests::device_of(tests::look(host), "sda").attachment, one.says) << place;
+      EXPECT_EQ(tests::device_of(tests::inventory_of(host), "sda").attachment, one.says) << place;
     }
   }
 }
@@ -209,12 +209,12 @@ TEST(Attachment, is_the_same_whatever_numbers_the_kernel_gives) {
 TEST(Attachment, of_nvme_and_of_hosts_of_one_adapter) {
   const tests::SysfsHost host;
   tests::add_nvme(host, 0, "0", "nsid = 1\nwwid = eui.1");
-  EXPECT_EQ(tests::device_of(tests::look(host), "nvme0n1").attachment, "pci-0000:00:00.0");
-  EXPECT_EQ(tests::device_of(tests::look(host), "nvme0n1").part, "1");
+  EXPECT_EQ(tests::device_of(tests::inventory_of(host), "nvme0n1").attachment, "pci-0000:00:00.0");
+  EXPECT_EQ(tests::device_of(tests::inventory_of(host), "nvme0n1").part, "1");
   tests::add_scsi(host, "sda", "pci0000:00/0000:00:09.0/host3/target3:0:0/3:0:0:0", "0", "model = M");
   tests::add_scsi(host, "sdb", "pci0000:00/0000:00:09.0/host4/target4:0:0/4:0:0:0", "16", "model = M");
-  EXPECT_EQ(tests::device_of(tests::look(host), "sda").attachment, "pci-0000:00:09.0 scsi-0:0:0");
-  EXPECT_EQ(tests::device_of(tests::look(host), "sdb").attachment, "pci-0000:00:09.0 host-1 scsi-0:0:0");
+  EXPECT_EQ(tests::device_of(tests::inventory_of(host), "sda").attachment, "pci-0000:00:09.0 scsi-0:0:0");
+  EXPECT_EQ(tests::device_of(tests::inventory_of(host), "sdb").attachment, "pci-0000:00:09.0 host-1 scsi-0:0:0");
 }
 
 TEST(Attachment, of_a_multipath_head_is_that_of_a_path) {
@@ -223,7 +223,7 @@ TEST(Attachment, of_a_multipath_head_is_that_of_a_path) {
   host.tree().link("sys/class/nvme/nvme5", "../../devices/" + controller);
   host.disk("virtual/nvme-subsystem/nvme-subsys3", "nvme3n1", "259:1", "wwid = uuid.1\nnsid = 1");
   host.disk(controller, "nvme3c5n1", "");
-  EXPECT_EQ(tests::device_of(tests::look(host), "nvme3n1").attachment, "pci-0000:00:04.0");
+  EXPECT_EQ(tests::device_of(tests::inventory_of(host), "nvme3n1").attachment, "pci-0000:00:04.0");
 }
 
 TEST(Attachment, hardware_partitions_of_a_card_are_no_clash) {
@@ -234,7 +234,7 @@ TEST(Attachment, hardware_partitions_of_a_card_are_no_clash) {
   for (const char* name : {"mmcblk0", "mmcblk0boot0", "mmcblk0boot1"}) {
     host.disk(card + "/block", name, "179:" + std::to_string(minor++), "device -> ../../../mmc0:0001");
   }
-  const model::Inventory inventory = tests::look(host);
+  const model::Inventory inventory = tests::inventory_of(host);
   std::vector<const Device*> devices;
   for (const Device& device : inventory.devices) {
     EXPECT_EQ(device.serial, "0x1");

@@ -179,7 +179,7 @@ TEST(Burst, is_seen_under_way_however_late_the_tick_is) {
   EXPECT_FALSE(rig.of(DiscardTrigger::fstrim).active);
 }
 
-TEST(Burst, is_none_without_io) {
+TEST(Burst, needs_io) {
   Rig rig;
   rig.disk.submit(DiscardSubmitter::fstrim, kMiB);  // refused on its way to the disk
   for (int i = 0; i < 5; ++i) {
@@ -203,7 +203,7 @@ TEST(Trigger, of_kernel_threads_depends_on_the_mount) {
   EXPECT_EQ(rig.of(DiscardTrigger::online).bytes, 2 * kMiB);
 }
 
-TEST(Trigger, is_other_where_nobody_was_seen) {
+TEST(Trigger, is_other_where_no_submitter_was_seen) {
   Rig rig;
   rig.disk.issue(kMiB);
   rig.disk.complete();
@@ -305,7 +305,7 @@ TEST(Array, that_lies_on_another_is_the_one_that_was_submitted_to) {
   EXPECT_EQ(rig.finder.running(at(DiscardTrigger::other))->volumes, (std::set<std::string>{"dm-0"}));
 }
 
-TEST(Ranges, are_told_where_all_of_them_were_seen) {
+TEST(Ranges, are_reported_where_all_were_seen) {
   Rig rig;
   rig.disk.discard(DiscardSubmitter::fstrim, kMiB);
   rig.disk.discard(DiscardSubmitter::fstrim, kMiB);

@@ -286,8 +286,8 @@ Start good_start() {
   start.host.perf_event_paranoid = 2;
   start.host.drive_nodes = {{"/dev/nvme0", true, false, false, true, true, {}}};
   start.host.listening_ports = std::vector<std::uint16_t>{22, 9100};
-  start.host.history_directory = model::PlaceProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
-  start.host.reader_socket = model::PlaceProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
+  start.host.history_directory = model::PathProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
+  start.host.reader_socket = model::PathProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
   start.ports = {10936};
   start.devices.resize(1);
   return start;
@@ -356,7 +356,7 @@ TEST(doctor, whoever_may_raise_a_limit_is_not_held_by_it) {
   EXPECT_TRUE(troubles(examine(start), "memlock").empty());
 }
 
-TEST(doctor, looks_at_a_host) {
+TEST(doctor, probes_a_host) {
   const tests::TemporaryTree tree;
   tree.add(".", R"(sys/kernel/btf/vmlinux = x
     sys/kernel/security/lockdown = none integrity [confidentiality]
@@ -379,7 +379,7 @@ TEST(doctor, looks_at_a_host) {
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
             "   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 "
             "00:00000000 00000000     0        0 814 1 0 100\n");
-  const auto probe = probe::look({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
+  const auto probe = probe::probe_host({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
   EXPECT_EQ(probe.kernel, "6.12.3");
   EXPECT_EQ(probe.kernel_types, true);
   EXPECT_EQ(probe.lockdown, "confidentiality");
@@ -397,7 +397,7 @@ TEST(doctor, looks_at_a_host) {
 
 TEST(doctor, knows_nothing_of_an_empty_tree) {
   const tests::TemporaryTree tree;
-  const auto probe = probe::look({tree.path()}, {});
+  const auto probe = probe::probe_host({tree.path()}, {});
   EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
   EXPECT_TRUE(something_is_missing(examine(Start{probe, {10936}, {}})));
 }
@@ -411,7 +411,7 @@ RC_GTEST_PROP(doctor, survives_random_bytes, ()) {
     const auto lead = *rc::gen::element<std::string>("", "CapEff:\t", "Max locked memory ", "a\n 0: 1:", "[");
     tree.file(path, lead + bytes);
   }
-  const Findings all = examine(Start{probe::look({tree.path()}, {}), {10936}, {}});
+  const Findings all = examine(Start{probe::probe_host({tree.path()}, {}), {10936}, {}});
   RC_ASSERT(std::all_of(all.begin(), all.end(), [](const model::Finding& one) { return !one.found.empty(); }));
 }
 

@@ -99,7 +99,7 @@ struct Heat {
   }
 };
 
-TEST(DriveReadings, AFlickerOfTheTemperatureBitIsNoHeat) {
+TEST(DriveReadings, AFlickerOfTheTemperatureBitIsNotHeat) {
   for (const bool level : {false, true}) {
     for (const int flicker : {30, 40, 50}) {
       for (const double throttled : {0.0, 100.0}) {
@@ -119,7 +119,7 @@ TEST(DriveReadings, HeatThatCountersOfThrottlingDenyIsNotTheCause) {
   EXPECT_TRUE((Heat{{30}, 100, 5}.verdict().thermal)) << "the counters' own word";
 }
 
-TEST(DriveReadings, HeatIsBelievedOnceASecondReadingShowsIt) {
+TEST(DriveReadings, HeatIsAcceptedOnceASecondReadingConfirmsIt) {
   EXPECT_TRUE((Heat{{30, 40}}.verdict().thermal));
   EXPECT_TRUE((Heat{{40, 50, 60}}.verdict().thermal));
   EXPECT_TRUE((Heat{{50, 60}, 0, 0, 0, true}.verdict().thermal));
@@ -129,7 +129,7 @@ TEST(DriveReadings, HeatIsBelievedOnceASecondReadingShowsIt) {
   EXPECT_FALSE(waits.complete || waits.thermal) << "until the next reading";
 }
 
-TEST(DriveReadings, APageThatIsReadLaterTellsOfTheDrivesLife) {
+TEST(DriveReadings, APageThatIsReadLaterCoversTheDrivesLife) {
   Drive drive;
   drive.say(F::thermal_management_transitions, 7, "1");
   drive.say(F::background_operations, 3, "forced_garbage_collection");
@@ -190,7 +190,7 @@ bool is_collection(Units units, double host, double media) {
   return drive.readings.judge(at(10), at(20)).gc;
 }
 
-TEST(DriveReadings, AStepOfACoarseCounterIsNoCollection) {
+TEST(DriveReadings, AStepOfACoarseCounterIsNotCollection) {
   EXPECT_FALSE(is_collection(kIntel, 0, 32 * kMiB)) << "host and media step in different polls";
   EXPECT_FALSE(is_collection(kIntel, 64 * kMiB, 128 * kMiB));
   EXPECT_TRUE(is_collection(kIntel, 64 * kMiB, 512 * kMiB));
@@ -235,7 +235,7 @@ struct UsualDrive : Drive {
   double media_bytes = 1e12;
 };
 
-TEST(DriveReadings, AFreezeBesideSteadyBackgroundIsNoCollection) {
+TEST(DriveReadings, AFreezeDuringSteadyBackgroundIsNotCollection) {
   for (const bool varies : {false, true}) {
     UsualDrive drive(73e3, 1, 1.7e6, varies);
     drive.go_on(30e3, 30e3 + 1.7e6);
@@ -271,7 +271,7 @@ TEST(DriveReadings, AnHourThatWasNotUsualMovesNothing) {
   EXPECT_NEAR(verdict.evidence.at(model::EvidenceKey::baseline_write_amplification), 1.5, 0.1);
 }
 
-TEST(DriveReadings, WhatFallenCountersHaveLostIsNotGarbageCollection) {
+TEST(DriveReadings, LossesOfResetCountersAreNotGarbageCollection) {
   for (const bool fell : {false, true}) {
     Drive drive;
     drive.poll_writes(0, kGiB, 2 * kGiB);

@@ -98,7 +98,7 @@ TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
   EXPECT_EQ(judged(0.9, 1.1).verdict, model::kLifeUsedUp.verdict);
 }
 
-TEST(DriveWarnings, HeatAloneReplacesNoDrive) {
+TEST(DriveWarnings, HeatAloneDoesNotReplaceADrive) {
   const Finding finding = warned_of("ssdpulse_nvme_critical_warning", "temperature");
   EXPECT_EQ(finding.verdict, Verdict::advise);
   EXPECT_EQ(finding.change.find("replace"), std::string::npos) << finding.change;

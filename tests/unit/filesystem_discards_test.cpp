@@ -40,7 +40,7 @@ struct Host {
     submitted.at(volume)[at(who)].bytes += bytes;
   }
   /// "volume mountpoint" of those that were found to be trimmed twice.
-  std::vector<std::string> look() {
+  std::vector<std::string> observe() {
     now += std::chrono::seconds(1);
     std::vector<std::string> twice;
     for (const auto& figures : counter.observe(mounted, submitted, now)) {
@@ -65,11 +65,11 @@ using Strings = std::vector<std::string>;
 
 TEST(FilesystemDiscards, nobody_is_accused_of_what_its_neighbour_does) {
   Host host;
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   host.submit("sda1", DiscardSubmitter::kernel, 4 * kMiB);
   host.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
   host.submit("sda", DiscardSubmitter::fstrim, 7 * kMiB);  // from a partition that is not distinguished
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::online), 4 * kMiB);
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::fstrim), 0U);
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::fstrim), 100 * kMiB);
@@ -78,46 +78,46 @@ TEST(FilesystemDiscards, nobody_is_accused_of_what_its_neighbour_does) {
   EXPECT_EQ(host.counter.figures().size(), 3U) << "who is not watched is not told of";
 }
 
-TEST(FilesystemDiscards, trimmed_twice_is_told_once_while_it_is_mounted) {
+TEST(FilesystemDiscards, trimmed_twice_is_reported_once_per_mount) {
   Host host;
-  host.look();
+  host.observe();
   host.submit("dm-0", DiscardSubmitter::fstrim, kMiB);
-  EXPECT_EQ(host.look(), Strings{"dm-0 /wide"}) << "once, whatever the number of its drives";
+  EXPECT_EQ(host.observe(), Strings{"dm-0 /wide"}) << "once, whatever the number of its drives";
   EXPECT_EQ(host.bytes("dm-0", DiscardTrigger::fstrim), kMiB);
   host.submit("dm-0", DiscardSubmitter::fstrim, kMiB);
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   const auto mounted = host.mounted;
   host.mounted.clear();
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   EXPECT_TRUE(host.counter.figures().empty());
   host.mounted = mounted;
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   EXPECT_EQ(host.bytes("dm-0", DiscardTrigger::fstrim), 0U) << "mounted anew, counted anew";
   EXPECT_EQ(host.of("dm-0").since, host.now);
   host.submit("dm-0", DiscardSubmitter::fstrim, kMiB);
-  EXPECT_EQ(host.look(), Strings{"dm-0 /wide"});
+  EXPECT_EQ(host.observe(), Strings{"dm-0 /wide"});
 }
 
 TEST(FilesystemDiscards, of_before_the_mount_or_its_option_are_not_counted) {
   Host host;
   host.submit("sda2", DiscardSubmitter::mkfs, 100 * kMiB);
-  host.look();
+  host.observe();
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::mkfs), 0U);
   host.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
-  host.look();
+  host.observe();
   host.mounted[1].discard = true;
-  EXPECT_EQ(host.look(), Strings{});
+  EXPECT_EQ(host.observe(), Strings{});
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::fstrim), 0U);
   host.submit("sda2", DiscardSubmitter::fstrim, kMiB);
-  EXPECT_EQ(host.look(), Strings{"sda2 /quiet"});
+  EXPECT_EQ(host.observe(), Strings{"sda2 /quiet"});
 }
 
 TEST(FilesystemDiscards, threads_of_the_kernel_are_online_where_it_is_mounted_so) {
   Host host;
-  host.look();
+  host.observe();
   host.submit("sda1", DiscardSubmitter::kernel, kMiB);
   host.submit("sda2", DiscardSubmitter::kernel, 2 * kMiB);
-  host.look();
+  host.observe();
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::online), kMiB);
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::online), 0U);
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::other), 2 * kMiB);
@@ -150,24 +150,24 @@ TEST(FilesystemDiscards, programs_are_online_where_the_file_system_discards_in_t
     one.options = {row.options.begin(), row.options.end()};
     one.unshown.journal = row.journal;
     one.discard = row.options.count("discard") + row.options.count("discard=async") > 0;
-    host.look();
+    host.observe();
     host.submit("sda1", DiscardSubmitter::other, kMiB);
     host.submit("sda1", DiscardSubmitter::fstrim, 2 * kMiB);
     host.submit("sda1", DiscardSubmitter::blkdiscard, 3 * kMiB);
-    host.look();
+    host.observe();
     EXPECT_EQ(host.bytes("sda1", row.trigger), kMiB);
     EXPECT_EQ(host.bytes("sda1", DiscardTrigger::fstrim), 2 * kMiB);
     EXPECT_EQ(host.bytes("sda1", DiscardTrigger::blkdiscard), 3 * kMiB);
   }
 }
 
-TEST(FilesystemDiscards, never_fall_when_a_volume_begins_anew) {
+TEST(FilesystemDiscards, never_fall_when_a_volume_restarts) {
   Host host;
-  host.look();
+  host.observe();
   host.submit("sda2", DiscardSubmitter::fstrim, 10 * kMiB);
-  host.look();
+  host.observe();
   host.submitted.at("sda2")[at(DiscardSubmitter::fstrim)].bytes = kMiB;  // another disk under the same name
-  host.look();
+  host.observe();
   EXPECT_EQ(host.bytes("sda2", DiscardTrigger::fstrim), 11 * kMiB);
 }
 

@@ -254,7 +254,7 @@ TEST(FlashEstimate, ADiscardThatIsIgnoredCosts) {
 }
 
 /// Each policy relocates a different amount under a skewed load: a wrong label would show.
-TEST(FlashEstimate, PoliciesAreToldApart) {
+TEST(FlashEstimate, PoliciesAreDistinguished) {
   constexpr std::uint64_t kPages = 1 << 18;
   const std::vector<std::pair<CollectionPolicy, double>> expected{{CollectionPolicy::greedy, 5.78},
                                                                   {CollectionPolicy::greedy_gc_frontier, 5.35},

@@ -241,7 +241,7 @@ model::Estimate around(double overprovisioning) {
   return {ratio, ratio * 0.98, ratio * 1.02};
 }
 
-TEST(PolicyFit, OneLoadTellsNothing) {
+TEST(PolicyFit, OneLoadShowsNothing) {
   PolicyFit fit;
   EXPECT_FALSE(fit.overprovisioning());
   for (int day = 0; day < 50; ++day) {
@@ -255,7 +255,7 @@ TEST(PolicyFit, OneLoadTellsNothing) {
   EXPECT_GE(fit.overprovisioning()->upper, 0.4) << "or twice as much";
 }
 
-TEST(PolicyFit, ALoadUnderWhichAllRelocateNothingTellsNothing) {
+TEST(PolicyFit, ALoadWithoutRelocationShowsNothing) {
   PolicyFit fit;
   fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
   const auto before = fit.ranges();
@@ -310,8 +310,8 @@ std::optional<double> most_spare(CollectionWatch watch, double flash, double ste
     media += ((next - written) * 1.03 + costly * 0.47) * kBytes;
     written = next;
     const auto counted = [unit](double bytes) { return std::floor(bytes / unit) * unit; };
-    if (const auto found =
-            watch.look(written * kBytes, {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
+    if (const auto found = watch.observe(written * kBytes,
+                                         {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
       return found;
     }
     watch = CollectionWatch(watch.state());  // a restart
@@ -347,10 +347,10 @@ TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
   EXPECT_FALSE(most_spare({}, 2, 0.01)) << "nothing cost while it might have";
   EXPECT_FALSE(most_spare({}, 1.1, 0.01, 0.5)) << "it came late";
   CollectionWatch watch;
-  EXPECT_FALSE(watch.look(std::nullopt, {5e12, 7e12}, 1e12));
-  watch.look(0.0, {5e12, 7e12}, 1e12);
-  watch.look(1.0e12, {6e12, 8e12}, 1e12);
-  EXPECT_FALSE(watch.look(1.1e12, {1e12, 1e12}, 1e12)) << "counters were reset";
+  EXPECT_FALSE(watch.observe(std::nullopt, {5e12, 7e12}, 1e12));
+  watch.observe(0.0, {5e12, 7e12}, 1e12);
+  watch.observe(1.0e12, {6e12, 8e12}, 1e12);
+  EXPECT_FALSE(watch.observe(1.1e12, {1e12, 1e12}, 1e12)) << "counters were reset";
   EXPECT_EQ(watch.state(), CollectionWatch::State{});
 }
 
@@ -450,7 +450,7 @@ TEST(ModelBudget, IsKeptAtAnyNumberOfDrives) {
     EXPECT_EQ(plan.drives, std::min<std::size_t>(count, plan.drives));
     for (const auto& drive : asked) {
       EXPECT_TRUE(FlashModel::possible(settings_under(plan, drive)));
-      EXPECT_LE(FlashModel::memory_bytes(settings_under(plan, drive)), ModelBudget::kMostOfADrive);
+      EXPECT_LE(FlashModel::memory_bytes(settings_under(plan, drive)), ModelBudget::kMaxOfADrive);
     }
   }
   EXPECT_EQ(ModelBudget(0).plan(drives(1)).drives, 0U);

@@ -116,7 +116,7 @@ TEST(FlashModel, GoesOnBitForBitAfterARestart) {
   host.play(0.7);
   stopped.play(0.7);
   const std::string state = first.save();
-  EXPECT_LT(state.size(), ModelBudget::kMostOfADrive);
+  EXPECT_LT(state.size(), ModelBudget::kMaxOfADrive);
   auto again = FlashModel::restore(settings, state, stopped.at);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE((*again)->save() == state);
@@ -192,8 +192,8 @@ TEST(FlashModel, LostDiscardsAreWorse) {
   host.loses = 0.012;
   host.play(1.5);
   EXPECT_EQ(silence(model), FlashSilence::events_lost);
-  EXPECT_GT(model.report().lost_discards, EventLosses::kMostDiscards);
-  EXPECT_LT(model.report().lost_writes, EventLosses::kMostWrites);
+  EXPECT_GT(model.report().lost_discards, EventLosses::kMaxDiscards);
+  EXPECT_LT(model.report().lost_writes, EventLosses::kMaxWrites);
 }
 
 TEST(FlashModel, AGapMustWarmUpAgain) {
@@ -311,7 +311,7 @@ TEST(FlashModel, EventsOfAnyKindBreakNothing) {
   }
 }
 
-TEST(FlashModel, DrivesThatAreNotSpokenOf) {
+TEST(FlashModel, UnnamedDrives) {
   FlashDriveFacts facts{std::uint64_t{1} << 40};
   EXPECT_EQ(silence_of(facts), std::nullopt);
   const auto with = [&](auto change) {
@@ -346,8 +346,7 @@ TEST(FlashModel, IsPossibleOfDrivesThatAreLargeEnough) {
     for (const std::uint64_t bytes : {0ULL, 1ULL << 20, 32ULL << 30, 4ULL << 40, 256ULL << 40}) {
       FlashModelSettings settings{"x", bytes, unit, 0, 1, default_what_ifs(0.12)};
       settings.rate_bits = live_rate_bits(bytes / unit, PageSample::kUsualPages);
-      EXPECT_EQ(FlashModel::possible(settings), bytes >= std::uint64_t{128} * FlashModel::kLeastFollowed * unit)
-          << bytes;
+      EXPECT_EQ(FlashModel::possible(settings), bytes >= std::uint64_t{128} * FlashModel::kMinFollowed * unit) << bytes;
       if (FlashModel::possible(settings) && unit == 4096) {
         FlashModel model(settings);
         model.observe({std::chrono::seconds(1), {}, {bytes / unit}, 0, 0});
@@ -365,7 +364,7 @@ TEST(FlashModel, CostsLittle) {
   settings.rate_bits = live_rate_bits(kBytes / kPageBytes, PageSample::kUsualPages);
   FlashModel model(settings);
   EXPECT_LE(FlashModel::memory_bytes(settings_under({ModelScale::all, PageSample::kUsualPages, 9, 1, 0}, settings)),
-            ModelBudget::kMostOfADrive);
+            ModelBudget::kMaxOfADrive);
   FlashDice dice(1);
   double best = 1;
   constexpr std::uint64_t kIops = 100'000;

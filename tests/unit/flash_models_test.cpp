@@ -193,7 +193,7 @@ TEST(FlashModels, AreSilentOfDrivesThatTheyDoNotKnow) {
   EXPECT_FALSE(host.drive().silence);
 }
 
-TEST(FlashModels, BelieveOnlyADriveThatThisHostAloneWrites) {
+TEST(FlashModels, TrustOnlyADriveThatThisHostAloneWrites) {
   Host host(flash_settings());
   host.loads["sda"] = test::uniform_load(kPages, 4);
   host.drives[0].host_written_bytes = 5e12;
@@ -210,7 +210,7 @@ TEST(FlashModels, BelieveOnlyADriveThatThisHostAloneWrites) {
   EXPECT_TRUE(likely(host.drive()));
 }
 
-TEST(FlashModels, BeginAnewWithAnotherDriveOrSize) {
+TEST(FlashModels, RestartWithADifferentDriveOrSize) {
   const tests::TemporaryTree tree;
   Host host(flash_settings(tree.path()));
   host.loads["sda"] = test::uniform_load(kPages, 4);
@@ -230,7 +230,7 @@ TEST(FlashModels, BeginAnewWithAnotherDriveOrSize) {
   EXPECT_EQ(host.drive().size_bytes, 2 * kPages * test::kFlashPage);
 }
 
-TEST(FlashModels, AccountForWhatWasWrittenWhileNobodyLooked) {
+TEST(FlashModels, AccountForWritesBetweenEvaluations) {
   for (const double unseen_drive_writes : {0.0, 0.01, 0.1}) {
     const tests::TemporaryTree tree;
     constexpr double kBytes = static_cast<double>(kPages * test::kFlashPage);
@@ -340,7 +340,7 @@ TEST(FlashModels, RememberHowLongADriveWasMeasuredInPart) {
   EXPECT_TRUE(likely(host.drive())) << "the gap is over";
 }
 
-TEST(FlashModels, StartOverWithANamespaceThatWasMadeAnew) {
+TEST(FlashModels, StartOverWithARecreatedNamespace) {
   const tests::TemporaryTree tree;
   Host host(flash_settings(tree.path()));
   host.loads["sda"] = test::uniform_load(kPages, 4);
@@ -737,7 +737,7 @@ TEST(ModelRunner, NeverWaitsAndCountsWhatItHadNoRoomFor) {
   auto samples = std::make_shared<model::FlashSamples>();
   samples->devices.push_back({"sda", 1, {}, {}});
   samples->devices[0].written[0] = 8 * 30'000;
-  samples->events.resize(ModelRunner::kMostEvents + 1, {0, 1, 0, model::FlashEventKind::write, 0});
+  samples->events.resize(ModelRunner::kMaxEvents + 1, {0, 1, 0, model::FlashEventKind::write, 0});
   input.sampling = runner.sampling();
   input.samples = samples;
   input.at += std::chrono::seconds(1);
@@ -754,11 +754,11 @@ TEST(ModelRunner, NeverWaitsAndCountsWhatItHadNoRoomFor) {
   for (int i = 0; runner.figures()->overflowed_events == 0 && i < 1000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(runner.figures()->overflowed_events, ModelRunner::kMostEvents + 1);
+  EXPECT_EQ(runner.figures()->overflowed_events, ModelRunner::kMaxEvents + 1);
   for (int i = 0; runner.figures()->drives[0].lost_writes == 0 && i < 1000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(runner.figures()->drives[0].lost_writes, ModelRunner::kMostEvents + 1);
+  EXPECT_EQ(runner.figures()->drives[0].lost_writes, ModelRunner::kMaxEvents + 1);
   EXPECT_GT(runner.figures()->drives[0].report->lost_writes, 0.03);
 }
 

@@ -86,7 +86,7 @@ std::size_t files_in(const std::string& directory) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
-TEST(FlashModels, KeepNoStateOfADiskThatNobodyWouldKnowAgain) {
+TEST(FlashModels, KeepNoStateOfAnUnidentifiableDisk) {
   const tests::TemporaryTree tree;
   const std::size_t before = files_in(tree.path());
   FlashDrive drive = flash_drive("sda", kPages);
@@ -137,10 +137,10 @@ TEST(StateFiles, RemoveTheOldestOfTooMany) {
   EXPECT_TRUE(*files.read("new"));
   const auto mode = std::filesystem::status(files.path_of("new")).permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  for (std::size_t i = 0; i < StateFiles::kMostFiles + 8; ++i) {
+  for (std::size_t i = 0; i < StateFiles::kMaxFiles + 8; ++i) {
     ASSERT_TRUE(files.write("disk " + std::to_string(i), "x"));
   }
-  EXPECT_LE(files_in(tree.path()), StateFiles::kMostFiles);
+  EXPECT_LE(files_in(tree.path()), StateFiles::kMaxFiles);
 }
 
 /// Anyone who can write there can also make the checksum right.
@@ -166,7 +166,7 @@ TEST(FlashModels, SurviveStatesThatWereForged) {
         (*resumed)->collect({page * 31 % 65536, 3, 0, model::FlashEventKind::write, 0});
       }
       (*resumed)->end_tick(std::chrono::seconds(2));
-      (*resumed)->look({});
+      (*resumed)->evaluate({});
     }
   }
 }

@@ -217,7 +217,7 @@ TEST(Damaged, a_file_that_goes_bad_in_use_is_set_aside_a_minute_later) {
   EXPECT_EQ(rig.set_aside_files().size(), 1U);
 }
 
-TEST(Damaged, a_file_that_is_taken_away_in_use_is_begun_anew) {
+TEST(Damaged, a_file_removed_in_use_is_created_again) {
   Rig rig;
   History& history = rig.start();
   rig.expect_works();
@@ -260,7 +260,7 @@ TEST(Damaged, only_the_newest_are_kept_and_never_are_those_of_a_day_removed) {
   EXPECT_EQ(rig.set_aside_files(), kept);
 }
 
-TEST(Damaged, what_is_no_regular_file_is_left_alone) {
+TEST(Damaged, a_file_that_is_not_regular_is_kept) {
   for (const bool pipe : {true, false}) {
     Rig rig;
     rig.directory_exists();

@@ -209,7 +209,7 @@ TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {
 TEST(MarkRate, BeginsAnotherMinute) {
   MarkRate rate;
   const std::chrono::steady_clock::time_point begin{1h};
-  for (int i = 0; i < MarkRate::kMostAMinute; ++i) {
+  for (int i = 0; i < MarkRate::kMaxMarksPerMinute; ++i) {
     ASSERT_TRUE(rate.take("tcp", begin + 1s));
   }
   EXPECT_FALSE(rate.take("tcp", begin + 60s));

@@ -162,7 +162,7 @@ TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
   EXPECT_EQ(recalled->minutes[0].discard_bytes, 7U);
 }
 
-TEST(Recall, tells_drives_of_the_same_serial_apart_by_their_subsystem) {
+TEST(Recall, distinguishes_drives_of_the_same_serial_by_subsystem) {
   Rig rig;
   History& history = rig.start();
   const DriveKey one{"S1", "Model A", "F1", "nqn.one"};
@@ -262,7 +262,7 @@ TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   rig.directory_exists();
   rig.sql("PRAGMA page_size = " + std::to_string(GetParam()) + "; PRAGMA auto_vacuum = INCREMENTAL; " +
           "CREATE TABLE one (value); DROP TABLE one");
-  rig.options().limits = {std::chrono::hours(3650 * 24), kLeastSizeLimit};
+  rig.options().limits = {std::chrono::hours(3650 * 24), kMinSizeLimit};
   rig.options().most_pending_rows = 200'000;
   History& history = rig.start();
   constexpr int kBatches = 300;
@@ -279,13 +279,13 @@ TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   ASSERT_TRUE(rig.wait_rows(kBatches * (kDrives + 1))) << rig.status().reason;
   EXPECT_EQ(rig.status().failures, 0U);
   EXPECT_GT(rig.status().rows_deleted.at("drive_minute"), 10'000U);
-  EXPECT_GT(rig.status().bytes_on_disk, kLeastSizeLimit / 2);
+  EXPECT_GT(rig.status().bytes_on_disk, kMinSizeLimit / 2);
   const auto kept = rig.recall({"0", "m", "f"})->minutes;
   ASSERT_GT(kept.size(), 20U);
   EXPECT_EQ(kept.back().minute, kBegin + std::chrono::minutes(kBatches - 1));
   EXPECT_EQ(kept.back().minute - kept.front().minute, std::chrono::minutes(kept.size() - 1));  // no hole
   rig.stop();
-  EXPECT_LE(std::filesystem::file_size(rig.file()), kLeastSizeLimit);
+  EXPECT_LE(std::filesystem::file_size(rig.file()), kMinSizeLimit);
   EXPECT_EQ(rig.sql("PRAGMA page_size"), std::to_string(GetParam()));
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
 }
@@ -365,13 +365,13 @@ TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   Rig rig;
   History& history = rig.start();
   DriveMinute row = row_at(kBegin);
-  row.source = std::string(kMostNameBytes + 1, 'x');
+  row.source = std::string(kMaxNameBytes + 1, 'x');
   history.add(
-      {{row, row_at(kBegin, {std::string(kMostNameBytes + 1, 'x'), "", ""})}, {{kDrive, Bytes(kMostStateBytes + 1)}}});
+      {{row, row_at(kBegin, {std::string(kMaxNameBytes + 1, 'x'), "", ""})}, {{kDrive, Bytes(kMaxStateBytes + 1)}}});
   EXPECT_EQ(rig.status().rows_dropped, 3U);
-  history.add({{}, {{kDrive, Bytes(kMostStateBytes, 3)}}});
+  history.add({{}, {{kDrive, Bytes(kMaxStateBytes, 3)}}});
   ASSERT_TRUE(rig.wait_rows(1));
-  EXPECT_EQ(rig.recall()->state->bytes.size(), kMostStateBytes);
+  EXPECT_EQ(rig.recall()->state->bytes.size(), kMaxStateBytes);
 }
 
 TEST(Bounds, a_batch_that_the_file_refuses_is_dropped_and_the_next_is_written) {

@@ -59,7 +59,7 @@ std::vector<CountingDrive> kinds() {
   return drives;
 }
 
-TEST(HostDrift, MkfsAccusesNobody) {
+TEST(HostDrift, MkfsIsNotDrift) {
   for (CountingDrive drive : kinds()) {
     drive.poll({});
     drive.poll({2 * kMB, 64 << 20, 0});  // the log of xfs
@@ -144,7 +144,7 @@ TEST(HostDrift, OneThatChangesItsMindStaysUnknown) {
   }
 }
 
-TEST(HostDrift, WhatIsUnderWayIsNoDrift) {
+TEST(HostDrift, IoInFlightIsNotDrift) {
   CountingDrive drive{true, true, 1, 0, 0, {}, {}};
   drive.observe();
   drive.poll({100 * kMB, 0, 0});
@@ -165,7 +165,7 @@ TEST(HostDrift, WhatIsUnderWayIsNoDrift) {
   EXPECT_EQ(drive.said().likely, 0);
 }
 
-TEST(HostDrift, WhatWasUnderWayAtTheBeginIsNoDrift) {
+TEST(HostDrift, IoInFlightAtTheStartIsNotDrift) {
   CountingDrive drive{true, true, 1, 0, 0, {}, {}};
   drive.counted = 3 << 20;
   drive.block.in_flight = 3;

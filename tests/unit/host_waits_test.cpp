@@ -175,7 +175,7 @@ TEST(HostWaits, WithoutPressureOfCgroupsTheHostsIsNotSaidToBeTheirs) {
   EXPECT_TRUE(waits.at(0).evidence.contains("host_unexplained_ratio"));
 }
 
-TEST(HostWaits, ACountThatLeapsIsNoRate) {
+TEST(HostWaits, ACounterJumpIsNotARate) {
   Host host;
   host.limit(40);
   host.cgroup_pressure = 0.9;
@@ -186,7 +186,7 @@ TEST(HostWaits, ACountThatLeapsIsNoRate) {
   EXPECT_EQ(host.claimed, 0);
 }
 
-TEST(HostWaits, AMomentsSampleIsNoShareOfTheTime) {
+TEST(HostWaits, ASingleSampleIsNotAShareOfTime) {
   Host host;
   host.signals.pressure.reset();
   host.in_flight = 0.2;
@@ -210,7 +210,7 @@ TEST(HostWaits, ALongStallStaysOne) {
   EXPECT_GE(host.claimed, 1190);
 }
 
-TEST(HostWaits, AnotherFileSystemAtTheSamePlaceIsAnother) {
+TEST(HostWaits, ADifferentFileSystemAtTheSameMountPoint) {
   Host host;
   host.signals.rooms = {{"/backup", 100 << 20, 50 << 20, 1000, 500}};
   host.seconds(5);
@@ -229,7 +229,7 @@ TEST(HostWaits, ALimitIsNotBlamedForADriveThatIsSlow) {
   EXPECT_EQ(host.claimed, 0);
 }
 
-TEST(HostWaits, WhatHasBeenFullForLongIsNoNews) {
+TEST(HostWaits, AFileSystemThatHasLongBeenFullIsNotReported) {
   Host host;
   host.signals.rooms = {{"/srv", 100 << 20, 0, 1000, 500}};
   host.seconds(60);
@@ -254,7 +254,7 @@ TEST(HostWaits, DirtyPagesHoldUpWritersFromHalfwayBetweenBothThresholds) {
   EXPECT_EQ(host.seconds(3).at(0).cause, HostWaitCause::dirty_throttling);
 }
 
-TEST(HostWaits, WaitingThatDrivesExplainIsNoFinding) {
+TEST(HostWaits, WaitingExplainedByDrivesIsNotAFinding) {
   Host host;
   host.pressure = host.in_flight = 0.95;  // a database that reads one page at a time
   host.seconds(1800);
@@ -407,7 +407,7 @@ TEST(HostReader, EveryCgroupHasItsTurnAndTheirNumberIsBounded) {
   for (int i = 0; i < 16; ++i) {
     const auto signals = reader.read(inventory(), cgroups, same);
     seen += signals.limits.size();
-    EXPECT_EQ(signals.cgroups.size(), host::HostReader::kMostCgroups);
+    EXPECT_EQ(signals.cgroups.size(), host::HostReader::kMaxCgroups);
   }
   EXPECT_GE(seen, 2U) << "once found, it is read each time";
 }

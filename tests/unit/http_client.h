@@ -15,7 +15,7 @@
 
 #include "daemon/util/unique_fd.h"
 #include "exporters/http/listener.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 
 namespace ssdpulse::test {
 
@@ -24,12 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 /// A busy host is slow: only what has not happened by then is considered not to happen. Server deadlines that are not
 /// under test are longer.
-inline constexpr std::chrono::milliseconds kPatience = 20s;
+inline constexpr std::chrono::milliseconds kTimeout = 20s;
 
 /// Waits for something that the server does without telling the client.
 template <typename Condition>
 bool soon(Condition condition) {
-  for (const auto deadline = Clock::now() + kPatience; !condition() && Clock::now() < deadline;) {
+  for (const auto deadline = Clock::now() + kTimeout; !condition() && Clock::now() < deadline;) {
     std::this_thread::sleep_for(5ms);
   }
   return condition();
@@ -97,7 +97,7 @@ class Client {
 
   /// Reads one answer: the headers, and as many bytes as they announce. Keeps what follows.
   std::string answer(bool with_body = true) {
-    const auto deadline = Clock::now() + kPatience;
+    const auto deadline = Clock::now() + kTimeout;
     std::size_t needed = std::string::npos;
     while (received_.size() < needed && Clock::now() < deadline) {
       const auto end = received_.find("\r\n\r\n");
@@ -108,7 +108,7 @@ class Client {
           break;
         }
       }
-      if (!receive(1 << 16, kPatience)) {
+      if (!receive(1 << 16, kTimeout)) {
         break;
       }
     }
@@ -119,7 +119,7 @@ class Client {
 
   /// Waits until the server has closed or reset the connection.
   bool is_closed() {
-    const auto deadline = Clock::now() + kPatience;
+    const auto deadline = Clock::now() + kTimeout;
     while (!closed_ && Clock::now() < deadline) {
       receive(1 << 20, 20ms);
       received_.clear();

@@ -77,13 +77,13 @@ TEST(ListenOn, ATakenPortThatIsOnlyBoundIsTakenOverOnceNobodyListens) {
   EXPECT_TRUE(test::Client(port).connected());
 }
 
-TEST(ListenOn, AnAddressOfAnotherHostIsSaid) {
+TEST(ListenOn, AnAddressOfAnotherHostIsReported) {
   const auto listeners = listen_on({{"192.0.2.1", 0}});  // TEST-NET-1, assigned to nobody
   ASSERT_FALSE(listeners);
   EXPECT_NE(listeners.error().message.find("this host does not have that address"), std::string::npos);
 }
 
-TEST(ListenOn, ANameThatIsNoneIsSaid) {
+TEST(ListenOn, AnInvalidNameIsReported) {
   const auto listeners = listen_on({{"no such name", 1}});
   ASSERT_FALSE(listeners);
   EXPECT_EQ(listeners.error().message.rfind("cannot listen on no such name:1: ", 0), 0U);
@@ -148,7 +148,7 @@ TEST_F(UnixSocket, OneThatIsInUseStays) {
   EXPECT_EQ(mode(), 0660U);
 }
 
-TEST_F(UnixSocket, AFileThatIsNoSocketStays) {
+TEST_F(UnixSocket, AFileThatIsNotASocketStays) {
   std::ofstream(path_) << "precious";
   const auto listener = listen_on_unix(path_);
   ASSERT_FALSE(listener);

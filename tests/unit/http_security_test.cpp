@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "exporters/http/pages.h"
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 #include "exporters/http/server.h"
 #include "exporters/http/tls_priorities.h"
 #include "exporters/http/users.h"
@@ -142,7 +142,7 @@ Peer peer(const char* text) {
   return peer_of(reinterpret_cast<const sockaddr*>(&v6));
 }
 
-TEST(Places, AreSharedAmongAddresses) {
+TEST(PeerQuota, AreSharedAmongAddresses) {
   EXPECT_EQ(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
   EXPECT_EQ(peer("::ffff:127.200.1.2"), peer("::ffff:127.0.0.1"));  // both of the same host
   EXPECT_EQ(peer("127.1.2.3"), peer("::ffff:127.0.0.1"));
@@ -175,7 +175,7 @@ TEST(Users, KnowWhoTheExportersKnow) {
 }
 
 // An unknown user is compared with an existing one: never believed, even with the right password of that one.
-TEST(Users, AnUnknownUserIsNobody) {
+TEST(Users, AnUnknownUserIsRefused) {
   const Users known({{"a", bcrypt("pw", 4)}, {"b", bcrypt("pw", 4)}}, nullptr);
   EXPECT_TRUE(known.verify(of("a", "pw")));
   EXPECT_TRUE(known.verify(of("b", "pw")));
@@ -312,10 +312,10 @@ struct Slow {
 };
 
 // A client guesses passwords as fast as possible: known clients wait for nothing, and guessing costs part of one CPU.
-TEST(SecuredServer, GuessingHoldsUpNobody) {
+TEST(SecuredServer, GuessingBlocksNobody) {
   const Slow slow(10);
   Limits limits;
-  limits.answer_time = 2 * test::kPatience;
+  limits.answer_time = 2 * test::kTimeout;
   const auto running = run(protect(users({{"a", slow.hash}})), limits);
   EXPECT_EQ(running.status("/metrics", authorization("a", "right")), 200);
   std::vector<Client> guessing;
@@ -410,7 +410,7 @@ struct HeldPages {
 };
 
 // One address asks for as many pages as can be made at once: another address still gets its page.
-TEST(BusyServer, KeepsPlacesForOtherAddresses) {
+TEST(BusyServer, ReservesConnectionsForOtherAddresses) {
   Limits limits;
   limits.lanes[0] = {2, 4, 3};
   limits.peer_of = test::each_address;
@@ -477,7 +477,7 @@ TEST(BusyServer, TheSilentMakeRoom) {
   Limits limits;
   limits.connections = 8;
   limits.pressed_time = 200ms;
-  limits.request_time = 2 * test::kPatience;
+  limits.request_time = 2 * test::kTimeout;
   const auto running = run(nullptr, limits);
   std::vector<Client> silent;
   for (unsigned i = 0; i < limits.connections; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using test::Client;
 using test::Clock;
-using test::kPatience;
+using test::kTimeout;
 using test::soon;
 using namespace std::chrono_literals;
 
@@ -191,12 +191,12 @@ TEST(Server, AClientThatSendsSlowlyIsCut) {
   const auto begin = Clock::now();
   Client trickling(running.port);
   trickling.send("GET / HTTP/1.1\r\nHost: here\r\nX: ");
-  while (trickling.send("x") && Clock::now() - begin < kPatience) {
+  while (trickling.send("x") && Clock::now() - begin < kTimeout) {
     std::this_thread::sleep_for(20ms);
   }
   const auto lived = Clock::now() - begin;
   EXPECT_GE(lived, limits.request_time);
-  EXPECT_LT(lived, kPatience);
+  EXPECT_LT(lived, kTimeout);
   EXPECT_TRUE(silent.is_closed());
   EXPECT_TRUE(soon([&] { return running.server->counters().connections == 0; }));
   EXPECT_EQ(running.server->counters().cut, 2U);
@@ -250,11 +250,11 @@ TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
   client.get("/");
   const auto begin = Clock::now();
   // A few bytes now and then: never silent, but not done for minutes.
-  while (client.receive(1024, 100ms) && Clock::now() - begin < kPatience) {
+  while (client.receive(1024, 100ms) && Clock::now() - begin < kTimeout) {
     std::this_thread::sleep_for(20ms);
   }
   EXPECT_TRUE(soon([&] { return watched.expired(); }));
-  EXPECT_LT(Clock::now() - begin, kPatience);
+  EXPECT_LT(Clock::now() - begin, kTimeout);
   EXPECT_TRUE(client.is_closed());
   EXPECT_EQ(running.server->counters().cut, 1U);
 }
@@ -335,7 +335,7 @@ struct Stalled {
   void add(const char* path) {
     clients.emplace_back(running.port, 4096);
     clients.back().get(path);
-    EXPECT_TRUE(clients.back().receive(1, kPatience));
+    EXPECT_TRUE(clients.back().receive(1, kTimeout));
   }
 
   std::vector<std::weak_ptr<const std::string>> made;
@@ -347,13 +347,13 @@ Limits of_one_worker() {
   Limits limits;
   limits.lanes[1] = {1, 96, 96};
   limits.unread_bytes = 7 << 20;
-  limits.answer_time = 2 * kPatience;
+  limits.answer_time = 2 * kTimeout;
   return limits;
 }
 
 TEST(Server, UnreadAnswersAreBoundedInBytes) {
   Limits limits = of_one_worker();
-  limits.unread_time = kPatience;
+  limits.unread_time = kTimeout;
   Stalled stalled(limits);
   stalled.add("/own");
   stalled.add("/own");
@@ -403,7 +403,7 @@ TEST(Server, TheSlowAreCutWhileOthersWait) {
   Limits limits;
   limits.connections = 8;
   limits.pressed_time = 200ms;
-  limits.answer_time = 2 * kPatience;
+  limits.answer_time = 2 * kTimeout;
   const auto body = bytes(std::string(16 << 20, 'b'));
   const auto running = run(
       {{"/", [](const Request&) { return ok(bytes("x")); }}, {"/metrics", [&](const Request&) { return ok(body); }}},
@@ -463,7 +463,7 @@ TEST(Server, AThousandClientsAtOnce) {
   std::size_t answered = 0;
   std::size_t refused = 0;
   for (auto& client : clients) {
-    client.receive(64, kPatience);
+    client.receive(64, kTimeout);
     const auto head = client.answer(false);
     answered += Client::status(head) == 200 ? 1 : 0;
     refused += Client::status(head) == 503 ? 1 : 0;

@@ -27,9 +27,9 @@ using model::Inventory;
 using tests::add_nvme;
 using tests::add_scsi;
 using tests::device_of;
+using tests::inventory_of;
 using tests::kDefaultFilter;
 using tests::kNvme0;
-using tests::look;
 using tests::names_of;
 using tests::SysfsHost;
 
@@ -52,7 +52,7 @@ TEST(Inventory, PlainNvme) {
     queue/discard_max_bytes = 2199023255040
     queue/iostats = 1)");
   host.partition(std::string(kNvme0), "nvme0n1", "nvme0n1p1", "259:1");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   ASSERT_EQ(names_of(inventory.devices), (Strings{"nvme0n1"}));
   const Device& nvme = inventory.devices.front();
   EXPECT_EQ(nvme.major, 259U);
@@ -99,7 +99,9 @@ void add_multipath(const SysfsHost& host, bool listed_in_block) {
 }
 
 TEST(Inventory, KnowsWhetherTheHostIsAVirtualMachine) {
-  const auto is_one = [](const tests::SysfsHost& host) { return tests::look(host).devices.at(0).of_virtual_machine; };
+  const auto is_one = [](const tests::SysfsHost& host) {
+    return tests::inventory_of(host).devices.at(0).of_virtual_machine;
+  };
   const std::vector<std::pair<const char*, const char*>> files{
       {"proc/cpuinfo", "flags\t\t: fpu vme de hypervisor lahf_lm\n"},
       {"sys/hypervisor/type", "xen\n"},
@@ -119,7 +121,7 @@ TEST(Inventory, MultipathHeadOwnsItsHiddenPaths) {
     const SysfsHost host;
     add_multipath(host, listed_in_block);
     add_nvme(host, 2, "9");
-    const Inventory inventory = look(host);
+    const Inventory inventory = inventory_of(host);
     ASSERT_EQ(names_of(inventory.devices), (Strings{"nvme2n1", "nvme3n1"}));
     const Device& head = inventory.devices[1];
     EXPECT_EQ(head.model, "Twin");
@@ -156,13 +158,13 @@ TEST(Inventory, FilterIsAppliedToTheHead) {
   const SysfsHost host;
   add_multipath(host, true);
   add_nvme(host, 0, "0");
-  Inventory inventory = look(host, {{"nvme*"}, {"nvme3c*"}});
+  Inventory inventory = inventory_of(host, {{"nvme*"}, {"nvme3c*"}});
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::measured);
-  inventory = look(host, {{"nvme*"}, {"nvme3*"}});
+  inventory = inventory_of(host, {{"nvme*"}, {"nvme3*"}});
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::excluded);
   EXPECT_EQ(device_of(inventory, "nvme3n1").paths.size(), 2U);  // the kernel side must know what to omit
   EXPECT_EQ(device_of(inventory, "nvme0n1").coverage, Coverage::measured);
-  EXPECT_EQ(device_of(look(host, {{"sd*"}, {}}), "nvme0n1").coverage, Coverage::excluded);
+  EXPECT_EQ(device_of(inventory_of(host, {{"sd*"}, {}}), "nvme0n1").coverage, Coverage::excluded);
 }
 
 TEST(Inventory, ScsiIdentityAndTransport) {
@@ -177,7 +179,7 @@ TEST(Inventory, ScsiIdentityAndTransport) {
   add_scsi(host, "sdc", sas, "32", "vendor = V\nwwid = t10.ATA     Model X      SERIAL9   ");
   add_scsi(host, "sdd", "pci0000:00/0000:00:05.0/virtio3/host6/target6:0:0/6:0:0:0", "48", "vendor = QEMU");
   add_scsi(host, "sde", "pseudo_0/adapter0/host7/target7:0:0/7:0:0:0", "64", "wwid = t10.Linux   scsi_debug 2000");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   const Device& sda = device_of(inventory, "sda");
   EXPECT_EQ(sda.model, "ATA Samsung SSD 860");
   EXPECT_EQ(sda.firmware, "2B6Q");
@@ -203,7 +205,7 @@ TEST(Inventory, VirtualDisks) {
   host.disk("pci0/virtio1/block", "vda", "254:0", "device -> ../../../virtio1\nserial = root-disk\nqueue/iostats = 0");
   host.disk("virtual/block", "cciss!c0d0", "104:0");
   host.disk("virtual/block", "bcache0", "250:0");
-  Inventory inventory = look(host);
+  Inventory inventory = inventory_of(host);
   EXPECT_EQ(device_of(inventory, "loop0").coverage, Coverage::excluded);
   EXPECT_EQ(device_of(inventory, "zram0").coverage, Coverage::excluded);
   EXPECT_EQ(device_of(inventory, "bcache0").coverage, Coverage::stacked);
@@ -211,7 +213,7 @@ TEST(Inventory, VirtualDisks) {
   EXPECT_EQ(device_of(inventory, "vda").serial, "root-disk");
   EXPECT_EQ(device_of(inventory, "vda").transport, "virtio");
   EXPECT_FALSE(device_of(inventory, "vda").iostats);
-  inventory = look(host, {});
+  inventory = inventory_of(host, {});
   EXPECT_EQ(device_of(inventory, "loop0").coverage, Coverage::empty);
   EXPECT_EQ(device_of(inventory, "loop1").coverage, Coverage::measured);
   EXPECT_EQ(device_of(inventory, "loop1").transport, "loop");
@@ -225,12 +227,12 @@ TEST(Inventory, AsksAVirtioDiskForItsSerialOnceForEachIncarnation) {
   const std::string disk = "sys/devices/pci0/virtio1/block/vda/";
   host.tree().add("sys/devices/pci0/virtio1", "subsystem -> ../../../bus/virtio");
   host.disk("pci0/virtio1/block", "vda", "254:0", "device -> ../../../virtio1\nserial = first\ndiskseq = 4");
-  const Inventory before = look(host);
+  const Inventory before = inventory_of(host);
   host.tree().file(disk + "serial", "second\n");
-  EXPECT_EQ(device_of(look(host, kDefaultFilter, &before), "vda").serial, "first");
-  EXPECT_EQ(device_of(look(host), "vda").serial, "second");
+  EXPECT_EQ(device_of(inventory_of(host, kDefaultFilter, &before), "vda").serial, "first");
+  EXPECT_EQ(device_of(inventory_of(host), "vda").serial, "second");
   host.tree().file(disk + "diskseq", "5\n");
-  EXPECT_EQ(device_of(look(host, kDefaultFilter, &before), "vda").serial, "second");
+  EXPECT_EQ(device_of(inventory_of(host, kDefaultFilter, &before), "vda").serial, "second");
 }
 
 TEST(Inventory, WhatVanishesIsLeftOutAndWhatIsMissingHasDefaults) {
@@ -244,7 +246,7 @@ TEST(Inventory, WhatVanishesIsLeftOutAndWhatIsMissingHasDefaults) {
   host.tree().link("sys/block/sdw", "../devices/bare/sdw");
   host.array("md1", "9:1", {"gone/sdz"});
   host.tree().remove("proc/self/mountinfo");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   EXPECT_EQ(names_of(inventory.devices), (Strings{"md1", "nvme0n1", "sdx"}));
   const Device& bare = device_of(inventory, "sdx");
   EXPECT_EQ(bare.coverage, Coverage::empty);
@@ -265,7 +267,7 @@ TEST(Inventory, LongAttributesAreCut) {
   add_nvme(host, 0, "0");
   host.tree().file(std::string("sys/devices/") + kNvme0 + "/model", std::string(3000, 'm'));
   host.tree().file(std::string("sys/devices/") + kNvme0 + "/serial", std::string(9000, 's'));
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   EXPECT_EQ(inventory.devices.at(0).model, std::string(256, 'm'));
   EXPECT_EQ(inventory.devices.at(0).serial, "");
 }
@@ -288,7 +290,7 @@ TEST(Inventory, SixtyFourDisksTakeTensOfMilliseconds) {
     add_nvme(host, disk, std::to_string(disk), attributes);
   }
   const std::clock_t start = std::clock();  // CPU time: the host may be busy
-  EXPECT_EQ(look(host).devices.size(), 64U);
+  EXPECT_EQ(inventory_of(host).devices.size(), 64U);
   const double took = 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("milliseconds", std::to_string(took));
   std::printf("64 disks: %.1f ms\n", took);

@@ -25,7 +25,7 @@ TEST(JsonLine, FieldsAreApart) {
             R"({"time":"2023-11-14T22:13:20.007Z","level":"info","message":"stopping"})");
 }
 
-TEST(JsonLine, BytesThatAreNoText) {
+TEST(JsonLine, BytesThatAreNotText) {
   const auto line = nlohmann::json::parse(log::json_line(kTime, "info", "comm=\"a\xff\n\"b\" x"));
   EXPECT_EQ(line["message"], "comm=\"a\xef\xbf\xbd\n\"b\" x");
 }

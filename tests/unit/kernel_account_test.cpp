@@ -61,23 +61,23 @@ TEST(KernelAccount, IsOfTheDiskThatItWasOpenedFor) {
   EXPECT_FALSE(rig.open()) << "a sum without one of its parts";
 }
 
-TEST(KernelAccount, ALookHasBothSidesInOrder) {
+TEST(KernelAccount, AReadingHasBothSidesInOrder) {
   Rig rig;
   auto account = rig.open();
   rig.count(5, 0);
   rig.kernel(100, 0);
   auto after = rig.ours;
-  const auto look = account->compare(rig.ours, [&] { return std::optional(after); });
-  ASSERT_TRUE(look);
-  EXPECT_EQ(look->ours_before.io->operation(Operation::read).completions, 5U);
-  EXPECT_EQ(look->kernel_before.reads, 100U);
-  EXPECT_EQ(look->kernel_after.reads, 100U);
+  const auto result = account->compare(rig.ours, [&] { return std::optional(after); });
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->ours_before.io->operation(Operation::read).completions, 5U);
+  EXPECT_EQ(result->kernel_before.reads, 100U);
+  EXPECT_EQ(result->kernel_after.reads, 100U);
   EXPECT_FALSE(account->compare(rig.ours, [] { return std::nullopt; })) << "the device has gone meanwhile";
   rig.host.tree().file("sys/devices/pci/sda/stat", "nonsense\n");
   EXPECT_FALSE(account->compare(rig.ours, [&] { return std::optional(after); }));
 }
 
-TEST(KernelAccount, DriftIsWhatWeCountMoreSinceTheFirstLook) {
+TEST(KernelAccount, DriftIsOurExcessSinceTheFirstReading) {
   Rig rig;
   auto account = rig.open();
   const auto drift = [&](std::uint64_t ours, std::uint64_t kernel) {
@@ -96,24 +96,24 @@ TEST(KernelAccount, DriftIsWhatWeCountMoreSinceTheFirstLook) {
   EXPECT_EQ(drift(41, 5000), 0) << "another account: a new path, whose counters were not in the sum";
 }
 
-TEST(KernelAccount, WhatTheKernelHasNotAtTwoLooksHasEnded) {
+TEST(KernelAccount, RequestsAbsentFromTwoReadingsHaveEnded) {
   Rig rig;
   auto account = rig.open();
   rig.count(5, 0);
   rig.kernel(5, 0);
   account->compare(rig.ours, [&] { return std::optional(rig.ours); });
-  EXPECT_FALSE(account->look_for_missed(rig.ours).kernel) << "nothing is in flight: nobody asks";
+  EXPECT_FALSE(account->find_missed(rig.ours).kernel) << "nothing is in flight: nobody asks";
   rig.count(5, 1);
   rig.kernel(5, 1);
-  auto look = account->look_for_missed(rig.ours);
-  ASSERT_TRUE(look.kernel);
-  EXPECT_EQ(look.kernel->reads, 1);
-  EXPECT_FALSE(look.ended.reads);
+  auto result = account->find_missed(rig.ours);
+  ASSERT_TRUE(result.kernel);
+  EXPECT_EQ(result.kernel->reads, 1);
+  EXPECT_FALSE(result.ended.reads);
   rig.kernel(6, 0);
-  EXPECT_FALSE(account->look_for_missed(rig.ours).ended.reads) << "the first look";
-  look = account->look_for_missed(rig.ours);
-  EXPECT_TRUE(look.ended.reads);
-  EXPECT_FALSE(look.ended.writes);
+  EXPECT_FALSE(account->find_missed(rig.ours).ended.reads) << "the first look";
+  result = account->find_missed(rig.ours);
+  EXPECT_TRUE(result.ended.reads);
+  EXPECT_FALSE(result.ended.writes);
 }
 
 TEST(KernelAccount, BeforeTheFirstComparisonNothingHasEndedUnseen) {
@@ -122,18 +122,18 @@ TEST(KernelAccount, BeforeTheFirstComparisonNothingHasEndedUnseen) {
   rig.count(0, 1);
   rig.kernel(0, 0);
   for (int tick = 0; tick < 3; ++tick) {
-    const auto look = account->look_for_missed(rig.ours);
-    EXPECT_FALSE(look.kernel) << "it may wait to be issued again";
-    EXPECT_FALSE(look.ended.reads);
+    const auto result = account->find_missed(rig.ours);
+    EXPECT_FALSE(result.kernel) << "it may wait to be issued again";
+    EXPECT_FALSE(result.ended.reads);
   }
   EXPECT_FALSE(account->compared());
   account->compare(rig.ours, [&] { return std::optional(rig.ours); });
   EXPECT_TRUE(account->compared());
-  (void)account->look_for_missed(rig.ours);
-  EXPECT_FALSE(account->look_for_missed(rig.ours).ended.reads) << "diskstats have not ended it since";
+  (void)account->find_missed(rig.ours);
+  EXPECT_FALSE(account->find_missed(rig.ours).ended.reads) << "diskstats have not ended it since";
   rig.kernel(1, 0);
-  (void)account->look_for_missed(rig.ours);
-  EXPECT_TRUE(account->look_for_missed(rig.ours).ended.reads) << "now they have, although the device was never at rest";
+  (void)account->find_missed(rig.ours);
+  EXPECT_TRUE(account->find_missed(rig.ours).ended.reads) << "now they have, although the device was never at rest";
 }
 
 TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
@@ -142,12 +142,12 @@ TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
   rig.count(5, 0);
   rig.kernel(5, 0);
   account->compare(rig.ours, [&] { return std::optional(rig.ours); });
-  (void)account->look_for_missed(rig.ours);
+  (void)account->find_missed(rig.ours);
   rig.count(5, 1);
   for (int tick = 0; tick < 5; ++tick) {
-    const auto look = account->look_for_missed(rig.ours);
-    EXPECT_FALSE(look.kernel) << "diskstats show no end of it";
-    EXPECT_FALSE(look.ended.reads);
+    const auto result = account->find_missed(rig.ours);
+    EXPECT_FALSE(result.kernel) << "diskstats show no end of it";
+    EXPECT_FALSE(result.ended.reads);
   }
 }
 

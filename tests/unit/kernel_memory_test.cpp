@@ -55,7 +55,7 @@ TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
 TEST(KernelMemory, AQuarterOfTheUnitsMemoryStaysFreeAtSixtyFourDrives) {
   MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
   plan_attribution(plan, 64);
-  plan.discard_places = 2 * 64;
+  plan.discard_rows = 2 * 64;
   constexpr std::uint64_t kModels = 128ULL << 20;
   constexpr std::uint64_t kRest = 64ULL << 20;
   std::ifstream unit(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/systemd/ssdpulse.service");
@@ -114,7 +114,7 @@ TEST(KernelMemory, CommitCellsAreOnePerCpuWhereTheBudgetAllowsIt) {
   EXPECT_EQ(plan_memory(nvme_drives(400, 256), 256).commit_cells, 1U) << "beyond the budget already";
 }
 
-TEST(KernelMemory, DisksThatGetNoPlaceTakeNoMemory) {
+TEST(KernelMemory, DisksWithoutATableRowTakeNoMemory) {
   const MemoryPlan plan = plan_memory(nvme_drives(3000, 64), 2);
   EXPECT_EQ(plan.devices, kMaxDevices);
   EXPECT_EQ(plan.slots, kMaxDevices * 65536U);

@@ -145,7 +145,7 @@ TEST(ThisKernel, AnnouncesDisksAndEndsTheirStatistics) {
   EXPECT_EQ(gone.error().error_number, ENODEV);
 }
 
-TEST(ThisKernel, MessagesOfOtherProcessesAreNotBelieved) {
+TEST(ThisKernel, MessagesOfOtherProcessesAreIgnored) {
   const auto monitor = UeventMonitor::open();
   ASSERT_TRUE(monitor) << monitor.error().message;
   sockaddr_nl address{};

@@ -193,7 +193,7 @@ TEST(LatencySpikes, FlushesOfALogThatBecomeSlowByGarbageCollection) {
   expect_cause(sim, SpikeCause::gc);
 }
 
-TEST(LatencySpikes, AStallBesideManyFlushesAtATimeIsNotTheirs) {
+TEST(LatencySpikes, AStallDuringManyFlushesIsNotCausedByThem) {
   Log sim(35, 0.005);
   for (double at = 1; at < 130; at += 0.01) {
     sim.interfere(Operation::flush, at, at + 0.0195);  // two at a time, whatever happens
@@ -206,7 +206,7 @@ TEST(LatencySpikes, AStallBesideManyFlushesAtATimeIsNotTheirs) {
   expect_cause(sim, SpikeCause::unknown, kBegin, kEnd + 0.7);
 }
 
-TEST(LatencySpikes, AStallBesideTheUsualFlushesIsNotTheirs) {
+TEST(LatencySpikes, AStallDuringTheUsualFlushesIsNotCausedByThem) {
   // Every other read and write is slow, whatever else is in flight; a slow one overlaps many flushes.
   Log sim(32, 0.005);
   sim.law = [&](double now, Operation, double) {
@@ -217,7 +217,7 @@ TEST(LatencySpikes, AStallBesideTheUsualFlushesIsNotTheirs) {
   expect_cause(sim, SpikeCause::unknown, kBegin, kEnd + 0.7);
 }
 
-TEST(LatencySpikes, FlushesThatAreSlowWithAllElseAreNoCause) {
+TEST(LatencySpikes, FlushesThatAreAsSlowAsAllElseAreNotTheCause) {
   Log sim(33, 0.7);
   sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.7 : kBase)}; };
   sim.account(false);

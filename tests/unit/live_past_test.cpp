@@ -223,7 +223,7 @@ TEST(live_past, has_what_was_added_between_two_snapshots) {
   EXPECT_EQ(decode(*seconds[1].bytes, Depth::buckets), Column{});
 }
 
-TEST(live_past, has_no_column_where_a_drive_was_not_there_or_began_anew) {
+TEST(live_past, has_no_column_where_a_drive_was_absent_or_restarted) {
   RecentPast past;
   Drive drive("sda");
   drive.read(100, 7);
@@ -333,17 +333,17 @@ TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {
   RecentPast past{1U << 16};
   Drive sda("sda");
   const std::chrono::steady_clock::time_point begin{1h};
-  const auto look = [&](std::uint64_t number, std::chrono::milliseconds wall, std::chrono::milliseconds steady) {
+  const auto observe = [&](std::uint64_t number, std::chrono::milliseconds wall, std::chrono::milliseconds steady) {
     auto snapshot = second(number, {sda.snapshot()});
     snapshot.taken_at = at(1'700'000'000'000) + wall;
     past.observe(snapshot, begin + steady);
   };
-  look(1, 0ms, 0ms);
-  look(2, 1000ms, 1000ms);
-  look(3, 3'602'000ms, 2000ms);  // set forward by an hour, or the host slept
-  look(4, 3'606'100ms, 6100ms);  // the daemon had no CPU for four seconds
-  look(5, 3'607'250ms, 7100ms);  // slewed a little
-  look(6, 7'250ms, 8100ms);      // set back by an hour
+  observe(1, 0ms, 0ms);
+  observe(2, 1000ms, 1000ms);
+  observe(3, 3'602'000ms, 2000ms);  // set forward by an hour, or the host slept
+  observe(4, 3'606'100ms, 6100ms);  // the daemon had no CPU for four seconds
+  observe(5, 3'607'250ms, 7100ms);  // slewed a little
+  observe(6, 7'250ms, 8100ms);      // set back by an hour
   const auto seconds = past.ring().after(0, "sda");
   ASSERT_EQ(seconds.size(), 5U);
   std::vector<std::chrono::milliseconds> lengths;
@@ -371,7 +371,7 @@ TEST(live_past, spikes_that_were_forgotten_bound_what_is_remembered) {
   EXPECT_EQ(past.remembered_since(), first.taken_at + std::chrono::milliseconds(500));
 }
 
-TEST(live_past, a_clock_that_was_set_back_makes_no_column_of_less_than_nothing) {
+TEST(live_past, a_clock_set_back_makes_no_negative_column) {
   RecentPast past;
   Drive drive("sda");
   past.observe(second(5000, {drive.snapshot()}));

@@ -45,8 +45,8 @@ TEST(LoadLine, SaysWhatIsWrong) {
   EXPECT_EQ(flaw("W,999999,2"), "2 bytes at 999999 are beyond the 1000000 bytes of the drive");
   EXPECT_EQ(flaw("D,18446744073709551615,2"),
             "2 bytes at 18446744073709551615 are beyond the 1000000 bytes of the drive");
-  EXPECT_EQ(flaw("W,0,1,hot"), "the hint 'hot' is none of not_set, none, short, medium, long, extreme, 0 to 5");
-  EXPECT_EQ(flaw("W,0,1,6"), "the hint '6' is none of not_set, none, short, medium, long, extreme, 0 to 5");
+  EXPECT_EQ(flaw("W,0,1,hot"), "the hint 'hot' is not one of not_set, none, short, medium, long, extreme, 0 to 5");
+  EXPECT_EQ(flaw("W,0,1,6"), "the hint '6' is not one of not_set, none, short, medium, long, extreme, 0 to 5");
   EXPECT_EQ(flaw("W\x1b[31m"), "expected W,OFFSET,BYTES[,HINT] or D,OFFSET,BYTES, found 'W?[31m'");
 }
 

@@ -173,7 +173,7 @@ void play_any_drive(std::uint64_t seed) {
   shape.block_pages = 1U << dice.below(6);
   shape.overprovisioning = 0.01 + dice.share();
   shape.policy = static_cast<CollectionPolicy>(dice.below(model::kCollectionPolicies));
-  shape.streams = 1 + static_cast<std::uint32_t>(dice.below(MiniatureDrive::kMostStreams));
+  shape.streams = 1 + static_cast<std::uint32_t>(dice.below(MiniatureDrive::kMaxStreams));
   shape.scale = 1U << dice.below(8);
   MiniatureDrive drive(shape, dice.below(2) == 0);
   for (int i = 0; i < 60; ++i) {

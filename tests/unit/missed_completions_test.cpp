@@ -16,9 +16,9 @@
 namespace {
 
 using namespace ssdpulse;
-using analysis::believed;
 using analysis::KernelLead;
 using analysis::MissedCompletions;
+using analysis::plausible;
 using model::index;
 using model::KernelInFlight;
 using model::Operation;
@@ -40,9 +40,9 @@ TEST(MissedCompletions, WhatTheKernelTwiceHasNotHasEnded) {
     MissedCompletions missed;
     const auto io = in_flight(operation, 3);
     EXPECT_TRUE(missed.stands_still(io));
-    auto ended = missed.look(io, kNone);
+    auto ended = missed.observe(io, kNone);
     EXPECT_FALSE(ended.reads || ended.writes) << "once may be between the end and our count of it";
-    ended = missed.look(io, kNone);
+    ended = missed.observe(io, kNone);
     EXPECT_EQ(ended.reads, operation == Operation::read);
     EXPECT_EQ(ended.writes, operation != Operation::read);
   }
@@ -53,17 +53,17 @@ TEST(MissedCompletions, TheKernelDoesNotCountThese) {
     MissedCompletions missed;
     const auto io = in_flight(operation, 3);
     EXPECT_FALSE(missed.stands_still(io));
-    (void)missed.look(io, kNone);
-    const auto ended = missed.look(io, kNone);
+    (void)missed.observe(io, kNone);
+    const auto ended = missed.observe(io, kNone);
     EXPECT_FALSE(ended.reads || ended.writes) << name(operation, model::kOperationNames);
   }
 }
 
-TEST(MissedCompletions, AStallIsNone) {
+TEST(MissedCompletions, AStallIsNotMissed) {
   MissedCompletions missed;
-  for (int look = 0; look < 5; ++look) {
-    EXPECT_FALSE(missed.look(in_flight(Operation::read, 3), KernelInFlight{1, 0}).reads) << "it has one of them";
-    EXPECT_FALSE(missed.look(in_flight(Operation::read, 3), std::nullopt).reads) << "not asked";
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_FALSE(missed.observe(in_flight(Operation::read, 3), KernelInFlight{1, 0}).reads) << "it has one of them";
+    EXPECT_FALSE(missed.observe(in_flight(Operation::read, 3), std::nullopt).reads) << "not asked";
   }
   EXPECT_TRUE(missed.stands_still(in_flight(Operation::read, 3)));
 }
@@ -78,48 +78,48 @@ TEST(MissedCompletions, AnythingInBetweenBeginsItAgain) {
   failed_over.operations[index(Operation::read)].requeues[index(model::RequeueReason::failover)] = 1;
   for (const model::DeviceIo& now : {another, reissued, failed_over, in_flight(Operation::read, 3, 10)}) {
     MissedCompletions missed;
-    EXPECT_FALSE(missed.look(before, kNone).reads);
-    EXPECT_FALSE(missed.look(now, kNone).reads);
-    EXPECT_TRUE(missed.look(now, kNone).reads);
+    EXPECT_FALSE(missed.observe(before, kNone).reads);
+    EXPECT_FALSE(missed.observe(now, kNone).reads);
+    EXPECT_TRUE(missed.observe(now, kNone).reads);
   }
   MissedCompletions missed;
-  EXPECT_FALSE(missed.look(before, kNone).reads);
-  EXPECT_FALSE(missed.look(before, KernelInFlight{2, 0}).reads);
-  EXPECT_FALSE(missed.look(before, kNone).reads) << "not twice in a row";
+  EXPECT_FALSE(missed.observe(before, kNone).reads);
+  EXPECT_FALSE(missed.observe(before, KernelInFlight{2, 0}).reads);
+  EXPECT_FALSE(missed.observe(before, kNone).reads) << "not twice in a row";
 }
 
 TEST(MissedCompletions, ReadsThatFlowDoNotHideAWrite) {
   MissedCompletions missed;
   auto io = in_flight(Operation::read, 7);
   io.operations[index(Operation::write)] = in_flight(Operation::write, 1).operation(Operation::write);
-  (void)missed.look(io, KernelInFlight{7, 0});
+  (void)missed.observe(io, KernelInFlight{7, 0});
   io.operations[index(Operation::read)].issues += 1000;
   io.operations[index(Operation::read)].completions += 1000;
   EXPECT_TRUE(missed.stands_still(io));
-  const auto ended = missed.look(io, KernelInFlight{7, 0});
+  const auto ended = missed.observe(io, KernelInFlight{7, 0});
   EXPECT_TRUE(ended.writes);
   EXPECT_FALSE(ended.reads);
 }
 
-TEST(Believed, OnlyIfTheKernelHasEndedWhatItDoesNotHave) {
+TEST(Plausible, OnlyIfDiskstatsShowTheCompletions) {
   const auto three = in_flight(Operation::write, 3);
-  EXPECT_FALSE(believed(kNone, three, std::nullopt)) << "nothing shows that they have ended";
-  EXPECT_TRUE(believed(KernelInFlight{0, 1}, three, std::nullopt)) << "a stall needs no proof";
-  EXPECT_TRUE(believed(kNone, three, KernelLead{0, 3}));
-  EXPECT_TRUE(believed(kNone, three, KernelLead{0, 4})) << "it saw more that we did not";
-  EXPECT_FALSE(believed(kNone, three, KernelLead{0, 2})) << "one waits to be issued again";
-  EXPECT_FALSE(believed(kNone, three, KernelLead{3, 0})) << "of the other direction";
-  EXPECT_TRUE(believed(KernelInFlight{0, 1}, three, KernelLead{0, 0})) << "a stall, by its own word";
-  EXPECT_TRUE(believed(kNone, in_flight(Operation::flush, 3), KernelLead{0, -1})) << "nothing to judge";
+  EXPECT_FALSE(plausible(kNone, three, std::nullopt)) << "nothing shows that they have ended";
+  EXPECT_TRUE(plausible(KernelInFlight{0, 1}, three, std::nullopt)) << "a stall needs no proof";
+  EXPECT_TRUE(plausible(kNone, three, KernelLead{0, 3}));
+  EXPECT_TRUE(plausible(kNone, three, KernelLead{0, 4})) << "it saw more that we did not";
+  EXPECT_FALSE(plausible(kNone, three, KernelLead{0, 2})) << "one waits to be issued again";
+  EXPECT_FALSE(plausible(kNone, three, KernelLead{3, 0})) << "of the other direction";
+  EXPECT_TRUE(plausible(KernelInFlight{0, 1}, three, KernelLead{0, 0})) << "a stall, by its own word";
+  EXPECT_TRUE(plausible(kNone, in_flight(Operation::flush, 3), KernelLead{0, -1})) << "nothing to judge";
 }
 
-TEST(InFlight, WhatWasGivenUpIsNotMissedAgain) {
+TEST(InFlight, MissedRequestsAreNotMissedAgain) {
   block::InFlight flying;
   block::EventIncrements nothing;
   flying.add(5, 2, nothing);
   EXPECT_EQ(flying.requests(), 3);
-  EXPECT_EQ(flying.give_up(), 3U);
-  EXPECT_EQ(flying.give_up(), 0U);
+  EXPECT_EQ(flying.mark_missed(), 3U);
+  EXPECT_EQ(flying.mark_missed(), 0U);
   EXPECT_EQ(flying.requests(), 0);
   // Two of the three slots are taken by others; one more has been lost since.
   block::EventIncrements events;
@@ -137,7 +137,7 @@ TEST(InFlight, WhatWasGivenUpTooEarlyEndsAllTheSame) {
   block::InFlight flying;
   block::EventIncrements nothing;
   flying.add(2, 0, nothing);
-  EXPECT_EQ(flying.give_up(), 2U);
+  EXPECT_EQ(flying.mark_missed(), 2U);
   flying.add(1, 2, nothing);
   EXPECT_EQ(flying.requests(), 0) << "one by one, as others are under way";
   flying.add(0, 1, nothing);
@@ -184,10 +184,10 @@ class Disk {
     take_up();
     std::optional<KernelInFlight> kernel;
     if (missed_.stands_still(io_)) {
-      kernel = believed(KernelInFlight{count(State::flying), 0}, io_, drift_.lead(ours(), kernel_));
+      kernel = plausible(KernelInFlight{count(State::flying), 0}, io_, drift_.lead(ours(), kernel_));
     }
-    if (missed_.look(io_, kernel).reads) {
-      found_ += flying_.give_up();
+    if (missed_.observe(io_, kernel).reads) {
+      found_ += flying_.mark_missed();
       read().in_flight = flying_.requests();
     }
     if (compare) {
@@ -279,7 +279,7 @@ TEST(MissedCompletions, AllOrdersOfEvents) {
       disk.requeue(tag);
       disk.end(tag, true);
     }
-    for (int look = 0; look < 3; ++look) {
+    for (int round = 0; round < 3; ++round) {
       disk.tick(false);
     }
     RC_ASSERT(disk.in_flight() == 0);
@@ -287,7 +287,7 @@ TEST(MissedCompletions, AllOrdersOfEvents) {
   }));
 }
 
-TEST(MissedCompletions, WhatIsUnderWayBeforeTheFirstComparisonIsNotGivenUp) {
+TEST(MissedCompletions, IoInFlightBeforeTheFirstComparisonIsNotMissed) {
   EXPECT_TRUE(rc::check("whenever diskstats are compared first, or never", [] {
     Disk disk;
     const auto events = *rc::gen::inRange(1, 200);

@@ -153,7 +153,7 @@ TEST(NvmeCommands, WhatTheDriveOrTheKernelAnswers) {
   }
 }
 
-TEST(NvmeCommands, ABufferOfAnotherSizeIsNoCommand) {
+TEST(NvmeCommands, ABufferOfAnotherSizeIsNotACommand) {
   seen.clear();
   std::array<std::uint8_t, 64> data{};
   EXPECT_EQ(LibnvmeCommands().execute(7, *command_of(page_request(0), kPages), data), -EINVAL);
@@ -237,7 +237,7 @@ TEST_F(NvmeOpen, NoSuchController) {
 
 TEST_F(NvmeOpen, NoDeviceFile) { EXPECT_EQ(error_of(0), ENOENT); }
 
-TEST_F(NvmeOpen, StateIsLookedAtFirst) {
+TEST_F(NvmeOpen, StateIsCheckedFirst) {
   for (const char* state : {"resetting", "connecting", "deleting", "dead", "new", "", "live now", "LIVE"}) {
     set("state", state);
     EXPECT_EQ(error_of(0), EAGAIN) << state;

@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-NvmeHost look(const tests::NvmeSysfs& host) {
+NvmeHost read_host(const tests::NvmeSysfs& host) {
   auto found = read_nvme_host(host.root());
   EXPECT_TRUE(found) << found.error().message;
   return found.value_or(NvmeHost{});
@@ -49,7 +49,7 @@ TEST(NvmeControllers, OneDriveSaysWhoItIs) {
   const tests::NvmeSysfs sysfs;
   sysfs.controller(0, 0);
   sysfs.disk_of_controller(0, "nvme0n1", "1");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   const NvmeSubsystem& drive = host.subsystems.front();
   EXPECT_EQ(drive.controller, 0U);
@@ -72,7 +72,7 @@ TEST(NvmeControllers, MultipathCountsOnceByItsHead) {
   }
   sysfs.disk_of_subsystem(2, "nvme2n1", "1");
   sysfs.disk_of_subsystem(2, "nvme2n2", "7");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   EXPECT_EQ(host.subsystems[0].controller, 2U);
   EXPECT_EQ(namespaces_of(host.subsystems[0]), (Names{"nvme2n1:1", "nvme2n2:7"}));
@@ -83,16 +83,16 @@ TEST(NvmeControllers, TheLowestLiveOneIsAsked) {
   sysfs.controller(2, 2, "resetting");
   sysfs.controller(10, 2, "live");
   sysfs.controller(9, 2, "live");
-  EXPECT_EQ(look(sysfs).subsystems.at(0).controller, 9U);  // not in the order of names
+  EXPECT_EQ(read_host(sysfs).subsystems.at(0).controller, 9U);  // not in the order of names
   sysfs.tree().file("sys/class/nvme/nvme2/state", "live\n");
-  EXPECT_EQ(look(sysfs).subsystems.at(0).controller, 2U);
+  EXPECT_EQ(read_host(sysfs).subsystems.at(0).controller, 2U);
 }
 
 TEST(NvmeControllers, NoneIsLive) {
   const tests::NvmeSysfs sysfs;
   sysfs.controller(1, 1, "deleting (no IO)");
   sysfs.controller(0, 1, "connecting");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   EXPECT_EQ(host.subsystems[0].controller, 0U);
   EXPECT_EQ(host.subsystems[0].state, "connecting");
@@ -103,7 +103,7 @@ TEST(NvmeControllers, TheStateCannotBeRead) {
   const tests::NvmeSysfs sysfs;
   sysfs.controller(0, 0);
   sysfs.tree().remove("sys/devices/" + tests::NvmeSysfs::directory(0) + "/state");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   EXPECT_FALSE(host.subsystems.at(0).live());
   EXPECT_NE(host.subsystems.at(0).state.find("state"), std::string::npos) << host.subsystems.at(0).state;
 }
@@ -114,7 +114,7 @@ TEST(NvmeControllers, WithoutMultipathEveryPathIsADisk) {
   sysfs.controller(1, 0);
   sysfs.disk_of_controller(0, "nvme0n1", "1");
   sysfs.disk_of_controller(1, "nvme4n1", "1");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   EXPECT_EQ(namespaces_of(host.subsystems[0]), (Names{"nvme0n1:1", "nvme4n1:1"}));
 }
@@ -125,7 +125,7 @@ TEST(NvmeControllers, WithoutTheSubsystemClassEachIsADriveOfItsOwn) {
   sysfs.controller(1, 0);
   sysfs.disk_of_controller(1, "nvme1n1", "1");
   sysfs.tree().remove("sys/class/nvme-subsystem");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 2U);
   EXPECT_TRUE(host.subsystems[0].namespaces.empty());
   EXPECT_EQ(namespaces_of(host.subsystems[1]), Names{"nvme1n1:1"});
@@ -136,7 +136,7 @@ TEST(NvmeControllers, DiscoveryControllersAreNoDrives) {
   sysfs.controller(0, 0, "live", "subsysnqn = nqn.2014-08.org.nvmexpress.discovery");
   sysfs.controller(1, 1, "live", "cntrltype = discovery");
   sysfs.controller(2, 2, "live", "cntrltype = io");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   EXPECT_EQ(host.subsystems[0].controller, 2U);
 }
@@ -151,7 +151,7 @@ TEST(NvmeControllers, OtherNamesAreLeftAlone) {
   for (const char* name : {"ng0n1", "nvme0c0n1", "nvme0n1p1", "nvme0n", "nvmen1", "nvme0n01", "hwmon1", "nvme00n1"}) {
     sysfs.disk_of_controller(0, name, "1");
   }
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   ASSERT_EQ(host.subsystems.size(), 1U);
   EXPECT_EQ(host.subsystems[0].controller, 0U);
   EXPECT_EQ(namespaces_of(host.subsystems[0]), Names{});
@@ -163,7 +163,7 @@ TEST(NvmeControllers, ANamespaceWithoutIdentifierIsLeftOutAndSaidSo) {
     sysfs.controller(0, 0);
     sysfs.disk_of_controller(0, "nvme0n1", nsid);
     sysfs.disk_of_controller(0, "nvme0n2", "4294967294");
-    const auto host = look(sysfs);
+    const auto host = read_host(sysfs);
     EXPECT_EQ(namespaces_of(host.subsystems.at(0)), Names{"nvme0n2:4294967294"}) << nsid;
     ASSERT_EQ(host.warnings.size(), 1U) << nsid;
     EXPECT_NE(host.warnings[0].find("nvme0n1"), std::string::npos) << host.warnings[0];
@@ -175,7 +175,7 @@ TEST(NvmeControllers, TextsAreFitForLabels) {
   sysfs.controller(0, 0, "live",
                    "model = \xff\xfe\nserial = a\"b\x01"
                    "c\nfirmware_rev = ");
-  const auto host = look(sysfs);
+  const auto host = read_host(sysfs);
   EXPECT_EQ(util::for_log(host.subsystems.at(0).model), "??");
   EXPECT_EQ(util::for_log(host.subsystems.at(0).serial), "a?b?c");
   EXPECT_EQ(host.subsystems.at(0).firmware, "");

@@ -115,7 +115,7 @@ void fill(nvme_reader::Response& response, std::uint32_t seed, std::uint8_t mask
   }
 }
 
-TEST(Doubt, RandomPagesOfWhichEachIsAnotherCostNothing) {
+TEST(Doubt, RandomPagesThatAllDifferCostNothing) {
   EXPECT_TRUE(rc::check([] {
     Doubtful drive;
     auto seed = *rc::gen::arbitrary<std::uint32_t>();

@@ -110,7 +110,7 @@ class Rig {
     tick.at = now;
     tick.wall = wall;
     tick.boot = model::boot_time(now);
-    tick.drives = {drive.look(now)};
+    tick.drives = {drive.sample(now)};
     tick.drives[0].key = "S1";
     if (past_) {
       tick.pasts.emplace("S1", *std::exchange(past_, std::nullopt));

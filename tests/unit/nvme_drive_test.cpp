@@ -106,7 +106,7 @@ TEST(Drive, ALostAnswerIsNotWaitedForForEver) {
   EXPECT_TRUE(rig.told().polling.up);
 }
 
-TEST(Drive, ThatHasAnothersNumberIsNotAsked) {
+TEST(Drive, WithAReusedNumberIsNotAsked) {
   Rig rig;
   rig.poll();
   rig.show_serial("S2");
@@ -245,7 +245,7 @@ TEST(Drive, ACounterThatDoesNotMoveIsNotTheBestItOffers) {
   EXPECT_EQ(rig.told().write_amplification.reason, "ocp: its counters do not move though the drive is written to");
 }
 
-TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
+TEST(Drive, ReportsTheResolutionOfItsCounters) {
   Rig ocp;
   ocp.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
   ocp.poll();
@@ -270,7 +270,7 @@ TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
   EXPECT_EQ(told.host_doubt_bytes, 2 * ((32 << 20) - 1));
 }
 
-TEST(Drive, AHalfSaidHealthPageIsNoSample) {
+TEST(Drive, AnIncompleteHealthPageIsNotASample) {
   Rig rig;
   unsigned times = 0;
   rig.fake.pages["smart"] = [&](auto& response) {
@@ -330,7 +330,7 @@ TEST(Drive, IsKnownUnderAShorterIntervalUntilItWasAsked) {
   EXPECT_TRUE(rig.minute().minutes.empty());
 }
 
-TEST(Drive, KeepsWhatItSaidOfANamespaceWhenAnotherComes) {
+TEST(Drive, KeepsANamespaceWhenAnotherIsAdded) {
   const auto identity = std::make_shared<model::NvmeIdentity>();
   identity->namespaces = {{"nvme3n1", 1, 1, 8, 16}};
   nvme::NvmeSubsystem subsystem;
@@ -365,7 +365,7 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   PolledDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
   rig.poll();
   other.advance(rig.now, kInterval, rig.block);
-  const auto interval = [&](PolledDrive& drive) { return drive.look(rig.now).drive->polling.interval_seconds; };
+  const auto interval = [&](PolledDrive& drive) { return drive.sample(rig.now).drive->polling.interval_seconds; };
   EXPECT_EQ(interval(rig.drive), 30);
   EXPECT_EQ(interval(other), 30);
   // Close to log reads everything takes a second, otherwise a millisecond.

@@ -83,7 +83,7 @@ TEST(NvmeIdentify, OptionalStructuresAsTheDriveSays) {
   }
 }
 
-TEST(NvmeIdentify, WhatIsNoDrive) {
+TEST(NvmeIdentify, NotADrive) {
   nvme_id_ctrl nothing{};
   EXPECT_FALSE(parse_identify_controller(bytes_of(nothing)));
   std::memset(&nothing, 0xff, sizeof nothing);

@@ -46,7 +46,7 @@ class MonitorRig {
   }
 
   [[nodiscard]] model::SourceStatus status() const { return monitor->status(); }
-  [[nodiscard]] std::vector<model::DriveTick> drives() { return monitor->look(std::chrono::steady_clock::now()); }
+  [[nodiscard]] std::vector<model::DriveTick> drives() { return monitor->sample(std::chrono::steady_clock::now()); }
 
   tests::NvmeSysfs sysfs;
   FakeDrive fake;
@@ -108,7 +108,7 @@ util::UniqueFd listen_at(const std::string& path) {
   return listener;
 }
 
-TEST(Monitor, AReaderThatTakesConnectionsAndSaysNothingIsNotUp) {
+TEST(Monitor, AReaderThatAcceptsButNeverAnswersIsNotUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
   MonitorRig rig;

@@ -136,7 +136,7 @@ TEST(Sums, TwoCellTypesSaturate) {
   EXPECT_FALSE(decode("boot_ssd_smart", boot)->writes.media);
 }
 
-TEST(OtherPages, AreToldByStructure) {
+TEST(OtherPages, AreRecognizedByStructure) {
   // Everything as C0h, then everything as CAh, D0h and FBh: one vendor's page is not a page of another vendor.
   for (const auto& page_case : page_cases()["cases"]) {
     const auto bytes = from_hexadecimal(page_case["bytes"].get<std::string>());
@@ -171,7 +171,7 @@ TEST(OtherPages, UnknownVersionsAreRefused) {
   EXPECT_TRUE(decode("boot_ssd_smart", boot));
 }
 
-TEST(Lists, AKeyThatComesTwiceIsToldOnce) {
+TEST(Lists, ADuplicateKeyIsReportedOnce) {
   auto intel = bytes_of("intel_smart.low");
   const auto before = text_of(decode("intel_smart", intel));
   intel[12 * 15] = 0xab;
@@ -187,7 +187,7 @@ TEST(Lists, EndWithKeyZero) {
   EXPECT_FALSE(content->writes.host || content->writes.media);
 }
 
-TEST(Lists, ByKeyWhateverThePlace) {
+TEST(Lists, ByKeyWhateverThePosition) {
   auto intel = bytes_of("intel_smart.low");
   const auto before = text_of(decode("intel_smart", intel));
   std::swap_ranges(intel.begin() + 12, intel.begin() + 24, intel.begin() + 12 * 12);
@@ -216,7 +216,7 @@ TEST(Lists, DataPlacementPagesThatLieAboutTheirLength) {
   EXPECT_EQ(values_in("fdp_configurations", size).size(), 5U);
 }
 
-TEST(Lists, HistogramsThatAreNone) {
+TEST(Lists, NonHistograms) {
   auto amazon = bytes_of("amazon_volume_ebs.low");
   for (std::size_t bin = 0; bin < 64; ++bin) {
     fill(amazon, 528 + 24 * bin, 8, 0);

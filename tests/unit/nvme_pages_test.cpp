@@ -84,7 +84,7 @@ TEST_P(Pages, SayExactlyWhatIsInThem) {
   }
 }
 
-TEST_P(Pages, ChangeWithEveryByteThatIsTold) {
+TEST_P(Pages, ChangeWithEveryReportedByte) {
   if (GetParam().ends_with(".high")) {
     return;  // a double does not show the low bytes of such a large number: the low fill does
   }

@@ -134,7 +134,7 @@ TEST(Past, OutlivesASourceThatFailsForAWhile) {
   EXPECT_EQ(rig.total(), kBefore + 1e6 + 5);
 }
 
-TEST(Past, OfOneSourceIsNotAnothers) {
+TEST(Past, IsKeptBySource) {
   OcpRig rig;
   rig.fake.attributes = tests::kGroups | tests::kFdp;
   rig.fake.pages["fdp_statistics"] = [](auto& response) { fill_fdp(response, 1000, 3000); };
@@ -186,7 +186,7 @@ TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
   EXPECT_EQ(rig.told().write_amplification.epochs, 1U) << "so few bytes may have been written since zero";
 }
 
-TEST(Ledgers, WhatIsConfirmedIsBelieved) {
+TEST(Ledgers, ConfirmedReadingsAreAccepted) {
   OcpRig rig;
   rig.poll();
   rig.remember(history::Recalled{});
@@ -224,7 +224,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
   }
 }
 
-TEST(Ledgers, WhatIsUnderWayIsNoDrift) {
+TEST(Ledgers, IoInFlightIsNotDrift) {
   OcpRig rig;
   rig.poll();
   rig.remember(history::Recalled{});

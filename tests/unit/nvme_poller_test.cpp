@@ -123,7 +123,7 @@ TEST(Poller, ABusyDriveIsAskedAgain) {
   EXPECT_EQ(drive.asked, (Names{"smart", "ocp_smart", "smart"}));
 }
 
-TEST(Poller, WhatIsNoSuchPageIsGivenUp) {
+TEST(Poller, AnAbsentPageIsDropped) {
   FakeDrive drive;
   drive.pages["ocp_smart"] = [](Response& response) { response.data.fill(0x5a); };
   Poll poll(drive);
@@ -326,7 +326,7 @@ TEST(Poller, WhatIsSwitchedOffInOneGroupIsOnInOthers) {
   EXPECT_EQ(choose_source(poll.run()).media->count, 800U);
 }
 
-TEST(Choice, SumsOverSomeGroupsAreNone) {
+TEST(Choice, SumsOverSomeGroupsAreIgnored) {
   FakeDrive drive;
   drive.attributes = kGroups | kFdp;
   drive.groups = {1, 2};
@@ -349,7 +349,7 @@ TEST(Choice, TheSourceIsReadWhereItsPageWas) {
   EXPECT_EQ(choose_source(poll.run()).at.count(), 777'777);
 }
 
-TEST(Choice, AGroupsBytesAreToldInTheUnitThatTheyAreIn) {
+TEST(Choice, GroupBytesHaveTheirOwnUnit) {
   using F = model::NvmeField;
   FakeDrive drive;
   drive.attributes = kGroups;
@@ -389,7 +389,7 @@ TEST(Choice, AGroupsBytesAreToldInTheUnitThatTheyAreIn) {
   EXPECT_EQ(choose_source(poll.run()).endurance_estimate->unit_bytes, 512'000U);
 }
 
-TEST(Choice, AGroupCounterThatContradictsTheHealthPageIsNone) {
+TEST(Choice, AGroupCounterThatContradictsTheHealthPageIsIgnored) {
   FakeDrive drive;
   drive.attributes = kGroups;
   drive.data_units = 2'100'000'000'000 / 512'000;

@@ -95,7 +95,7 @@ TEST(NvmeReader, AnAnswerIsTheDrivesBytesAndItsTime) {
   EXPECT_EQ(reader.client->outstanding(), 0U);
 }
 
-TEST(NvmeReader, FailuresAreToldAsTheyAre) {
+TEST(NvmeReader, FailuresAreReportedAsTheyAre) {
   Reader reader;
   reader.drives.gone = {3};
   reader.drives.statuses = {{4, 0x4002}, {5, -EACCES}};
@@ -116,24 +116,24 @@ TEST(NvmeReader, ADriveThatHangsKeepsOnlyItsOwnWaiting) {
   reader.drives.hang(0);
   ASSERT_TRUE(reader.client->send(read_page(0)));
   ASSERT_TRUE(wait_until([&] { return reader.drives.begun == 1; }));
-  for (std::size_t i = 0; i < CommandQueue::kMostWaiting; ++i) {
+  for (std::size_t i = 0; i < CommandQueue::kMaxWaiting; ++i) {
     ASSERT_TRUE(reader.client->send(read_page(0)));
   }
   EXPECT_EQ(result_of(*reader.client, read_page(0)), -EBUSY) << "its queue is full";
   for (std::uint32_t other = 1; other < 20; ++other) {
     EXPECT_EQ(result_of(*reader.client, read_page(other)), 0);
   }
-  EXPECT_EQ(reader.client->outstanding(), CommandQueue::kMostWaiting + 1);
+  EXPECT_EQ(reader.client->outstanding(), CommandQueue::kMaxWaiting + 1);
   reader.drives.release();
-  const auto late = answers(*reader.client, CommandQueue::kMostWaiting + 1);
-  ASSERT_EQ(late.size(), CommandQueue::kMostWaiting + 1);
+  const auto late = answers(*reader.client, CommandQueue::kMaxWaiting + 1);
+  ASSERT_EQ(late.size(), CommandQueue::kMaxWaiting + 1);
   EXPECT_TRUE(std::is_sorted(late.begin(), late.end(), [](const auto& a, const auto& b) { return a.id < b.id; }));
   EXPECT_TRUE(std::all_of(late.begin(), late.end(), [](const auto& one) { return one.result == 0; }));
 }
 
 TEST(NvmeReader, ThreadsAreBounded) {
   Reader reader;
-  for (std::uint32_t controller = 0; controller < ReaderWorker::kMostControllers; ++controller) {
+  for (std::uint32_t controller = 0; controller < ReaderWorker::kMaxControllers; ++controller) {
     ASSERT_EQ(result_of(*reader.client, read_page(1000 * controller)), 0);
   }
   EXPECT_EQ(result_of(*reader.client, read_page(1)), -EBUSY);
@@ -309,7 +309,7 @@ TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
   EXPECT_EQ(others.size(), 8U);
 }
 
-TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
+TEST(NvmeReader, AClientOfAnotherVersionGetsNothing) {
   Drives drives;
   auto [daemon_end, reader_end] = socket_pair();
   AmpleBudget budget;
@@ -328,7 +328,7 @@ TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
   EXPECT_EQ(drives.begun, 0U);
 }
 
-TEST(NvmeReader, AReaderOfAnotherVersionIsNotBelieved) {
+TEST(NvmeReader, AReaderOfAnotherVersionIsRefused) {
   auto [daemon_end, reader_end] = socket_pair();
   ReaderClient client(std::move(daemon_end));
   Response response;
@@ -355,7 +355,7 @@ TEST(NvmeReader, SendingNeverWaits) {
   while (client.send(read_page(0))) {
     ++sent;
   }
-  EXPECT_EQ(sent, ReaderClient::kMostOutstanding);
+  EXPECT_EQ(sent, ReaderClient::kMaxOutstanding);
   EXPECT_EQ(client.send(read_page(0)).error().error_number, EAGAIN);
 
   auto [other_end, full_end] = socket_pair();
@@ -366,7 +366,7 @@ TEST(NvmeReader, SendingNeverWaits) {
   while (cramped.send(read_page(0))) {
     ++sent;
   }
-  EXPECT_LT(sent, ReaderClient::kMostOutstanding) << "the socket is full before";
+  EXPECT_LT(sent, ReaderClient::kMaxOutstanding) << "the socket is full before";
   EXPECT_EQ(cramped.send(read_page(0)).error().error_number, EAGAIN);
   EXPECT_EQ(cramped.outstanding(), sent);
   full_end.reset();

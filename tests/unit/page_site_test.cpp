@@ -162,7 +162,7 @@ TEST(page_site, a_day_is_made_once_a_minute) {
   EXPECT_EQ(rig.ask("/api/v1/day").at("reason"), "no history is kept here: history.directory is empty");
 }
 
-TEST(page_site, a_day_tells_none_from_not_known) {
+TEST(page_site, a_day_distinguishes_none_from_unknown) {
   Rig rig;
   Site site(rig.past, rig.onsets, {}, [](model::PastTime at) -> util::Result<model::PastDay> { return some_day(at); });
   const Json answer = Json::parse(site.api(rig.current, question("/api/v1/day"))->bytes);
@@ -457,7 +457,7 @@ TEST(page_site, the_share_of_a_queue_that_was_not_timed_is_not_known) {
   EXPECT_TRUE(rig.ask("/api/v1/devices").at("devices")[0].at("now").at("queue_share").is_null()) << "as with iostats=0";
 }
 
-TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
+TEST(page_site, interference_without_device_times_is_unknown) {
   Rig rig(2);
   auto next = *rig.current;
   next.number = 3;

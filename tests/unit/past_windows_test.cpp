@@ -21,7 +21,7 @@ TEST(ParseWindow, TakesTimesAndDurations) {
   EXPECT_EQ(*parse_window("-1h..@3999999999", kNow), (model::Window{kMinute - 60min, kMinute}));  // never the future
 }
 
-TEST(ParseWindow, RefusesWhatIsNone) {
+TEST(ParseWindow, RejectsInvalidWindows) {
   for (const char* text : {"", "..", "soon", "-1h..-2h", "-10s..-5s", "-1h..-1h", "1h..2h", "@3999999999.."}) {
     EXPECT_FALSE(parse_window(text, kNow).has_value()) << text;
   }

@@ -263,7 +263,7 @@ TEST(Labels, NamesThatDifferOnlyInInvalidBytesAreTwoSeries) {
   }
 }
 
-TEST(Absent, FindingsBeforeTheFirstLookOfTheAudit) {
+TEST(Absent, FindingsBeforeTheFirstCheckOfTheAudit) {
   auto snapshot = test::small_snapshot();
   EXPECT_TRUE(has(page_of(snapshot), "ssdpulse_audit_finding_info{id=\"F7\""));
   snapshot.audit = nullptr;

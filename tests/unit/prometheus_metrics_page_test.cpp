@@ -94,7 +94,7 @@ TEST(MetricsPage, ShowsTheGroupsThatAreAskedFor) {
 TEST(MetricsPage, KeepsFewSelectionsOfGroups) {
   MetricsPage page;
   const auto snapshot = numbered(1);
-  for (std::size_t count = 0; count < MetricsPage::kMostSelections; ++count) {
+  for (std::size_t count = 0; count < MetricsPage::kMaxSelections; ++count) {
     EXPECT_NE(page.get(snapshot, "", "", false, model::MetricGroups(count + 1)), nullptr);
   }
   EXPECT_EQ(page.get(snapshot, "", "", false, model::MetricGroups(100)), nullptr);
@@ -115,10 +115,10 @@ TEST(MetricsPage, SelectionsThatAreReadSlowlyHoldABoundedAmount) {
       break;
     }
     held += body->bytes.size();
-    ASSERT_LE(held, 2 * MetricsPage::kMostBytes);
+    ASSERT_LE(held, 2 * MetricsPage::kMaxBytes);
     slow.push_back(std::move(body));
   }
-  EXPECT_GT(held, MetricsPage::kMostBytes);
+  EXPECT_GT(held, MetricsPage::kMaxBytes);
   EXPECT_NE(page.get(numbered(number), "", ""), nullptr) << "the usual page";
   EXPECT_NE(page.get(numbered(number), "", "", false, model::all_metric_groups()), nullptr) << "the whole page";
   slow.clear();

@@ -44,7 +44,7 @@ TEST(NativeBuckets, LeadingEmptyBucketsMoveTheFirstOffset) {
   EXPECT_EQ(native.deltas, (std::vector<std::int64_t>{7}));
 }
 
-TEST(NativeBuckets, NothingIsNothing) {
+TEST(NativeBuckets, NoSamplesNoBuckets) {
   EXPECT_TRUE(native_buckets({}, 0).spans.empty());
   const std::vector<std::uint64_t> counts(10);
   EXPECT_TRUE(native_buckets(counts, -5).spans.empty());

@@ -145,7 +145,7 @@ TEST(Report, HtmlIsBounded) {
   }
   Report many = report(std::move(devices));
   many.marks.assign(2000, {kBegin, kHostile});
-  EXPECT_LE(printed(print_html, many).size(), kMostHtmlBytes);
+  EXPECT_LE(printed(print_html, many).size(), kMaxHtmlBytes);
 }
 
 TEST(Report, NamesFromOutsideAreHarmless) {

@@ -18,48 +18,48 @@ struct Entrance {
 
   SampleGate::Verdict admit(const PaperDrive& drive) {
     auto verdict = gate.judge(newest, drive.read());
-    if (!verdict.believed.empty()) {
-      newest = WriteLedger::Newest{verdict.believed.back(), true, behind};
+    if (!verdict.accepted.empty()) {
+      newest = WriteLedger::Newest{verdict.accepted.back(), true, behind};
     }
     return verdict;
   }
   RatioWindows::Lags behind;
 
-  std::size_t believed(const PaperDrive& drive) { return admit(drive).believed.size(); }
+  std::size_t accepted(const PaperDrive& drive) { return admit(drive).accepted.size(); }
 };
 
 TEST(Gate, HoldsWhatNoDriveCanDo) {
   Entrance entrance;
   PaperDrive drive;
-  EXPECT_EQ(entrance.believed(drive), 1U);
+  EXPECT_EQ(entrance.accepted(drive), 1U);
   drive.pass(30s);
   drive.write(30 * 60'000'000'000ULL, 0);
-  EXPECT_EQ(entrance.believed(drive), 1U) << "60 GB/s";
+  EXPECT_EQ(entrance.accepted(drive), 1U) << "60 GB/s";
   drive.pass(30s);
   PaperDrive absurd = drive;
   absurd.write(0, 30 * 65'000'000'000ULL);
-  EXPECT_EQ(entrance.believed(absurd), 0U);
+  EXPECT_EQ(entrance.accepted(absurd), 0U);
   EXPECT_TRUE(entrance.gate.held());
   drive.pass(30s);
   const auto verdict = entrance.admit(drive);
-  EXPECT_EQ(verdict.believed.size(), 1U);
+  EXPECT_EQ(verdict.accepted.size(), 1U);
   EXPECT_FALSE(verdict.doubted) << "it never was";
   EXPECT_FALSE(entrance.gate.held());
 }
 
-TEST(Gate, TellsBothOnceTheyAgree) {
+TEST(Gate, AcceptsBothOnceTheyAgree) {
   Entrance entrance;
   PaperDrive drive;
   drive.write(kGiB, kGiB);
   entrance.admit(drive);
   drive.host = drive.media = 0;
   drive.pass(30s);
-  EXPECT_EQ(entrance.believed(drive), 0U);
+  EXPECT_EQ(entrance.accepted(drive), 0U);
   drive.pass(30s);
   drive.write(100, 100);
   const auto verdict = entrance.admit(drive);
-  ASSERT_EQ(verdict.believed.size(), 2U);
-  EXPECT_TRUE(verdict.believed[0].media->count == 0 && verdict.believed[1].media->count == 100);
+  ASSERT_EQ(verdict.accepted.size(), 2U);
+  EXPECT_TRUE(verdict.accepted[0].media->count == 0 && verdict.accepted[1].media->count == 100);
   EXPECT_FALSE(verdict.doubted || verdict.leapt);
 }
 
@@ -71,11 +71,11 @@ TEST(Gate, DoubtsAFallThatIsMadeUpFor) {
     entrance.admit(drive);
     drive.pass(30s);
     (host_fell ? drive.host : drive.media) -= 1;
-    EXPECT_EQ(entrance.believed(drive), 0U);
+    EXPECT_EQ(entrance.accepted(drive), 0U);
     drive.pass(30s);
     drive.write(1, 1);
     const auto verdict = entrance.admit(drive);
-    EXPECT_EQ(verdict.believed.size(), 1U);
+    EXPECT_EQ(verdict.accepted.size(), 1U);
     EXPECT_TRUE(verdict.doubted);
     EXPECT_FALSE(verdict.fell_further);
   }
@@ -89,15 +89,15 @@ TEST(Gate, KnowsAPageByTheLeapThatItTakes) {
   drive.pass(30s);
   PaperDrive zeros = drive;
   zeros.host = zeros.media = 0;
-  EXPECT_EQ(entrance.believed(zeros), 0U);
+  EXPECT_EQ(entrance.accepted(zeros), 0U);
   drive.pass(30s);
   const auto verdict = entrance.admit(drive);
-  EXPECT_EQ(verdict.believed.size(), 1U);
+  EXPECT_EQ(verdict.accepted.size(), 1U);
   EXPECT_FALSE(verdict.doubted) << "nothing writes 4 TiB in 30 s";
   drive.pass(30s);
   PaperDrive ones = drive;
   ones.media = ~model::Uint128{0};
-  EXPECT_EQ(entrance.believed(ones), 0U);
+  EXPECT_EQ(entrance.accepted(ones), 0U);
   drive.pass(30s);
   EXPECT_FALSE(entrance.admit(drive).doubted);
 }
@@ -109,29 +109,29 @@ TEST(Gate, AnAbsurdPageHidesNoFall) {
   entrance.admit(drive);
   drive.pass(30s);
   drive.media -= kGiB;
-  EXPECT_EQ(entrance.believed(drive), 0U);
+  EXPECT_EQ(entrance.accepted(drive), 0U);
   drive.pass(30s);
   PaperDrive absurd = drive;
   absurd.media <<= 20;
   const auto neither = entrance.admit(absurd);
-  EXPECT_TRUE(neither.doubted && neither.believed.empty()) << "it goes on from neither";
+  EXPECT_TRUE(neither.doubted && neither.accepted.empty()) << "it goes on from neither";
   drive.pass(30s);
   drive.write(2 * kGiB, 2 * kGiB);
   const auto verdict = entrance.admit(drive);
-  EXPECT_EQ(verdict.believed.size(), 1U);
+  EXPECT_EQ(verdict.accepted.size(), 1U);
   EXPECT_FALSE(verdict.doubted);
 }
 
-TEST(Gate, ALeapThatIsConfirmedIsTold) {
+TEST(Gate, AConfirmedJumpIsReported) {
   Entrance entrance;
   PaperDrive drive;
   entrance.admit(drive);
   drive.pass(30s);
   drive.write(0, kGiB << 20);
-  EXPECT_EQ(entrance.believed(drive), 0U);
+  EXPECT_EQ(entrance.accepted(drive), 0U);
   drive.pass(30s);
   const auto verdict = entrance.admit(drive);
-  EXPECT_TRUE(verdict.leapt && verdict.believed.size() == 2U);
+  EXPECT_TRUE(verdict.leapt && verdict.accepted.size() == 2U);
 }
 
 TEST(Gate, ALateCounterLeapsNot) {
@@ -142,23 +142,23 @@ TEST(Gate, ALateCounterLeapsNot) {
   entrance.admit(drive);
   drive.pass(30s);
   drive.write(0, 10'000 * kGiB);
-  EXPECT_EQ(entrance.believed(drive), 0U);
+  EXPECT_EQ(entrance.accepted(drive), 0U);
   drive.pass(30s);
   drive.media -= 1;
   const auto verdict = entrance.admit(drive);
-  EXPECT_TRUE(verdict.doubted && verdict.believed.empty()) << "what was held may be true, and then it fell";
+  EXPECT_TRUE(verdict.doubted && verdict.accepted.empty()) << "what was held may be true, and then it fell";
   drive.pass(30s);
   EXPECT_FALSE(entrance.admit(drive).leapt);
 }
 
-TEST(Gate, AnotherDriveIsNotMeasuredByTheLast) {
+TEST(Gate, ADifferentDriveStartsOver) {
   Entrance entrance;
   PaperDrive drive;
   drive.write(kGiB, kGiB);
   entrance.admit(drive);
   PaperDrive other;
   other.serial = "S2";
-  EXPECT_EQ(entrance.believed(other), 1U);
+  EXPECT_EQ(entrance.accepted(other), 1U);
 }
 
 TEST(Gate, CoarseUnitsAndUnknownOnesPass) {
@@ -169,14 +169,14 @@ TEST(Gate, CoarseUnitsAndUnknownOnesPass) {
   entrance.admit(drive);
   drive.pass(1ms);
   drive.write(1, 1);
-  EXPECT_EQ(entrance.believed(drive), 1U) << "a unit begun";
+  EXPECT_EQ(entrance.accepted(drive), 1U) << "a unit begun";
   drive.media_unit = 0;
   entrance.admit(drive);
   drive.pass(1s);
   drive.write(0, kGiB << 20);
-  EXPECT_EQ(entrance.believed(drive), 1U) << "nobody knows how much that is";
+  EXPECT_EQ(entrance.accepted(drive), 1U) << "nobody knows how much that is";
   drive.media -= 1;
-  EXPECT_EQ(entrance.believed(drive), 0U) << "but less it is";
+  EXPECT_EQ(entrance.accepted(drive), 0U) << "but less it is";
 }
 
 TEST(Gate, HalfASampleDecidesNothing) {
@@ -189,7 +189,7 @@ TEST(Gate, HalfASampleDecidesNothing) {
   entrance.admit(drive);
   WriteSample half = drive.read();
   half.media.reset();
-  EXPECT_EQ(entrance.gate.judge(entrance.newest, half).believed.size(), 1U);
+  EXPECT_EQ(entrance.gate.judge(entrance.newest, half).accepted.size(), 1U);
   EXPECT_TRUE(entrance.gate.held());
 }
 
@@ -202,7 +202,7 @@ TEST(Gate, EverySampleOfASaneDrivePasses) {
       drive.pass(std::chrono::seconds(seconds));
       const auto rate = *rc::gen::inRange<std::uint64_t>(0, 64'000'000'000);
       drive.write(rate / 4 * seconds, rate * seconds);
-      RC_ASSERT(entrance.believed(drive) == 1U);
+      RC_ASSERT(entrance.accepted(drive) == 1U);
     }
   }));
 }

@@ -49,7 +49,7 @@ TEST(settings, of_a_host) {
     etc/systemd/system/fstrim.timer.d/c.conf.dpkg-old = OnCalendar=Tue 06:00
     etc/systemd/system/timers.target.wants/fstrim.timer = x)");
   host.tree().file("proc/swaps", "Filename Type\n/dev/nvme0n1p1 partition 1 0 -2\n");
-  const auto all = read({host.tree().path()}, tests::look(host));
+  const auto all = read({host.tree().path()}, tests::inventory_of(host));
   ASSERT_EQ(all.disks.size(), 2U);
   const auto& disk = all.disks[0];
   EXPECT_EQ(disk.files.text("queue/scheduler"), "[none] mq-deadline");
@@ -76,12 +76,12 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(all.fstrim.calendar, "Sun 04:00") << "of the last .conf by name, wherever it is";
   EXPECT_EQ(all.fstrim.delay, "") << "a file hides those of its name";
   host.tree().link("etc/systemd/system/fstrim.timer", "/dev/null");
-  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false) << "masked";
+  EXPECT_EQ(read({host.tree().path()}, tests::inventory_of(host)).fstrim.enabled, false) << "masked";
   host.tree().remove("etc/systemd/system/fstrim.timer");
   host.tree().remove("etc/systemd/system/timers.target.wants");
-  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false);
+  EXPECT_EQ(read({host.tree().path()}, tests::inventory_of(host)).fstrim.enabled, false);
   host.tree().remove("etc");
-  EXPECT_FALSE(read({host.tree().path()}, tests::look(host)).fstrim.enabled);
+  EXPECT_FALSE(read({host.tree().path()}, tests::inventory_of(host)).fstrim.enabled);
 }
 
 TEST(settings, of_the_paths_of_a_head) {
@@ -96,7 +96,7 @@ TEST(settings, of_the_paths_of_a_head) {
     host.disk(place, "nvme3c" + controller + "n1", "", "ana_state = optimized\nstat = 1 2 3 " + controller);
   }
   host.tree().add(".", "proc/uptime = 3600.25 7000.00");
-  const auto all = read({host.tree().path()}, tests::look(host));
+  const auto all = read({host.tree().path()}, tests::inventory_of(host));
   ASSERT_EQ(all.disks.size(), 1U);
   const auto& files = all.disks[0].files;
   EXPECT_EQ(files.text("device/iopolicy"), "numa");
@@ -122,7 +122,7 @@ std::string controller_of_head(const std::map<std::string, std::string>& control
   }
   // Of another subsystem, whose controller has the number that the head's name shows.
   host.tree().add("sys/class/nvme/nvme3", "state = live\nqueue_count = 3");
-  const auto all = read({host.tree().path()}, tests::look(host));
+  const auto all = read({host.tree().path()}, tests::inventory_of(host));
   EXPECT_EQ(all.disks.size(), 1U);
   const model::DiskSettings& disk = all.disks.at(0);
   EXPECT_EQ("nvme" + disk.controller.text("queue_count").raw(),
@@ -140,7 +140,7 @@ TEST(settings, the_controller_of_a_disk_is_the_one_that_the_kernel_links) {
   const tests::SysfsHost host;  // without multipath: the disk's number need not be its controller's either
   host.tree().add("sys/devices/pci0000:00/0000:00:05.0/nvme/nvme5", "subsystem -> ../../../../../class/nvme");
   host.disk("pci0000:00/0000:00:05.0/nvme/nvme5", "nvme0n1", "259:0", "device -> ../../nvme5");
-  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).disks.at(0).controller_name, "nvme5");
+  EXPECT_EQ(read({host.tree().path()}, tests::inventory_of(host)).disks.at(0).controller_name, "nvme5");
 }
 
 /// A kernel with one volume, number 253:300, which has one target with its table.
@@ -216,7 +216,7 @@ TEST(crypt_table, anything_else_is_not_known) {
 }
 
 model::RecordedSettings recorded_of(const tests::SysfsHost& host, const std::string& device) {
-  return recorded(read_disk({host.tree().path()}, tests::device_of(tests::look(host), device)));
+  return recorded(read_disk({host.tree().path()}, tests::device_of(tests::inventory_of(host), device)));
 }
 
 TEST(recorded, the_cache_and_the_latency_tolerance_lie_elsewhere_by_kind_of_disk) {
@@ -272,7 +272,7 @@ TEST(recorded, a_timer_is_enabled_at_a_time_or_not) {
   EXPECT_TRUE(recorded("fstrim.timer", {}).values.empty());
 }
 
-TEST(recorded, what_moves_by_itself_is_no_setting) {
+TEST(recorded, a_value_that_changes_by_itself_is_not_a_setting) {
   model::DiskSettings disk;
   disk.device.name = "nvme0n1";
   for (const char* file : {"md/sync_action", "mq/0/nr_tags", "queue/physical_block_size"}) {

@@ -45,7 +45,7 @@ TEST(SpikeLog, OperationsAndDevicesAreApart) {
   EXPECT_EQ(log.observe(at(0), {spike_of(1), commit, other}, {}).size(), 3U);
 }
 
-TEST(SpikeLog, ALongOneIsToldOfWhileItLasts) {
+TEST(SpikeLog, ALongSpikeIsLoggedWhileItLasts) {
   SpikeLog log;
   std::vector<int> told;
   for (int second = 1; second <= 170; ++second) {

@@ -170,7 +170,7 @@ struct LeakyLoad {
   int spikes = 0;
 };
 
-TEST(Detector, WhatLeakedIsNoStallInEachPause) {
+TEST(Detector, LeakedRequestsCauseNoStalls) {
   for (const int pause : {20, 100, 170, 400}) {
     LeakyLoad load;
     load.go_on(60, 8, 0.001);
@@ -184,7 +184,7 @@ TEST(Detector, WhatLeakedIsNoStallInEachPause) {
   }
 }
 
-TEST(Detector, AStallInALongPauseIsNotTheLeaks) {
+TEST(Detector, AStallInALongPauseIsNotALeak) {
   LeakyLoad load;
   load.go_on(60, 8, 0.001);
   load.go_on(400, 1, std::nullopt);
@@ -260,7 +260,7 @@ int claimed_after(const std::vector<int>& kernel, std::int64_t ours = 1, bool un
   return 0;
 }
 
-TEST(Detector, WhatTheKernelDoesNotHaveIsNoStall) {
+TEST(Detector, RequestsUnknownToTheKernelAreNotAStall) {
   EXPECT_EQ(claimed_after(std::vector<int>(300, 0)), 0);
   EXPECT_EQ(claimed_after(std::vector<int>(300, 0), 5), 0);
   EXPECT_EQ(claimed_after({0, 0, -1, -1, -1, -1}), 0) << "it has said so twice";

@@ -380,7 +380,7 @@ struct Missed : Story {
   bool missed = false;
 };
 
-TEST(Stories, ACompletionThatWasNotSeenIsNoStall) {
+TEST(Stories, AMissedCompletionIsNotAStall) {
   Missed told(1);
   told.kernel = [](double) { return model::KernelInFlight{0, 0}; };
   told.run(300);

@@ -56,7 +56,7 @@ class Host {
     gone.insert(std::lower_bound(gone.begin(), gone.end(), id), id);
   }
   /// Its directory is gone and its counts no longer change.
-  void give_back(CgroupId id) {
+  void release_cgroups(CgroupId id) {
     std::erase(tick_.cgroups_gone, id);
     for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
       counted_.departed[i] += counted_.cgroups[id][i];
@@ -213,12 +213,12 @@ TEST(Attribution, a_service_that_restarts_goes_on_and_one_that_is_gone_departs) 
   host.name(5, "/system.slice/a.service");
   host.done(5, 0, 10, 100);
   host.second();
-  host.give_back(5);
+  host.release_cgroups(5);
   host.seconds(100);
   host.name(9, "/system.slice/a.service");
   host.done(9, 0, 5, 50);
   EXPECT_EQ(find(host.second(), "a.service")->totals[0].ios, 15U);
-  host.give_back(9);
+  host.release_cgroups(9);
   EXPECT_NE(find(host.seconds(290), "a.service"), nullptr);
   const auto& value = host.seconds(20);
   EXPECT_EQ(find(value, "a.service"), nullptr);
@@ -226,7 +226,7 @@ TEST(Attribution, a_service_that_restarts_goes_on_and_one_that_is_gone_departs) 
   EXPECT_EQ(value.other[0].ios, 0U);
 }
 
-TEST(Attribution, a_newcomer_gets_the_place_of_who_is_gone_and_nobody_else_s) {
+TEST(Attribution, a_newcomer_gets_the_slot_of_a_tenant_that_is_gone_and_no_other) {
   Host host(2);
   host.name(5, "/a");
   host.name(6, "/b");
@@ -236,7 +236,7 @@ TEST(Attribution, a_newcomer_gets_the_place_of_who_is_gone_and_nobody_else_s) {
   host.second();
   host.done(7, 0, 1, 1);
   EXPECT_EQ(host.second().other[0].ios, 1U);
-  host.give_back(5);
+  host.release_cgroups(5);
   host.second();
   host.done(7, 0, 1, 1);
   const auto& value = host.second();
@@ -270,7 +270,7 @@ TEST(Attribution, who_is_gone_makes_room_before_its_counts_are_given_back) {
   EXPECT_EQ(find(value, "/a"), nullptr);
   EXPECT_EQ(value.departed[0].ios, 11U);
   ASSERT_NE(find(value, "/b"), nullptr);
-  host.give_back(5);
+  host.release_cgroups(5);
   EXPECT_EQ(host.second().departed[0].ios, 11U);
   EXPECT_EQ(host.second().other[0].ios, 0U);
 }
@@ -288,7 +288,7 @@ TEST(Attribution, nobody_departs_who_was_not_seen_for_a_second) {
   EXPECT_EQ(value.departed[0].ios, 0U);
 }
 
-TEST(Attribution, sixty_containers_a_second_have_places) {
+TEST(Attribution, sixty_containers_a_second_have_slots) {
   constexpr CgroupId kEachSecond = 60;
   Host host;
   host.name(1, "/");
@@ -300,7 +300,7 @@ TEST(Attribution, sixty_containers_a_second_have_places) {
       host.done(id, 0, 3, 12288);
       host.remove_directory(id);  // it lived for less than a second
       if (now > 4) {
-        host.give_back(id - 400);
+        host.release_cgroups(id - 400);
       }
     }
     ASSERT_EQ(host.second().other[0].ios, 0U) << now;
@@ -356,7 +356,7 @@ RC_GTEST_PROP(AttributionProperty, every_io_is_somebodys_once, ()) {
         host.second();
       }
       if (host.has(id)) {
-        host.give_back(id);
+        host.release_cgroups(id);
       }
       living.erase(living.begin() + static_cast<std::ptrdiff_t>(at));
     }
@@ -403,7 +403,7 @@ RC_GTEST_PROP(AttributionProperty, nothing_grows_by_what_was_done_before, ()) {
     }
     RC_ASSERT(grown == ios);
     if (before != 0) {
-      host.give_back(before);
+      host.release_cgroups(before);
     }
     before = next;
   }

@@ -38,7 +38,7 @@ class Host {
     tick_.devices[0].block.io = io;
   }
 
-  std::vector<std::string> look(std::chrono::seconds later = std::chrono::seconds(1)) {
+  std::vector<std::string> observe(std::chrono::seconds later = std::chrono::seconds(1)) {
     tick_.at += later;
     std::vector<std::string> lines;
     for (const LogLine& line : stage_.observe(tick_).effects.lines) {
@@ -57,52 +57,52 @@ using Lines = std::vector<std::string>;
 TEST(DeviceEvents, WhatIsThereFromTheStartDidNotCome) {
   Host host;
   host.add("sda");
-  EXPECT_EQ(host.look(), Lines{});
-  EXPECT_EQ(host.look(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{});
 }
 
 TEST(DeviceEvents, ADiskComesAndGoes) {
   Host host;
-  host.look();
+  host.observe();
   host.add("sda");
-  EXPECT_EQ(host.look(), Lines{"device came device=sda model=\"Example\" serial=\"\" size_bytes=0"});
-  EXPECT_EQ(host.look(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{"device came device=sda model=\"Example\" serial=\"\" size_bytes=0"});
+  EXPECT_EQ(host.observe(), Lines{});
   host.remove("sda");
-  EXPECT_EQ(host.look(), Lines{"device gone device=sda model=\"Example\" serial=\"\""});
-  EXPECT_EQ(host.look(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{"device gone device=sda model=\"Example\" serial=\"\""});
+  EXPECT_EQ(host.observe(), Lines{});
 }
 
-TEST(DeviceEvents, AnotherDiskUnderTheNameCame) {
+TEST(DeviceEvents, ADifferentDiskWithTheSameName) {
   Host host;
   host.add("sda");
-  host.look();
+  host.observe();
   host.remove("sda");
   host.add("sda");
-  EXPECT_EQ(host.look().size(), 1U);
+  EXPECT_EQ(host.observe().size(), 1U);
 }
 
 TEST(DeviceEvents, TheFirstErrorIsReportedAtOnceAndMoreOfThemSeldom) {
   Host host;
   host.add("sda");
-  host.look();
+  host.observe();
   host.fail(Operation::read, IoError::medium);
-  EXPECT_EQ(host.look(), Lines{"I/O errors device=sda new=1 total=1 kinds=read/medium runbook=SsdpulseIoErrors "
-                               "suppressed=0"});
+  EXPECT_EQ(host.observe(), Lines{"I/O errors device=sda new=1 total=1 kinds=read/medium runbook=SsdpulseIoErrors "
+                                  "suppressed=0"});
   host.fail(Operation::write, IoError::io);
-  EXPECT_EQ(host.look(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{});
   host.fail(Operation::write, IoError::io);
-  EXPECT_EQ(host.look(std::chrono::minutes(10)),
+  EXPECT_EQ(host.observe(std::chrono::minutes(10)),
             Lines{"I/O errors device=sda new=1 total=3 kinds=read/medium,write/io runbook=SsdpulseIoErrors "
                   "suppressed=1"});
 }
 
-TEST(DeviceEvents, AnAnswerIsNoFailure) {
+TEST(DeviceEvents, AnAnswerIsNotAFailure) {
   Host host;
   host.add("sda");
-  host.look();
+  host.observe();
   host.fail(Operation::read, IoError::again);
   host.fail(Operation::discard, IoError::unsupported);
-  EXPECT_EQ(host.look(), Lines{});
+  EXPECT_EQ(host.observe(), Lines{});
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ class Host {
   }
 
   /// Cumulative reads of tenants and of departed ones, as reported by the tenants' stage one second earlier.
-  void look(const std::map<std::string, std::uint64_t>& tenants, std::uint64_t departed,
-            std::chrono::seconds later = 1s) {
+  void observe(const std::map<std::string, std::uint64_t>& tenants, std::uint64_t departed,
+               std::chrono::seconds later = 1s) {
     auto said = std::make_shared<model::DeviceTenants>();
     for (const auto& [name, ios] : tenants) {
       model::TenantIo one;
@@ -89,32 +89,32 @@ using Minute = std::map<std::string, std::uint64_t>;
 
 TEST(DeviceMinutes, EachTenantOfTheMinute) {
   Host host;
-  host.look({{"db", 10}, {"web", 5}}, 0);
-  host.look({{"db", 25}, {"web", 5}}, 0, 60s);
+  host.observe({{"db", 10}, {"web", 5}}, 0);
+  host.observe({{"db", 25}, {"web", 5}}, 0, 60s);
   EXPECT_EQ(host.minute(), (Minute{{"db", 25}, {"web", 5}}));
-  host.look({{"db", 30}, {"web", 5}}, 0, 60s);
+  host.observe({{"db", 30}, {"web", 5}}, 0, 60s);
   EXPECT_EQ(host.minute(), (Minute{{"db", 5}}));
 }
 
 TEST(DeviceMinutes, WhoWentCountsWithTheRestForWhatItDidSince) {
   Host host;
-  host.look({{"db", 10}, {"job", 100}}, 7);
-  host.look({{"db", 10}, {"job", 100}}, 7, 60s);
-  host.look({{"db", 12}, {"new", 3}}, 7 + 130, 60s);
+  host.observe({{"db", 10}, {"job", 100}}, 7);
+  host.observe({{"db", 10}, {"job", 100}}, 7, 60s);
+  host.observe({{"db", 12}, {"new", 3}}, 7 + 130, 60s);
   EXPECT_EQ(host.minute(), (Minute{{"db", 2}, {"new", 3}, {"other", 30}}));
 }
 
 TEST(DeviceMinutes, WhatWasCountedIsNotCountedAgainAfterATickWithoutCounters) {
   Host host;
-  host.look({}, 0);  // one I/O each time
-  host.look({}, 0, 59s);
+  host.observe({}, 0);  // one I/O each time
+  host.observe({}, 0, 59s);
   EXPECT_EQ(host.ios(), 2U);
   host.look_away(1s);
   EXPECT_EQ(host.ios(), 0U);
   host.look_away(59s);
   EXPECT_EQ(host.ios(), 0U);
-  host.look({}, 0, 1s);
-  host.look({}, 0, 60s);
+  host.observe({}, 0, 1s);
+  host.observe({}, 0, 60s);
   EXPECT_EQ(host.ios(), 2U);
 }
 

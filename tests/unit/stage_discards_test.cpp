@@ -62,7 +62,7 @@ class Rig {
     tick_.devices[0].block = {device_, io_, {}, 0};
     tick_.at = model::SteadyTime(std::chrono::hours(1));
     tick_.wall = model::WallTime(std::chrono::hours(500'000));
-    look();
+    observe();
   }
 
   void submit(const std::string& volume, DiscardSubmitter who, std::uint64_t bytes) {
@@ -85,8 +85,8 @@ class Rig {
     ++discards.in_flight;
   }
   /// `wall_later`: how far the wall clock advances, if not by the same amount.
-  void look(std::chrono::nanoseconds later = std::chrono::milliseconds(1),
-            std::optional<std::chrono::nanoseconds> wall_later = {}) {
+  void observe(std::chrono::nanoseconds later = std::chrono::milliseconds(1),
+               std::optional<std::chrono::nanoseconds> wall_later = {}) {
     tick_.at += later;
     tick_.wall += wall_later.value_or(later);
     tick_.inventory = std::make_shared<const model::Inventory>(inventory);
@@ -104,8 +104,8 @@ class Rig {
   void burst(const std::string& volume, DiscardSubmitter who, std::uint64_t bytes) {
     submit(volume, who, bytes);
     complete(bytes);
-    look();
-    look();
+    observe();
+    observe();
   }
   std::uint64_t bytes(DiscardTrigger trigger) { return snapshot_.devices[0].discards[at(trigger)].bytes; }
   /// The arrays that have a burst of this trigger in progress.
@@ -153,10 +153,10 @@ TEST(Discards, names_the_volume_that_was_discarded_on_and_no_ranges_that_it_did_
   rig.submit("dm-1", DiscardSubmitter::fstrim, 300 * kMiB);
   rig.submit("dm-0", DiscardSubmitter::kernel, 100 * kMiB);
   rig.complete(100 * kMiB);
-  rig.look();
+  rig.observe();
   EXPECT_EQ(rig.active(DiscardTrigger::fstrim), "dm-1 ");
   EXPECT_EQ(rig.active(DiscardTrigger::other), "");
-  rig.look();
+  rig.observe();
   EXPECT_EQ(rig.bytes(DiscardTrigger::fstrim), 100 * kMiB);
   EXPECT_EQ(rig.bytes(DiscardTrigger::other), 0U);
   const std::string words = rig.words();
@@ -194,9 +194,9 @@ TEST(Discards, what_was_sent_just_before_the_umount_was_online) {
   rig.submit("sda1", DiscardSubmitter::kernel, kMiB);
   rig.complete(kMiB);
   rig.inventory.filesystems.erase(rig.inventory.filesystems.begin());
-  rig.look();
+  rig.observe();
   EXPECT_EQ(rig.bytes(DiscardTrigger::online), kMiB);
-  rig.look();
+  rig.observe();
   rig.burst("sda1", DiscardSubmitter::kernel, kMiB);
   EXPECT_EQ(rig.bytes(DiscardTrigger::online), kMiB);
   EXPECT_EQ(rig.bytes(DiscardTrigger::other), kMiB);
@@ -213,8 +213,8 @@ TEST(Discards, a_burst_began_when_the_clock_of_that_time_said) {
   const model::WallTime begin = rig.wall();
   rig.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
   rig.complete(100 * kMiB);
-  rig.look(std::chrono::seconds(1));
-  rig.look(std::chrono::seconds(1), std::chrono::hours(1));  // the clock was set
+  rig.observe(std::chrono::seconds(1));
+  rig.observe(std::chrono::seconds(1), std::chrono::hours(1));  // the clock was set
   ASSERT_EQ(rig.bursts.size(), 1U);
   EXPECT_EQ(rig.bursts[0].begin, begin);
 }
@@ -225,7 +225,7 @@ TEST(Discards, a_long_one_is_announced_once_before_it_ends) {
   rig.complete(100 * kMiB);
   rig.begin_request();
   for (int second = 0; second < 130; ++second) {
-    rig.look(std::chrono::seconds(1));
+    rig.observe(std::chrono::seconds(1));
   }
   EXPECT_EQ(times(rig.words(), "discard burst continues device=sda trigger=fstrim"), 1U) << rig.words();
   EXPECT_EQ(times(rig.words(), "discard burst device="), 0U) << rig.words();
@@ -236,7 +236,7 @@ TEST(Discards, another_disk_of_the_name_has_figures_of_its_own) {
   rig.burst("sda1", DiscardSubmitter::kernel, 64 * kMiB);
   EXPECT_EQ(rig.bytes(DiscardTrigger::online), 64 * kMiB);
   rig.replace();
-  rig.look();
+  rig.observe();
   EXPECT_EQ(rig.bytes(DiscardTrigger::online), 0U);
   rig.burst("sda1", DiscardSubmitter::kernel, 4 * kMiB);
   EXPECT_EQ(rig.bytes(DiscardTrigger::online), 4 * kMiB);

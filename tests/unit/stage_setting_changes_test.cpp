@@ -19,8 +19,8 @@ namespace {
 class Host {
  public:
   /// Disks by name, all reporting the same `wwid`, with their scheduler; and the mounts of sda.
-  Effects look(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
-               const std::set<std::string>& options = {"rw"}) {
+  Effects observe(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
+                  const std::set<std::string>& options = {"rw"}) {
     Tick tick;
     auto inventory = std::make_shared<model::Inventory>();
     for (const std::string& mountpoint : mounts) {
@@ -51,12 +51,12 @@ class Host {
 
 TEST(SettingChanges, OfTwoDisksThatSayTheSameOfThemselvesAreApart) {
   Host host;
-  const Effects first = host.look({{"sda", "none"}, {"sdb", "bfq"}});
+  const Effects first = host.observe({{"sda", "none"}, {"sdb", "bfq"}});
   ASSERT_EQ(first.rows.settings.size(), 2U);
   EXPECT_EQ(first.rows.settings[0].device, "wwid wwid | at sda");
   EXPECT_EQ(first.rows.settings[1].device, "wwid wwid | at sdb");
-  EXPECT_TRUE(host.look({{"sda", "none"}, {"sdb", "bfq"}}).rows.settings.empty());
-  const Effects alone = host.look({{"sdb", "none"}});
+  EXPECT_TRUE(host.observe({{"sda", "none"}, {"sdb", "bfq"}}).rows.settings.empty());
+  const Effects alone = host.observe({{"sdb", "none"}});
   ASSERT_EQ(alone.rows.settings.size(), 1U);
   EXPECT_EQ(alone.rows.settings[0].device, "wwid wwid | at sdb") << "also when the other one goes";
   EXPECT_EQ(alone.lines.size(), 1U);
@@ -64,34 +64,34 @@ TEST(SettingChanges, OfTwoDisksThatSayTheSameOfThemselvesAreApart) {
 
 TEST(SettingChanges, AFileSystemThatIsUnmountedIsOneRowAndForgotten) {
   Host host;
-  host.look({{"sda", "none"}}, {"/srv", "/mnt"});
-  const Effects gone = host.look({{"sda", "none"}}, {"/srv"});
+  host.observe({{"sda", "none"}}, {"/srv", "/mnt"});
+  const Effects gone = host.observe({{"sda", "none"}}, {"/srv"});
   ASSERT_EQ(gone.rows.settings.size(), 1U);
   EXPECT_EQ(gone.rows.settings[0].name, "mount /mnt");
   EXPECT_EQ(gone.rows.settings[0].value, "");
   EXPECT_EQ(gone.lines.size(), 1U);
-  EXPECT_TRUE(host.look({{"sda", "none"}}, {"/srv"}).rows.settings.empty());
-  const Effects again = host.look({{"sda", "none"}}, {"/srv", "/mnt"});
+  EXPECT_TRUE(host.observe({{"sda", "none"}}, {"/srv"}).rows.settings.empty());
+  const Effects again = host.observe({{"sda", "none"}}, {"/srv", "/mnt"});
   ASSERT_EQ(again.rows.settings.size(), 1U);
   EXPECT_EQ(again.rows.settings[0].value, "ext4 rw");
 }
 
 TEST(SettingChanges, EachOptionOfAMountIsASetting) {
   Host host;
-  host.look({{"sda", "none"}}, {"/srv"}, {"rw", "discard"});
-  const Effects without = host.look({{"sda", "none"}}, {"/srv"}, {"rw"});
+  host.observe({{"sda", "none"}}, {"/srv"}, {"rw", "discard"});
+  const Effects without = host.observe({{"sda", "none"}}, {"/srv"}, {"rw"});
   ASSERT_EQ(without.rows.settings.size(), 1U);
   EXPECT_EQ(without.rows.settings[0].value, "ext4 rw");
   ASSERT_EQ(without.lines.size(), 1U);
   EXPECT_NE(without.lines[0].text.find("before=\"ext4 discard,rw\" now=\"ext4 rw\""), std::string::npos)
       << without.lines[0].text;
-  EXPECT_EQ(host.look({{"sda", "none"}}, {"/srv"}, {"rw", "nobarrier"}).rows.settings.size(), 1U);
+  EXPECT_EQ(host.observe({{"sda", "none"}}, {"/srv"}, {"rw", "nobarrier"}).rows.settings.size(), 1U);
 }
 
 TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
   HistoryKeys keys;
   SettingChanges stage;
-  const auto look = [&](std::map<util::OutsideText, util::OutsideText> values) {
+  const auto observe = [&](std::map<util::OutsideText, util::OutsideText> values) {
     Tick tick;
     tick.inventory = std::make_shared<const model::Inventory>();
     auto device = std::make_shared<model::Device>();
@@ -103,10 +103,10 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
     keys.give(tick);
     return stage.observe(tick).effects.rows.settings;
   };
-  look({{"scheduler", "none"},
-        {"partition sda1", "1000 bytes at 512"},
-        {"volume md0 sync_speed_max", "200000 (system)"}});
-  const auto rows = look({{"partition sda1", "1000 bytes at 1048576"}});
+  observe({{"scheduler", "none"},
+           {"partition sda1", "1000 bytes at 512"},
+           {"volume md0 sync_speed_max", "200000 (system)"}});
+  const auto rows = observe({{"partition sda1", "1000 bytes at 1048576"}});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].value, "1000 bytes at 1048576");
   EXPECT_EQ(rows[1].name, "volume md0 sync_speed_max");
@@ -118,7 +118,7 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
   SettingChanges stage;
   int minute = 0;
   std::uint64_t waiting = 0;
-  const auto look = [&](const std::set<int>& mounted, const std::string& scheduler = "none") {
+  const auto observe = [&](const std::set<int>& mounted, const std::string& scheduler = "none") {
     Tick tick;
     tick.at = model::SteadyTime(std::chrono::minutes(++minute));
     auto inventory = std::make_shared<model::Inventory>();
@@ -145,7 +145,7 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
     waiting = snapshot.setting_changes_waiting;
     return findings.effects;
   };
-  look({});
+  observe({});
   std::size_t rows = 0;
   std::size_t lines = 0;
   for (int i = 0; i < 30; ++i) {  // 50 others each time
@@ -153,20 +153,20 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
     for (int number = 0; number < 50; ++number) {
       mounted.insert(50 * i + number);
     }
-    const Effects effects = look(mounted);
+    const Effects effects = observe(mounted);
     rows += effects.rows.settings.size();
     lines += effects.lines.size();
   }
-  EXPECT_EQ(rows, SettingChanges::kMostOfDevice);
-  EXPECT_LE(lines, SettingChanges::kMostOfDevice);
+  EXPECT_EQ(rows, SettingChanges::kMaxChangesOfDevice);
+  EXPECT_LE(lines, SettingChanges::kMaxChangesOfDevice);
   EXPECT_GT(waiting, 0U);
   const auto schedulers = [](const Effects& effects) {
     return std::count_if(effects.rows.settings.begin(), effects.rows.settings.end(),
                          [](const auto& one) { return one.name == "scheduler" && one.value == "bfq"; });
   };
-  EXPECT_EQ(schedulers(look({}, "bfq")), 2) << "a setting of its own never waits for mounts";
+  EXPECT_EQ(schedulers(observe({}, "bfq")), 2) << "a setting of its own never waits for mounts";
   minute += 60;
-  const Effects later = look({}, "bfq");
+  const Effects later = observe({}, "bfq");
   EXPECT_FALSE(later.rows.settings.empty()) << "an hour later";
   EXPECT_EQ(waiting, 0U);
 }

@@ -185,7 +185,7 @@ TEST(Spikes, without_names_nobody_is_named) {
   EXPECT_EQ(rig.effects.lines.at(0).text.find("heaviest"), std::string::npos);
 }
 
-TEST(Spikes, a_drive_that_could_tell_is_asked_early) {
+TEST(Spikes, a_drive_that_may_know_the_cause_is_polled_early) {
   Rig rig;
   rig.spike(0);
   ASSERT_FALSE(rig.effects.poll_soon.empty());
@@ -208,7 +208,7 @@ TEST(Spikes, one_that_is_over_and_waits_for_its_drive_is_in_a_list_all_the_time)
   EXPECT_EQ(rig.effects.rows.spikes.size(), 1U) << "judged without it in the end";
 }
 
-TEST(Spikes, another_disk_of_the_name_begins_anew) {
+TEST(Spikes, a_different_disk_of_the_same_name_starts_over) {
   Rig rig;
   rig.spike(0);
   EXPECT_TRUE(rig.active(0));

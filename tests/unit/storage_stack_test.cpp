@@ -23,8 +23,8 @@ using model::Inventory;
 using tests::add_nvme;
 using tests::add_scsi;
 using tests::device_of;
+using tests::inventory_of;
 using tests::kNvme0;
-using tests::look;
 using tests::SysfsHost;
 using Strings = std::vector<std::string>;
 using StringSet = std::set<std::string>;
@@ -84,7 +84,7 @@ TEST(Stacking, RaidOverPartitions) {
   }
   host.array("md0", "9:0", members);
   host.mounts("30 1 9:0 / /srv/my\\040data rw,noatime shared:1 - xfs /dev/md0 rw,discard,noquota\n");
-  const Inventory inventory = look(host, {{"*"}, {"nvme2n1"}});
+  const Inventory inventory = inventory_of(host, {{"*"}, {"nvme2n1"}});
   EXPECT_EQ(device_of(inventory, "md0").coverage, Coverage::stacked);
   EXPECT_TRUE(device_of(inventory, "md0").paths.empty());
   EXPECT_EQ(members_of(inventory),
@@ -104,7 +104,7 @@ TEST(Stacking, LvmOverCryptOverPartition) {
   host.mounts(
       "20 1 252:1 / / rw - ext4 /dev/mapper/vg-root rw,nodiscard\n"
       "21 20 259:3 / /boot rw - vfat /dev/nvme0n1p3 rw,errors=remount-ro\n");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   for (const std::string dm : {"dm-0", "dm-1", "dm-2"}) {
     EXPECT_EQ(device_of(inventory, dm).coverage, Coverage::stacked);
     EXPECT_EQ(device_of(inventory, dm).transport, "dm");
@@ -126,7 +126,7 @@ TEST(Stacking, DmMultipathCountsNothingTwice) {
   add_scsi(host, "sda", first, "0", "");
   add_scsi(host, "sdb", second, "16", "");
   host.array("dm-0", "252:0", {first + "/block/sda", second + "/block/sdb"}, "dm/name = mpatha\nmq/0/nr_tags = 128");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   EXPECT_EQ(device_of(inventory, "dm-0").coverage, Coverage::stacked);
   EXPECT_TRUE(device_of(inventory, "dm-0").paths.empty());
   EXPECT_EQ(device_of(inventory, "sda").transport, "fc");
@@ -177,7 +177,7 @@ TEST(Filesystems, BtrfsIsFoundByItsSourceAndItsMembers) {
       "6 0 8:99 / /unknown rw - ext4 /dev/sdq rw\n"
       "7 0 259:0 / /over rw - ext4 /dev/nvme0n1 rw\n"
       "8 0 259:7 / /two rw - ext4 /dev/nvme1n1p2 rw\n");
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 /over ext4", "nvme0n1 /two btrfs discard", "nvme1n1 /lvm btrfs",
                                            "nvme1n1 /two btrfs discard", "vda /lvm btrfs"}));
   EXPECT_EQ(volumes_below(inventory), (StringSet{"/lvm dm-0,vda", "/over nvme0n1", "/two nvme0n1,nvme1n1p2"}));
@@ -226,7 +226,7 @@ TEST(Filesystems, OptionsInForceThatMountinfoDoesNotShow) {
     if (row.listed != nullptr) {
       host.tree().file("proc/fs/ext4/nvme0n1/options", row.listed);
     }
-    const Inventory inventory = look(host);
+    const Inventory inventory = inventory_of(host);
     ASSERT_EQ(inventory.filesystems.size(), 1U);
     const model::Filesystem& found = inventory.filesystems[0];
     EXPECT_EQ(found.unshown.in_force, row.in_force);
@@ -272,7 +272,7 @@ TEST(Filesystems, OverSeveralDisksAreFoundWhateverTheirSourceIsCalled) {
     SCOPED_TRACE(source);
     const PooledHost host;
     host.mounts("61 1 0:30 /@ / rw,noatime shared:1 - btrfs " + source + " rw,ssd,discard=async,subvolid=256\n");
-    const Inventory inventory = look(host);
+    const Inventory inventory = inventory_of(host);
     EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 / btrfs discard", "nvme1n1 / btrfs discard"}));
     EXPECT_EQ(volumes_below(inventory), StringSet{"/ nvme0n1,nvme1n1"});
     EXPECT_TRUE(inventory.warnings.empty());
@@ -285,7 +285,7 @@ TEST(Filesystems, OverSeveralDisksAreKeptApart) {
   host.tree().link("dev/disk/by-label/data", "../../dm-0");
   const auto mounts = [&](const std::string& first, const std::string& second) {
     host.mounts("1 0 0:30 / /a rw - btrfs " + first + " rw\n2 0 0:31 / /b rw - btrfs " + second + " rw\n");
-    return look(host);
+    return inventory_of(host);
   };
   const Strings right{"nvme0n1 /a btrfs", "nvme1n1 /a btrfs", "nvme2n1 /b btrfs"};
   EXPECT_EQ(mounts_of(mounts("/dev/nvme1n1", "/dev/mapper/vg-data")), right);
@@ -305,13 +305,14 @@ TEST(Filesystems, Bcachefs) {
     const PooledHost host;
     host.bcachefs("abc", {"nvme0n1", "nvme1n1"});
     host.mounts(mount + source + " rw\n");
-    EXPECT_EQ(mounts_of(look(host)), (Strings{"nvme0n1 /data bcachefs", "nvme1n1 /data bcachefs"}));
+    EXPECT_EQ(mounts_of(inventory_of(host)), (Strings{"nvme0n1 /data bcachefs", "nvme1n1 /data bcachefs"}));
     host.tree().file("sys/fs/bcachefs/abc/dev-1/discard", "1\n");
-    EXPECT_EQ(mounts_of(look(host)), (Strings{"nvme0n1 /data bcachefs discard", "nvme1n1 /data bcachefs discard"}));
+    EXPECT_EQ(mounts_of(inventory_of(host)),
+              (Strings{"nvme0n1 /data bcachefs discard", "nvme1n1 /data bcachefs discard"}));
   }
   const PooledHost without;
   without.mounts(mount + "/dev/nvme0n1:/dev/mapper/vg-data rw\n");
-  EXPECT_EQ(mounts_of(look(without)), (Strings{"nvme0n1 /data bcachefs", "nvme2n1 /data bcachefs"}))
+  EXPECT_EQ(mounts_of(inventory_of(without)), (Strings{"nvme0n1 /data bcachefs", "nvme2n1 /data bcachefs"}))
       << "sysfs lists none: the paths by which the kernel knows them";
 }
 
@@ -325,7 +326,7 @@ TEST(Filesystems, NobodyGetsADiskByNamingIt) {
       "5 0 0:54 / /nfs rw - nfs4 /dev/nvme0n1 rw\n"
       "6 0 0:55 / /over rw - overlay /dev/mapper/vg-data rw,logdev=/dev/nvme0n1\n"
       "7 0 259:9 / /ntfs rw - fuseblk /dev/nvme0n1 rw,logdev=/dev/nvme0n1\n");
-  EXPECT_EQ(mounts_of(look(host)), Strings{"nvme2n1 /ntfs fuseblk"}) << "by its number";
+  EXPECT_EQ(mounts_of(inventory_of(host)), Strings{"nvme2n1 /ntfs fuseblk"}) << "by its number";
 }
 
 TEST(Filesystems, BeyondTheLimitsAreCountedAndTakeNoName) {
@@ -347,17 +348,17 @@ TEST(Filesystems, BeyondTheLimitsAreCountedAndTakeNoName) {
   };
   fill(0, 100);
   host.mounts(lines);
-  const Inventory one = look(host);
-  ASSERT_EQ(one.filesystems.size(), kMostFilesystemsOfDisk);
+  const Inventory one = inventory_of(host);
+  ASSERT_EQ(one.filesystems.size(), kMaxFilesystemsOfDisk);
   EXPECT_EQ(one.filesystems.back().mountpoint, "/9998") << "those that were mounted first";
-  EXPECT_EQ(one.unnamed_filesystems.in_all, 100 - kMostFilesystemsOfDisk);
+  EXPECT_EQ(one.unnamed_filesystems.in_all, 100 - kMaxFilesystemsOfDisk);
   for (unsigned disk = 1; disk < 6; ++disk) {
     fill(disk, 60);
   }
   host.mounts(lines);
-  const Inventory many = look(host);
-  EXPECT_EQ(many.filesystems.size(), kMostFilesystems);
-  EXPECT_EQ(many.unnamed_filesystems.in_all, 400 - kMostFilesystems);
+  const Inventory many = inventory_of(host);
+  EXPECT_EQ(many.filesystems.size(), kMaxFilesystems);
+  EXPECT_EQ(many.unnamed_filesystems.in_all, 400 - kMaxFilesystems);
   EXPECT_EQ(many.unnamed_filesystems.by_device,
             (std::map<std::string, std::uint64_t>{{"nvme0n1", 36}, {"nvme4n1", 48}, {"nvme5n1", 60}}));
 }
@@ -368,14 +369,14 @@ TEST(Filesystems, XfsIsOnItsLogAndRealtimeDisksToo) {
     const PooledHost host;
     host.tree().link("dev/by/log", "../nvme1n1");
     host.mounts("1 0 259:0 / /x rw - xfs /dev/nvme0n1 rw,logdev=" + log + ",rtdev=" + realtime + "\n");
-    const Inventory inventory = look(host);
+    const Inventory inventory = inventory_of(host);
     EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 /x xfs", "nvme1n1 /x xfs", "nvme2n1 /x xfs"})) << log;
     EXPECT_EQ(inventory.filesystems[0].volumes[0], "nvme0n1") << "data first";
   }
   const PooledHost host;
   host.mounts("1 0 259:0 / /x rw - xfs /dev/nvme0n1 rw,logdev=/dev/gone\n");
-  EXPECT_EQ(mounts_of(look(host)), Strings{"nvme0n1 /x xfs"});
-  EXPECT_EQ(look(host).warnings, Strings{"the disk of /dev/gone, a part of /x, is unknown"});
+  EXPECT_EQ(mounts_of(inventory_of(host)), Strings{"nvme0n1 /x xfs"});
+  EXPECT_EQ(inventory_of(host).warnings, Strings{"the disk of /dev/gone, a part of /x, is unknown"});
 }
 
 TEST(Swaps, AreFollowedDownToTheDisks) {
@@ -417,7 +418,7 @@ TEST(Swaps, AreFollowedDownToTheDisks) {
     text += std::get<0>(row) + "\n";
   }
   host.tree().file("proc/swaps", text);
-  const Inventory inventory = look(host);
+  const Inventory inventory = inventory_of(host);
   ASSERT_EQ(inventory.swaps.size(), rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& [line, disks, known] = rows[i];

@@ -288,7 +288,7 @@ TEST(top_past, a_minute_that_the_history_does_not_have_is_not_known) {
   EXPECT_EQ(overview.drives[0].state, "unknown");
 }
 
-TEST(top_past, columns_are_minutes_up_to_the_one_that_is_looked_at) {
+TEST(top_past, columns_are_minutes_up_to_the_selected_one) {
   const Seconds seconds = *past_state().seconds;
   ASSERT_EQ(seconds.levels.size(), 120U);
   EXPECT_EQ(seconds.until, 1'699'999'260);
@@ -355,14 +355,14 @@ TEST(top_screen, the_selected_drive_is_in_sight) {
   EXPECT_NE(draw(all, view, 80, 24, true).text().find("\n/srv/db (sd49) "), std::string::npos);
 }
 
-TEST(top_screen, a_cause_has_its_place_before_the_least_important_columns) {
+TEST(top_screen, a_cause_has_room_before_the_least_important_columns) {
   const std::string text = draw(state(), {}, 172, 24, true).text();
   EXPECT_NE(text.find("reads: trim by fstrim.service"), std::string::npos) << text;
   EXPECT_NE(text.find(" queue "), std::string::npos) << text;
   EXPECT_EQ(text.find("w p50"), std::string::npos) << text;
 }
 
-TEST(top_grid, takes_nothing_that_is_not_one_place_wide) {
+TEST(top_grid, rejects_characters_that_are_not_one_cell_wide) {
   Grid grid(12, 1);
   grid.put(0, 0,
            "a\x1b[2J\xe6\xbc\xa2\xcc\x81\xe2\x80\xae\xff"

@@ -34,7 +34,7 @@ class Host {
     tick_.wall = model::WallTime(500'000h);
     tick_.devices.resize(1);
     tick_.devices[0].kernel_account = 1;
-    look({});
+    observe({});
   }
 
   model::Device& device() { return device_; }
@@ -43,16 +43,16 @@ class Host {
   void nothing_runs() { before_.own_cost.effort = model::Effort::nothing; }
 
   /// Returns the lines of the log.
-  std::vector<std::string> look(const Window& window) {
-    AccountLook look;
-    look.kernel_before = look.kernel_after = add(window);
+  std::vector<std::string> observe(const Window& window) {
+    AccountReading reading;
+    reading.kernel_before = reading.kernel_after = add(window);
     io_.operations[1].issues += window.ours;
     io_.operations[1].completions += window.ours;
     auto device = std::make_shared<model::Device>(device_);
     auto io = std::make_shared<model::DeviceIo>(io_);
     tick_.devices[0].block = {device, io, {}, 0};
-    look.ours_before = look.ours_after = tick_.devices[0].block;
-    tick_.devices[0].account = look;
+    reading.ours_before = reading.ours_after = tick_.devices[0].block;
+    tick_.devices[0].account = reading;
     tick_.at += 4s;
     tick_.wall += 60s;
     before_.devices = {snapshot};
@@ -103,7 +103,7 @@ struct Case {
   bool unseen;
 };
 
-TEST(UnseenIo, is_what_the_kernel_counts_and_nobody_sees) {
+TEST(UnseenIo, is_what_the_kernel_counts_and_no_program_sees) {
   const std::vector<Case> cases{
       {"idle", {{}, {}, {}, {}}, false},
       {"10,000 writes at once", {{10'000}}, true},
@@ -122,7 +122,7 @@ TEST(UnseenIo, is_what_the_kernel_counts_and_nobody_sees) {
     Host host;
     std::size_t lines = 0;
     for (const Window& window : one.windows) {
-      lines += host.look(window).size();
+      lines += host.observe(window).size();
     }
     EXPECT_EQ(host.snapshot.unseen.has_value(), one.unseen) << one.what;
     EXPECT_EQ(host.snapshot.io == nullptr, one.unseen) << one.what << ": zeros are not its counts";
@@ -134,43 +134,43 @@ TEST(UnseenIo, is_what_the_kernel_counts_and_nobody_sees) {
   }
 }
 
-TEST(UnseenIo, is_judged_anew_where_counts_begin_again_and_never_while_no_program_runs) {
+TEST(UnseenIo, starts_over_where_counts_restart_and_never_while_no_program_runs) {
   Host another;
-  another.look({900});
+  another.observe({900});
   another.account(2);
-  another.look({900});
+  another.observe({900});
   EXPECT_FALSE(another.snapshot.unseen);
   Host backwards;
-  backwards.look({900});
+  backwards.observe({900});
   backwards.kernel_starts_over();
-  backwards.look({200});
+  backwards.observe({200});
   EXPECT_FALSE(backwards.snapshot.unseen);
   Host detached;
   detached.nothing_runs();
-  detached.look({100'000});
+  detached.observe({100'000});
   EXPECT_FALSE(detached.snapshot.unseen);
 }
 
 TEST(UnseenIo, a_driver_without_requests_is_known_at_once) {
   Host host;
   host.device().has_requests = host.device().iostats = false;
-  EXPECT_EQ(host.look({}).at(0),
+  EXPECT_EQ(host.observe({}).at(0),
             "device=pmem0 is not measured: its driver takes I/O without requests, and only requests can be measured");
   ASSERT_TRUE(host.snapshot.unseen);
   EXPECT_FALSE(host.snapshot.unseen->has_requests);
   EXPECT_FALSE(host.snapshot.unseen->kernel_ios) << "it may be idle";
-  host.look({5000});
+  host.observe({5000});
   EXPECT_EQ(host.rows, 0U) << "the history would call it idle";
   EXPECT_EQ(host.snapshot.unseen->kernel_ios, 5000U);
 }
 
 TEST(UnseenIo, has_no_rows_in_the_history) {
   Host host;
-  host.look({});
+  host.observe({});
   EXPECT_EQ(host.rows, 1U);
-  host.look({10'000});
-  host.look({10'000});
-  host.look({10'000});
+  host.observe({10'000});
+  host.observe({10'000});
+  host.observe({10'000});
   EXPECT_EQ(host.rows, 0U);
 }
 
@@ -183,7 +183,7 @@ TEST(UnseenIo, disks_without_hardware_queues_have_no_requests) {
   host.disk("virtual/nvme-subsystem/nvme-subsys3", "nvme3n1", "259:1",
             "device -> ../../nvme-subsys3\nqueue/iostats = 1");
   host.tree().add("sys/devices/virtual/nvme-subsystem/nvme-subsys3", "subsystem -> x/class/nvme-subsystem");
-  const model::Inventory inventory = tests::look(host);
+  const model::Inventory inventory = tests::inventory_of(host);
   for (const model::Device& device : inventory.devices) {
     EXPECT_EQ(device.has_requests, device.name != "pmem0" && device.name != "zd0") << device.name;
   }

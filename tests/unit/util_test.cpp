@@ -284,7 +284,7 @@ TEST(TimeLimitDeathTest, EndsTheProcessAndSaysSo) {
       testing::ExitedWithCode(1), "ssdpulse audit gave up after 1 s: something that it asked does not answer");
 }
 
-TEST(TimeLimit, IsNoneForWhatEnds) { const util::TimeLimit limit("audit", std::chrono::hours(1)); }
+TEST(TimeLimit, DoesNotAffectCommandsThatEnd) { const util::TimeLimit limit("audit", std::chrono::hours(1)); }
 
 }  // namespace
 }  // namespace ssdpulse

@@ -120,7 +120,8 @@ const std::pair<std::string, std::string> kFaults[] = {
      ":1:23: basic_auth_users: 'a': expected a bcrypt hash, which begins with $2y$, $2b$ or $2a$ (htpasswd -nBC 10 "
      "USER makes one)"},
     {"basic_auth_users: {a: " + kHash.substr(0, 59) + "}",
-     ":1:23: basic_auth_users: 'a': is no whole bcrypt hash: expected 60 characters, as in $2y$10$ and 53 letters, "
+     ":1:23: basic_auth_users: 'a': is not a complete bcrypt hash: expected 60 characters, as in $2y$10$ and 53 "
+     "letters, "
      "digits, dots or slashes"},
     {"basic_auth_users: {a: $2y$31" + kHash.substr(6) + "}",
      ":1:23: basic_auth_users: 'a': a bcrypt cost of 31; expected 4 to 14: each step doubles the time of a login, and "

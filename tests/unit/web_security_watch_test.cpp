@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 const std::string kUser = ": $2y$10$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze\n";
 
-TEST(WebSecurityWatch, SeesWhatChangedBeforeItLooked) {
+TEST(WebSecurityWatch, SeesWhatChangedBeforeTheFirstCheck) {
   const tests::TemporaryTree tree;
   tree.file("web.yaml", "basic_auth_users:\n  alice" + kUser);
   auto loaded = load_web_security(tree.path("web.yaml"));

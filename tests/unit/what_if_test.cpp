@@ -97,7 +97,7 @@ TEST(WhatIf, SaysWhyThereIsNoAnswer) {
       "life remaining at this wear: 4.0 years\n");
 }
 
-TEST(WhatIf, SaysNothingOfWindowsWhereThereIsNoModel) {
+TEST(WhatIf, OmitsWindowsWithoutAModel) {
   auto snapshot = host(FlashSilence::rotational);
   auto figures = std::make_shared<model::FlashFigures>(*snapshot.flash);
   figures->drives[0].silence = FlashSilence::rotational;

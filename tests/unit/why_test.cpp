@@ -12,9 +12,9 @@
 
 #include "daemon/live/evidence_words.h"
 #include "daemon/live/explanations.h"
+#include "daemon/live/format.h"
 #include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
-#include "daemon/live/words.h"
 #include "tests/unit/cause_words.h"
 
 namespace ssdpulse::live {
@@ -153,7 +153,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   EXPECT_EQ(sentences.at(2), "Slowed most, added up beyond their own usual: db.service (3.1 s).");
 }
 
-TEST(why, names_nobody_where_the_cause_has_no_sender) {
+TEST(why, names_no_sender_where_the_cause_has_none) {
   for (const SpikeCause cause : {SpikeCause::gc, SpikeCause::thermal, SpikeCause::error, SpikeCause::unknown}) {
     Host host;
     LatencySpike one = spike("sda", cause, 42s, 42s);
@@ -391,7 +391,7 @@ TEST(why, does_not_blame_a_burst_of_another_drive_or_time) {
   EXPECT_NE(host.ask().sentence.find("because discards (trim) are in flight"), std::string::npos);
 }
 
-TEST(why, tells_of_the_worst_and_names_the_others) {
+TEST(why, describes_the_worst_and_names_the_others) {
   Host host;
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 5s, 5s), spike("sdb", SpikeCause::queue, 9s, 9s),
                                    spike("sdc", SpikeCause::gc, 9s, 9s)};
@@ -442,7 +442,7 @@ TEST(why, the_last_incident_is_named_however_much_an_earlier_one_cost) {
   EXPECT_EQ(host.ask().device, "sdb") << "what goes on comes first";
 }
 
-TEST(why, a_senders_own_backlog_is_no_incident) {
+TEST(why, a_senders_own_backlog_is_not_an_incident) {
   Host host;
   LatencySpike batch = spike("sda", SpikeCause::saturation, 41s, 41s);
   batch.operation = SpikeOperation::write;
@@ -719,16 +719,16 @@ TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
 }
 
 TEST(words, have_the_unit_that_fits) {
-  EXPECT_EQ(latency_words(0.00085), "850 us");
-  EXPECT_EQ(latency_words(0.0024), "2.4 ms");
-  EXPECT_EQ(latency_words(1.25), "1.2 s");
-  EXPECT_EQ(duration_words(0.2), "1 s");
-  EXPECT_EQ(duration_words(119), "119 s");
-  EXPECT_EQ(duration_words(600), "10 min");
-  EXPECT_EQ(duration_words(9000), "2 h");
-  EXPECT_EQ(factor_words(1.44), "1.4 times");
-  EXPECT_EQ(size_words(1.8e6), "1.8 MB");
-  EXPECT_EQ(size_words(12), "12 B");
+  EXPECT_EQ(format_latency(0.00085), "850 us");
+  EXPECT_EQ(format_latency(0.0024), "2.4 ms");
+  EXPECT_EQ(format_latency(1.25), "1.2 s");
+  EXPECT_EQ(format_duration(0.2), "1 s");
+  EXPECT_EQ(format_duration(119), "119 s");
+  EXPECT_EQ(format_duration(600), "10 min");
+  EXPECT_EQ(format_duration(9000), "2 h");
+  EXPECT_EQ(format_factor(1.44), "1.4 times");
+  EXPECT_EQ(format_size(1.8e6), "1.8 MB");
+  EXPECT_EQ(format_size(12), "12 B");
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST(WriteReader, LatencyWithoutHintIsTheRest) {
     std::vector<std::uint64_t> plain(LATENCY_OVER_WORD + 1);
     std::uint64_t plain_before = 0;
     std::size_t late = 0;  // the last hinted write's word, not yet in the sum of all writes when we read
-    const auto look = [&] {
+    const auto observe = [&] {
       decode_writes(reader.read(), WriteHint::not_set, writes);
       complete_latency(all, WriteHint::not_set, writes);
       const auto& rest = writes.hint_latency[model::index(WriteHint::not_set)];
@@ -124,13 +124,13 @@ TEST(WriteReader, LatencyWithoutHintIsTheRest) {
         late = word;
       }
       if (*rc::gen::inRange(0, 3) == 0) {
-        look();
+        observe();
       }
     }
     if (late != 0) {
       complete(all, late);
     }
-    look();
+    observe();
     const auto& rest = writes.hint_latency[model::index(WriteHint::not_set)];
     RC_ASSERT(rest.empty() || rest.words == plain);
     RC_ASSERT(!rest.empty() || plain_before == 0);

@@ -101,9 +101,9 @@ Drive::Drive(Dice& dice) : dice_(dice) {
   }
   block_sees_ = static_cast<Block>(dice_.roll(4));
   // No more than any drive can do: the host at twice the rate in each of four parts of a poll, the media in proportion.
-  constexpr unsigned kMostBits = 38;  // in a short poll
+  constexpr unsigned kMaxBits = 38;  // in a short poll
   const auto more = 64U - static_cast<unsigned>(__builtin_clzll(sixteenths_ / 16 + 1));
-  rate_bits_ = std::min(rate_bits_, kMostBits - 3 - more);
+  rate_bits_ = std::min(rate_bits_, kMaxBits - 3 - more);
   now_ = static_cast<Nanoseconds>(dice_.roll(400)) * interval_ - 100 * interval_;
 }
 

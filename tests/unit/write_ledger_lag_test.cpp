@@ -83,7 +83,7 @@ TEST(WriteLedgerLag, OneLongStandstillIsRemembered) {
   EXPECT_EQ(ledger.media_staleness().lag, 0s) << "another firmware may be another habit";
 }
 
-TEST(WriteLedgerLag, ACounterThatNeverMovesIsNoCounter) {
+TEST(WriteLedgerLag, ACounterThatNeverMovesIsIgnored) {
   PaperDrive drive;
   drive.media = 1;
   drive.media_unit = 1;
@@ -113,7 +113,7 @@ TEST(WriteLedgerLag, ACounterThatMovesNowAndThenIsNotStuck) {
   EXPECT_TRUE(ledger.media_staleness().stuck);
 }
 
-TEST(WriteLedgerLag, TheBlockLayerTellsOfAHostCounterThatNeverMoves) {
+TEST(WriteLedgerLag, TheBlockLayerRevealsAHostCounterThatNeverMoves) {
   PaperDrive drive;
   drive.host = drive.media = 1;
   WriteLedger ledger(kPollInterval);
@@ -136,7 +136,7 @@ TEST(WriteLedgerLag, WhatTheDriveStillHoldsInItsBufferIsNotLate) {
   EXPECT_EQ(ledger.media_staleness().lag, 0s);
 }
 
-TEST(WriteLedgerLag, ADriveThatIsSeldomWrittenToIsBelievedAfterAnHour) {
+TEST(WriteLedgerLag, ARarelyWrittenDriveIsAcceptedAfterAnHour) {
   PaperDrive drive;
   drive.write(kGiB, 3 * kGiB);
   WriteLedger ledger(kPollInterval);
@@ -179,7 +179,7 @@ TEST(WriteLedgerLag, WithoutTheBlockLayerNothingIsIdle) {
   EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
 }
 
-TEST(WriteLedgerLag, AnotherPollIntervalIsHeardOf) {
+TEST(WriteLedgerLag, AChangedPollIntervalIsNoticed) {
   LazyDrive lazy;
   WriteLedger ledger(2 * kPollInterval);
   for (int i = 0; i < 20; ++i) {

@@ -64,7 +64,7 @@ TEST(WriteLedger, UnitsBoundTheRatio) {
   }
 }
 
-TEST(WriteLedger, NothingCertainIsNothingSaid) {
+TEST(WriteLedger, NothingIsReportedWithoutCertainty) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);
   for (int i = 0; i < 20; ++i) {
@@ -96,7 +96,7 @@ TEST(WriteLedger, AllBitsCount) {
   EXPECT_EQ(ledger.amplification().media_written_bytes, 0x1p127 + 9 * 0x1p64);
 }
 
-TEST(WriteLedger, ASaturatedCounterIsNone) {
+TEST(WriteLedger, ASaturatedCounterIsIgnored) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);
   for (int i = 0; i < 4; ++i) {
@@ -201,7 +201,7 @@ TEST(WriteLedger, ARollBackAddsNothingUntilItIsMadeUpFor) {
   EXPECT_TRUE(find(ledger, "5m"));
 }
 
-TEST(WriteLedger, AnotherFirmwareIsAnotherEpochAnotherSerialAnotherDrive) {
+TEST(WriteLedger, NewFirmwareIsANewEpochAndANewSerialADifferentDrive) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);
   for (int i = 0; i < 4; ++i) {
@@ -243,7 +243,7 @@ TEST(WriteLedger, AHostCounterThatFallsBetweenItsReadsIsOneEpoch) {
   EXPECT_EQ(ledger.amplification().host_written_bytes, 6.0 * kGiB);
 }
 
-TEST(WriteLedger, AHostCounterThatFallsInTheFirstSampleTellsNoLifetime) {
+TEST(WriteLedger, AHostCounterThatFallsInTheFirstSampleGivesNoLifetime) {
   PaperDrive drive;
   drive.write(100 * kMiB, 400 * kMiB);
   WriteLedger ledger(kPollInterval);
@@ -258,7 +258,7 @@ TEST(WriteLedger, AHostCounterThatFallsInTheFirstSampleTellsNoLifetime) {
   EXPECT_FALSE(find(ledger, "lifetime")) << "the host's 100 MiB are in no counter any more, the media's 400 are";
 }
 
-TEST(WriteLedger, HalfASampleIsNone) {
+TEST(WriteLedger, HalfASampleIsIgnored) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);
   WriteSample host_only = drive.read();
@@ -285,7 +285,7 @@ TEST(WriteLedger, HalfASampleIsNone) {
   EXPECT_EQ(find(ledger, "5m")->covered_seconds, 150) << "a missed poll only leaves one out";
 }
 
-TEST(WriteLedger, DriftIsToldWithItsBounds) {
+TEST(WriteLedger, DriftIsReportedWithItsBounds) {
   PaperDrive drive;
   drive.host_unit = 512000;
   drive.host_rounding = Rounding::up;

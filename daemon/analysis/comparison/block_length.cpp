@@ -10,8 +10,8 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr double kLeastMinutes = 5;
-constexpr std::size_t kLeastBlocks = 8;
+constexpr double kMinMinutes = 5;
+constexpr std::size_t kMinBlocks = 8;
 
 std::vector<double> autocovariances(std::span<const double> series, std::size_t most_lag) {
   const double count = static_cast<double>(series.size());
@@ -46,10 +46,10 @@ std::size_t last_lag(const std::vector<double>& covariance, std::size_t run, dou
 
 BlockLength block_length(std::span<const double> series) {
   const double count = static_cast<double>(series.size());
-  const double least = std::max(kLeastMinutes, std::ceil(std::cbrt(count)));
-  const std::size_t most = std::max<std::size_t>(1, series.size() / kLeastBlocks);
+  const double least = std::max(kMinMinutes, std::ceil(std::cbrt(count)));
+  const std::size_t most = std::max<std::size_t>(1, series.size() / kMinBlocks);
   BlockLength result{std::min(static_cast<std::size_t>(least), most), least};
-  if (series.size() < kLeastBlocks) {
+  if (series.size() < kMinBlocks) {
     return result;
   }
   const auto run = static_cast<std::size_t>(std::max(5.0, std::ceil(std::sqrt(std::log10(count)))));

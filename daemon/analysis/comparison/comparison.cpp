@@ -58,9 +58,9 @@ std::optional<UsualDifferences> borrowed(const Day& day, const Figure& figure, c
   const double sampled = figure.sampling_variance(before.total()) + figure.sampling_variance(after.total());
   usual->variance += std::max(0.0, sampled - expected);
   // How well a day foretells the variance of a few other minutes: as well as this many values of their own would.
-  constexpr double kForetells = 4;
-  const double degrees = kForetells + own.degrees;
-  const double both = (kForetells * usual->variance + own.degrees * own.error * own.error) / degrees;
+  constexpr double kUsualWeight = 4;
+  const double degrees = kUsualWeight + own.degrees;
+  const double both = (kUsualWeight * usual->variance + own.degrees * own.error * own.error) / degrees;
   return both > usual->variance ? UsualDifferences{both, std::min(degrees, usual->degrees)} : *usual;
 }
 
@@ -141,7 +141,7 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
   Row row{.id = plan.id, .what = plan.what, .unit = plan.unit};
   row.n_before = samples(plan, before);
   row.n_after = samples(plan, after);
-  row.n_needed = static_cast<double>(plan.histogram.empty() ? kLeastBeyond : least_samples(plan.quantile));
+  row.n_needed = static_cast<double>(plan.histogram.empty() ? kMinBeyond : least_samples(plan.quantile));
   if (row.n_before + row.n_after == 0) {
     return std::nullopt;
   }
@@ -191,10 +191,10 @@ bool differs(const std::vector<LoadRow>& rows) {
 
 /// Less of everything, in I/Os no larger, makes no disk slower: what is worse then is worse. More likewise.
 LoadShift shift_of(const Comparison& comparison) {
-  if (comparison.common_load >= kLeastCommon) {
+  if (comparison.common_load >= kMinCommonShare) {
     return LoadShift::none;
   }
-  constexpr double kLeastRate = 1;  // I/Os per second: an idle drive sleeps, and wakes up slowly
+  constexpr double kMinRate = 1;  // I/Os per second: an idle drive sleeps, and wakes up slowly
   constexpr auto kCounts = std::to_array<std::string_view>(
       {"read.ios", "write.ios", "read.bytes", "write.bytes", "read.size", "write.size"});
   bool less = true;
@@ -212,10 +212,10 @@ LoadShift shift_of(const Comparison& comparison) {
       rate_after += row.after.value_or(0);
     }
   }
-  return std::min(rate_before, rate_after) < kLeastRate ? LoadShift::other
-         : less                                         ? LoadShift::less
-         : more                                         ? LoadShift::more
-                                                        : LoadShift::other;
+  return std::min(rate_before, rate_after) < kMinRate ? LoadShift::other
+         : less                                       ? LoadShift::less
+         : more                                       ? LoadShift::more
+                                                      : LoadShift::other;
 }
 
 /// Whether the load can explain the change.
@@ -280,7 +280,7 @@ Comparison compare(const Question& question, const std::function<void(double)>& 
     result.common_load = match.common;
     result.load_differs = differs(result.load);
   }
-  const bool adjust = result.load_differs && match.common >= kLeastCommon;
+  const bool adjust = result.load_differs && match.common >= kMinCommonShare;
   const std::vector<RowPlan> plans = latency_rows();
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (auto row = latency_row(question, plans[i], match, adjust)) {

@@ -11,7 +11,7 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr double kLeastBlocks = 8;
+constexpr double kMinBlocks = 8;
 // Circular blocks overlap: their variance is as certain as that of 1.5 times as many (Meketon and Schmeiser 1984).
 constexpr double kOverlap = 1.5;
 constexpr double kAlike = 0.8;  // correlation of one minute and the next
@@ -32,8 +32,9 @@ std::vector<double> influences(const MinuteSums& sums, const std::vector<double>
 /// Blocks ignore that their ends are alike, and that a mean is closer to its own minutes than the true mean is. By what
 /// factor is their variance too small, if each minute takes over `correlation` of the one before?
 double missing_variance(double correlation, double block, double minutes) {
-  constexpr double kMost = 0.97;
-  const double corrected = std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMost);  // Kendall 1954
+  constexpr double kMaxCorrelation = 0.97;
+  const double corrected =
+      std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMaxCorrelation);  // Kendall 1954
   double whole = 1;
   double seen = 1;
   double power = 1;
@@ -42,8 +43,8 @@ double missing_variance(double correlation, double block, double minutes) {
     whole += 2 * (1 - lag / minutes) * power;
     seen += lag < block ? 2 * (1 - lag / block) * power : 0;
   }
-  constexpr double kLeastSeen = 0.05;
-  return whole / std::max(seen - block * whole / minutes, kLeastSeen * whole);
+  constexpr double kMinSeenShare = 0.05;
+  return whole / std::max(seen - block * whole / minutes, kMinSeenShare * whole);
 }
 
 /// The effective number of blocks: fewer than there are if the mass is uneven.
@@ -101,7 +102,7 @@ std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, c
   const double drawn = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value);
   result.variance = drawn * missing_variance(length.autocorrelation, block, minutes);
   result.most_variance = drawn * missing_variance(std::max(length.autocorrelation, kAlike), block, minutes);
-  result.longer = std::max({1.0, kLeastBlocks / carrying, kLeastBlocks * length.wanted / minutes});
+  result.longer = std::max({1.0, kMinBlocks / carrying, kMinBlocks * length.wanted / minutes});
   return result;
 }
 

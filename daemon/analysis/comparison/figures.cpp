@@ -50,7 +50,7 @@ void add_operation(std::vector<RowPlan>& rows, const std::string& id, Latency to
 }
 
 struct Range {
-  std::size_t first = model::LatencyWords::size_type(-1);
+  std::size_t first = model::LatencyBuckets::size_type(-1);
   std::size_t last = 0;
 };
 

@@ -7,10 +7,10 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr std::size_t kMostOfAWindow = 2000;
+constexpr std::size_t kMaxValues = 2000;
 
 std::vector<double> thinned(std::vector<double> values) {
-  const std::size_t kept = std::min(values.size(), kMostOfAWindow);
+  const std::size_t kept = std::min(values.size(), kMaxValues);
   for (std::size_t i = 0; i < kept; ++i) {
     values[i] = values[i * values.size() / kept];
   }

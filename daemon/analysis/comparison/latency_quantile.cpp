@@ -48,7 +48,7 @@ double samples_above(std::span<const double> words, double log_seconds, std::siz
 }
 
 std::uint64_t least_samples(double share) {
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(kLeastBeyond) / (1 - share)));
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(kMinBeyond) / (1 - share)));
 }
 
 }  // namespace ssdpulse::analysis::comparison

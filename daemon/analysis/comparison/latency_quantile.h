@@ -13,7 +13,7 @@ namespace ssdpulse::analysis::comparison {
 inline constexpr double kResolution = 0.044;
 
 /// Fewer samples beyond a quantile say nothing about it.
-inline constexpr std::uint64_t kLeastBeyond = 30;
+inline constexpr std::uint64_t kMinBeyond = 30;
 
 /// Natural logarithm of the seconds below which this share (0..1) of the weighted samples lies, interpolated linearly
 /// in logarithms within the bucket. `words` as in bpf/abi/latency_buckets.h from `first` on, possibly weighted. Absent

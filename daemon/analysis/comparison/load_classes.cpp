@@ -10,8 +10,8 @@ namespace ssdpulse::analysis::comparison {
 namespace {
 
 using Class = std::array<std::size_t, 2>;
-constexpr double kMostClasses = 5;
-constexpr double kApart = 1.5;
+constexpr double kMaxClasses = 5;
+constexpr double kMinClassRatio = 1.5;
 constexpr double kIdle = 65536;  // bytes per second
 
 /// Classes of equal width in logarithms, starting at the lowest rate.
@@ -25,7 +25,7 @@ double level(double rate) { return std::log(std::max(rate, kIdle)); }
 
 Scale scale_of(const std::vector<double>& rates) {
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-  return {level(*least), std::max(std::log(kApart), (level(*most) - level(*least)) / kMostClasses)};
+  return {level(*least), std::max(std::log(kMinClassRatio), (level(*most) - level(*least)) / kMaxClasses)};
 }
 
 Class class_of(const Rates& rates, const Scales& scales) {

@@ -19,7 +19,7 @@ struct LoadMatch {
 };
 
 /// Of LoadMatch::common. Below this, a latency of one window says nothing about the other.
-inline constexpr double kLeastCommon = 0.5;
+inline constexpr double kMinCommonShare = 0.5;
 
 /// Up to five classes each for reads and writes, equally wide in logarithms over all minutes of both windows. Each
 /// class spans at least a factor of 1.5, and everything below 64 KiB/s is in one class.

@@ -148,7 +148,7 @@ void add_notes(const Question& question, Comparison& comparison) {
     refuse_fresh_drive(question, comparison);
     note_settings(question, comparison);
     note_short(question, comparison);
-    if (comparison.common_load < kLeastCommon) {
+    if (comparison.common_load < kMinCommonShare) {
       note(comparison, "other-load",
            "the load was different: less than half of the minutes have a load that occurs in both windows");
       if (any_judged(comparison)) {

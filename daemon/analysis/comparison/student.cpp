@@ -14,12 +14,12 @@ double away_from_zero(double value) {
 
 /// The continued fraction of the incomplete beta function (Lentz), for x < (a + 1) / (a + b + 2).
 double beta_fraction(double a, double b, double x) {
-  constexpr int kMostSteps = 500;
+  constexpr int kMaxSteps = 500;
   constexpr double kPrecision = 1e-14;
   double numerator = 1;
   double denominator = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
   double fraction = denominator;
-  for (int m = 1; m <= kMostSteps; ++m) {
+  for (int m = 1; m <= kMaxSteps; ++m) {
     const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     denominator = 1 / away_from_zero(1 + even * denominator);
     numerator = away_from_zero(1 + even / numerator);

@@ -11,9 +11,9 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr double kLeastPairs = 8;  // that do not overlap
-constexpr double kOverlap = 1.5;   // as in estimate.cpp
-constexpr double kLeastDegrees = 3;
+constexpr double kMinPairs = 8;   // that do not overlap
+constexpr double kOverlap = 1.5;  // as in estimate.cpp
+constexpr double kMinDegreesOfFreedom = 3;
 
 using Values = std::vector<std::optional<double>>;
 
@@ -80,7 +80,7 @@ double variance_by_rank(std::vector<double> off) {
 /// A few large values make a variance uncertain: the degrees of freedom follow from the spread of the squares.
 std::optional<UsualDifferences> spread_of(const std::vector<double>& off, double minutes_each) {
   const double independent = static_cast<double>(off.size()) / minutes_each;
-  if (independent < kLeastPairs) {
+  if (independent < kMinPairs) {
     return std::nullopt;
   }
   double squares = 0;
@@ -94,7 +94,7 @@ std::optional<UsualDifferences> spread_of(const std::vector<double>& off, double
   const double of_squares = fourths / count - variance * variance;
   const double degrees = of_squares > 0 ? kOverlap * independent * 2 * variance * variance / of_squares : HUGE_VAL;
   return UsualDifferences{std::max(variance, variance_by_rank(off)),
-                          std::clamp(degrees, kLeastDegrees, kOverlap * independent)};
+                          std::clamp(degrees, kMinDegreesOfFreedom, kOverlap * independent)};
 }
 
 }  // namespace

@@ -105,12 +105,12 @@ Change widened(Change change, const Bounds& before, const Bounds& after) {
   return change;
 }
 
-constexpr double kLeastPrecision = 0.05;
+constexpr double kMinPrecision = 0.05;
 
 /// Whether counters this coarse give a ratio to within 5 % (at a write amplification of 1.5).
 bool enough_bytes(const Wear& wear) {
   return wear.sum.media_bytes > 0 &&
-         wear.sum.host_bytes * kLeastPrecision >= wear.grain.host_bytes + wear.grain.media_bytes / 1.5;
+         wear.sum.host_bytes * kMinPrecision >= wear.grain.host_bytes + wear.grain.media_bytes / 1.5;
 }
 
 void compute(Row& row, const Wear& before, const Wear& after, double Step::*denominator,
@@ -147,9 +147,9 @@ std::optional<double> quotient(double numerator, double denominator) {
 /// The drive's own figure moves in whole percents, so two windows certainly differ or not at all.
 void compute_used(Row& row, const Wear& before, const Wear& after) {
   constexpr double kGrain = 0.01;
-  constexpr double kLeastRise = 2 * kGrain;
+  constexpr double kMinRise = 2 * kGrain;
   const auto per_day = [](const Wear& wear) {
-    return wear.used && *wear.used >= kLeastRise ? quotient(*wear.used, wear.sum.days) : std::nullopt;
+    return wear.used && *wear.used >= kMinRise ? quotient(*wear.used, wear.sum.days) : std::nullopt;
   };
   row.before = per_day(before);
   row.after = per_day(after);

@@ -5,8 +5,8 @@
 
 namespace ssdpulse::analysis {
 
-std::optional<double> CollectionWatch::look(std::optional<double> since_discard, const Counters& now,
-                                            double drive_bytes) {
+std::optional<double> CollectionWatch::observe(std::optional<double> since_discard, const Counters& now,
+                                               double drive_bytes) {
   const auto [host, media, host_doubt, media_doubt] = now;
   if (!since_discard || host < state_.host || media < state_.media) {
     state_ = {};  // nothing was discarded, or the counters were reset
@@ -30,7 +30,7 @@ std::optional<double> CollectionWatch::look(std::optional<double> since_discard,
     return std::nullopt;
   }
   const bool costs = state_.free_ratio > 0 && least_ratio > state_.free_ratio + kCost;
-  if (costs || written > kMost) {
+  if (costs || written > kMaxDriveWrites) {
     state_ = {};
   }
   return costs ? std::optional(written - 1 + kLatest) : std::nullopt;

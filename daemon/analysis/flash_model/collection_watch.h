@@ -19,7 +19,7 @@ class CollectionWatch {
   /// How much the ratio must rise above its value before the drive was first full.
   static constexpr double kCost = 0.1;
   /// Drive writes after which nothing more is learned: no drive on the market has more flash than that.
-  static constexpr double kMost = 1.6;
+  static constexpr double kMaxDriveWrites = 1.6;
 
   /// Bytes, by the drive's counters.
   struct State {
@@ -45,7 +45,7 @@ class CollectionWatch {
   /// Call at every reading. `since_discard`: bytes that the host wrote since a full discard, as the model counts them;
   /// absent: there was none. Returns, once, the most over-provisioning that the drive can have, as a share of
   /// `drive_bytes`. Coarse counters show it later, never too early.
-  std::optional<double> look(std::optional<double> since_discard, const Counters& now, double drive_bytes);
+  std::optional<double> observe(std::optional<double> since_discard, const Counters& now, double drive_bytes);
 
   [[nodiscard]] const State& state() const { return state_; }
 

@@ -12,7 +12,7 @@ double lost_share(std::uint64_t lost, std::uint64_t seen) {
 
 }  // namespace
 
-void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
+void EventLosses::add(const Events& seen, std::uint64_t drive_pages) {
   volume_ += drive_pages;
   const std::uint64_t passed = std::min<std::uint64_t>(volume_ / part_pages_, parts_.size());
   volume_ %= part_pages_;
@@ -21,7 +21,7 @@ void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
     parts_[newest_] = {};
   }
   // Counted where it ends: what came at once stays, even if the host wrote more than the drive holds meanwhile.
-  Seen& part = parts_[newest_];
+  Events& part = parts_[newest_];
   part.writes += seen.writes;
   part.lost_writes += seen.lost_writes;
   part.discards += seen.discards;
@@ -29,8 +29,8 @@ void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
 }
 
 EventLosses::Rates EventLosses::rates() const {
-  Seen all;
-  for (const Seen& part : parts_) {
+  Events all;
+  for (const Events& part : parts_) {
     all.writes += part.writes;
     all.lost_writes += part.lost_writes;
     all.discards += part.discards;
@@ -42,7 +42,7 @@ EventLosses::Rates EventLosses::rates() const {
 void EventLosses::save(BinaryWriter& out) const {
   out(volume_);
   out(std::uint64_t{newest_});
-  for (const Seen& part : parts_) {
+  for (const Events& part : parts_) {
     out(part.writes);
     out(part.lost_writes);
     out(part.discards);
@@ -54,7 +54,7 @@ bool EventLosses::restore(BinaryReader& in) {
   std::uint64_t newest = 0;
   in(volume_);
   in(newest);
-  for (Seen& part : parts_) {
+  for (Events& part : parts_) {
     in(part.writes);
     in(part.lost_writes);
     in(part.discards);

@@ -27,21 +27,21 @@ std::uint64_t pages_of(double drive_writes, std::uint64_t drive_pages) {
 }  // namespace
 
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages) {
-  constexpr unsigned kLeastBits = 8;  // 400 events in 100,000 writes, some microseconds each
-  constexpr unsigned kLeastBitsOfSmall = 7;
-  const bool small = drive_pages >> kLeastBits < FlashModel::kLeastFollowed;
-  return std::max(small ? kLeastBitsOfSmall : kLeastBits, PageSample::rate_bits_for(drive_pages, wanted_pages));
+  constexpr unsigned kMinBits = 8;  // 400 events in 100,000 writes, some microseconds each
+  constexpr unsigned kMinBitsOfSmall = 7;
+  const bool small = drive_pages >> kMinBits < FlashModel::kMinFollowed;
+  return std::max(small ? kMinBitsOfSmall : kMinBits, PageSample::rate_bits_for(drive_pages, wanted_pages));
 }
 
 bool FlashModel::possible(const FlashModelSettings& settings) {
   const std::uint64_t followed = settings.size_bytes / settings.page_bytes >> settings.rate_bits;
-  return !settings.what_ifs.empty() && followed >= kLeastFollowed && followed <= MiniatureDrive::kMostPages;
+  return !settings.what_ifs.empty() && followed >= kMinFollowed && followed <= MiniatureDrive::kMaxPages;
 }
 
 std::size_t FlashModel::memory_bytes(const FlashModelSettings& settings) {
   const auto pages = static_cast<std::uint32_t>(settings.size_bytes / settings.page_bytes >> settings.rate_bits);
   std::size_t result = sizeof(FlashModel) + Lifetimes(0, 0).memory_bytes() + pages * std::size_t{6} +
-                       WindowMarks::kMost * settings.what_ifs.size() * sizeof(ReplicatedDrive::Counts);
+                       WindowMarks::kMaxMarks * settings.what_ifs.size() * sizeof(ReplicatedDrive::Counts);
   for (std::size_t i = 0; i < settings.what_ifs.size(); ++i) {
     result += ReplicatedDrive::memory_bytes(
         WhatIfRun::shape(settings.what_ifs[i], pages, 1),
@@ -73,17 +73,17 @@ void FlashModel::observe(const FlashTick& tick) {
   now_ = tick.at;
   const bool was_empty = lifetimes_.unmapped_share() >= kFullDiscard;
   std::uint64_t discarded = 0;  // followed pages
-  EventLosses::Seen seen{0, tick.lost_writes, 0, tick.lost_discards};
+  EventLosses::Events seen{0, tick.lost_writes, 0, tick.lost_discards};
   // When in the tick each hint's pages were written is unknown: evenly is close enough, as blocks are far larger.
-  PagesByHint told{};
+  PagesByHint counted{};
   for (std::size_t i = 0; i < tick.events.size(); ++i) {
     PagesByHint now{};
     for (std::size_t hint = 0; hint < now.size(); ++hint) {
       const auto until =
           static_cast<std::uint64_t>(static_cast<double>(tick.written[hint]) *
                                      (static_cast<double>(i + 1) / static_cast<double>(tick.events.size())));
-      now[hint] = until - told[hint];
-      told[hint] = until;
+      now[hint] = until - counted[hint];
+      counted[hint] = until;
     }
     advance(now);
     const bool writes = tick.events[i].kind == FlashEventKind::write;
@@ -93,7 +93,7 @@ void FlashModel::observe(const FlashTick& tick) {
   }
   PagesByHint rest{};
   for (std::size_t hint = 0; hint < rest.size(); ++hint) {
-    rest[hint] = tick.written[hint] - told[hint];
+    rest[hint] = tick.written[hint] - counted[hint];
   }
   advance(rest);
   losses_.add(seen, std::accumulate(tick.written.begin(), tick.written.end(), std::uint64_t{0}));
@@ -219,7 +219,7 @@ std::optional<model::FlashSilence> FlashModel::silence(const WindowMark* from, c
   if (losses_.rates().too_many()) {
     return FlashSilence::events_lost;
   }
-  if (from == nullptr || now.sampled_writes - from->sampled_writes < kLeastSampledWrites) {
+  if (from == nullptr || now.sampled_writes - from->sampled_writes < kMinSampledWrites) {
     return FlashSilence::few_writes;
   }
   const auto likely = base(*from, now);

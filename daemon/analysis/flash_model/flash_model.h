@@ -37,15 +37,15 @@ struct FlashModelSettings {
 
 class FlashModel {
  public:
-  static constexpr std::uint64_t kLeastFollowed = 24576;      // pages; with fewer, the halves' blocks are too small
-  static constexpr std::uint64_t kLeastSampledWrites = 1024;  // in a window: 1 % of noise
-  static constexpr double kWidestBounds = 0.25;               // from lower to upper, as a share of the ratio
-  static constexpr double kMuchUnknown = 0.1;                 // share of the followed pages
-  static constexpr double kLongGap = 0.02;                    // drive writes that were not observed
+  static constexpr std::uint64_t kMinFollowed = 24576;      // pages; with fewer, the halves' blocks are too small
+  static constexpr std::uint64_t kMinSampledWrites = 1024;  // in a window: 1 % of noise
+  static constexpr double kWidestBounds = 0.25;             // from lower to upper, as a share of the ratio
+  static constexpr double kMuchUnknown = 0.1;               // share of the followed pages
+  static constexpr double kLongGap = 0.02;                  // drive writes that were not observed
 
   /// Only for possible() settings.
   explicit FlashModel(const FlashModelSettings& settings);
-  /// A what-if, at least kLeastFollowed followed pages, and at most MiniatureDrive::kMostPages.
+  /// A what-if, at least kMinFollowed followed pages, and at most MiniatureDrive::kMaxPages.
   [[nodiscard]] static bool possible(const FlashModelSettings& settings);
   [[nodiscard]] static std::size_t memory_bytes(const FlashModelSettings& settings);
 

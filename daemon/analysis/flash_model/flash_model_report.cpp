@@ -50,7 +50,7 @@ model::FlashReport FlashModel::report() const {
   const auto drive_bytes = static_cast<double>(settings_.size_bytes);
   for (std::uint8_t hint = 0; hint < model::kWriteHints; ++hint) {
     const auto survival = lifetimes_.survival(hint);
-    if (survival.pages < kLeastDistinctPages) {
+    if (survival.pages < kMinDistinctPages) {
       continue;
     }
     result.alive[hint] = static_cast<double>(survival.living) / static_cast<double>(survival.ended + survival.living);
@@ -92,7 +92,7 @@ util::Result<std::unique_ptr<FlashModel>> FlashModel::restore(const FlashModelSe
   auto result = std::make_unique<FlashModel>(settings);
   BinaryReader in(body.substr(key.bytes().size()));
   if (!result->restore_fields(in) || !in.complete()) {
-    return util::fail("it makes no sense");
+    return util::fail("it is inconsistent");
   }
   result->marks_.shift(at - result->now_);  // the monotonic clock of another boot
   result->now_ = at;

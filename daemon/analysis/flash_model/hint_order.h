@@ -9,10 +9,10 @@
 
 namespace ssdpulse::analysis {
 
-inline constexpr double kLeastDisorder = 1.5;              // one median over the other
-inline constexpr std::uint64_t kLeastDistinctPages = 100;  // of a hint: resolution is by pages, not by deaths
-inline constexpr std::uint64_t kLeastDeaths = 100;
-inline constexpr double kLeastObserved = 0.25;  // drive writes
+inline constexpr double kMinDisorder = 1.5;              // one median over the other
+inline constexpr std::uint64_t kMinDistinctPages = 100;  // of a hint: resolution is by pages, not by deaths
+inline constexpr std::uint64_t kMinDeaths = 100;
+inline constexpr double kMinObserved = 0.25;  // drive writes
 
 /// Medians are in bytes that the host writes to the drive, which has `drive_bytes`. Looks at every followed page.
 std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes);

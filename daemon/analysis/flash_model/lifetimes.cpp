@@ -10,7 +10,7 @@ namespace ssdpulse::analysis {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr int kMostRounds = 500;  // of the fixed-point iteration; each gets closer by a factor
+constexpr int kMaxRounds = 500;  // of the fixed-point iteration; each gets closer by a factor
 
 std::uint64_t total(const LifetimeHistogram& histogram) {
   return std::accumulate(histogram.counts.begin(), histogram.counts.end(), std::uint64_t{0});
@@ -188,7 +188,7 @@ std::optional<double> Lifetimes::fifo_write_amplification(const Laps& from, cons
     return std::nullopt;
   }
   double result = 1;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     const double lap = (1 + overprovisioning) * kUnitsPerDriveWrite / result;
     const double moved = relocations(to.ended, lap) - relocations(from.ended, lap) + relocations(to.ages, lap) -
                          relocations(from.ages, lap);

@@ -37,7 +37,7 @@ MiniatureDrive::MiniatureDrive(const MiniatureShape& shape, bool mapped)
     : shape_(shape),
       block_bits_(static_cast<unsigned>(std::countr_zero(shape.block_pages))),
       scale_bits_(static_cast<unsigned>(std::countr_zero(shape.scale))),
-      slack_(std::max<std::uint64_t>(kLeastSlack, shape.block_pages / 8)),
+      slack_(std::max<std::uint64_t>(kMinSlack, shape.block_pages / 8)),
       reserve_(reserved_blocks(shape)),
       heads_(blocks_of(shape)),
       slot_of_(shape.pages, kNone),

@@ -36,8 +36,8 @@ struct MiniatureShape {
 
 class MiniatureDrive {
  public:
-  static constexpr std::uint32_t kMostStreams = 8;
-  static constexpr std::uint32_t kMostPages = std::uint32_t{1} << 30;  // slots are 32-bit numbers, over-provisioned too
+  static constexpr std::uint32_t kMaxStreams = 8;
+  static constexpr std::uint32_t kMaxPages = std::uint32_t{1} << 30;  // slots are 32-bit numbers, over-provisioned too
 
   /// Pages, cumulative.
   struct Counts {
@@ -71,7 +71,7 @@ class MiniatureDrive {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   /// Pages by which the log may differ from the true volume; for large blocks, an eighth of a block.
-  static constexpr std::uint64_t kLeastSlack = 8;
+  static constexpr std::uint64_t kMinSlack = 8;
 
   enum class BlockState : std::uint8_t { erased, open, closed };
   struct Block {
@@ -113,7 +113,7 @@ class MiniatureDrive {
   MiniatureShape shape_;
   unsigned block_bits_ = 0;
   unsigned scale_bits_ = 0;
-  std::uint64_t slack_ = kLeastSlack;
+  std::uint64_t slack_ = kMinSlack;
   std::uint32_t reserve_ = 1;           // blocks kept erased
   std::uint32_t heads_ = 0;             // where the heads of the lists are in blocks_
   std::vector<std::uint32_t> slot_of_;  // by page; kNone: not mapped

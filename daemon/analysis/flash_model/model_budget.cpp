@@ -33,7 +33,7 @@ std::uint64_t bytes_with(FlashModelSettings running, std::size_t what_ifs) {
 FlashModelSettings settings_under(const ModelPlan& plan, FlashModelSettings drive) {
   drive.rate_bits = plan.rate_bits.value_or(live_rate_bits(drive.size_bytes / drive.page_bytes, plan.wanted_pages));
   drive.what_ifs.resize(std::min(drive.what_ifs.size(), plan.what_ifs));
-  while (drive.what_ifs.size() > 1 && FlashModel::memory_bytes(drive) > ModelBudget::kMostOfADrive) {
+  while (drive.what_ifs.size() > 1 && FlashModel::memory_bytes(drive) > ModelBudget::kMaxOfADrive) {
     drive.what_ifs.pop_back();
   }
   return drive;

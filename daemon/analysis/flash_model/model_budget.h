@@ -35,7 +35,7 @@ class ModelBudget {
   /// Bytes of all models.
   static constexpr std::uint64_t kDefault = std::uint64_t{128} << 20;
   /// Bytes of one drive's model; the base may need more.
-  static constexpr std::uint64_t kMostOfADrive = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t kMaxOfADrive = std::uint64_t{16} << 20;
 
   /// `rate_bits`: for all samples, whatever the size of their drive.
   explicit ModelBudget(std::uint64_t bytes = kDefault, std::optional<unsigned> rate_bits = std::nullopt)

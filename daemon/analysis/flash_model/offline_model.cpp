@@ -37,11 +37,11 @@ OfflineModel::OfflineModel(const OfflineSettings& settings)
 
 std::size_t OfflineModel::memory_bytes(const OfflineSettings& settings) {
   const PageSample sample = sample_of(settings);
-  const auto pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(sample.pages(), MiniatureDrive::kMostPages));
+  const auto pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(sample.pages(), MiniatureDrive::kMaxPages));
   std::size_t result = 0;
   for (const WhatIf& what : settings.what_ifs) {
     result += ReplicatedDrive::memory_bytes(WhatIfRun::shape(what, pages, 1), replicates_of(sample));
-    result += kMostMarks * sizeof(ReplicatedDrive::Counts);
+    result += kMaxMarks * sizeof(ReplicatedDrive::Counts);
     result += what.placement == Placement::last_lifetime ? pages * 6ULL : 0;
   }
   return result;
@@ -96,7 +96,7 @@ OfflineModel::Mark OfflineModel::mark() const {
 
 void OfflineModel::keep_mark() {
   marks_.push_back(mark());
-  if (marks_.size() == kMostMarks) {
+  if (marks_.size() == kMaxMarks) {
     std::size_t kept = 1;
     for (std::size_t i = 2; i < marks_.size(); i += 2) {
       marks_[kept++] = std::move(marks_[i]);

@@ -24,7 +24,7 @@ struct OfflineSettings {
 class OfflineModel {
  public:
   /// The fewest followed pages: with fewer, the blocks of the halves are too small.
-  static constexpr std::uint64_t kLeastSample = 16384;
+  static constexpr std::uint64_t kMinSample = 16384;
 
   explicit OfflineModel(const OfflineSettings& settings);
 
@@ -46,7 +46,7 @@ class OfflineModel {
   static std::size_t memory_bytes(const OfflineSettings& settings);
 
  private:
-  static constexpr std::size_t kMostMarks = 4096;
+  static constexpr std::size_t kMaxMarks = 4096;
 
   struct Mark {
     std::uint64_t written;

@@ -9,8 +9,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kLeastRatio = 1 + 1e-6;  // a write amplification of exactly 1 matches no over-provisioning
-constexpr double kMostRatio = 1e6;
+constexpr double kMinRatio = 1 + 1e-6;  // a write amplification of exactly 1 matches no over-provisioning
+constexpr double kMaxRatio = 1e6;
 
 using Bound = double model::Estimate::*;
 
@@ -18,7 +18,7 @@ using Bound = double model::Estimate::*;
 /// a share of 1 - 1/A of a block is still valid after alpha/A laps, so alpha = -A ln(1 - 1/A) (Xiang and Kurkoski).
 /// Its logarithm is nearly linear in that of the over-provisioning, whatever the load and the policy.
 double of_uniform_load(double ratio) {
-  const double within = std::clamp(ratio, kLeastRatio, kMostRatio);
+  const double within = std::clamp(ratio, kMinRatio, kMaxRatio);
   return std::log(-within * std::log1p(-1 / within) - 1);
 }
 
@@ -26,8 +26,8 @@ double of_uniform_load(const CurvePoint& point, Bound which) { return of_uniform
 
 /// The inverse, which has no closed form: by bisection, to the last bits of a double.
 double ratio_of(double uniform) {
-  double low = kLeastRatio;
-  double high = kMostRatio;
+  double low = kMinRatio;
+  double high = kMaxRatio;
   for (int halves = 0; halves < 100; ++halves) {
     const double middle = std::sqrt(low * high);
     (of_uniform_load(middle) > uniform ? low : high) = middle;
@@ -91,7 +91,7 @@ Explained explained_by(std::span<const CurvePoint> curve, const model::Estimate&
   const Crossing likely = crossing(curve, &model::Estimate::ratio, measured.ratio);
   const Crossing lower = crossing(curve, &model::Estimate::lower, measured.upper);
   const Crossing upper = crossing(curve, &model::Estimate::upper, measured.lower);
-  const bool open = upper.side == Side::beyond || measured.lower <= kLeastRatio;  // no drive relocates less
+  const bool open = upper.side == Side::beyond || measured.lower <= kMinRatio;  // no drive relocates less
   return {likely.side == Side::within ? std::optional(likely.overprovisioning) : std::nullopt,
           lower.side == Side::below ? 0 : lower.overprovisioning, open ? kOpen : upper.overprovisioning};
 }

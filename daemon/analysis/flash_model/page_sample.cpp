@@ -5,7 +5,7 @@ namespace ssdpulse::analysis {
 
 unsigned PageSample::rate_bits_for(std::uint64_t drive_pages, std::uint64_t wanted_pages) {
   unsigned bits = 0;
-  while (bits < kMostRateBits && drive_pages >> bits >= wanted_pages + wanted_pages / 2) {
+  while (bits < kMaxRateBits && drive_pages >> bits >= wanted_pages + wanted_pages / 2) {
     ++bits;
   }
   return bits;

@@ -71,7 +71,7 @@ std::size_t index_of(CollectionPolicy policy) {
 PolicyFit::PolicyFit() { ranges_.fill(kNothingKnown); }
 
 bool PolicyFit::add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured) {
-  if (measured.ratio < kLeastRelocated) {
+  if (measured.ratio < kMinRelocated) {
     return true;
   }
   Ranges today;
@@ -121,8 +121,8 @@ std::optional<Fitted> PolicyFit::fitted(std::size_t policy) const {
     return std::nullopt;
   }
   // Within the slack the bounds may have crossed: then everything between them is equally likely.
-  const double lower = std::min({range.lower, range.upper, kMost});
-  const double upper = std::min(std::max(range.lower, range.upper), kMost);
+  const double lower = std::min({range.lower, range.upper, kMaxOverprovisioning});
+  const double upper = std::min(std::max(range.lower, range.upper), kMaxOverprovisioning);
   return Fitted{std::clamp(range.likely, lower, upper), lower, upper};
 }
 
@@ -130,8 +130,8 @@ std::optional<Fitted> PolicyFit::overprovisioning() const {
   auto result = fitted(index_of(best()));
   for (std::size_t i = 0; result && i < ranges_.size(); ++i) {
     if (analysis::possible(ranges_[i])) {
-      result->lower = std::min({result->lower, ranges_[i].lower, kMost});
-      result->upper = std::min(std::max(result->upper, ranges_[i].upper), kMost);
+      result->lower = std::min({result->lower, ranges_[i].lower, kMaxOverprovisioning});
+      result->upper = std::min(std::max(result->upper, ranges_[i].upper), kMaxOverprovisioning);
     }
   }
   return result;

@@ -36,10 +36,10 @@ class PolicyFit {
   /// The share by which each bound widens for each day that is added: drives lose spare flash as they wear.
   static constexpr double kForgotten = 0.002;
   /// What is exported if nothing bounds it: no drive has as much spare flash as the host sees.
-  static constexpr double kMost = 1;
+  static constexpr double kMaxOverprovisioning = 1;
 
   /// A day with less write amplification shows mostly the drive's overhead, which is not known exactly: left out.
-  static constexpr double kLeastRelocated = 1.1;
+  static constexpr double kMinRelocated = 1.1;
 
   PolicyFit();
   explicit PolicyFit(const Ranges& kept) : ranges_(kept) {}

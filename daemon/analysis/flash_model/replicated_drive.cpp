@@ -15,7 +15,7 @@ constexpr std::uint32_t kFirstQuarter = 3;
 
 constexpr double kStudent = 3.2;          // 97.5 % of Student's t, three degrees of freedom: four quarters
 constexpr double kUnextrapolated = 0.75;  // of what was extrapolated may be wrong; with 0.5, zipf 1.2 was out by 0.2 %
-constexpr double kLeastDoubt = 0.015;     // files as large as a block: 1.25 % off, without any scatter
+constexpr double kMinDoubt = 0.015;       // files as large as a block: 1.25 % off, without any scatter
 
 MiniatureShape part_of(MiniatureShape shape, std::uint32_t parts) {
   shape.pages /= parts;
@@ -132,7 +132,7 @@ std::optional<Estimate> estimate(const ReplicatedDrive::Counts& from, const Repl
   const double seen = replicates == ReplicatedDrive::Replicates::quarters
                           ? scatter_of(from, to)
                           : std::max(scatter, std::abs(first - second) / 2 / whole);
-  const double doubt = ratio * (kStudent * seen + kLeastDoubt) + kUnextrapolated * std::abs(ratio - whole);
+  const double doubt = ratio * (kStudent * seen + kMinDoubt) + kUnextrapolated * std::abs(ratio - whole);
   return Estimate{ratio, std::max(1.0, ratio - doubt), ratio + doubt};
 }
 

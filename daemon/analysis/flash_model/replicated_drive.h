@@ -24,9 +24,9 @@ class ReplicatedDrive {
     halves,    // the scatter is taken from elsewhere
     quarters,  // halves and quarters
   };
-  static constexpr std::size_t kMostCopies = 7;
+  static constexpr std::size_t kMaxCopies = 7;
   /// Of the whole, its halves, its quarters.
-  using Counts = std::array<MiniatureDrive::Counts, kMostCopies>;
+  using Counts = std::array<MiniatureDrive::Counts, kMaxCopies>;
 
   /// `whole.pages` is a multiple of 4 and its blocks have at least 16 pages, if there are replicates.
   ReplicatedDrive(const MiniatureShape& whole, Replicates replicates, bool mapped);

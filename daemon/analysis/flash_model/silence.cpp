@@ -24,7 +24,7 @@ std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
   if (facts.partly_measured) {
     return FlashSilence::partly_measured;
   }
-  if (facts.written_elsewhere > kMostWrittenElsewhere) {
+  if (facts.written_elsewhere > kMaxWrittenElsewhere) {
     return FlashSilence::written_elsewhere;
   }
   return std::nullopt;

@@ -25,7 +25,7 @@ struct FlashDriveFacts {
 };
 
 /// Passthrough and other hosts may write this share before the model is off by as much.
-inline constexpr double kMostWrittenElsewhere = 0.02;
+inline constexpr double kMaxWrittenElsewhere = 0.02;
 
 /// Absent: nothing that is known about the drive prevents a report.
 std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);

@@ -45,11 +45,11 @@ UsualOverprovisioning usual_overprovisioning(std::uint64_t drive_bytes) {
 }
 
 std::uint32_t model_block_pages(std::uint64_t pages) {
-  constexpr std::uint64_t kLeastBlocks = 768;
-  constexpr std::uint64_t kLeast = 4;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kMinBlocks = 768;
+  constexpr std::uint64_t kMinPages = 4;
+  constexpr std::uint64_t kMaxPages = std::uint64_t{1} << 20;
   return static_cast<std::uint32_t>(
-      std::clamp(std::bit_floor(std::max<std::uint64_t>(pages / kLeastBlocks, 1)), kLeast, kMost));
+      std::clamp(std::bit_floor(std::max<std::uint64_t>(pages / kMinBlocks, 1)), kMinPages, kMaxPages));
 }
 
 }  // namespace ssdpulse::analysis

@@ -35,16 +35,16 @@ std::uint32_t WhatIfRun::stream_of(std::uint8_t hint) const {
 
 void WhatIfRun::advance(std::uint8_t hint, std::uint64_t drive_pages) {
   const std::uint32_t stream = stream_of(hint);
-  untold_[stream] += drive_pages;
-  if (untold_[stream] >= drive_.copies()[0].shape().scale && what_.placement != Placement::last_lifetime) {
-    drive_.advance(stream, std::exchange(untold_[stream], 0));
+  pending_pages_[stream] += drive_pages;
+  if (pending_pages_[stream] >= drive_.copies()[0].shape().scale && what_.placement != Placement::last_lifetime) {
+    drive_.advance(stream, std::exchange(pending_pages_[stream], 0));
   }
 }
 
 void WhatIfRun::write(std::uint32_t page, std::uint8_t hint, std::uint32_t lifetime_class) {
   const std::uint32_t counted_as = stream_of(hint);
   const std::uint32_t stream = what_.placement == Placement::last_lifetime ? lifetime_class : counted_as;
-  drive_.advance(stream, std::exchange(untold_[counted_as], 0));
+  drive_.advance(stream, std::exchange(pending_pages_[counted_as], 0));
   drive_.write(page, stream);
 }
 
@@ -55,14 +55,14 @@ void WhatIfRun::discard(std::uint32_t page) {
 }
 
 void WhatIfRun::save(BinaryWriter& out) const {
-  for (const std::uint64_t pages : untold_) {
+  for (const std::uint64_t pages : pending_pages_) {
     out(pages);
   }
   drive_.save(out);
 }
 
 bool WhatIfRun::restore(BinaryReader& in) {
-  for (std::uint64_t& pages : untold_) {
+  for (std::uint64_t& pages : pending_pages_) {
     in(pages);
   }
   return drive_.restore(in);

@@ -40,7 +40,7 @@ class WhatIfRun {
   ReplicatedDrive drive_;
   // Pages of the drive that were not passed to its copies yet: less than one of the sample. By stream; for lifetimes,
   // by which pages are not counted, in the first: what was written since the last write is assumed to be alike.
-  std::array<std::uint64_t, MiniatureDrive::kMostStreams> untold_{};
+  std::array<std::uint64_t, MiniatureDrive::kMaxStreams> pending_pages_{};
 };
 
 /// The stream of a hint (model::WriteHint): hints that say nothing share one.

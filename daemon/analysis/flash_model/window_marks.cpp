@@ -17,7 +17,7 @@ bool WindowMarks::due(std::chrono::nanoseconds at, std::uint64_t written_pages) 
 
 void WindowMarks::add(WindowMark mark) {
   marks_.push_back(std::move(mark));
-  if (marks_.size() > kMost) {
+  if (marks_.size() > kMaxMarks) {
     thin();
   }
 }
@@ -84,7 +84,7 @@ void WindowMarks::save(BinaryWriter& out) const {
 bool WindowMarks::restore(BinaryReader& in, std::size_t runs) {
   std::uint64_t size = 0;
   in(size);
-  if (!in.good() || size > kMost) {
+  if (!in.good() || size > kMaxMarks) {
     return false;
   }
   marks_.assign(size, {});

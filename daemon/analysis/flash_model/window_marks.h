@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WindowMarks: where the runs of a model stood a day, a week or a drive write ago.
-// Keeps up to kMost moments, closer together the newer they are: a window is off by a few percent.
+// Keeps up to kMaxMarks moments, closer together the newer they are: a window is off by a few percent.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct WindowMark {
 
 class WindowMarks {
  public:
-  static constexpr std::size_t kMost = 192;
+  static constexpr std::size_t kMaxMarks = 192;
 
   explicit WindowMarks(std::uint64_t drive_pages) : step_pages_(drive_pages / 64 + 1) {}
 

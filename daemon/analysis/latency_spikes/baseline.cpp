@@ -7,17 +7,17 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kLeast = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
+constexpr double kShortestSeconds = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
 
-constexpr double kMostSeconds = 5;  // the most that one window counts for
-constexpr std::size_t kLeastWindows = 2;
+constexpr double kMaxSeconds = 5;  // the most that one window counts for
+constexpr std::size_t kMinWindows = 2;
 
-double octave_of(double seconds) { return std::log2(std::max(seconds, kLeast)); }
+double octave_of(double seconds) { return std::log2(std::max(seconds, kShortestSeconds)); }
 
 }  // namespace
 
 void Baseline::learn(SteadyTime begin, SteadyTime end, double figure_seconds) {
-  held_.push_back({end, std::min(seconds_between(begin, end), kMostSeconds), octave_of(figure_seconds)});
+  held_.push_back({end, std::min(seconds_between(begin, end), kMaxSeconds), octave_of(figure_seconds)});
   while (seconds_between(held_.front().end, end) >= kHoldSeconds) {
     take(held_.front());
     held_.pop_front();
@@ -40,7 +40,7 @@ void Baseline::accept(double figure_seconds) {
 }
 
 std::optional<double> Baseline::seconds() const {
-  const bool known = windows_ >= kLeastWindows && learned_seconds_ >= kLeastSeconds;
+  const bool known = windows_ >= kMinWindows && learned_seconds_ >= kMinSeconds;
   return known ? std::optional(std::exp2(octave_)) : std::nullopt;
 }
 

@@ -20,7 +20,7 @@ class Baseline {
   static constexpr double kRiseSeconds = 15;  // time constants
   static constexpr double kFallSeconds = 1200;
   static constexpr double kHoldSeconds = 6;
-  static constexpr double kLeastSeconds = 5;  // of healthy windows, at least two; with less, nothing is known
+  static constexpr double kMinSeconds = 5;  // of healthy windows, at least two; with less, nothing is known
 
   explicit Baseline(double fall_seconds = kFallSeconds) : fall_seconds_(fall_seconds) {}
 

@@ -308,7 +308,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       // Rare outliers may be over: that none has followed is known only some time later.
       auto& list = spike.outliers && seconds_between(spike.ended, now) > kOutlierSeconds ? unjudged_ : going_on_;
       list.push_back(std::move(spike.described));
-    } else if (spike.spike != nullptr && (spike.complete || left > kMostWaiting)) {
+    } else if (spike.spike != nullptr && (spike.complete || left > kMaxWaiting)) {
       --left;
       close(spike);
       finished.push_back(std::move(spike.described));
@@ -320,7 +320,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       unjudged_.push_back(std::move(spike.described));
     }
     if (!spike.open && spike.spike == nullptr && spike.harmful && !spike.outliers &&
-        (spike.in_incident_that_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMostWaiting) {
+        (spike.in_incident_that_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMaxWaiting) {
       closed_.push_back(std::move(spike));
     }
   }

@@ -41,7 +41,7 @@ struct SpikeTick {
 class DeviceSpikes {
  public:
   static constexpr double kWaitForLogsSeconds = 90;  // after this time, we stop waiting for the drive's logs
-  static constexpr std::size_t kMostWaiting = 16;    // spikes waiting for logs; beyond it, the oldest is judged at once
+  static constexpr std::size_t kMaxWaiting = 16;     // spikes waiting for logs; beyond it, the oldest is judged at once
   static constexpr double kCommitPoolSeconds = 20;   // commits and flushes are few, and something waits for each one
   static constexpr double kUnseenSeconds = 600;      // how long a missed completion counts as recent
   static constexpr double kOutlierSeconds = 5;       // for so long after the last outlier they go on

@@ -98,7 +98,7 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   reading.usual_ratio = usual_.ratio();
   reading.usual_background = usual_.background();
   readings_.push_back(reading);
-  if (readings_.size() > kMost) {
+  if (readings_.size() > kMaxReadings) {
     readings_.pop_front();
   }
 }
@@ -166,7 +166,7 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
     const double most_host = host + last.host_doubt_bytes;
     const double least_media = media - last.media_doubt_bytes;
     const double usual = before.usual_ratio * most_host + before.usual_background * seconds;
-    const bool outrun = least_media >= kOutrun * usual && least_media - usual >= kLeastExcessBytes;
+    const bool outrun = least_media >= kOutrun * usual && least_media - usual >= kMinExcessBytes;
     if (outrun || from == 0) {
       verdict.evidence[model::EvidenceKey::host_written_bytes] = host;
       verdict.evidence[model::EvidenceKey::media_written_bytes] = media;

@@ -26,11 +26,11 @@ struct DriveVerdict {
 
 class DriveReadings {
  public:
-  static constexpr std::size_t kMost = 64;
-  static constexpr double kOutrun = 1.5;                  // media writes relative to the usual for these host writes
-  static constexpr double kLeastExcessBytes = 256 << 10;  // and this much more, beyond what the counters' units hide
-  static constexpr double kHeatSeconds = 600;             // a flag that has been on for longer is not news
-  static constexpr double kWarmerCelsius = 3;             // since the flag was off: confirms a single reading of it
+  static constexpr std::size_t kMaxReadings = 64;
+  static constexpr double kOutrun = 1.5;                // media writes relative to the usual for these host writes
+  static constexpr double kMinExcessBytes = 256 << 10;  // and this much more, beyond what the counters' units hide
+  static constexpr double kHeatSeconds = 600;           // a flag that has been on for longer is not news
+  static constexpr double kWarmerCelsius = 3;           // since the flag was off: confirms a single reading of it
   static constexpr double kFewFreeBlocks = 0.1;
 
   /// Call at every tick with the drive's latest data; unchanged data is not a new reading. `healthy`: no spike is open.

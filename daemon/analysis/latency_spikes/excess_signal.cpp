@@ -6,23 +6,25 @@
 namespace ssdpulse::analysis {
 namespace {
 
-double median_of(const LatencyWords& words) { return upper_bound_seconds(quantile_word(words, 0.5)); }
-double mean_of(const LatencyWords& words) { return excess_above(words, 0, 0) / static_cast<double>(count(words)); }
+double median_of(const LatencyBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
+double mean_of(const LatencyBuckets& buckets) {
+  return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets));
+}
 
 }  // namespace
 
-std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit, double floor_seconds) {
-  const auto is_long = look_for_long(now, limit);
-  const auto broad = look_for_broad(now, floor_seconds);
+std::optional<Evidence> ExcessSignal::evaluate(const SignalWindow& now, double limit, double floor_seconds) {
+  const auto is_long = find_long(now, limit);
+  const auto broad = find_broad(now, floor_seconds);
   last_seconds_ = now.seconds();
   last_ios_ = static_cast<double>(now.io.ios);
   return is_long ? is_long : broad;
 }
 
 /// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
-std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
+std::optional<Evidence> ExcessSignal::find_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
-  const bool most = seconds_above(now.io.total, limit) >= kMostWaiting * seconds_above(now.io.total, 0);
+  const bool most = seconds_above(now.io.total, limit) >= kMaxWaiting * seconds_above(now.io.total, 0);
   if (slow.ios == 0 || slow.slowest < kLongSeconds || !most) {
     return std::nullopt;
   }
@@ -49,17 +51,17 @@ bool ExcessSignal::gets_less_done(const SignalWindow& now) {
          (usual > 0 && static_cast<double>(now.io.ios) <= kStarvedShare * usual);
 }
 
-std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, double floor_seconds) {
+std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
   const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
-  const bool beside_others = now.around.load >= most_load;
-  const bool starved = beside_others && gets_less_done(now);
+  const bool with_others = now.around.load >= most_load;
+  const bool starved = with_others && gets_less_done(now);
   const bool hardly_any = starved && now.around.senders_just_now <= kHardlyAnyShare;
-  const double times = !beside_others ? kTimesUsual
-                       : hardly_any   ? kTimesStarved
-                       : starved      ? kTimesUsual
-                                      : kTimesBesideOthers;
+  const double times = !with_others ? kTimesUsual
+                       : hardly_any ? kTimesStarved
+                       : starved    ? kTimesUsual
+                                    : kTimesWithOthers;
   const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
   const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&
@@ -72,7 +74,7 @@ std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, do
   slow.kind = EvidenceKind::broad;
   if (!run_) {
     run_ = slow;
-    run_->since = slow.share >= kMostWaiting ? now.begin : middle(now.begin, now.end);
+    run_->since = slow.share >= kMaxWaiting ? now.begin : middle(now.begin, now.end);
     return std::nullopt;
   }
   run_->end = now.end;

@@ -23,10 +23,10 @@ class Difference {
     good_ = good_ && before <= after;
     return after - before;
   }
-  LatencyWords of(const LatencyWords& before, const LatencyWords& after) {
+  LatencyBuckets of(const LatencyBuckets& before, const LatencyBuckets& after) {
     auto words = added(before, after);
     good_ = good_ && words.has_value();
-    return words ? std::move(*words) : LatencyWords{};
+    return words ? std::move(*words) : LatencyBuckets{};
   }
 
  private:
@@ -113,12 +113,12 @@ std::size_t first_word_above(double limit) {
   return latency_word(static_cast<std::int64_t>(ns)) + std::size_t{1};
 }
 
-std::uint64_t count_above(const LatencyWords& words, double limit) {
+std::uint64_t count_above(const LatencyBuckets& words, double limit) {
   const std::size_t first = std::min(first_word_above(limit), words.size());
   return std::accumulate(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), std::uint64_t{0});
 }
 
-double seconds_above(const LatencyWords& words, double limit) {
+double seconds_above(const LatencyBuckets& words, double limit) {
   double sum = 0;
   for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
     sum += words[word] == 0 ? 0 : static_cast<double>(words[word]) * upper_bound_seconds(word);
@@ -126,7 +126,7 @@ double seconds_above(const LatencyWords& words, double limit) {
   return sum;
 }
 
-double excess_above(const LatencyWords& words, double limit, double usual) {
+double excess_above(const LatencyBuckets& words, double limit, double usual) {
   constexpr double kToMiddle = 0.957603;  // 2^(-1/16): there are eight words to an octave
   double sum = 0;
   for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
@@ -136,7 +136,7 @@ double excess_above(const LatencyWords& words, double limit, double usual) {
   return sum;
 }
 
-double slowest_seconds(const LatencyWords& words) {
+double slowest_seconds(const LatencyBuckets& words) {
   for (std::size_t word = words.size(); word-- > 0;) {
     if (words[word] > 0) {
       return upper_bound_seconds(word);

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "daemon/model/clock.h"
-#include "daemon/model/latency_words.h"
+#include "daemon/model/latency_buckets.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/spikes.h"
 
@@ -19,8 +19,8 @@ namespace ssdpulse::analysis {
 using model::add;
 using model::added;
 using model::count;
-using model::LatencyWords;
-using model::quantile_word;
+using model::LatencyBuckets;
+using model::quantile_bucket;
 using model::SteadyTime;
 using model::upper_bound_seconds;
 
@@ -34,10 +34,10 @@ inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
 
 /// Reads, writes, flushes or commits. Commits only have total latencies.
 struct OperationWindow {
-  LatencyWords total;
+  LatencyBuckets total;
   double total_seconds = 0;  // total latencies added up
-  LatencyWords queue;
-  std::array<LatencyWords, model::kDurings> device;
+  LatencyBuckets queue;
+  std::array<LatencyBuckets, model::kDurings> device;
   std::uint64_t ios = 0;  // completed
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;     // those that say something about the device
@@ -83,13 +83,13 @@ std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime
 
 /// The first word for latencies beyond `limit` seconds: the one above the word that holds `limit`.
 std::size_t first_word_above(double limit);
-std::uint64_t count_above(const LatencyWords& words, double limit);
+std::uint64_t count_above(const LatencyBuckets& words, double limit);
 /// The total time of the I/Os beyond the limit, using the upper bounds of their words.
-double seconds_above(const LatencyWords& words, double limit);
+double seconds_above(const LatencyBuckets& words, double limit);
 /// The total time beyond `usual` of the I/Os beyond the limit, using the middles of their words.
-double excess_above(const LatencyWords& words, double limit, double usual);
+double excess_above(const LatencyBuckets& words, double limit, double usual);
 /// The slowest latency: the upper bound of its word; 0 if there is none.
-double slowest_seconds(const LatencyWords& words);
+double slowest_seconds(const LatencyBuckets& words);
 /// For latencies beyond the last bound, the sum is more informative: it gives at least their mean.
 double slowest_seconds(const OperationWindow& window);
 

@@ -6,7 +6,7 @@
 
 namespace ssdpulse::analysis {
 
-std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limit) {
+std::optional<Evidence> OutlierSignal::evaluate(const SignalWindow& now, double limit) {
   Evidence slow = evidence_beyond(now, limit);
   slow.kind = EvidenceKind::rare;
   slow.tail = slow.slowest;
@@ -22,8 +22,8 @@ std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limi
     return slow;
   }
   const bool rare = static_cast<double>(all.outliers) <= (1 - kTail) * static_cast<double>(all.ios);
-  const bool much = last_share_ >= std::max(kLeastShare, kTimesUsual * usual_share_);
-  if (all.outliers < kLeastOutliers || all.ios < kLeastAll || !rare || (!much && !too_many_long(all))) {
+  const bool much = last_share_ >= std::max(kMinShare, kTimesUsual * usual_share_);
+  if (all.outliers < kMinOutliers || all.ios < kMinAllIos || !rare || (!much && !too_many_long(all))) {
     return std::nullopt;
   }
   const auto first = std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return part.outliers > 0; });
@@ -52,7 +52,7 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
 /// With few I/Os before, it is not known that long ones are unusual: one more then counts as if it had been seen.
 bool OutlierSignal::too_many_long(const Part& all) const {
   const double share = static_cast<double>(all.long_ones) / static_cast<double>(all.ios);
-  return all.long_ones >= kLeastOutliers && share >= kLeastLongShare &&
+  return all.long_ones >= kMinOutliers && share >= kMinLongShare &&
          share * usual_ios_ >= kTimesUsualLong * (usual_long_ + 1);
 }
 

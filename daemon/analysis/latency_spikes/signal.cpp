@@ -9,7 +9,7 @@ Evidence evidence_beyond(const SignalWindow& now, double limit) {
   const std::uint64_t ios = count(now.io.total);
   if (ios > 0) {
     slow.ios = count_above(now.io.total, limit);
-    slow.tail = upper_bound_seconds(quantile_word(now.io.total, kTail));
+    slow.tail = upper_bound_seconds(quantile_bucket(now.io.total, kTail));
     slow.slowest = slowest_seconds(now.io);
     slow.share = static_cast<double>(slow.ios) / static_cast<double>(ios);
   }

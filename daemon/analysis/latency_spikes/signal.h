@@ -33,9 +33,9 @@ struct SignalWindow {
   SteadyTime begin;
   SteadyTime end;
   const OperationWindow& io;
-  const LatencyWords& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
-  bool enough = false;         // `pooled` has enough I/Os
-  bool in_spike = false;       // a spike is open
+  const LatencyBuckets& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
+  bool enough = false;           // `pooled` has enough I/Os
+  bool in_spike = false;         // a spike is open
   Surroundings around;
 
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
@@ -62,7 +62,7 @@ struct Evidence {
 };
 
 inline constexpr double kTail = 0.99;
-inline constexpr std::uint64_t kLeastIos = 10;  // needed in a pool
+inline constexpr std::uint64_t kMinIos = 10;  // needed in a pool
 inline constexpr double kLongSeconds = 0.5;
 inline constexpr double kAloneSeconds = 1;  // for one window to be enough
 

@@ -40,12 +40,12 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
-double tail(const LatencyWords& words) {
-  return count(words) > 0 ? upper_bound_seconds(quantile_word(words, kCauseTail)) : 0;
+double tail(const LatencyBuckets& buckets) {
+  return count(buckets) > 0 ? upper_bound_seconds(quantile_bucket(buckets, kCauseTail)) : 0;
 }
 
-SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings) {
-  SpikeTally::Beside all;
+SpikeTally::DuringSums sums_during(const Sum& sum, std::initializer_list<During> durings) {
+  SpikeTally::DuringSums all;
   for (const During during : durings) {
     all.ios += sum.device[index(during)].ios;
     all.slow_ios += sum.device[index(during)].slow_ios;
@@ -76,8 +76,8 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   constexpr double kClearlyMore = 1.25;
   constexpr double kMostly = 0.5;
   constexpr double kLessSure = 0.4;
-  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
-  const auto with = beside(sum, {only, During::both});
+  const auto all = sums_during(sum, {During::none, During::discard, During::flush, During::both});
+  const auto with = sums_during(sum, {only, During::both});
   const auto others = all.ios - with.ios;
   const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
@@ -121,7 +121,7 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
-  const double part = std::min(1.0, ratio(tail(sum.flush_words), tail(sum.total_words)));
+  const double part = std::min(1.0, ratio(tail(sum.flush_buckets), tail(sum.total_buckets)));
   verdict.evidence[EvidenceKey::flush_to_commit] = part;
   const UsualOperation& before = usual.operation(model::SpikeOperation::flush);
   const double usual_seconds = ratio(before.depth, before.ios_per_second);
@@ -178,12 +178,12 @@ SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
 
 /// How many flushes and discards there were, relative to the usual, and how long nothing completed.
 void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
-  constexpr double kMostTimes = 1000;  // also where there are usually none
+  constexpr double kMaxRatio = 1000;  // also where there are usually none
   const auto note = [&](EvidenceKey what, std::uint64_t issues, double usual_per_second) {
     if (issues > 0 || usual_per_second > 0) {
       const double expected = usual_per_second * sum.seconds;
-      const double times = static_cast<double>(issues) / std::max(expected, 1 / kMostTimes);
-      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMostTimes, times));
+      const double times = static_cast<double>(issues) / std::max(expected, 1 / kMaxRatio);
+      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMaxRatio, times));
     }
   };
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
@@ -247,23 +247,23 @@ double weight_of(const SpikeVerdict& spike) {
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive) {
   const Sum& sum = tally.sum();
   CauseVerdict verdict;
-  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
+  const auto all = sums_during(sum, {During::none, During::discard, During::flush, During::both});
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
   const bool commits = tally.operation() == model::SpikeOperation::commit;
   // If the device is slow too, the wait in the queue is a consequence.
-  const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
+  const bool queue_alone = tail(sum.queue_buckets) >= kQueueAlone * tail(sum.device_buckets);
   // Within a commit, a write waits for the flush before it.
   const double within = commits ? flushes_within(sum, usual, verdict) : 0;
   const double queue = queue_alone && within == 0 ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
   const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
-  const auto beside_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
+  const auto during_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
-  const double discard = beside_many(During::discard, sum.discards, usual.discards());
-  const double flush = std::max(beside_many(During::flush, sum.flushes, usual.flushes()), within);
+  const double discard = during_many(During::discard, sum.discards, usual.discards());
+  const double flush = std::max(during_many(During::flush, sum.flushes, usual.flushes()), within);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
@@ -272,7 +272,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   scores[index(SpikeCause::queue)] = queue;
   scores[index(SpikeCause::saturation)] = rest * saturation(tally, usual, verdict);
   scores[index(SpikeCause::error)] = errors(sum, all.slow_ios, all.slow_seconds, verdict);
-  scores[index(SpikeCause::unknown)] = kLeastScore;
+  scores[index(SpikeCause::unknown)] = kMinScore;
   const auto best_of = [&scores] {
     return static_cast<SpikeCause>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   };
@@ -292,10 +292,10 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   }
   if (all.slow_seconds > 0) {
     verdict.evidence[EvidenceKey::during_discards_share] =
-        beside(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
+        sums_during(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
     if (tally.operation() != model::SpikeOperation::flush) {
       verdict.evidence[EvidenceKey::during_flushes_share] =
-          beside(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
+          sums_during(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
     }
   }
   note_amounts(sum, usual, verdict);
@@ -307,7 +307,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   if (verdict.cause == SpikeCause::unknown) {
     verdict.missing = missing_for(device > 0 || queue > 0, drive);
     verdict.cause = stalled ? of_a_stall(sum, usual) : SpikeCause::unknown;
-    verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kLeastScore;
+    verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kMinScore;
   }
   return verdict;
 }

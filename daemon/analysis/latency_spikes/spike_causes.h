@@ -24,7 +24,7 @@ struct CauseVerdict {
 };
 
 /// A cause needs this much of the excess.
-inline constexpr double kLeastScore = 0.3;
+inline constexpr double kMinScore = 0.3;
 
 /// `drive`: null if its logs are not read.
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive);

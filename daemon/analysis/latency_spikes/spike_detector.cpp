@@ -11,12 +11,12 @@ constexpr double kNearlyAll = 0.9;
 }  // namespace
 
 /// This window, and as many before it as it takes to have enough I/Os.
-LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
+LatencyBuckets SpikeDetector::pool(SteadyTime end, const LatencyBuckets& total) {
   while (!parts_.empty() && seconds_between(parts_.front().end, end) >= pool_seconds_) {
     parts_.pop_front();
   }
-  LatencyWords pooled = total;
-  for (auto part = parts_.rbegin(); part != parts_.rend() && count(pooled) < kLeastIos; ++part) {
+  LatencyBuckets pooled = total;
+  for (auto part = parts_.rbegin(); part != parts_.rend() && count(pooled) < kMinIos; ++part) {
     analysis::add(pooled, part->total);
   }
   parts_.push_back({end, total});
@@ -28,23 +28,23 @@ std::optional<double> SpikeDetector::limit_seconds(double floor_seconds) const {
 }
 
 /// Returns the clearest evidence there is. Each signal sees each window about which it may say something.
-std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floor_seconds) {
+std::optional<Evidence> SpikeDetector::evaluate(const SignalWindow& now, double floor_seconds) {
   const double limit = tail_.limit(floor_seconds);
-  const auto stall = stall_.look(now, limit);
+  const auto stall = stall_.evaluate(now, limit);
   if (stall || !baseline_seconds() || count(now.io.total) == 0) {
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
   // An open spike, a stall that just ended, or an I/O that took as long as the whole pool may be why there are few.
   if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
-    slow = excess_.look(now, limit, floor_seconds);
-    if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
+    slow = excess_.evaluate(now, limit, floor_seconds);
+    if (const auto tail = tail_.evaluate(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
       slow = tail;
     }
   }
   const bool in_rare = span_ && span_->kind == EvidenceKind::rare;
   if (!slow && (in_rare || (!span_ && now.enough))) {
-    slow = outlier_.look(now, limit);
+    slow = outlier_.evaluate(now, limit);
   }
   return slow;
 }
@@ -55,15 +55,15 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     span_.reset();
     over_ = false;
   }
-  const LatencyWords pooled = pool(end, window.total);
-  const bool enough = count(pooled) >= kLeastIos;
+  const LatencyBuckets pooled = pool(end, window.total);
+  const bool enough = count(pooled) >= kMinIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
   tail_.choose(now);
   if (around.others_in_spike) {
     tail_.forget_held();
     excess_.forget_held();
   }
-  const auto slow = look(now, floor_seconds);
+  const auto slow = evaluate(now, floor_seconds);
   if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
     if (slow) {
       tail_.learn_changed(now);
@@ -106,9 +106,9 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
 /// A stall within one second, shortly after another: many I/Os, not those of a tail, without more of them than usual.
 bool SpikeDetector::again(const SignalWindow& now, const Evidence& slow) {
   const bool stalled =
-      slow.kind == EvidenceKind::clear && slow.ios >= kLeastStalled &&
+      slow.kind == EvidenceKind::clear && slow.ios >= kMinStalled &&
       now.around.operation_load < ExcessSignal::kMoreLoad &&
-      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMostWaiting * seconds_above(now.io.total, 0);
+      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMaxWaiting * seconds_above(now.io.total, 0);
   const bool before = last_stall_ && seconds_between(*last_stall_, now.begin) < kAgainSeconds &&
                       seconds_between(*last_stall_, now.begin) > kTogetherSeconds;
   if (stalled) {

@@ -39,9 +39,9 @@ class SpikeDetector {
   static constexpr double kQuietSeconds = 3;
   static constexpr double kIdleSeconds = 10;
   static constexpr double kRareQuietSeconds = 30;
-  static constexpr double kAcceptSeconds = 600;      // a permanent change is accepted
-  static constexpr double kAgainSeconds = 60;        // so long after a stall, one window is enough for the next
-  static constexpr std::uint64_t kLeastStalled = 5;  // I/Os of such a window
+  static constexpr double kAcceptSeconds = 600;    // a permanent change is accepted
+  static constexpr double kAgainSeconds = 60;      // so long after a stall, one window is enough for the next
+  static constexpr std::uint64_t kMinStalled = 5;  // I/Os of such a window
 
   enum class Event : std::uint8_t { none, began, ended };
 
@@ -61,10 +61,10 @@ class SpikeDetector {
  private:
   struct Part {
     SteadyTime end;
-    LatencyWords total;
+    LatencyBuckets total;
   };
-  [[nodiscard]] LatencyWords pool(SteadyTime end, const LatencyWords& total);
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double floor_seconds);
+  [[nodiscard]] LatencyBuckets pool(SteadyTime end, const LatencyBuckets& total);
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double floor_seconds);
   Event watch(const SignalWindow& now, const std::optional<Evidence>& slow);
   [[nodiscard]] bool again(const SignalWindow& now, const Evidence& slow);
   void open(const Evidence& first);

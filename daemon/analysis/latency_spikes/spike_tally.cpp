@@ -25,12 +25,12 @@ struct Split {
 Split split(const OperationWindow& window, model::During only, double limit) {
   Split parts;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const LatencyWords& words = window.device[during];
+    const LatencyBuckets& buckets = window.device[during];
     if (during == index(only) || during == index(model::During::both)) {
-      parts.slow += count_above(words, limit);
+      parts.slow += count_above(buckets, limit);
     } else {
-      parts.others += count(words);
-      parts.slow_others += count_above(words, limit);
+      parts.others += count(buckets);
+      parts.slow_others += count_above(buckets, limit);
     }
   }
   return parts;
@@ -74,12 +74,12 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
   sum_.commits += window.operation(SpikeOperation::commit).ios;
   const auto interference = [&](Interference& sum, const InterferenceWindow& now, model::During only) {
-    constexpr std::uint64_t kLeastOthers = 3;
+    constexpr std::uint64_t kMinOthers = 3;
     Split parts = split(own, only, part_limit_);
     sum.issues += now.issues;
     sum.in_flight = now.in_flight;
     sum.busy_seconds += now.busy_seconds;
-    sum.contrast_seconds += shows_contrast(parts, kLeastOthers) ? window.seconds() : 0;
+    sum.contrast_seconds += shows_contrast(parts, kMinOthers) ? window.seconds() : 0;
     const Split of_other = split(other, only, part_limit_);
     parts.others += of_other.others;
     parts.slow_others += of_other.slow_others;
@@ -88,17 +88,17 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   interference(sum_.discards, window.discards, model::During::discard);
   interference(sum_.flushes, window.flushes, model::During::flush);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    Beside& beside = sum_.device[during];
-    beside.ios += count(own.device[during]);
-    beside.slow_ios += count_above(own.device[during], part_limit_);
-    beside.slow_seconds += seconds_above(own.device[during], part_limit_);
-    analysis::add(sum_.device_words, own.device[during]);
+    DuringSums& sums = sum_.device[during];
+    sums.ios += count(own.device[during]);
+    sums.slow_ios += count_above(own.device[during], part_limit_);
+    sums.slow_seconds += seconds_above(own.device[during], part_limit_);
+    analysis::add(sum_.device_buckets, own.device[during]);
   }
   sum_.slow_total_seconds += seconds_above(own.total, part_limit_);
   sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
-  analysis::add(sum_.queue_words, own.queue);
-  analysis::add(sum_.total_words, window.operation(operation_).total);
-  analysis::add(sum_.flush_words, window.operation(SpikeOperation::flush).total);
+  analysis::add(sum_.queue_buckets, own.queue);
+  analysis::add(sum_.total_buckets, window.operation(operation_).total);
+  analysis::add(sum_.flush_buckets, window.operation(SpikeOperation::flush).total);
 }
 
 }  // namespace ssdpulse::analysis

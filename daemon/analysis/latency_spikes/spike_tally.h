@@ -17,7 +17,7 @@ class SpikeTally {
 
   void add(const IoWindow& window, const UsualLoad& usual);
 
-  struct Beside {
+  struct DuringSums {
     std::uint64_t ios = 0;
     std::uint64_t slow_ios = 0;
     double slow_seconds = 0;
@@ -52,13 +52,13 @@ class SpikeTally {
     std::uint64_t commits = 0;
     Interference discards;
     Interference flushes;
-    std::array<Beside, model::kDurings> device;
+    std::array<DuringSums, model::kDurings> device;
     double slow_total_seconds = 0;
     double slow_queue_seconds = 0;
-    LatencyWords device_words;
-    LatencyWords queue_words;
-    LatencyWords total_words;  // of the operation itself, with flushes meanwhile below
-    LatencyWords flush_words;
+    LatencyBuckets device_buckets;
+    LatencyBuckets queue_buckets;
+    LatencyBuckets total_buckets;  // of the operation itself, with flushes meanwhile below
+    LatencyBuckets flush_buckets;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::SpikeOperation operation() const { return operation_; }

@@ -24,7 +24,7 @@ std::vector<SpikeTenant> largest(Ranked tenants) {
   std::vector<SpikeTenant> chosen;
   std::erase_if(tenants, [](const auto& one) { return !(one.second > 0); });
   std::stable_sort(tenants.begin(), tenants.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (std::size_t i = 0; i < std::min(tenants.size(), model::kMostSpikeTenants); ++i) {
+  for (std::size_t i = 0; i < std::min(tenants.size(), model::kMaxSpikeTenants); ++i) {
     chosen.push_back(std::move(tenants[i].first));
   }
   return chosen;
@@ -70,7 +70,7 @@ void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, 
   for (const auto& [tenant, tenant_done] : work) {
     const model::AttributedTotals& done = of(tenant_done, operation);
     const std::uint64_t commits = operation == AttributedOperation::write ? tenant_done.commits : 0;
-    if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMost && !tenants_.contains(tenant))) {
+    if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant))) {
       continue;
     }
     Mean& mean = tenants_[tenant][static_cast<std::size_t>(operation)];
@@ -215,7 +215,7 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   if (!spike.committers.empty() && spike.committers.front().name == model::kRootTenant) {
     if (auto writers = senders(std::move(by_writes)); !writers.empty()) {
       spike.committers.insert(spike.committers.begin(), std::move(writers.front()));
-      spike.committers.resize(std::min(spike.committers.size(), model::kMostSpikeTenants));
+      spike.committers.resize(std::min(spike.committers.size(), model::kMaxSpikeTenants));
     }
   }
 }

@@ -33,7 +33,7 @@ using TenantWork = std::map<std::string, TenantDone>;
 class UsualTenants {
  public:
   static constexpr double kSeconds = 120;  // time constant
-  static constexpr std::size_t kMost = 2048;
+  static constexpr std::size_t kMaxTenants = 2048;
 
   /// Per second.
   struct Rates {

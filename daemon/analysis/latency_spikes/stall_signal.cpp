@@ -5,7 +5,7 @@
 
 namespace ssdpulse::analysis {
 
-std::optional<Evidence> StallSignal::look(const SignalWindow& now, double limit) {
+std::optional<Evidence> StallSignal::evaluate(const SignalWindow& now, double limit) {
   const double slowest = now.io.ios > 0 ? slowest_seconds(now.io.total) : 0;
   find_again(now, slowest);
   just_over_ = false;
@@ -19,7 +19,7 @@ std::optional<Evidence> StallSignal::look(const SignalWindow& now, double limit)
   slow.limit = limit;
   slow.tail = slow.slowest = seconds_between(*since_, now.end);
   slow.alone = slow.tail >= kAloneSeconds;
-  return believed(now) && slow.tail > limit ? std::optional(slow) : std::nullopt;
+  return plausible(now) && slow.tail > limit ? std::optional(slow) : std::nullopt;
 }
 
 /// Corrects the leak count: fewer are in flight, or one has completed that was in flight all through that stall. The
@@ -44,7 +44,7 @@ void StallSignal::end(const SignalWindow& now, double slowest) {
   confirmed_ = false;
 }
 
-bool StallSignal::believed(const SignalWindow& now) {
+bool StallSignal::plausible(const SignalWindow& now) {
   if (now.around.kernel_in_flight) {
     const std::int64_t absent = std::max<std::int64_t>(0, now.io.least_in_flight() - *now.around.kernel_in_flight);
     if (denied_ && std::min(absent, *denied_) > leaked_) {

@@ -2,7 +2,7 @@
 // StallSignal: whether something is in flight all through a window in which nothing completes.
 //
 // In our count, a missed completion leaves its I/O in flight forever, so that every pause in the load would look like a
-// stall. So the kernel's own count is read: a stall is believed while the kernel has I/Os in flight, and I/Os that are
+// stall. So the kernel's own count is read: a stall is plausible while the kernel has I/Os in flight, and I/Os that are
 // missing from its count at two readings have leaked. No leak is assumed before the second reading. Where the kernel
 // does not count (flushes, and everything where iostats is 0), I/Os in flight all through a stall have leaked if the
 // stall lasts for kStallSeconds, or if the first I/Os that complete after it are all fast. They have not leaked after
@@ -21,14 +21,14 @@ class StallSignal {
   static constexpr double kLongestSeconds = 60;  // longer latencies share a word with these
   static constexpr double kStallSeconds = 180;   // an I/O in flight for longer was missed by us, not by the device
 
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit);
-  /// The previous window was part of a stall, believed or not.
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
+  /// The previous window was part of a stall, plausible or not.
   [[nodiscard]] bool just_over() const { return just_over_; }
 
  private:
   void find_again(const SignalWindow& now, double slowest);
   void end(const SignalWindow& now, double slowest);
-  [[nodiscard]] bool believed(const SignalWindow& now);
+  [[nodiscard]] bool plausible(const SignalWindow& now);
 
   std::optional<SteadyTime> since_;
   bool just_over_ = false;

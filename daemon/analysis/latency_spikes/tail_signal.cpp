@@ -7,12 +7,12 @@
 namespace ssdpulse::analysis {
 namespace {
 
-double tail_of(const LatencyWords& words) { return upper_bound_seconds(quantile_word(words, kTail)); }
+double tail_of(const LatencyBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
 
 }  // namespace
 
-std::optional<Evidence> TailSignal::look(const SignalWindow& now, double limit) const {
-  if (!now.enough || quantile_word(now.pooled, kTail) < first_word_above(limit)) {
+std::optional<Evidence> TailSignal::evaluate(const SignalWindow& now, double limit) const {
+  if (!now.enough || quantile_bucket(now.pooled, kTail) < first_word_above(limit)) {
     return std::nullopt;
   }
   Evidence slow = evidence_beyond(now, limit);

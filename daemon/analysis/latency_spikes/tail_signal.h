@@ -21,7 +21,7 @@ class TailSignal {
   static constexpr double kMoreLoad = 1.25;         // than recently
   static constexpr double kAsBusy = 0.25;           // of the I/Os and of the bytes of busy times
 
-  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit) const;
+  [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit) const;
 
   /// Call first for each window: the load decides which baseline counts. In a spike, it stays the one of its begin.
   void choose(const SignalWindow& now);

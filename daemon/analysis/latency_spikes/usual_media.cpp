@@ -14,7 +14,7 @@ double quantile(std::vector<double> values, double share) {
 }
 
 double least_bytes(double doubt_bytes) {
-  return std::max(UsualMedia::kLeastBytes, UsualMedia::kLeastDoubts * doubt_bytes);
+  return std::max(UsualMedia::kMinBytes, UsualMedia::kMinUncertainties * doubt_bytes);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ void UsualMedia::learn(double host_bytes, double media_bytes, double seconds, do
   }
   intervals_.push_back({begun_.host / begun_.seconds, begun_.media / begun_.seconds, begun_.seconds});
   begun_ = {};
-  if (intervals_.size() > kMost) {
+  if (intervals_.size() > kMaxIntervals) {
     intervals_.pop_front();
   }
   estimate();

@@ -15,11 +15,11 @@ namespace ssdpulse::analysis {
 
 class UsualMedia {
  public:
-  static constexpr std::size_t kMost = 64;        // intervals that count: half an hour of readings, or more
-  static constexpr double kLeastBytes = 1 << 20;  // in an interval; a smaller one is added to the next,
-  static constexpr double kLeastDoubts = 8;       // as is one below this multiple of what the counters' units hide
-  static constexpr double kDifferentLoad = 0.05;  // between host rates: two such intervals show what a byte costs
-  static constexpr double kLowerQuartile = 0.25;  // of these costs: if they scatter, the background is larger
+  static constexpr std::size_t kMaxIntervals = 64;  // intervals that count: half an hour of readings, or more
+  static constexpr double kMinBytes = 1 << 20;      // in an interval; a smaller one is added to the next,
+  static constexpr double kMinUncertainties = 8;    // as is one below this multiple of what the counters' units hide
+  static constexpr double kDifferentLoad = 0.05;    // between host rates: two such intervals show what a byte costs
+  static constexpr double kLowerQuartile = 0.25;    // of these costs: if they scatter, the background is larger
 
   /// Learns from a healthy interval; `doubt_bytes`: how far off its differences may be.
   void learn(double host_bytes, double media_bytes, double seconds, double doubt_bytes);

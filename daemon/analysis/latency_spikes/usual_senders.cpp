@@ -17,7 +17,7 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
     }
   }
   for (const auto& [tenant, done] : work) {
-    if (tenants_.size() >= kMost && !tenants_.contains(tenant)) {
+    if (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant)) {
       continue;
     }
     Rates& rates = tenants_[tenant];
@@ -35,7 +35,7 @@ std::optional<double> UsualSenders::load(model::AttributedOperation operation, d
   Rates usual;
   Rates now;
   for (const auto& [tenant, rates] : tenants_) {
-    if (rates.at(static_cast<std::size_t>(operation)).ios < kLeastShare * usual_rate) {
+    if (rates.at(static_cast<std::size_t>(operation)).ios < kMinShare * usual_rate) {
       continue;
     }
     const auto sent = work.find(tenant);

@@ -16,9 +16,9 @@ namespace ssdpulse::analysis {
 
 class UsualSenders {
  public:
-  static constexpr double kSeconds = 120;      // time constant
-  static constexpr double kLeastShare = 0.05;  // of the operation's I/Os: with less, a tenant is not one of its senders
-  static constexpr std::size_t kMost = 2048;   // tenants
+  static constexpr double kSeconds = 120;    // time constant
+  static constexpr double kMinShare = 0.05;  // of the operation's I/Os: with less, a tenant is not one of its senders
+  static constexpr std::size_t kMaxTenants = 2048;  // tenants
 
   void learn(const TenantWork& work, double seconds);
 

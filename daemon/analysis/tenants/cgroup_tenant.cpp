@@ -119,7 +119,7 @@ class Search {
     }
     for (at_ = 0; at_ < parts_.size() && found_.name.empty(); ++at_) {
       const bool is_known = !unknown_ || at_ <= 1;
-      look();
+      match();
       holds_jobs_ = holds_jobs_ || (is_known && is_of_slurm(part()));
     }
     if (!found_.name.empty()) {
@@ -136,7 +136,7 @@ class Search {
   [[nodiscard]] std::string_view part() const { return parts_[at_]; }
   [[nodiscard]] std::string_view above() const { return at_ == 0 ? "" : parts_[at_ - 1]; }
 
-  void look() {
+  void match() {
     if (container() || slice_with_container() || job()) {
       return;
     }

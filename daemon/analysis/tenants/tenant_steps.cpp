@@ -53,10 +53,10 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
   for (const auto& [id, commits] : now.commits) {
     counted[id].commits = commits;
   }
-  std::map<model::CgroupId, Known> before = std::exchange(known_, {});
-  std::vector<Known> gone;
+  std::map<model::CgroupId, CgroupState> before = std::exchange(cgroups_, {});
+  std::vector<CgroupState> gone;
   for (const auto& [id, done] : counted) {
-    Known known{{}, done};
+    CgroupState known{{}, done};
     TenantDone part = done;
     if (auto seen = before.extract(id); !seen.empty()) {
       known.who = std::move(seen.mapped().who);
@@ -77,7 +77,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
       tenant.done += part;
       tenant.stays = tenant.stays || !std::binary_search(is_gone.begin(), is_gone.end(), id);
     }
-    known_.emplace(id, std::move(known));
+    cgroups_.emplace(id, std::move(known));
   }
   for (auto& entry : before) {
     gone.push_back(std::move(entry.second));
@@ -85,7 +85,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
   // The counts of gone cgroups come back in `departed`: the rest is what they did since the last reading.
   TenantDone rest{now.departed, now.departed_commits};
   rest -= std::exchange(departed_, rest);
-  for (const Known& one : gone) {
+  for (const CgroupState& one : gone) {
     rest -= one.done;
   }
   if (gone.size() == 1 && !gone[0].who.name.empty()) {

@@ -44,11 +44,11 @@ class TenantSteps {
                      const std::vector<model::CgroupId>& is_gone = {});
 
  private:
-  struct Known {
+  struct CgroupState {
     model::Tenant who;  // without a name: not known yet
     TenantDone done;
   };
-  std::map<model::CgroupId, Known> known_;
+  std::map<model::CgroupId, CgroupState> cgroups_;
   TenantDone departed_;
   TenantDone other_;
 };

@@ -11,9 +11,9 @@ void CheckedLedger::observe(const WriteSample& sample) {
   if (verdict.leapt) {
     ledger_.interrupt();
   }
-  for (const WriteSample& believed : verdict.believed) {
-    ledger_.observe(believed);
-    newest_ = believed;
+  for (const WriteSample& accepted : verdict.accepted) {
+    ledger_.observe(accepted);
+    newest_ = accepted;
   }
 }
 

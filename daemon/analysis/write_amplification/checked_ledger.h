@@ -3,7 +3,7 @@
 // Such a page costs windows, never totals. A page with impossible values costs nothing. A page that shows a possible
 // fall costs the windows, which restart with the next reading, just as after a real fall. If the daemon is stopped
 // while a page waits, that costs the windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s)
-// is believed, and so is the very first reading of a drive without history.
+// is accepted, and so is the very first reading of a drive without history.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ class CheckedLedger {
   void observe(const WriteSample& sample);
 
   [[nodiscard]] const WriteLedger& ledger() const { return ledger_; }
-  /// The newest believed sample of this process.
+  /// The newest accepted sample of this process.
   [[nodiscard]] const std::optional<WriteSample>& newest() const { return newest_; }
   /// Whether a sample is waiting for the next one to confirm it.
   [[nodiscard]] bool in_doubt() const { return gate_.held().has_value(); }

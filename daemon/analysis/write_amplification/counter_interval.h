@@ -25,9 +25,9 @@ constexpr Uint128 multiply(Uint128 a, Uint128 b) { return b != 0 && a > kUnbound
 /// Express 7 carry. A fraction of a second counts as a whole one, because two counters of a sample are not read at the
 /// same time.
 constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
-  constexpr Uint128 kMostBytesPerSecond = 64'000'000'000;
+  constexpr Uint128 kMaxBytesPerSecond = 64'000'000'000;
   const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
-  return kMostBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
+  return kMaxBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
 }
 
 /// Bytes: at least `low`, at most `high`.

@@ -78,14 +78,14 @@ class CommonRefresh {
   void observe(bool host_moved, bool media_moved) {
     moves_ = host_moved != media_moved ? 0 : moves_ + (host_moved ? 1 : 0);
   }
-  [[nodiscard]] bool likely() const { return moves_ >= kEnough; }
+  [[nodiscard]] bool likely() const { return moves_ >= kMinMoves; }
 
   /// Between two polls, the two refreshes may still be apart. Had they been by more than this share of the polls'
   /// distance, one poll of so many would probably have fallen between them (the rule of three).
   [[nodiscard]] double share_apart() const { return 3.0 / (3.0 + static_cast<double>(moves_)); }
 
  private:
-  static constexpr unsigned kEnough = 4;
+  static constexpr unsigned kMinMoves = 4;
   std::uint64_t moves_ = 0;  // of both since one last moved alone
 };
 

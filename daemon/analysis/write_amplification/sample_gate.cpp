@@ -39,7 +39,7 @@ bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
   return !sample.host_before || !sample.host_after || (other.media && !sample.media);
 }
 
-/// The held sample, between the newest believed one and the next.
+/// The held sample, between the newest accepted one and the next.
 struct Trio {
   const WriteLedger::Newest& newest;
   const WriteSample& held;
@@ -95,7 +95,7 @@ SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& 
   Verdict verdict;
   const bool same_drive = newest && newest->sample.serial == sample.serial;
   if (!same_drive || lacks_counter(sample, newest->sample)) {
-    verdict.believed.push_back(sample);
+    verdict.accepted.push_back(sample);
     held_ = same_drive ? held_ : std::nullopt;
     return verdict;
   }
@@ -106,7 +106,7 @@ SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& 
     const bool grew = !fell(newest->sample, *held) && !fell(*held, sample);
     if (!from_newest && (from_held || (grew && !samples.leaps_from_held()))) {
       verdict.leapt = samples.leaps_to_held();
-      verdict.believed = {*held, sample};
+      verdict.accepted = {*held, sample};
       return verdict;
     }
     if (may_have_fallen(samples, from_newest)) {
@@ -115,7 +115,7 @@ SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& 
     }
   }
   if (from_newest) {
-    verdict.believed.push_back(sample);
+    verdict.accepted.push_back(sample);
   } else {
     held_ = sample;
   }

@@ -41,7 +41,7 @@ std::optional<nvme::PageContent> content_of(const nvme::DriveReading& reading, c
 /// A sum of `parts` counters that were each rounded up hides as many units as there are parts. It is expressed in units
 /// coarser by that factor, because a counter's doubt is one unit. The true value is within one such unit of the result.
 /// A saturated counter stays saturated. (No page of endurance groups rounds in another way.)
-std::optional<ByteCounter> told_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
+std::optional<ByteCounter> reported_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
   if (sum && sum->rounding == model::Rounding::up && parts > 1 && sum->count != ~model::Uint128{0}) {
     sum->count /= parts;
     sum->unit_bytes *= parts;
@@ -109,7 +109,7 @@ std::string take(const nvme::LogPage& page, const nvme::PageContent& content, co
       return "its host counter contradicts SMART";
     }
     writes.host->unit_bytes = writes.media->unit_bytes;
-    choice.host_before = choice.host_after = told_coarsely(writes.host, parts);
+    choice.host_before = choice.host_after = reported_coarsely(writes.host, parts);
   } else if (writes.media->unit_bytes == 0) {
     return "its unit is not settled";
   } else if (reading.host_before_media() && reading.host_after_media()) {
@@ -118,7 +118,7 @@ std::string take(const nvme::LogPage& page, const nvme::PageContent& content, co
   } else {
     return "there is no host counter to go with it";
   }
-  choice.media = told_coarsely(writes.media, parts);
+  choice.media = reported_coarsely(writes.media, parts);
   choice.at = read_at(reading, page);
   choice.source = page.source;
   choice.since_birth = page.lid != kFdpStatisticsLid;

@@ -44,10 +44,10 @@ std::string_view StateReader::next_word() {
 }
 
 void StateReader::read(model::Uint128& value) {
-  constexpr std::size_t kMostDigits = 32;
+  constexpr std::size_t kMaxDigits = 32;
   value = 0;
   const std::string_view word = next_word();
-  good_ = good_ && word.size() <= kMostDigits;
+  good_ = good_ && word.size() <= kMaxDigits;
   for (const char character : word) {
     const std::size_t digit = kDigits.find(character);
     if (digit == std::string_view::npos) {
@@ -66,17 +66,17 @@ std::uint64_t StateReader::number_up_to(std::uint64_t most) {
 }
 
 std::int64_t StateReader::signed_number() {
-  constexpr std::int64_t kMost = std::int64_t{1} << 60;  // 36 years of nanoseconds
+  constexpr std::int64_t kMaxNanoseconds = std::int64_t{1} << 60;  // 36 years of nanoseconds
   const auto value = static_cast<std::int64_t>(number_up_to(UINT64_MAX));
-  good_ = good_ && value < kMost && value > -kMost;
+  good_ = good_ && value < kMaxNanoseconds && value > -kMaxNanoseconds;
   return good_ ? value : 0;
 }
 
 void StateReader::read(std::string& value) {
-  constexpr std::size_t kMostDigits = 512;
+  constexpr std::size_t kMaxDigits = 512;
   value.clear();
   std::string_view word = next_word();
-  if (word[0] != 'x' || word.size() % 2 != 1 || word.size() > kMostDigits) {
+  if (word[0] != 'x' || word.size() % 2 != 1 || word.size() > kMaxDigits) {
     good_ = false;
     return;
   }

@@ -73,8 +73,8 @@ class StateReader {
   [[nodiscard]] bool complete() const { return good_ && rest_.empty(); }
 
  private:
-  static constexpr std::uint64_t kMostElements = 64;
-  static constexpr std::uint64_t kMostMicroseconds = std::uint64_t{1} << 52;  // the year 2112
+  static constexpr std::uint64_t kMaxElements = 64;
+  static constexpr std::uint64_t kMaxMicroseconds = std::uint64_t{1} << 52;  // the year 2112
 
   std::string_view next_word();
   std::uint64_t number_up_to(std::uint64_t most);
@@ -88,7 +88,7 @@ class StateReader {
   void read(std::int64_t& value) { value = signed_number(); }
   void read(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds(signed_number()); }
   void read(std::chrono::system_clock::time_point& value) {
-    value = std::chrono::system_clock::time_point(std::chrono::microseconds(number_up_to(kMostMicroseconds)));
+    value = std::chrono::system_clock::time_point(std::chrono::microseconds(number_up_to(kMaxMicroseconds)));
   }
   void read(std::string& value);
   template <typename T>
@@ -102,7 +102,7 @@ class StateReader {
   }
   template <typename T>
   void read(std::vector<T>& values) {
-    values.resize(number_up_to(kMostElements));
+    values.resize(number_up_to(kMaxElements));
     for (T& value : values) {
       read(value);
     }

@@ -13,9 +13,9 @@ constexpr auto kUnits = std::to_array<std::uint64_t>(
     {1, 512, 4096, kDataUnit, 1'000'000, 1U << 20U, 32U << 20U, kBillion, std::uint64_t{1} << 30U});
 
 /// Media writes from the factory and from a young drive are not representative.
-constexpr model::Uint128 kLeastDataUnits = 100'000;
-constexpr double kLeastAmplification = 0.3;
-constexpr double kMostAmplification = 1000;
+constexpr model::Uint128 kMinDataUnits = 100'000;
+constexpr double kMinAmplification = 0.3;
+constexpr double kMaxAmplification = 1000;
 
 /// Bytes by one counter divided by bytes by the other, with each off by up to one unit.
 struct Agreement {
@@ -65,13 +65,13 @@ std::uint64_t unit_of_host_counter(model::Uint128 host_count, model::Uint128 dat
 }
 
 std::uint64_t unit_of_media_counter(model::Uint128 media_count, model::Uint128 data_units_written) {
-  if (data_units_written < kLeastDataUnits) {
+  if (data_units_written < kMinDataUnits) {
     return 0;
   }
   for (const std::uint64_t unit : {std::uint64_t{1}, kDataUnit}) {
     const double amplification = static_cast<double>(media_count) * static_cast<double>(unit) /
                                  (static_cast<double>(data_units_written) * static_cast<double>(kDataUnit));
-    if (amplification >= kLeastAmplification && amplification <= kMostAmplification) {
+    if (amplification >= kMinAmplification && amplification <= kMaxAmplification) {
       return unit;
     }
   }

@@ -8,8 +8,8 @@
 namespace ssdpulse::analysis {
 
 void WearRate::observe(Time at, double used) {
-  constexpr double kMost = 10;
-  if (!(used >= 0 && used <= kMost)) {  // NaN is neither
+  constexpr double kMaxUsedRatio = 10;
+  if (!(used >= 0 && used <= kMaxUsedRatio)) {  // NaN is neither
     return;
   }
   const std::int64_t percent = std::llround(used * 100);
@@ -20,7 +20,7 @@ void WearRate::observe(Time at, double used) {
   if (!sightings_.empty() && percent == sightings_.back().percent) {
     return;
   }
-  if (sightings_.size() >= kMostSightings) {
+  if (sightings_.size() >= kMaxSightings) {
     sightings_.erase(sightings_.begin());
   }
   sightings_.push_back({percent, at});
@@ -34,13 +34,13 @@ void WearRate::move_times(Time by) {
 }
 
 std::optional<model::LifeRemaining> WearRate::life_remaining() const {
-  constexpr std::int64_t kLeastRise = 2;
+  constexpr std::int64_t kMinRise = 2;
   if (sightings_.empty()) {
     return std::nullopt;
   }
   const Sighting& first = sightings_.front();
   const Sighting& last = sightings_.back();
-  if (last.percent - first.percent < kLeastRise) {
+  if (last.percent - first.percent < kMinRise) {
     return std::nullopt;
   }
   // Two sightings at the same time give no rate.

@@ -39,7 +39,7 @@ class WearRate {
   };
 
  private:
-  static constexpr std::size_t kMostSightings = 16;  // of the recent past, not of the whole life
+  static constexpr std::size_t kMaxSightings = 16;  // of the recent past, not of the whole life
 
   std::vector<Sighting> sightings_;  // rising in both
   Time now_{0};                      // of the newest observation: set again after a restart

@@ -154,7 +154,7 @@ void WriteLedger::watch_lag(const Reading& reading) {
   } else {
     evidence = {};
   }
-  media_lag_.observe(reading.at, *reading.media, evidence, media_.format().doubt() + kMostBuffered);
+  media_lag_.observe(reading.at, *reading.media, evidence, media_.format().doubt() + kMaxBufferedBytes);
 }
 
 void WriteLedger::watch_idleness(const Reading& reading) {

@@ -56,7 +56,7 @@ struct WriteSample {
 inline constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
 
 /// Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
-inline constexpr Uint128 kMostBuffered = Uint128{64} << 20;
+inline constexpr Uint128 kMaxBufferedBytes = Uint128{64} << 20;
 
 class WriteLedger {
  public:
@@ -70,7 +70,7 @@ class WriteLedger {
   /// continues alone if media was never seen.
   void observe(const WriteSample& sample);
 
-  /// A sample that is not believed, but may show a real fall since the last believed one: opens an epoch, in case it
+  /// A sample that is not accepted, but may show a real fall since the last accepted one: opens an epoch, in case it
   /// does. `fell_further`: another fall followed, or that is unknown.
   void doubt(const WriteSample& sample, bool fell_further);
   /// Nothing before can be compared with anything after: the next sample opens an epoch, the lifetime ratio is lost.

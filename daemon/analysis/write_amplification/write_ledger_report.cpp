@@ -16,7 +16,7 @@ double seconds_of(Time time) { return std::chrono::duration<double>(time).count(
 }  // namespace
 
 bool WriteLedger::cannot_be(Interval media, Interval host) const {
-  return !compresses_ && add(media.high, kMostBuffered) < host.low;
+  return !compresses_ && add(media.high, kMaxBufferedBytes) < host.low;
 }
 
 std::optional<RatioWindows::Refreshed> WriteLedger::refreshed(Time width) const {

@@ -8,7 +8,7 @@ namespace ssdpulse::analysis {
 namespace {
 
 /// A drive that shows something else for longer has other counters now.
-constexpr auto kSoon = std::chrono::hours(1);
+constexpr auto kMaxGap = std::chrono::hours(1);
 
 /// The largest (top + some of the tops)/(bottom + the matching bottoms). Every addition whose ratio is above the best
 /// so far raises it, and none below the best can belong to it: ends after at most one round per addition.
@@ -55,7 +55,7 @@ Interval WrittenTotal::lost(const CounterFormat& format, CountRange next) const 
 }
 
 bool WrittenTotal::comes_back(Uint128 shown, std::chrono::nanoseconds at) const {
-  return before_ && at >= before_->at && at - before_->at <= kSoon && shown >= before_->shown &&
+  return before_ && at >= before_->at && at - before_->at <= kMaxGap && shown >= before_->shown &&
          shown - before_->shown <= most_bytes_in(at - before_->at);
 }
 
@@ -79,7 +79,7 @@ void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, con
     before_.reset();
     return;
   }
-  if ((fall || leaps) && !(before_ && passage.at - before_->at <= kSoon)) {
+  if ((fall || leaps) && !(before_ && passage.at - before_->at <= kMaxGap)) {
     before_ = Before{passage.last_at, old_bytes, total};
   }
   const Uint128 growth = fall && fall->restarted ? new_bytes : leaps ? 0 : subtract(new_bytes, old_bytes);
@@ -110,7 +110,7 @@ void Lifetime::add_falls(const CounterFall& host, const CounterFall& media, bool
       falls_.push_back({{}, media->if_restarted, certain && media->restarted});
     }
   }
-  if (lost_ || falls_.size() > kMostFalls) {
+  if (lost_ || falls_.size() > kMaxFalls) {
     lose();
   }
 }

@@ -126,7 +126,7 @@ class Lifetime {
   };
 
  private:
-  static constexpr std::size_t kMostFalls = 16;  // more than that, and there is no telling
+  static constexpr std::size_t kMaxFalls = 16;  // more than that, and there is no telling
 
   void add_falls(const CounterFall& host, const CounterFall& media, bool certain);
 

@@ -3,7 +3,7 @@
 
 namespace ssdpulse::gathering {
 
-static_assert(audit::PastSums::kMostSpikes == history::Reader::kMostMarks);
+static_assert(audit::PastSums::kMostSpikes == history::Reader::kMaxMarks);
 
 util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
                                                                   const std::vector<std::string>& disks,

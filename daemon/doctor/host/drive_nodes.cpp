@@ -6,7 +6,7 @@ namespace {
 
 Findings drive_nodes(const Start& start) {
   Findings found;
-  for (const model::PlaceProbe& node : start.host.drive_nodes) {
+  for (const model::PathProbe& node : start.host.drive_nodes) {
     const std::string controller = node.path.substr(node.path.rfind('/') + 1);
     if (!node.exists) {
       found.push_back(finding(model::Verdict::advise, controller,

@@ -147,7 +147,7 @@ const std::vector<AttributedIncrement>& AttributionReader::read() {
   return increments_;
 }
 
-void AttributionReader::give_back(const std::vector<model::CgroupId>& gone) {
+void AttributionReader::release_cgroups(const std::vector<model::CgroupId>& gone) {
   for (const model::CgroupId cgroup : gone) {
     if (seen_.count(cgroup) != 0) {
       leaving_.emplace(cgroup, Leave::moved);

@@ -39,8 +39,8 @@ class AttributionReader {
   /// Call it after the devices' own cells were read: it then includes all that they count. Valid until the next call.
   const std::vector<AttributedIncrement>& read();
 
-  /// See BlockSource::give_back.
-  void give_back(const std::vector<model::CgroupId>& gone);
+  /// See BlockSource::release_cgroups.
+  void release_cgroups(const std::vector<model::CgroupId>& gone);
   /// One step of giving back, at least a tick after the last one, and after read(). Returns the cgroups that have
   /// departed with it; what they counted has been read.
   std::vector<model::CgroupId> depart();

@@ -54,9 +54,9 @@ int keep_message(libbpf_print_level level, const char* format, va_list arguments
   vsnprintf(text.data(), text.size(), format, arguments);
   text.pop_back();
   verifier_spoke = verifier_spoke || text.find("BEGIN PROG LOAD LOG") != std::string::npos;
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMaxBytes = 4096;
   libbpf_messages += text;
-  libbpf_messages.erase(0, libbpf_messages.size() - std::min(libbpf_messages.size(), kMost));
+  libbpf_messages.erase(0, libbpf_messages.size() - std::min(libbpf_messages.size(), kMaxBytes));
   return length;
 }
 

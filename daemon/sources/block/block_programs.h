@@ -17,7 +17,7 @@
 #include "daemon/sources/block/event_ring.h"
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/block/kernel_memory.h"
-#include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/table_allocator.h"
 #include "daemon/util/result.h"
 
 struct block_io;

@@ -67,7 +67,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     common = common_functions(source->end_functions_->functions());
   }
   if (!choices.flash_samples) {
-    source->plan_.sample_bytes = kLeastSampleBytes;
+    source->plan_.sample_bytes = kMinSampleBytes;
   }
   auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
   if (!programs) {
@@ -115,7 +115,7 @@ std::unique_ptr<BlockSource> BlockSource::on(const Tables& tables, const MemoryP
 
 void BlockSource::take(std::unique_ptr<BlockPrograms> programs) {
   programs_ = std::move(programs);
-  allocator_ = PlaceAllocator(plan_.devices, plan_.slots);
+  allocator_ = TableAllocator(plan_.devices, plan_.slots);
   if (plan_.attribution_sets > 0) {
     attribution_.emplace(programs_->tables(), plan_);
   }
@@ -125,8 +125,8 @@ BlockSource::~BlockSource() = default;
 
 /// Without this, all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
-  const std::uint32_t places = discard_places(inventory);
-  auto programs = DiscardPrograms::open(btf_, places, rules_.issues_are_seen);
+  const std::uint32_t rows = discard_rows(inventory);
+  auto programs = DiscardPrograms::open(btf_, rows, rules_.issues_are_seen);
   if (!programs) {
     discards_unseen_ = programs.error().message;
     btf_.features[model::KernelFeature::discard_submitters] = model::KernelDecision::not_hooked;
@@ -134,7 +134,7 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
   }
   discard_programs_ = std::move(*programs);
   discards_.emplace(discard_programs_->cells(), discard_programs_->volumes(), discard_programs_->sees_partitions());
-  plan_.discard_places = places;
+  plan_.discard_rows = rows;
   btf_.features[model::KernelFeature::discard_submitters] = discard_programs_->decision();
   if (const std::string& refusals = discard_programs_->refusals(); !refusals.empty()) {
     log::info("discards: a better hook is refused decision={} reason=\"{}\"",
@@ -188,86 +188,86 @@ void BlockSource::update(const model::Inventory& inventory) {
     measured_.emplace(device.name, std::move(measured));
   }
   for (auto& [name, gone] : before) {
-    for (Place& place : gone.places) {
-      retire(place);
-      stop_sampling(programs_->tables().sampling(place.allocation.device));
-      // The place may be released, and its index given to another disk, before the decisions are published.
-      close_entries_of(place.allocation.device + 1, programs_->tables().known_disks);
-      retiring_.push_back(std::move(place));
+    for (TableRow& row : gone.rows) {
+      retire(row);
+      stop_sampling(programs_->tables().sampling(row.allocation.device));
+      // The row may be released, and its index given to another disk, before the decisions are published.
+      close_entries_of(row.allocation.device + 1, programs_->tables().known_disks);
+      retiring_.push_back(std::move(row));
     }
   }
-  // What was counted so far must be read before the places are released and given to other devices.
-  read_places();
+  // What was counted so far must be read before the rows are released and given to other devices.
+  read_rows();
   read_attribution();
   release_finished();
-  without_place_.clear();
+  without_row_.clear();
   devices_left_out_.clear();
   for (auto& [name, measured] : measured_) {
-    const std::size_t before_it = without_place_.size();
-    keep_places(measured);
-    if (without_place_.size() > before_it) {
+    const std::size_t before_it = without_row_.size();
+    keep_rows(measured);
+    if (without_row_.size() > before_it) {
       devices_left_out_.push_back(name);
     }
   }
   publish_decisions(inventory);
 }
 
-/// New paths get places; those of paths that are gone retire, and what they still finish counts for the device.
-void BlockSource::keep_places(MeasuredDevice& measured) {
+/// New paths get rows; those of paths that are gone retire, and what they still finish counts for the device.
+void BlockSource::keep_rows(MeasuredDevice& measured) {
   const std::vector<model::Path>& paths = measured.device->paths;
-  for (Place& place : measured.places) {
+  for (TableRow& row : measured.rows) {
     const auto path =
-        std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) { return place.is_of(candidate); });
+        std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) { return row.is_of(candidate); });
     // Seen before its queue was registered: its slots are useless.
-    const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
+    const bool useless = path != paths.end() && row.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
-      retire(place);
+      retire(row);
       continue;
     }
-    prefer(*measured.device, place);
-    if (!slots_are_exact(demand_of(*path), place.allocation.slots) || path->queue_depth > place.demand.queue_depth) {
+    prefer(*measured.device, row);
+    if (!slots_are_exact(demand_of(*path), row.allocation.slots) || path->queue_depth > row.demand.queue_depth) {
       // The queue has grown: requests may share slots now, which does not mean a missed completion.
-      programs_->tables().geometry(place.allocation.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
+      programs_->tables().geometry(row.allocation.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
   for (const model::Path& path : paths) {
-    const bool has_place = std::any_of(measured.places.begin(), measured.places.end(), [&](const Place& place) {
-      return place.disk_name == path.disk_name && !place.retirement;
+    const bool has_row = std::any_of(measured.rows.begin(), measured.rows.end(), [&](const TableRow& row) {
+      return row.disk_name == path.disk_name && !row.retirement;
     });
-    if (!has_place && !take_back(measured, path) && !give_place(measured, path)) {
-      without_place_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_PLACE});
+    if (!has_row && !revive_row(measured, path) && !allocate_row(measured, path)) {
+      without_row_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_ROW});
     }
   }
 }
 
-/// A device that was excluded for a while gets its old place back, with whatever is still in flight there.
-bool BlockSource::take_back(MeasuredDevice& measured, const model::Path& path) {
-  const auto place = std::find_if(retiring_.begin(), retiring_.end(),
-                                  [&](const Place& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
-  if (place == retiring_.end() || !measured.places.empty()) {
+/// A device that was excluded for a while gets its old row back, with whatever is still in flight there.
+bool BlockSource::revive_row(MeasuredDevice& measured, const model::Path& path) {
+  const auto row = std::find_if(retiring_.begin(), retiring_.end(),
+                                [&](const TableRow& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
+  if (row == retiring_.end() || !measured.rows.empty()) {
     return false;
   }
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    measured.io.operations[operation_class].in_flight += place->requests[operation_class].requests();
+    measured.io.operations[operation_class].in_flight += row->requests[operation_class].requests();
   }
-  device_geometry& geometry = programs_->tables().geometry(place->allocation.device);
+  device_geometry& geometry = programs_->tables().geometry(row->allocation.device);
   measured.drive = geometry.drive;
   geometry.flags &= ~static_cast<__u32>(DEVICE_RETIRING);
-  place->retirement.reset();
-  measured.places.push_back(std::move(*place));
-  switch_effort(effort_, programs_->tables().writable_states[measured.places.back().allocation.device]);
-  retiring_.erase(place);
+  row->retirement.reset();
+  measured.rows.push_back(std::move(*row));
+  switch_effort(effort_, programs_->tables().writable_states[measured.rows.back().allocation.device]);
+  retiring_.erase(row);
   return true;
 }
 
-bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) {
+bool BlockSource::allocate_row(MeasuredDevice& measured, const model::Path& path) {
   const auto allocation = allocator_.allocate(demand_of(path));
   if (!allocation) {
     return false;
   }
   const std::uint32_t device = allocation->device;
   const Tables& tables = programs_->tables();
-  if (measured.places.empty()) {
+  if (measured.rows.empty()) {
     measured.drive = device;
   }
   device_geometry& geometry = tables.geometry(device);
@@ -281,46 +281,46 @@ bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) 
   geometry.drive = measured.drive;
   // Any queue that still remembers this index belonged to a disk that is gone, and has a copy of its geometry.
   forget_queues_of(device + 1, tables.queue_entries);
-  measured.places.emplace_back(tables, plan_, path, *allocation);
-  prefer(*measured.device, measured.places.back());
-  switch_effort(effort_, programs_->tables().writable_states[measured.places.back().allocation.device]);
+  measured.rows.emplace_back(tables, plan_, path, *allocation);
+  prefer(*measured.device, measured.rows.back());
+  switch_effort(effort_, programs_->tables().writable_states[measured.rows.back().allocation.device]);
   return true;
 }
 
-void BlockSource::retire(Place& place) {
-  if (!place.retirement) {
-    place.retirement.emplace(std::chrono::steady_clock::now());
-    programs_->tables().geometry(place.allocation.device).flags |= DEVICE_RETIRING;
+void BlockSource::retire(TableRow& row) {
+  if (!row.retirement) {
+    row.retirement.emplace(std::chrono::steady_clock::now());
+    programs_->tables().geometry(row.allocation.device).flags |= DEVICE_RETIRING;
   }
 }
 
-/// Whether the place's interference state serves other paths of the same drive.
-bool BlockSource::serves_others(const Place& place) const {
-  const auto relies_on_it = [&](const Place& other) {
-    return &other != &place &&
-           programs_->tables().device_states[other.allocation.device].geometry.drive == place.allocation.device;
+/// Whether the row's interference state serves other paths of the same drive.
+bool BlockSource::serves_others(const TableRow& row) const {
+  const auto relies_on_it = [&](const TableRow& other) {
+    return &other != &row &&
+           programs_->tables().device_states[other.allocation.device].geometry.drive == row.allocation.device;
   };
   return std::any_of(retiring_.begin(), retiring_.end(), relies_on_it) ||
          std::any_of(measured_.begin(), measured_.end(), [&](const auto& named) {
-           return std::any_of(named.second.places.begin(), named.second.places.end(), relies_on_it);
+           return std::any_of(named.second.rows.begin(), named.second.rows.end(), relies_on_it);
          });
 }
 
 /// To be called before the attribution is read, which then includes what these count now.
-void BlockSource::read_places() {
+void BlockSource::read_rows() {
   const auto now = std::chrono::steady_clock::now();
-  const auto read = [&](std::vector<Place>& places, MeasuredDevice& measured) {
-    for (Place& place : places) {
-      read_place(programs_->tables(), rules_, place, measured);
-      if (place.retirement) {
-        place.retirement->look(place.requests_in_flight(), now);
+  const auto read = [&](std::vector<TableRow>& rows, MeasuredDevice& measured) {
+    for (TableRow& row : rows) {
+      read_row(programs_->tables(), rules_, row, measured);
+      if (row.retirement) {
+        row.retirement->observe(row.requests_in_flight(), now);
       }
     }
   };
   MeasuredDevice nobody;
   read(retiring_, nobody);
   for (auto& [name, measured] : measured_) {
-    read(measured.places, measured);
+    read(measured.rows, measured);
   }
 }
 
@@ -328,49 +328,49 @@ void BlockSource::release_finished() {
   MeasuredDevice nobody;
   release_from(retiring_, nobody);
   for (auto& [name, measured] : measured_) {
-    release_from(measured.places, measured);
+    release_from(measured.rows, measured);
   }
 }
 
-/// Releases the retiring places where nothing is in flight any more, or nothing will be seen to end.
-void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measured) {
+/// Releases the retiring rows where nothing is in flight any more, or nothing will be seen to end.
+void BlockSource::release_from(std::vector<TableRow>& rows, MeasuredDevice& measured) {
   const auto now = std::chrono::steady_clock::now();
   std::vector<bool> over;
-  for (const Place& place : places) {
-    over.push_back(place.retirement && place.retirement->over(place.in_flight(), now) && !serves_others(place));
+  for (const TableRow& row : rows) {
+    over.push_back(row.retirement && row.retirement->over(row.in_flight(), now) && !serves_others(row));
   }
-  std::vector<Place> kept;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  std::vector<TableRow> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!over[i]) {
-      kept.push_back(std::move(places[i]));
+      kept.push_back(std::move(rows[i]));
       continue;
     }
     for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
-      block::give_up(static_cast<model::Operation>(operation), places[i], measured);
+      block::mark_in_flight_missed(static_cast<model::Operation>(operation), rows[i], measured);
     }
     if (measured.sampling) {
-      places[i].samples.read(rules_.no_hint, measured.sampling->totals);
+      rows[i].samples.read(rules_.no_hint, measured.sampling->totals);
     }
-    forget_queues_of(places[i].allocation.device + 1, programs_->tables().queue_entries);
-    programs_->tables().forget_requests(places[i].allocation);
-    allocator_.release(places[i].allocation);
+    forget_queues_of(rows[i].allocation.device + 1, programs_->tables().queue_entries);
+    programs_->tables().forget_requests(rows[i].allocation);
+    allocator_.release(rows[i].allocation);
   }
-  places = std::move(kept);
+  rows = std::move(kept);
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  // Disks that have a place come first: a full table must not leave out those that are measured.
+  // Disks that have a row come first: a full table must not leave out those that are measured.
   std::vector<DiskDecision> decisions;
   if (discards_) {
     discards_->update(inventory);
   }
-  const auto add = [&](const Place& place) {
-    decisions.push_back({place.disk_name, place.diskseq, place.allocation.device + 1, place.retirement.has_value()});
+  const auto add = [&](const TableRow& row) {
+    decisions.push_back({row.disk_name, row.diskseq, row.allocation.device + 1, row.retirement.has_value()});
   };
   for (const auto& [name, measured] : measured_) {
-    std::for_each(measured.places.begin(), measured.places.end(), add);
+    std::for_each(measured.rows.begin(), measured.rows.end(), add);
   }
-  decisions.insert(decisions.end(), without_place_.begin(), without_place_.end());
+  decisions.insert(decisions.end(), without_row_.begin(), without_row_.end());
   std::for_each(retiring_.begin(), retiring_.end(), add);
   for (const model::Device& device : inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
@@ -388,21 +388,21 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   block::publish_decisions(decisions, tables.known_disks, tables.queue_entries);
 }
 
-void BlockSource::give_up(const std::string& device, std::span<const model::Operation> operations) {
+void BlockSource::mark_in_flight_missed(const std::string& device, std::span<const model::Operation> operations) {
   const auto found = measured_.find(device);
   if (found == measured_.end()) {
     return;
   }
-  for (Place& place : found->second.places) {
+  for (TableRow& row : found->second.rows) {
     for (const model::Operation operation : operations) {
-      block::give_up(operation, place, found->second);
+      block::mark_in_flight_missed(operation, row, found->second);
     }
   }
 }
 
-void BlockSource::give_back(const std::vector<model::CgroupId>& gone) {
+void BlockSource::release_cgroups(const std::vector<model::CgroupId>& gone) {
   if (attribution_) {
-    attribution_->give_back(gone);
+    attribution_->release_cgroups(gone);
   }
 }
 
@@ -413,8 +413,8 @@ void BlockSource::read_attribution() {
   }
   std::vector<MeasuredDevice*> owners(plan_.devices);
   for (auto& [name, measured] : measured_) {
-    for (const Place& place : measured.places) {
-      owners[place.allocation.device] = &measured;
+    for (const TableRow& row : measured.rows) {
+      owners[row.allocation.device] = &measured;
     }
   }
   for (const AttributedIncrement& increment : attribution_->read()) {
@@ -424,12 +424,12 @@ void BlockSource::read_attribution() {
   }
 }
 
-void BlockSource::prefer(const model::Device& device, const Place& place) {
-  device_geometry& geometry = programs_->tables().geometry(place.allocation.device);
+void BlockSource::prefer(const model::Device& device, const TableRow& row) {
+  device_geometry& geometry = programs_->tables().geometry(row.allocation.device);
   const auto own = preferences_.find(device.name);
-  const bool told = own != preferences_.end();
-  geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;
-  geometry.write_alignment = told ? own->second.alignment : device.write_granularity_bytes;
+  const bool known = own != preferences_.end();
+  geometry.write_granularity = known ? own->second.granularity : device.write_granularity_bytes;
+  geometry.write_alignment = known ? own->second.alignment : device.write_granularity_bytes;
 }
 
 void BlockSource::set_write_preferences(std::map<std::string, WritePreference> preferences) {
@@ -438,8 +438,8 @@ void BlockSource::set_write_preferences(std::map<std::string, WritePreference> p
   }
   preferences_ = std::move(preferences);
   for (const auto& [name, measured] : measured_) {
-    for (const Place& place : measured.places) {
-      prefer(*measured.device, place);
+    for (const TableRow& row : measured.rows) {
+      prefer(*measured.device, row);
     }
   }
 }
@@ -449,11 +449,11 @@ void BlockSource::set_effort(model::Effort effort) {
     return;
   }
   effort_ = effort;
-  const auto follow = [&](const Place& place) {
-    switch_effort(effort, programs_->tables().writable_states[place.allocation.device]);
+  const auto follow = [&](const TableRow& row) {
+    switch_effort(effort, programs_->tables().writable_states[row.allocation.device]);
   };
   for (const auto& [name, measured] : measured_) {
-    std::for_each(measured.places.begin(), measured.places.end(), follow);
+    std::for_each(measured.rows.begin(), measured.rows.end(), follow);
   }
   std::for_each(retiring_.begin(), retiring_.end(), follow);
   if (effort == model::Effort::nothing) {
@@ -471,15 +471,15 @@ void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> 
   sampling_ = std::move(parameters);
 }
 
-/// Gives the device's places the parameters that it should have, while all that is written to it passes through them.
+/// Gives the device's rows the parameters that it should have, while all that is written to it passes through them.
 /// Parameters never change while a program may be using them: there is a tick between two sets.
 void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measured) {
   const Tables& tables = programs_->tables();
   const bool may = measured.whole() && effort_ == model::Effort::everything;
   const auto wanted = may ? sampling_.find(name) : sampling_.end();
   if (measured.sampling && (wanted == sampling_.end() || wanted->second != measured.sampling->parameters)) {
-    for (const Place& place : measured.places) {
-      stop_sampling(tables.sampling(place.allocation.device));
+    for (const TableRow& row : measured.rows) {
+      stop_sampling(tables.sampling(row.allocation.device));
     }
     measured.sampling.reset();
     return;
@@ -487,12 +487,12 @@ void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measu
   if (!measured.sampling && wanted != sampling_.end()) {
     measured.sampling = {wanted->second, {name, ++samplings_, {}, {}}};
     model::DeviceFlashSamples of_earlier_parameters;
-    for (Place& place : measured.places) {
-      place.samples.read(rules_.no_hint, of_earlier_parameters);
+    for (TableRow& row : measured.rows) {
+      row.samples.read(rules_.no_hint, of_earlier_parameters);
     }
   }
-  for (const Place& place : measured.places) {
-    if (page_sampling& sampling = tables.sampling(place.allocation.device); measured.sampling && sampling.groups == 0) {
+  for (const TableRow& row : measured.rows) {
+    if (page_sampling& sampling = tables.sampling(row.allocation.device); measured.sampling && sampling.groups == 0) {
       start_sampling(measured.sampling->parameters, static_cast<__u32>(measured.sampling->totals.sampling), sampling);
     }
   }
@@ -509,8 +509,8 @@ std::shared_ptr<const model::FlashSamples> BlockSource::read_samples() {
       continue;
     }
     model::DeviceFlashSamples& totals = measured.sampling->totals;
-    for (Place& place : measured.places) {
-      place.samples.read(rules_.no_hint, totals);
+    for (TableRow& row : measured.rows) {
+      row.samples.read(rules_.no_hint, totals);
     }
     numbers.emplace(static_cast<__u32>(totals.sampling), static_cast<std::uint16_t>(result->devices.size()));
     result->devices.push_back(totals);
@@ -523,14 +523,14 @@ std::shared_ptr<const model::FlashSamples> BlockSource::read_samples() {
 }
 
 DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
-  for (Place& place : measured.places) {
-    read_place(programs_->tables(), rules_, place, measured);
+  for (TableRow& row : measured.rows) {
+    read_row(programs_->tables(), rules_, row, measured);
   }
   if (!measured.published) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
-  // Without a place nothing was measured, which does not mean that nothing happened.
-  if (measured.places.empty() || effort_ == model::Effort::nothing) {
+  // Without a row nothing was measured, which does not mean that nothing happened.
+  if (measured.rows.empty() || effort_ == model::Effort::nothing) {
     return {measured.device, nullptr, measured.events, 0, nullptr, false};
   }
   return {measured.device,
@@ -564,7 +564,7 @@ BlockSample BlockSource::sample() {
       for (const model::CgroupId cgroup : departed) {
         measured.attribution.depart(cgroup);
       }
-      (device++)->attribution = measured.places.empty() || !attributes ? nullptr : measured.attribution.published();
+      (device++)->attribution = measured.rows.empty() || !attributes ? nullptr : measured.attribution.published();
     }
     sample.cgroups = attribution_->cgroups();
   }

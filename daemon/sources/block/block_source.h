@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockSource: what the block layer did on each device.
-// Gives every measured disk a place in the kernel's tables and turns the cells into the model's cumulative values.
+// Gives every measured disk a row in the kernel's tables and turns the cells into the model's cumulative values.
 // Owned by one thread. Only open() needs capabilities; sample() makes no system call at all.
 #pragma once
 
@@ -24,7 +24,7 @@
 #include "daemon/sources/block/freeze_programs.h"
 #include "daemon/sources/block/known_disks.h"
 #include "daemon/sources/block/measured_device.h"
-#include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/table_allocator.h"
 
 namespace ssdpulse::block {
 
@@ -59,7 +59,7 @@ class BlockSource {
 
   /// Which devices are sampled for the flash model, and how; no others are. Takes effect at the next sample or, if
   /// other parameters were in effect, at the one after that. A device that disappeared and came back, or a path of
-  /// which had no place for a while, is sampled from the start again. Devices that are not measured may be named.
+  /// which had no row for a while, is sampled from the start again. Devices that are not measured may be named.
   void set_sampling(std::map<std::string, model::SamplingParameters> parameters);
 
   /// How much the programs do, from now on. `nothing` is permanent: they are detached, and no device has any I/O in
@@ -71,11 +71,11 @@ class BlockSource {
   std::optional<DeviceSample> sample_device(const std::string& name);
   /// To be called when everything in flight in these operations of a device is known to have ended unseen: it counts as
   /// missed now, and no longer as in flight. Unknown devices are ignored.
-  void give_up(const std::string& device, std::span<const model::Operation> operations);
+  void mark_in_flight_missed(const std::string& device, std::span<const model::Operation> operations);
   /// Cgroups whose directories are gone; those already reported, or never seen, are ignored. Once the counts of one
   /// stand still, they move to `departed` within a few samples, and it is no longer among the cgroups. If it sends I/O
   /// afterwards (from what a page cache still holds), it is among them again.
-  void give_back(const std::vector<model::CgroupId>& gone);
+  void release_cgroups(const std::vector<model::CgroupId>& gone);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size() - devices_left_out_.size(); }
   /// To be measured, but the tables, made at the start, have no room for them, or for one of their paths. Sorted.
   [[nodiscard]] const std::vector<std::string>& devices_left_out() const { return devices_left_out_; }
@@ -96,16 +96,16 @@ class BlockSource {
   void take(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
   void open_freezes();
-  void keep_places(MeasuredDevice& measured);
-  bool give_place(MeasuredDevice& measured, const model::Path& path);
-  bool take_back(MeasuredDevice& measured, const model::Path& path);
-  void retire(Place& place);
-  void read_places();
+  void keep_rows(MeasuredDevice& measured);
+  bool allocate_row(MeasuredDevice& measured, const model::Path& path);
+  bool revive_row(MeasuredDevice& measured, const model::Path& path);
+  void retire(TableRow& row);
+  void read_rows();
   void release_finished();
-  void release_from(std::vector<Place>& places, MeasuredDevice& measured);
-  [[nodiscard]] bool serves_others(const Place& place) const;
+  void release_from(std::vector<TableRow>& rows, MeasuredDevice& measured);
+  [[nodiscard]] bool serves_others(const TableRow& row) const;
   void publish_decisions(const model::Inventory& inventory);
-  void prefer(const model::Device& device, const Place& place);
+  void prefer(const model::Device& device, const TableRow& row);
   DeviceSample read_device(MeasuredDevice& measured);
   void read_attribution();
   void follow_sampling(const std::string& name, MeasuredDevice& measured);
@@ -123,14 +123,14 @@ class BlockSource {
   std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode without attribution
   std::optional<AttributionReader> attribution_;    // absent where it is switched off
   std::map<std::string, MeasuredDevice> measured_;  // by device name
-  std::vector<Place> retiring_;                     // of devices that are gone or excluded
-  PlaceAllocator allocator_;
+  std::vector<TableRow> retiring_;                  // of devices that are gone or excluded
+  TableAllocator allocator_;
   std::map<std::string, WritePreference> preferences_;
   std::map<std::string, model::SamplingParameters> sampling_;
   model::Effort effort_ = model::Effort::everything;
   std::optional<model::RunCost> run_cost_;
-  std::uint32_t samplings_ = 0;              // numbers given so far
-  std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
+  std::uint32_t samplings_ = 0;            // numbers given so far
+  std::vector<DiskDecision> without_row_;  // to be measured, but the tables are full
   std::vector<std::string> devices_left_out_;
 };
 

@@ -70,7 +70,7 @@ model::KernelDecision decision_of(DiscardHook hook) {
 
 void DiscardPrograms::SkeletonDeleter::operator()(discard* skeleton) const { discard::destroy(skeleton); }
 
-util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, std::uint32_t places,
+util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, std::uint32_t rows,
                                                                      bool may_hook_every_bio) {
   std::unique_ptr<DiscardPrograms> programs(new DiscardPrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
@@ -80,7 +80,7 @@ util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const Kerne
       refusals += (refusals.empty() ? "" : "; ") + std::string("every_bio: not in completion-only mode");
       continue;
     }
-    if (auto hooked = programs->hook(btf, hook, places); !hooked) {
+    if (auto hooked = programs->hook(btf, hook, rows); !hooked) {
       refusals += (refusals.empty() ? "" : "; ") + std::string(name(decision_of(hook), model::kKernelDecisionNames)) +
                   ": " + hooked.error().message;
       continue;
@@ -95,7 +95,7 @@ util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const Kerne
   return util::fail(refusals);
 }
 
-util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t places) {
+util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t rows) {
   skeleton_.reset(discard::open());
   if (!skeleton_) {
     return util::fail_errno("cannot open");
@@ -106,7 +106,7 @@ util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook,
   while ((program = bpf_object__next_program(skeleton_->obj, program)) != nullptr) {
     bpf_program__set_autoload(program, program == wanted);
   }
-  bpf_map__set_max_entries(skeleton_->maps.discard_cells, places * SUBMITTERS);
+  bpf_map__set_max_entries(skeleton_->maps.discard_cells, rows * SUBMITTERS);
   if (discard::load(skeleton_.get()) != 0) {
     // Not the kernel's message, which suggests a missing privilege: many kernels let none of their functions be hooked.
     return util::fail("not hookable on this kernel (errno " + std::to_string(errno) + ")");

@@ -23,15 +23,15 @@ namespace ssdpulse::block {
 class DiscardPrograms {
  public:
   /// Takes the best hook that this kernel allows; one that every bio passes through only if `may_hook_every_bio`.
-  static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, std::uint32_t places,
+  static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, std::uint32_t rows,
                                                              bool may_hook_every_bio);
   ~DiscardPrograms();
   DiscardPrograms(const DiscardPrograms&) = delete;
   DiscardPrograms& operator=(const DiscardPrograms&) = delete;
 
-  /// [place][submitter]
+  /// [row][submitter]
   [[nodiscard]] std::span<const discard_cell> cells() const { return cells_; }
-  /// As in discard_abi.h: which volume has which place; empty until it is written.
+  /// As in discard_abi.h: which volume has which row; empty until it is written.
   [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
   /// Whether a partition's discards are distinguished from those of its disk.
   [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
@@ -44,7 +44,7 @@ class DiscardPrograms {
 
  private:
   DiscardPrograms() = default;
-  util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t places);
+  util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t rows);
   util::Result<void> map_tables();
 
   struct SkeletonDeleter {

@@ -54,7 +54,7 @@ std::uint64_t acquire(const __u64& word) {
 
 }  // namespace
 
-std::uint32_t discard_places(const model::Inventory& inventory) {
+std::uint32_t discard_rows(const model::Inventory& inventory) {
   constexpr std::size_t kSpare = 64;
   const std::size_t present = volumes_of_interest(inventory).size();
   return static_cast<std::uint32_t>(std::min<std::size_t>(present + present / 4 + kSpare, DISCARD_VOLUMES));
@@ -63,8 +63,8 @@ std::uint32_t discard_places(const model::Inventory& inventory) {
 DiscardSubmissionReader::DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes,
                                                  bool sees_partitions)
     : cells_(cells), volumes_(volumes), sees_partitions_(sees_partitions) {
-  for (std::uint32_t place = 0; place < cells.size() / SUBMITTERS; ++place) {
-    free_.push_back(place);
+  for (std::uint32_t row = 0; row < cells.size() / SUBMITTERS; ++row) {
+    free_.push_back(row);
   }
 }
 
@@ -78,21 +78,21 @@ void DiscardSubmissionReader::update(const model::Inventory& inventory) {
       entries.emplace(volume->name, *entry);
     }
   }
-  for (auto known = places_.begin(); known != places_.end();) {
+  for (auto known = rows_.begin(); known != rows_.end();) {
     if (entries.count(known->first) != 0) {
       ++known;
       continue;
     }
     free_.push_back(known->second.number);
-    known = places_.erase(known);
+    known = rows_.erase(known);
   }
   for (const auto& [volume, entry] : entries) {
-    if (places_.count(volume) == 0 && !free_.empty()) {
-      places_.emplace(volume, Place{free_.front(), read_cells(free_.front())});
+    if (rows_.count(volume) == 0 && !free_.empty()) {
+      rows_.emplace(volume, VolumeRow{free_.front(), read_cells(free_.front())});
       free_.pop_front();
     }
-    const auto place = places_.find(volume);
-    table[entry] |= place == places_.end() ? 0 : (__u64{place->second.number} + 1) << DISCARD_VOLUME_PLACE_SHIFT;
+    const auto row = rows_.find(volume);
+    table[entry] |= row == rows_.end() ? 0 : (__u64{row->second.number} + 1) << DISCARD_VOLUME_ROW_SHIFT;
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i] != volumes_[i]) {
@@ -101,10 +101,10 @@ void DiscardSubmissionReader::update(const model::Inventory& inventory) {
   }
 }
 
-model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place) const {
+model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t row) const {
   model::DiscardSubmitters result;
   for (std::size_t submitter = 0; submitter < SUBMITTERS; ++submitter) {
-    const discard_cell& cell = cells_[std::size_t{place} * SUBMITTERS + submitter];
+    const discard_cell& cell = cells_[std::size_t{row} * SUBMITTERS + submitter];
     model::DiscardSubmissions& out = result[submitter];
     out.bytes = acquire(cell.bytes);
     out.ranges = acquire(cell.ranges);
@@ -117,11 +117,11 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place
 
 std::map<std::string, model::DiscardSubmitters> DiscardSubmissionReader::read() const {
   std::map<std::string, model::DiscardSubmitters> result;
-  for (const auto& [volume, place] : places_) {
-    model::DiscardSubmitters now = read_cells(place.number);
+  for (const auto& [volume, row] : rows_) {
+    model::DiscardSubmitters now = read_cells(row.number);
     for (std::size_t submitter = 0; submitter < SUBMITTERS; ++submitter) {
-      now[submitter].bytes -= place.baseline[submitter].bytes;
-      now[submitter].ranges -= place.baseline[submitter].ranges;
+      now[submitter].bytes -= row.baseline[submitter].bytes;
+      now[submitter].ranges -= row.baseline[submitter].ranges;
     }
     result.emplace(volume, std::move(now));
   }

@@ -17,7 +17,7 @@
 namespace ssdpulse::block {
 namespace {
 
-struct Known {
+struct EndFunction {
   std::string_view name;
   std::uint32_t end;          // END_*
   std::uint32_t write_class;  // WRITE_* + 1; 0: not revealed
@@ -26,7 +26,7 @@ constexpr std::uint32_t kJournal = WRITE_JOURNAL + 1, kMetadata = WRITE_METADATA
                         kDirect = WRITE_DIRECT + 1, kOther = WRITE_OTHER + 1;
 
 /// Each ends only bios (buffers, kiocbs) of its kind, in every kernel that has it (5.10 to 7.x).
-constexpr Known kKnown[] = {
+constexpr EndFunction kEndFunctions[] = {
     {"blkdev_bio_end_io", END_BLKDEV_DIO, kDirect},  // block/fops.c, fs/block_dev.c until 5.15
     {"blkdev_bio_end_io_async", END_BLKDEV_ASYNC, kDirect},
     {"blkdev_bio_end_io_simple", END_BLKDEV_SIMPLE, kDirect},
@@ -86,9 +86,10 @@ void find_in_line(std::string_view line, EndFunctions& found) {
   }
   std::string_view name = line.substr(type + 3);
   name = name.substr(0, name.find_first_of("\t "));
-  const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.name == name; });
+  const auto known = std::find_if(std::begin(kEndFunctions), std::end(kEndFunctions),
+                                  [&](const EndFunction& k) { return k.name == name; });
   std::uint64_t address = 0;
-  if (known != std::end(kKnown) &&
+  if (known != std::end(kEndFunctions) &&
       std::from_chars(line.data(), line.data() + type, address, 16).ptr == line.data() + type && address != 0) {
     found[address] = static_cast<std::uint8_t>(known->end << END_PATH_SHIFT | known->write_class);
   }
@@ -153,13 +154,13 @@ EndFunctions find_end_functions(std::string_view symbols) {
 
 std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_function_set> table) {
   std::vector<end_function_set> wanted(table.size());
-  std::size_t homeless = 0;
+  std::size_t unplaced = 0;
   for (const auto& [address, shown] : functions) {
     const auto low = static_cast<std::uint32_t>(address);
     end_function_set& set = wanted[end_function_hash(low)];
     const auto free = std::find(std::begin(set.entry), std::end(set.entry), 0U);
     if (free == std::end(set.entry)) {
-      ++homeless;
+      ++unplaced;
     } else {
       *free = std::uint64_t{low} << 8 | shown;
     }
@@ -169,7 +170,7 @@ std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_f
       std::atomic_ref(table[i].entry[way]).store(wanted[i].entry[way], std::memory_order_relaxed);
     }
   }
-  return homeless;
+  return unplaced;
 }
 
 CommonFunctions common_functions(const EndFunctions& functions) {

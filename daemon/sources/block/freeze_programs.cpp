@@ -13,7 +13,7 @@ namespace ssdpulse::block {
 void FreezePrograms::SkeletonDeleter::operator()(freeze* skeleton) const { freeze::destroy(skeleton); }
 
 util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_counts_skipped_runs) {
-  constexpr std::size_t kMostEvents = 1024;  // of one fetch: more than the ring holds
+  constexpr std::size_t kMaxEvents = 1024;  // of one fetch: more than the ring holds
   std::unique_ptr<FreezePrograms> programs(new FreezePrograms);
   programs->kernel_counts_skipped_runs_ = kernel_counts_skipped_runs;
   programs->skeleton_.reset(freeze::open());
@@ -24,7 +24,7 @@ util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_c
     // Not the kernel's message, which suggests a missing privilege: many kernels let none of their functions be hooked.
     return util::fail("not hookable on this kernel (errno " + std::to_string(errno) + ")");
   }
-  auto ring = EventRing<freeze_event>::open(bpf_map__fd(programs->skeleton_->maps.freezes), kMostEvents);
+  auto ring = EventRing<freeze_event>::open(bpf_map__fd(programs->skeleton_->maps.freezes), kMaxEvents);
   if (!ring) {
     return tl::make_unexpected(ring.error());
   }

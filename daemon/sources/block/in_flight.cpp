@@ -23,7 +23,7 @@ void InFlight::add(std::uint64_t issues, std::uint64_t completions, EventIncreme
   }
 }
 
-std::uint64_t InFlight::give_up() {
+std::uint64_t InFlight::mark_missed() {
   if (requests_ <= 0) {
     return 0;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InFlight: how many requests of one operation have been issued but not ended, at one place in the kernel's tables.
+// InFlight: how many requests of one operation have been issued but not ended, in one row of the kernel's tables.
 //
 // Issues minus ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
 // side counts as a missed completion. If user space finds out earlier, it gives the request up: the missed completion
@@ -18,7 +18,7 @@ class InFlight {
   void add(std::uint64_t issues, std::uint64_t completions, EventIncrements& events);
 
   /// All of them have ended unseen. Returns how many there were; none are in flight afterwards.
-  std::uint64_t give_up();
+  std::uint64_t mark_missed();
 
   [[nodiscard]] std::int64_t requests() const { return requests_; }
 

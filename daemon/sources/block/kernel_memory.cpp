@@ -14,9 +14,9 @@ namespace ssdpulse::block {
 namespace {
 
 /// For all devices together: more would only make it rarer that two CPUs with tagged writes share a cell.
-constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
+constexpr std::uint64_t kMaxTaggedBytes = 1'500'000;
 /// For all cells together, as far as sharing cells can achieve it.
-constexpr std::uint64_t kMostCellBytes = 202'000'000;
+constexpr std::uint64_t kMaxCellBytes = 202'000'000;
 
 /// Cells of one device: a power of two that fits into `bytes`; more than one for each CPU would be of no use.
 std::uint32_t shared_cells(std::uint64_t bytes, const MemoryPlan& plan, std::size_t cell_bytes) {
@@ -38,8 +38,8 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 
 std::uint64_t MemoryPlan::table_bytes() const {
   return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends)) +
-         std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) +
-         (discard_places > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
+         std::uint64_t{discard_rows} * SUBMITTERS * sizeof(discard_cell) +
+         (discard_rows > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
 
@@ -54,15 +54,15 @@ std::uint64_t MemoryPlan::attribution_bytes() const {
 
 void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups) {
   constexpr std::uint64_t kCellsEach = 16;
-  constexpr std::uint64_t kMostSetBytes = 26'000'000;
-  constexpr std::uint64_t kMostUnattributedBytes = 2'000'000;
-  constexpr std::uint64_t kMostAnnouncements = 8192;  // of all CPUs
+  constexpr std::uint64_t kMaxSetBytes = 26'000'000;
+  constexpr std::uint64_t kMaxUnattributedBytes = 2'000'000;
+  constexpr std::uint64_t kMaxAnnouncements = 8192;  // of all CPUs
   const std::uint64_t wanted = kCellsEach * (std::uint64_t{cgroups} + plan.devices) / ATTRIBUTED_IN_SET;
-  const std::uint64_t affordable = kMostSetBytes / (plan.cpus * sizeof(attribution_set));
+  const std::uint64_t affordable = kMaxSetBytes / (plan.cpus * sizeof(attribution_set));
   plan.attribution_sets = static_cast<std::uint32_t>(std::max<std::uint64_t>(std::min(wanted, affordable), 1));
   plan.announcements =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(kMostAnnouncements / plan.cpus), 16, 512));
-  plan.unattributed_cells = shared_cells(kMostUnattributedBytes, plan, sizeof(unattributed));
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(kMaxAnnouncements / plan.cpus), 16, 512));
+  plan.unattributed_cells = shared_cells(kMaxUnattributedBytes, plan, sizeof(unattributed));
 }
 
 std::uint32_t slots_for(const SlotDemand& demand) {
@@ -95,9 +95,9 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   plan.devices = placed + spare;
   plan.cpus = std::max(possible_cpus, 1U);
   plan.slots = static_cast<std::uint32_t>(std::min(total, budget));
-  plan.tagged_cells = shared_cells(kMostTaggedBytes, plan, sizeof(tagged_cell));
+  plan.tagged_cells = shared_cells(kMaxTaggedBytes, plan, sizeof(tagged_cell));
   plan.commit_cells = 0;
-  const std::uint64_t left = kMostCellBytes - std::min(kMostCellBytes, plan.cell_bytes());
+  const std::uint64_t left = kMaxCellBytes - std::min(kMaxCellBytes, plan.cell_bytes());
   plan.commit_cells = shared_cells(left, plan, sizeof(commit_cell));
   plan.sample_bytes = kSampleBytes;
   return plan;

@@ -19,12 +19,12 @@ struct SlotDemand {
 };
 
 struct MemoryPlan {
-  std::uint32_t devices = 0;         // present disks plus places for new ones, at most kMaxDevices
-  std::uint32_t cpus = 0;            // possible CPUs
-  std::uint32_t slots = 0;           // of all devices; see slots_for() for one
-  std::uint32_t discard_places = 0;  // volumes whose discards are counted by submitter; 0: none
-  std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
-  std::uint32_t commit_cells = 1;    // also shared; one per CPU, where the budget allows it
+  std::uint32_t devices = 0;       // present disks plus rows for new ones, at most kMaxDevices
+  std::uint32_t cpus = 0;          // possible CPUs
+  std::uint32_t slots = 0;         // of all devices; see slots_for() for one
+  std::uint32_t discard_rows = 0;  // volumes whose discards are counted by submitter; 0: none
+  std::uint32_t tagged_cells = 1;  // of one device, a power of two: for hints and streams, shared by CPUs
+  std::uint32_t commit_cells = 1;  // also shared; one per CPU, where the budget allows it
   // I/O by cgroup and path; see bpf/abi/attribution_abi.h.
   std::uint32_t attribution_sets = 0;    // of one CPU; 0: switched off
   std::uint32_t announcements = 0;       // of one CPU, a power of two
@@ -51,7 +51,7 @@ std::uint32_t slots_for(const SlotDemand& demand);
 /// Whether `slots` give every request of the disk a slot of its own.
 bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
 
-/// Any further disks find no place, and their I/O is counted as `device_table_full`. The states of all devices are one
+/// Any further disks find no row, and their I/O is counted as `device_table_full`. The states of all devices are one
 /// value of a map, which is at most 4 MiB on Linux 5.10 (KMALLOC_MAX_SIZE, array_map_alloc_check() in
 /// kernel/bpf/arraymap.c).
 inline constexpr std::uint32_t kMaxDevices = 1024;
@@ -61,10 +61,10 @@ static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 /// whole file system in small pieces: 43,690 events of 24 bytes.
 inline constexpr std::uint32_t kSampleBytes = 1U << 20;
 /// Where nothing is ever sampled: the largest page size of any machine.
-inline constexpr std::uint32_t kLeastSampleBytes = 1U << 16;
+inline constexpr std::uint32_t kMinSampleBytes = 1U << 16;
 inline constexpr std::uint32_t kSampleEventBytes = sizeof(sample_event) + 8;  // BPF_RINGBUF_HDR_SZ
 
-/// Places kept free for disks that are plugged in later.
+/// Rows kept free for disks that are plugged in later.
 std::uint32_t spare_devices(std::size_t present);
 
 /// Cells for this many cgroups on each CPU: 16 each, as one has a few operations by a few paths on a few devices, and

@@ -14,7 +14,7 @@ bool same(const known_disk& left, const known_disk& right) {
 }
 
 /// The table as it should be, built next to the live one.
-std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std::size_t& homeless) {
+std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std::size_t& unplaced) {
   std::vector<known_disk> table(KNOWN_DISKS);
   for (const DiskDecision& decision : decisions) {
     if (decision.retiring) {
@@ -27,13 +27,13 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
     const std::uint32_t hash = known_disk_hash(entry.name);
     bool placed = false;
     for (std::uint32_t probe = 0; probe < KNOWN_DISK_PROBES && !placed; ++probe) {
-      known_disk& place = table[(hash + probe) & (KNOWN_DISKS - 1)];
-      if (place.device == 0) {
-        place = entry;
+      known_disk& row = table[(hash + probe) & (KNOWN_DISKS - 1)];
+      if (row.device == 0) {
+        row = entry;
         placed = true;
       }
     }
-    homeless += placed ? 0 : 1;
+    unplaced += placed ? 0 : 1;
   }
   return table;
 }
@@ -42,7 +42,7 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
 /// its queue id, too, and none of the old requests are left. One that is excluded from now on is still the same.
 bool is_succeeded(const DiskDecision& retiring, const std::vector<DiskDecision>& decisions) {
   return retiring.retiring && std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& other) {
-           return !other.retiring && other.device < DEVICE_WITHOUT_PLACE && other.disk_name == retiring.disk_name;
+           return !other.retiring && other.device < DEVICE_WITHOUT_ROW && other.disk_name == retiring.disk_name;
          });
 }
 
@@ -69,8 +69,8 @@ void close_entries_of(__u32 device, std::span<known_disk> table) {
 
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
                               std::span<queue_entry> queue_entries) {
-  std::size_t homeless = 0;
-  const std::vector<known_disk> wanted = lay_out(decisions, homeless);
+  std::size_t unplaced = 0;
+  const std::vector<known_disk> wanted = lay_out(decisions, unplaced);
   for (std::size_t i = 0; i < table.size() && i < wanted.size(); ++i) {
     if (same(table[i], wanted[i])) {
       continue;
@@ -95,13 +95,13 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
       // Any disk may be excluded, so the identity must match then; an index belongs to one disk.
       return decision.device == device &&
              ((decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity ||
-              (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE && !is_succeeded(decision, decisions)));
+              (decision.identity == 0 && device < DEVICE_WITHOUT_ROW && !is_succeeded(decision, decisions)));
     });
     if (!still_true) {
       store(entry.disk, 0);
     }
   }
-  return homeless;
+  return unplaced;
 }
 
 }  // namespace ssdpulse::block

@@ -18,20 +18,20 @@ namespace ssdpulse::block {
 struct DiskDecision {
   std::string disk_name;
   std::uint64_t identity = 0;              // diskseq, or 0 for any incarnation
-  std::uint32_t device = DEVICE_EXCLUDED;  // index + 1, DEVICE_EXCLUDED or DEVICE_WITHOUT_PLACE
+  std::uint32_t device = DEVICE_EXCLUDED;  // index + 1, DEVICE_EXCLUDED or DEVICE_WITHOUT_ROW
   bool retiring = false;                   // gone: nothing new is looked up, but what is in flight may still end
   bool operator==(const DiskDecision&) const = default;
 };
 
-/// Makes all queues forget this device (index + 1), whose place is given to another disk. Call it when the new geometry
+/// Makes all queues forget this device (index + 1), whose row is given to another disk. Call it when the new geometry
 /// has been written: a queue that adopts the device from then on copies that.
 void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries);
 
-/// Keeps queues from finding this device (index + 1), before its place is given to another disk.
+/// Keeps queues from finding this device (index + 1), before its row is given to another disk.
 void close_entries_of(__u32 device, std::span<known_disk> table);
 
 /// Rewrites the table where it differs, and forgets cached decisions of queues that no longer agree with it.
-/// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no place (the table is full,
+/// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no row (the table is full,
 /// or the neighbourhood of their name is): they stay unmeasured and are counted by the kernel as pending.
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
                               std::span<queue_entry> queue_entries);

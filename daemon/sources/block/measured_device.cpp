@@ -27,9 +27,9 @@ std::span<Cell> of_device(std::span<Cell> cells, std::size_t device, std::size_t
   return cells.subspan(device * each, each);
 }
 
-/// After the hot cells of the same place: see complete_latency.
-void read_writes(const ReadingRules& rules, Place& place, model::DeviceIo& io) {
-  decode_writes(place.writes.read(), rules.no_hint, io.writes);
+/// After the hot cells of the same row: see complete_latency.
+void read_writes(const ReadingRules& rules, TableRow& row, model::DeviceIo& io) {
+  decode_writes(row.writes.read(), rules.no_hint, io.writes);
   complete_latency(io.operation(model::Operation::write), rules.no_hint, io.writes);
 }
 
@@ -43,7 +43,7 @@ void add_events(std::size_t operation_class, const EventIncrements& events, Meas
 
 }  // namespace
 
-Place::Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given)
+TableRow::TableRow(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given)
     : allocation(given),
       disk_name(path.disk_name),
       diskseq(path.diskseq),
@@ -57,37 +57,37 @@ Place::Place(const Tables& tables, const MemoryPlan& plan, const model::Path& pa
   std::copy(std::begin(state.events), std::end(state.events), last_events.begin());
 }
 
-bool Place::in_flight() const {
+bool TableRow::in_flight() const {
   return std::any_of(requests.begin(), requests.end(), [](const InFlight& one) { return one.requests() != 0; });
 }
 
-std::int64_t Place::requests_in_flight() const {
+std::int64_t TableRow::requests_in_flight() const {
   return std::accumulate(requests.begin(), requests.end(), std::int64_t{0},
                          [](std::int64_t sum, const InFlight& one) { return sum + one.requests(); });
 }
 
 bool MeasuredDevice::whole() const {
   return std::all_of(device->paths.begin(), device->paths.end(), [&](const model::Path& path) {
-    return std::any_of(places.begin(), places.end(),
-                       [&](const Place& place) { return place.is_of(path) && !place.retirement; });
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const TableRow& row) { return row.is_of(path) && !row.retirement; });
   });
 }
 
-void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured) {
-  const device_state& state = tables.device_states[place.allocation.device];
+void read_row(const Tables& tables, const ReadingRules& rules, TableRow& row, MeasuredDevice& measured) {
+  const device_state& state = tables.device_states[row.allocation.device];
   bool moved = false;
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     // Events first, then completions, then issues: what is in flight is never understated by the order of reading.
-    operation_events& last = place.last_events[operation_class];
+    operation_events& last = row.last_events[operation_class];
     const operation_events now = state.events[operation_class];
     EventIncrements events = increments(now, last);
-    const CellWords* words = place.readers[operation_class].read();
+    const CellWords* words = row.readers[operation_class].read();
     if (!events.any && words == nullptr) {
       continue;
     }
     moved = true;
     model::OperationIo& io = measured.io.operations[operation_class];
-    InFlight& in_flight = place.requests[operation_class];
+    InFlight& in_flight = row.requests[operation_class];
     const bool issues_seen = words != nullptr && rules.issues_are_seen;
     io.in_flight -= in_flight.requests();
     in_flight.add(issues_seen ? words->counters[kIssues] : 0, issues_seen ? words->counters[kCompletions] : 0, events);
@@ -99,11 +99,11 @@ void read_place(const Tables& tables, const ReadingRules& rules, Place& place, M
     if (words != nullptr) {
       decode_cell(*words, io);
       if (operation_class == CLASS_WRITE && rules.issues_are_seen) {
-        read_writes(rules, place, measured.io);
+        read_writes(rules, row, measured.io);
       }
     }
     if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {
-      place.commits.read(measured.io.commit_latency);
+      row.commits.read(measured.io.commit_latency);
     }
   }
   if (moved) {
@@ -132,9 +132,9 @@ void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevi
   }
 }
 
-void give_up(model::Operation operation, Place& place, MeasuredDevice& measured) {
+void mark_in_flight_missed(model::Operation operation, TableRow& row, MeasuredDevice& measured) {
   const std::size_t index = model::index(operation);
-  const std::uint64_t requests = place.requests[index].give_up();
+  const std::uint64_t requests = row.requests[index].mark_missed();
   measured.io.operations[index].in_flight -= static_cast<std::int64_t>(requests);
   measured.io.losses[model::index(model::Loss::completion_missed)] += requests;
   measured.events.missed[index] += requests;

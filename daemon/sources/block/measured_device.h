@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredDevice: what has been read about a device so far, and its places in the kernel's tables.
-// A device as users know it has one place, or one for each path of a multipath head; what they count is added up.
+// MeasuredDevice: what has been read about a device so far, and its rows in the kernel's tables.
+// A device as users know it has one row, or one for each path of a multipath head; what they count is added up.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 #include "daemon/sources/block/cell_reader.h"
 #include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/in_flight.h"
-#include "daemon/sources/block/place_allocator.h"
 #include "daemon/sources/block/sample_reader.h"
+#include "daemon/sources/block/table_allocator.h"
 #include "daemon/sources/block/write_reader.h"
 
 namespace ssdpulse::block {
@@ -29,8 +29,8 @@ using model::OperationEvents;
 
 /// A disk's part of the kernel's tables, and what was read there. What the tables hold at construction is the baseline.
 /// Its readers point into the tables, which must outlive it.
-struct Place {
-  Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
+struct TableRow {
+  TableRow(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
 
   [[nodiscard]] bool in_flight() const;
   /// Over all operations; negative where their issues were not seen.
@@ -57,11 +57,11 @@ struct Sampling {
 };
 
 struct MeasuredDevice {
-  /// Whether each of its paths has a place that is not retiring.
+  /// Whether each of its paths has a row that is not retiring.
   [[nodiscard]] bool whole() const;
 
   std::shared_ptr<const model::Device> device;
-  std::vector<Place> places;
+  std::vector<TableRow> rows;
   std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
   model::DeviceIo io;
   OperationEvents events;
@@ -76,13 +76,13 @@ struct ReadingRules {
   model::WriteHint no_hint = model::WriteHint::unknown;  // the hint of a write that carries none
 };
 
-/// Adds to measured.io what the place counted since the last call.
-void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
+/// Adds to measured.io what the row counted since the last call.
+void read_row(const Tables& tables, const ReadingRules& rules, TableRow& row, MeasuredDevice& measured);
 
 /// Passes to the attribution what the device itself has counted; `attributes`: whether it also attributed it.
 void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevice& measured);
 
 /// Everything in flight there in this operation has ended unseen: it counts as missed now.
-void give_up(model::Operation operation, Place& place, MeasuredDevice& measured);
+void mark_in_flight_missed(model::Operation operation, TableRow& row, MeasuredDevice& measured);
 
 }  // namespace ssdpulse::block

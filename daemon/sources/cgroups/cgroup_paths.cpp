@@ -15,17 +15,17 @@ constexpr const char* kSomewhere = "/?";
 
 }  // namespace
 
-CgroupPaths::Look CgroupPaths::look(const model::SeenCgroups& seen, model::SteadyTime now) {
-  std::map<model::CgroupId, Known> before = std::exchange(known_, {});
+CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::SteadyTime now) {
+  std::map<model::CgroupId, PathEntry> before = std::exchange(entries_, {});
   bool lost = false;
   for (const auto& [id, cgroup] : seen) {
     auto kept = before.extract(id);
-    Known known = kept.empty() ? Known{{}, false, now} : std::move(kept.mapped());
+    PathEntry known = kept.empty() ? PathEntry{{}, false, now} : std::move(kept.mapped());
     if (!known.found) {
       find(id, cgroup, known);
     }
     lost = lost || !known.found;
-    known_.emplace(id, std::move(known));
+    entries_.emplace(id, std::move(known));
   }
   const auto pause = std::max<std::chrono::nanoseconds>(kBetweenWalks, walk_took_ * kShareOfTime);
   if (!walking_ && lost && hierarchy_ && (!walked_at_ || now - *walked_at_ >= pause)) {
@@ -34,24 +34,24 @@ CgroupPaths::Look CgroupPaths::look(const model::SeenCgroups& seen, model::Stead
     walk_took_ = {};
   }
   const bool walked = walking_ && walk();
-  const std::uint64_t turns = 1 + known_.size() / kLooksAtOnce;
-  ++looks_;
-  Look look;
-  for (auto& [id, known] : known_) {
+  const std::uint64_t turns = 1 + entries_.size() / kChecksPerUpdate;
+  ++updates_;
+  Update update;
+  for (auto& [id, known] : entries_) {
     if (walked && !known.found) {
       find(id, seen.at(id), known);
     }
-    if (known.path && !known.gone && id % turns == looks_ % turns) {
+    if (known.path && !known.gone && id % turns == updates_ % turns) {
       known.gone = hierarchy_ && known.path->rfind(kSomewhere, 0) != 0 && !is_there(id, *known.path);
     }
     if (known.path) {
-      look.paths.emplace(id, *known.path);
+      update.paths.emplace(id, *known.path);
     }
     if (known.gone) {
-      look.gone.push_back(id);
+      update.gone.push_back(id);
     }
   }
-  return look;
+  return update;
 }
 
 /// Returns whether the walk has ended.
@@ -88,7 +88,7 @@ std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
 
 /// Uses what the walk saw, or else its parent's place. If not even a walk that began after its first I/O saw it or its
 /// parent, both are gone; where not all cgroups are visible, it is somewhere else. An incomplete walk shows neither.
-void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, Known& known) const {
+void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, PathEntry& known) const {
   known.found = true;
   if (seen.leaf.empty()) {
     known.path = std::string("/");

@@ -24,22 +24,22 @@ class CgroupPaths {
  public:
   static constexpr std::chrono::milliseconds kBetweenWalks{900};  // never two in one second
   static constexpr int kShareOfTime = 200;                        // walks take at most one part in this many
-  static constexpr std::chrono::milliseconds kSlice{20};          // of a walk, in one look()
-  static constexpr std::size_t kLooksAtOnce = 256;                // directories checked in one look(): are they there?
+  static constexpr std::chrono::milliseconds kSlice{20};          // of a walk, in one update()
+  static constexpr std::size_t kChecksPerUpdate = 256;  // directories checked in one update(): are they there?
 
   /// Without a hierarchy, cgroups are known only by their last name.
   explicit CgroupPaths(std::optional<Hierarchy> hierarchy) : hierarchy_(std::move(hierarchy)) {}
 
-  struct Look {
+  struct Update {
     model::CgroupPaths paths;           // of those seen; absent: will be found soon
     std::vector<model::CgroupId> gone;  // whose directory no longer exists; sorted
   };
-  Look look(const model::SeenCgroups& seen, model::SteadyTime now);
+  Update update(const model::SeenCgroups& seen, model::SteadyTime now);
 
   [[nodiscard]] std::uint64_t walks() const { return walks_; }
 
  private:
-  struct Known {
+  struct PathEntry {
     std::optional<std::string> path;  // from the root; absent: not found yet
     bool found = false;               // if false, there is no path, or a temporary one
     model::SteadyTime since;          // when it was first seen
@@ -48,7 +48,7 @@ class CgroupPaths {
 
   bool walk();
   [[nodiscard]] std::optional<std::string> path_of(model::CgroupId id) const;
-  void find(model::CgroupId id, const model::SeenCgroup& seen, Known& known) const;
+  void find(model::CgroupId id, const model::SeenCgroup& seen, PathEntry& known) const;
   [[nodiscard]] bool is_there(model::CgroupId id, const std::string& path) const;
 
   std::optional<Hierarchy> hierarchy_;
@@ -58,8 +58,8 @@ class CgroupPaths {
   model::SteadyTime walking_since_{};
   std::chrono::nanoseconds walk_took_{};  // of the one in progress, else of the last one
   std::uint64_t walks_ = 0;
-  std::uint64_t looks_ = 0;
-  std::map<model::CgroupId, Known> known_;
+  std::uint64_t updates_ = 0;
+  std::map<model::CgroupId, PathEntry> entries_;
 };
 
 }  // namespace ssdpulse::cgroups

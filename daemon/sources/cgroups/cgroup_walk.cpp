@@ -56,7 +56,7 @@ void CgroupWalk::step() {
   if (entry->d_type != DT_DIR || name == "." || name == "..") {
     return;
   }
-  if (walk_.directories.size() >= kMostDirectories || levels_.size() >= kDeepest) {
+  if (walk_.directories.size() >= kMaxDirectories || levels_.size() >= kDeepest) {
     walk_.complete = false;
     return;
   }

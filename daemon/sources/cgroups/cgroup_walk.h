@@ -23,11 +23,11 @@ struct Directory {
 
 struct Walk {
   std::unordered_map<model::CgroupId, Directory> directories;
-  bool complete = false;  // false: something could not be read, or exceeded kMostDirectories or kDeepest
+  bool complete = false;  // false: something could not be read, or exceeded kMaxDirectories or kDeepest
 };
 
-inline constexpr std::size_t kMostDirectories = 65'536;  // about 10 MiB
-inline constexpr std::size_t kDeepest = 64;              // levels; the kernel's own bound is cgroup.max.depth
+inline constexpr std::size_t kMaxDirectories = 65'536;  // about 10 MiB
+inline constexpr std::size_t kDeepest = 64;             // levels; the kernel's own bound is cgroup.max.depth
 
 /// Directories that appear or disappear during the walk may or may not be in it.
 class CgroupWalk {

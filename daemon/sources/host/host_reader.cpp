@@ -22,8 +22,8 @@ namespace {
 using model::IoLimit;
 using model::IoLimitKind;
 
-constexpr std::size_t kMostBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
-constexpr std::size_t kMostBytesOfCgroup = 256U << 10U;  // a line for each device
+constexpr std::size_t kMaxBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
+constexpr std::size_t kMaxBytesOfCgroup = 256U << 10U;  // a line for each device
 
 /// v1's files of a limit, what they count against it, and the word for it there.
 struct LegacyLimit {
@@ -80,7 +80,7 @@ std::string device_name(const std::string& numbers, const model::Inventory& inve
 }
 
 std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
-  for (const auto& words : lines_of(content(proc + "/stat", kMostBytes))) {
+  for (const auto& words : lines_of(content(proc + "/stat", kMaxBytes))) {
     if (words.size() == 2 && words[0] == "procs_blocked") {
       return sources::sysfs::parse_number(words[1]);
     }
@@ -187,7 +187,7 @@ void HostReader::read_disks(const model::Inventory& inventory) {
       wanted.insert(device.name);
     }
   }
-  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMostBytes))) {
+  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMaxBytes))) {
     if (words.size() <= kBusyMs || !wanted.contains(words[kName])) {
       continue;
     }
@@ -212,15 +212,15 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
   const std::string directory = roots_.cgroups + cgroup + "/";
   std::vector<IoLimit> limits;
   if (roots_.cgroups_unified) {
-    const auto set = lines_of(content(directory + "io.max", kMostBytesOfCgroup));
+    const auto set = lines_of(content(directory + "io.max", kMaxBytesOfCgroup));
     if (set.empty()) {
       return limits;
     }
-    const auto text = util::read_file(directory + "io.stat", kMostBytesOfCgroup);
+    const auto text = util::read_file(directory + "io.stat", kMaxBytesOfCgroup);
     const auto counted = lines_of(text.value_or(""));
     // A device without a line has had no I/O; a file that cannot be read says nothing.
     const auto none = text ? std::optional<std::uint64_t>(0) : std::nullopt;
-    const auto pressure = parse_pressure(content(directory + "io.pressure", kMostBytesOfCgroup));
+    const auto pressure = parse_pressure(content(directory + "io.pressure", kMaxBytesOfCgroup));
     for (const auto& words : set) {
       const auto own = std::find_if(counted.begin(), counted.end(), [&](const auto& line) {
         return !line.empty() && !words.empty() && line[0] == words[0];
@@ -236,12 +236,12 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
   }
   std::map<std::string, util::Result<std::string>> read;  // once for all limits
   for (const LegacyLimit& legacy : kLegacy) {
-    const auto set = lines_of(content(directory + legacy.file, kMostBytesOfCgroup));
+    const auto set = lines_of(content(directory + legacy.file, kMaxBytesOfCgroup));
     if (set.empty()) {
       continue;
     }
     const auto counted =
-        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMostBytesOfCgroup));
+        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMaxBytesOfCgroup));
     const auto& text = counted.first->second;
     const auto lines = lines_of(text ? *text : "");
     for (const auto& words : set) {
@@ -266,13 +266,13 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
   std::set<std::string> all;
   std::size_t attempts = 0;
   for (const std::string& cgroup : cgroups) {
-    if (all.size() < kMostCgroups) {
+    if (all.size() < kMaxCgroups) {
       add_with_ancestors(cgroup, all);
     }
     // The root's is the whole host's, and one of unknown path has none.
     const bool has_own = cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0;
-    if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMostCgroups) {
-      if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMostBytesOfCgroup))) {
+    if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMaxCgroups) {
+      if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxBytesOfCgroup))) {
         signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});
       }
     }
@@ -285,7 +285,7 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
       continue;
     }
     auto limits = limits_of(cgroup, inventory);
-    if (!limits.empty() && signals.limits.size() < kMostLimits) {
+    if (!limits.empty() && signals.limits.size() < kMaxLimits) {
       limited_.insert(cgroup);
       std::for_each(limits.begin(), limits.end(), [&](IoLimit& limit) { limit.tenant = tenant_of(cgroup); });
       std::move(limits.begin(), limits.end(), std::back_inserter(signals.limits));
@@ -296,11 +296,11 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
 model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
                                     const TenantOf& tenant_of) {
   model::HostSignals signals;
-  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMostBytesOfCgroup));
+  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxBytesOfCgroup));
   if (!signals.pressure) {
     signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
   }
-  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMostBytesOfCgroup),
+  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxBytesOfCgroup),
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   read_disks(inventory);
   signals.disks_busy_seconds = disks_busy_seconds_;

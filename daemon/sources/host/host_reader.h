@@ -26,8 +26,8 @@ struct HostRoots {
 
 class HostReader {
  public:
-  static constexpr std::size_t kMostCgroups = 256;    // whose limits and pressure are read
-  static constexpr std::size_t kMostLimits = 1024;    // then no more cgroups' are kept
+  static constexpr std::size_t kMaxCgroups = 256;     // whose limits and pressure are read
+  static constexpr std::size_t kMaxLimits = 1024;     // then no more cgroups' are kept
   static constexpr std::size_t kSearchedAtOnce = 32;  // of those that had no limit: in turn, if there are more
 
   explicit HostReader(HostRoots roots) : roots_(std::move(roots)) {}

@@ -50,11 +50,11 @@ std::vector<model::FilesystemRoom> RoomWatch::latest(const std::vector<std::stri
   std::erase_if(answers_->rooms, [&](const auto& one) {
     return std::find(mountpoints.begin(), mountpoints.end(), one.first) == mountpoints.end();
   });
-  if ((!asked_at_ || now - *asked_at_ >= kInterval) && answers_->threads < kMostThreads) {
+  if ((!asked_at_ || now - *asked_at_ >= kInterval) && answers_->threads < kMaxThreads) {
     asked_at_ = now;
     std::vector<std::string> due;
     std::copy_if(mountpoints.begin(), mountpoints.end(), std::back_inserter(due),
-                 [&](const std::string& one) { return !answers_->waiting.contains(one) && due.size() < kMostMounts; });
+                 [&](const std::string& one) { return !answers_->waiting.contains(one) && due.size() < kMaxMounts; });
     const auto begin = std::chrono::steady_clock::now();
     const auto work = [answers = answers_, ask = ask_, due = std::move(due), now, begin] {
       for (const std::string& mountpoint : due) {

@@ -24,8 +24,8 @@ class RoomWatch {
  public:
   static constexpr std::chrono::seconds kInterval{2};
   static constexpr std::chrono::seconds kLongestAge{10};  // an answer that is no longer given out
-  static constexpr std::size_t kMostMounts = 256;         // asked
-  static constexpr std::size_t kMostThreads = 8;  // that wait for an answer; then nobody is asked until one has it
+  static constexpr std::size_t kMaxMounts = 256;          // asked
+  static constexpr std::size_t kMaxThreads = 8;  // that wait for an answer; then nobody is asked until one has it
 
   /// `ask` is called by threads that may outlive this.
   using Ask = std::optional<model::FilesystemRoom> (*)(const std::string& mountpoint);

@@ -19,7 +19,7 @@ namespace sysfs = sources::sysfs;
 
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::size_t kMostBytes = 256;
+constexpr std::size_t kMaxBytes = 256;
 
 /// The number in "host3"; nothing if the name has another form.
 std::optional<std::uint64_t> number_after(std::string_view prefix, std::string_view name) {
@@ -134,7 +134,7 @@ util::OutsideText attachment_of(const std::string& sys_root, const std::string& 
   std::string text;
   std::string parent = sys_root;
   std::string_view rest = target;
-  while (!rest.empty() && text.size() < kMostBytes) {
+  while (!rest.empty() && text.size() < kMaxBytes) {
     const std::string name(rest.substr(0, rest.find('/')));
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
     if (name == ".." || name.empty()) {
@@ -151,7 +151,7 @@ util::OutsideText attachment_of(const std::string& sys_root, const std::string& 
     }
     parent += "/" + name;
   }
-  return util::without_padding(std::string_view(text).substr(0, kMostBytes));
+  return util::without_padding(std::string_view(text).substr(0, kMaxBytes));
 }
 
 }  // namespace ssdpulse::inventory

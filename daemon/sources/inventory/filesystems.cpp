@@ -110,9 +110,9 @@ std::set<std::string> disks_below(const std::vector<std::string>& paths, const S
 /// Whether there is room for its name on each of these disks.
 bool may_be_named(const std::set<std::string>& disks, const Uses& uses) {
   const auto& named = uses.filesystems;
-  return uses.named < kMostFilesystems && std::all_of(disks.begin(), disks.end(), [&](const std::string& disk) {
+  return uses.named < kMaxFilesystems && std::all_of(disks.begin(), disks.end(), [&](const std::string& disk) {
            return std::count_if(named.begin(), named.end(), [&](const auto& one) { return one.device == disk; }) <
-                  static_cast<std::ptrdiff_t>(kMostFilesystemsOfDisk);
+                  static_cast<std::ptrdiff_t>(kMaxFilesystemsOfDisk);
          });
 }
 

@@ -37,8 +37,8 @@ std::vector<Mount> one_for_each_filesystem(const std::vector<Mount>& mounts);
 const Mount* mount_of(std::string_view path, const std::vector<Mount>& mounts);
 
 /// Each file system has series, settings and lines of its own.
-inline constexpr std::size_t kMostFilesystemsOfDisk = 64;
-inline constexpr std::size_t kMostFilesystems = 256;
+inline constexpr std::size_t kMaxFilesystemsOfDisk = 64;
+inline constexpr std::size_t kMaxFilesystems = 256;
 
 /// What self/mountinfo and swaps of procfs say.
 struct Uses {

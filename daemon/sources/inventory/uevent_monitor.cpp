@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kKernelGroup = 1;
 constexpr std::size_t kMessageBytes = 8192;  // the kernel bounds a message to 2 KiB of variables and its path
-constexpr int kMostMessages = 4096;
+constexpr int kMaxMessages = 4096;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ util::Result<UeventMonitor> UeventMonitor::open() {
 
 bool UeventMonitor::drain() const {
   bool changed = false;
-  for (int taken = 0; taken < kMostMessages; ++taken) {
+  for (int taken = 0; taken < kMaxMessages; ++taken) {
     std::array<char, kMessageBytes> text;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by the kernel
     sockaddr_nl sender{};
     iovec part{text.data(), text.size()};

@@ -14,7 +14,7 @@ constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
 constexpr std::uint8_t kOptimalPerformance = 3U << 4U;  // one bit until NVMe 2.0
 constexpr std::uint64_t kHostMemoryUnit = 4096;
 constexpr std::size_t kUuidEntryBytes = 32;
-constexpr std::size_t kMostEnduranceGroups = 2047;
+constexpr std::size_t kMaxEnduranceGroups = 2047;
 
 std::uint16_t little16(Bytes bytes, std::size_t at) {
   return static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8U);
@@ -53,10 +53,10 @@ LbaFormat format_at(Bytes bytes, std::size_t index) {
 }
 
 std::map<std::uint32_t, std::uint8_t> block_sizes(Bytes bytes) {
-  constexpr std::size_t kMostFormats = 64;
+  constexpr std::size_t kMaxFormats = 64;
   constexpr std::uint8_t kSmallest = 9;
   constexpr std::uint8_t kLargest = 16;
-  const std::size_t count = std::min<std::size_t>(bytes[25] + std::size_t{1}, kMostFormats);
+  const std::size_t count = std::min<std::size_t>(bytes[25] + std::size_t{1}, kMaxFormats);
   const std::size_t in_use = (bytes[26] & 0xfU) | (count > 16 ? (bytes[26] >> 5U & 3U) << 4U : 0U);
   std::map<std::uint32_t, std::uint8_t> sizes;
   if (in_use >= count || format_at(bytes, in_use).metadata_bytes != 0) {
@@ -104,9 +104,9 @@ util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& n
   }
   name_space.endurance_group = little16(bytes, 102);
   // NSFEAT.OPTPERF vouches for the preferred sizes; both count from 0.
-  const bool told = (bytes[24] & kOptimalPerformance) != 0;
-  name_space.write_granularity_blocks = told ? little16(bytes, 64) + 1U : 0;
-  name_space.write_alignment_blocks = told ? little16(bytes, 66) + 1U : 0;
+  const bool reported = (bytes[24] & kOptimalPerformance) != 0;
+  name_space.write_granularity_blocks = reported ? little16(bytes, 64) + 1U : 0;
+  name_space.write_alignment_blocks = reported ? little16(bytes, 66) + 1U : 0;
   const std::uint64_t size = little64(bytes, 0);
   const std::uint64_t used = little64(bytes, 16);
   name_space.used_share =
@@ -137,7 +137,7 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
     return tl::make_unexpected(size.error());
   }
   const std::size_t count = little16(bytes, 0);
-  if (count > kMostEnduranceGroups) {
+  if (count > kMaxEnduranceGroups) {
     return util::fail("the endurance group list claims " + std::to_string(count) + " entries");
   }
   std::vector<std::uint16_t> groups;

@@ -21,7 +21,7 @@ namespace ssdpulse::nvme {
 namespace {
 
 constexpr int kReaderSocket = 3;       // where the subcommand looks for it
-constexpr int kMostMessages = 64;      // in one receive(): it returns, however fast the reader is
+constexpr int kMaxMessages = 64;       // in one receive(): it returns, however fast the reader is
 constexpr int kFarewellMillis = 1000;  // its supervisor never waits for a drive, so this is ample
 
 }  // namespace
@@ -102,7 +102,7 @@ util::Result<std::uint64_t> ReaderClient::send(Request request) {
   if (misunderstood_) {
     return util::fail("the NVMe reader is a different version", EPROTO);
   }
-  if (outstanding_.size() >= kMostOutstanding) {
+  if (outstanding_.size() >= kMaxOutstanding) {
     return util::fail("the NVMe reader is busy", EAGAIN);
   }
   request.id = ++last_id_;
@@ -120,7 +120,7 @@ util::Result<std::uint64_t> ReaderClient::send(Request request) {
 
 std::vector<Response> ReaderClient::receive() {
   std::vector<Response> answers;
-  for (int message = 0; message < kMostMessages; ++message) {
+  for (int message = 0; message < kMaxMessages; ++message) {
     Response response;
     const nvme_reader::Reception reception = nvme_reader::receive_message(socket_.get(), response, MSG_DONTWAIT);
     if (reception == nvme_reader::Reception::message && response.mark == Response::kMark &&

@@ -24,7 +24,7 @@ using nvme_reader::Response;
 
 class ReaderClient {
  public:
-  static constexpr std::size_t kMostOutstanding = 256;
+  static constexpr std::size_t kMaxOutstanding = 256;
 
   /// Starts the reader, `program` nvme-reader, with the privileges of this process: before it gives them up, from the
   /// thread that lives longest (the reader dies with it).
@@ -52,7 +52,7 @@ class ReaderClient {
   std::vector<Response> receive();
 
   /// Stops waiting for this answer: if it comes, it is dropped.
-  void give_up(std::uint64_t id) { outstanding_.erase(id); }
+  void abandon(std::uint64_t id) { outstanding_.erase(id); }
 
   /// Whether the reader is gone: for good, unless can_reconnect().
   bool ended();

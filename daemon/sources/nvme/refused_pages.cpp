@@ -7,7 +7,7 @@ namespace ssdpulse::nvme {
 namespace {
 
 /// A drive that lies could claim to be of another kind at each identification.
-constexpr std::size_t kMostUnderstood = 4096;
+constexpr std::size_t kMaxUnderstoodPages = 4096;
 
 constexpr const char* kRefused = "refused";
 
@@ -38,7 +38,7 @@ void RefusedPages::add_other(const model::NvmeIdentity& identity, const LogPage&
 }
 
 void RefusedPages::understood(const model::NvmeIdentity& identity, const LogPage& page) {
-  if (understood_.size() < kMostUnderstood) {
+  if (understood_.size() < kMaxUnderstoodPages) {
     understood_.insert(key_of(identity, page));
   }
   missing_.erase(key_of(identity, page));  // reported by a faulty drive that was asked first

@@ -20,24 +20,24 @@ namespace sysfs = sources::sysfs;
 
 namespace {
 
-model::PlaceProbe place_at(const std::string& root, const std::string& path) {
-  model::PlaceProbe place;
-  place.path = path;
+model::PathProbe probe_path(const std::string& root, const std::string& path) {
+  model::PathProbe result;
+  result.path = path;
   const std::string there = root + path;
   struct stat status {};
   if (::stat(there.c_str(), &status) != 0) {
-    return place;
+    return result;
   }
-  place.exists = true;
-  place.directory = S_ISDIR(status.st_mode);
-  place.socket = S_ISSOCK(status.st_mode);
-  place.readable = ::access(there.c_str(), R_OK) == 0;
-  place.writable = ::access(there.c_str(), W_OK) == 0;
+  result.exists = true;
+  result.directory = S_ISDIR(status.st_mode);
+  result.socket = S_ISSOCK(status.st_mode);
+  result.readable = ::access(there.c_str(), R_OK) == 0;
+  result.writable = ::access(there.c_str(), W_OK) == 0;
   struct statvfs space {};
   if (::statvfs(there.c_str(), &space) == 0 && space.f_blocks > 0) {
-    place.free_ratio = static_cast<double>(space.f_bavail) / static_cast<double>(space.f_blocks);
+    result.free_ratio = static_cast<double>(space.f_bavail) / static_cast<double>(space.f_blocks);
   }
-  return place;
+  return result;
 }
 
 std::optional<std::int64_t> signed_number(const std::string& path) {
@@ -112,7 +112,7 @@ bool is_controller(std::string_view name) {
 
 }  // namespace
 
-model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places) {
+model::HostProbe probe_host(const ProbeRoot& root, const ProbePaths& paths) {
   const std::string& top = root.directory;
   const std::string sys = top + "/sys";
   const std::string proc = top + "/proc";
@@ -130,15 +130,15 @@ model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places) {
   probe.perf_event_paranoid = signed_number(proc + "/sys/kernel/perf_event_paranoid");
   for (const std::string& controller : names_in(sys + "/class/nvme")) {
     if (is_controller(controller)) {
-      probe.drive_nodes.push_back(place_at(top, "/dev/" + controller));
+      probe.drive_nodes.push_back(probe_path(top, "/dev/" + controller));
     }
   }
   probe.listening_ports = listening_ports(proc);
-  if (!places.history_directory.empty()) {
-    probe.history_directory = place_at(top, places.history_directory);
+  if (!paths.history_directory.empty()) {
+    probe.history_directory = probe_path(top, paths.history_directory);
   }
-  if (!places.reader_socket.empty()) {
-    probe.reader_socket = place_at(top, places.reader_socket);
+  if (!paths.reader_socket.empty()) {
+    probe.reader_socket = probe_path(top, paths.reader_socket);
   }
   return probe;
 }

@@ -15,11 +15,11 @@ struct ProbeRoot {
 };
 
 /// What the configuration names; empty: nothing.
-struct ProbePlaces {
+struct ProbePaths {
   std::string history_directory;
   std::string reader_socket;
 };
 
-model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places);
+model::HostProbe probe_host(const ProbeRoot& root, const ProbePaths& places);
 
 }  // namespace ssdpulse::probe

@@ -88,10 +88,10 @@ void take_only_slave(const std::string& directory, model::Attributes& files) {
 }
 
 void take_member_offsets(const std::string& directory, model::Attributes& files) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMaxMembers = 64;
   std::size_t taken = 0;
   for (const std::string& name : sysfs::list_directory(directory + "/md").value_or(std::vector<std::string>{})) {
-    if (name.rfind("dev-", 0) == 0 && taken++ < kMost) {
+    if (name.rfind("dev-", 0) == 0 && taken++ < kMaxMembers) {
       take(directory, ("md/" + name + "/offset").c_str(), files);
     }
   }

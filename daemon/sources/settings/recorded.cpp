@@ -102,9 +102,9 @@ model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vec
   settings.values.emplace("logical_block_bytes", std::to_string(disk.device.logical_block_bytes));
   take(kOfDisk, disk.files, settings);
   take(kOfController, disk.controller, settings);
-  constexpr std::size_t kMostPartitions = 64;
+  constexpr std::size_t kMaxPartitions = 64;
   for (const model::PartitionSettings& partition :
-       std::span(disk.partitions).first(std::min(disk.partitions.size(), kMostPartitions))) {
+       std::span(disk.partitions).first(std::min(disk.partitions.size(), kMaxPartitions))) {
     settings.values.emplace("partition " + partition.name,
                             fmt::format("{} bytes at {}", partition.size_bytes, partition.start_bytes));
   }

@@ -155,15 +155,15 @@ bool runs_guests(const std::string& name) {
 }
 
 void read_virtual_machines(const std::string& proc, model::HostSettings& settings) {
-  constexpr std::size_t kMostProcesses = 100'000;
-  constexpr std::size_t kMostLines = 256;
+  constexpr std::size_t kMaxProcesses = 100'000;
+  constexpr std::size_t kMaxLines = 256;
   std::size_t seen = 0;
   for (const std::string& process : names_in(proc)) {
-    if (!sysfs::parse_number(process) || ++seen > kMostProcesses) {
+    if (!sysfs::parse_number(process) || ++seen > kMaxProcesses) {
       continue;
     }
     const std::string name = sysfs::read_text(proc + "/" + process + "/comm");
-    if (runs_guests(name) && settings.virtual_machines.size() < kMostLines) {
+    if (runs_guests(name) && settings.virtual_machines.size() < kMaxLines) {
       settings.virtual_machines.push_back(util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or(""));
     }
   }
@@ -171,10 +171,10 @@ void read_virtual_machines(const std::string& proc, model::HostSettings& setting
 
 /// The first two levels of the tree: slices and their services.
 void read_cgroups(const std::string& directory, const std::string& below, int levels, model::HostSettings& settings) {
-  constexpr std::size_t kMost = 256;
+  constexpr std::size_t kMaxCgroupLimits = 256;
   for (const char* file : {"io.max", "io.latency"}) {
     const std::string limit = sysfs::read_text(directory + below + "/" + file);
-    if (!limit.empty() && settings.cgroup_limits.size() < kMost) {
+    if (!limit.empty() && settings.cgroup_limits.size() < kMaxCgroupLimits) {
       settings.cgroup_limits[below.empty() ? file : below.substr(1) + "/" + file] = limit;
     }
   }

@@ -59,7 +59,7 @@ class App {
     const view = this.where();
     if (!view.device) {
       this.device = null;
-      this.store.look(null, "read");
+      this.store.select(null, "read");
       if (!this.main.contains(this.overview.root)) this.main.replaceChildren(this.overview.root);
       document.title = "ssdpulse";
     } else {

@@ -132,7 +132,7 @@ export class DeviceView {
   get oldest() { return this.inPast ? this.past.oldest : null; }
   get newest() { return this.inPast ? Math.min(this.until, Date.now() / 1000) : null; }
   // How late the newest column may arrive.
-  get patience() {
+  get delay() {
     if (!this.inPast) return 2.5;
     return this.until < Date.now() / 1000 - this.past.step - 130 ? 0.6 : this.past.step + 70;
   }
@@ -165,7 +165,7 @@ export class DeviceView {
       missing += Math.max(0, Math.floor((end[i] - seconds[i] - known) / this.step + 0.01));
       known = end[i];
     }
-    const until = Math.min(this.until, Date.now() / 1000 - this.patience);
+    const until = Math.min(this.until, Date.now() / 1000 - this.delay);
     return missing + Math.max(0, Math.floor((until - known) / this.step + 0.01));
   }
 
@@ -261,9 +261,9 @@ export class DeviceView {
       this.saidMarks = null;
       this.explanation.replaceChildren();
     }
-    this.app.store.look(this.inPast ? null : this.device, this.heat);
-    if (this.inPast) this.lookBack(overview.taken_at);
-    else if (!this.lookNow(overview.taken_at)) return;
+    this.app.store.select(this.inPast ? null : this.device, this.heat);
+    if (this.inPast) this.showPast(overview.taken_at);
+    else if (!this.showNow(overview.taken_at)) return;
     const trouble = this.inPast ? this.past.trouble && `The past cannot be shown: ${this.past.trouble}.` : missing && `${missing} is not measured now: it is gone, or not included.`;
     this.notice.hidden = !trouble;
     if (trouble) this.notice.textContent = trouble;
@@ -278,7 +278,7 @@ export class DeviceView {
   }
 
   // False: nothing is known yet.
-  lookNow(now) {
+  showNow(now) {
     const ends = this.columns.end;
     if (!ends || !ends.length) return false;
     const newest = ends[ends.length - 1];
@@ -289,10 +289,10 @@ export class DeviceView {
     return true;
   }
 
-  lookBack(now) {
+  showPast(now) {
     this.until = this.window ? this.window[1] : this.to ?? Math.ceil(now / 60) * 60;
     this.from = this.until - this.range;
-    this.past.look(this.device, this.heat, this.from, this.until, !this.to, this.bySeconds);
+    this.past.select(this.device, this.heat, this.from, this.until, !this.to, this.bySeconds);
   }
 
   // Fills in the times shown, unless somebody is typing there.

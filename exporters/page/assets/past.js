@@ -72,7 +72,7 @@ export class Past {
   }
 
   // Asks if another window is wanted, or this one ends now and has grown.
-  look(device, heat, from, to, ends, bySeconds) {
+  select(device, heat, from, to, ends, bySeconds) {
     const key = [device, heat, ends ? from - to : from, ends ? "now" : to, bySeconds].join(" ");
     const now = Date.now() / 1000;
     if (key === this.asked && !(ends && now - this.askedAt > REFRESH)) return;

@@ -153,7 +153,7 @@ export class Plot {
       known = Math.max(known, end[i]);
     }
     // The newest column may still be on its way.
-    if (now - known > this.view.patience) fill(known, now, none);
+    if (now - known > this.view.delay) fill(known, now, none);
   }
 
   marks(context) {

@@ -35,7 +35,7 @@ export class Store {
     this.bounds = this.bounds ?? null;
   }
 
-  look(device, heat) {
+  select(device, heat) {
     if (device === this.device && heat === this.heat) return;
     this.device = device;
     this.heat = heat;

@@ -110,8 +110,8 @@ void CursesTerminal::show(const Grid& grid) {
   ::wrefresh(stdscr);
 }
 
-std::optional<Press> CursesTerminal::key(std::chrono::milliseconds patience) {
-  ::wtimeout(stdscr, static_cast<int>(patience.count()));
+std::optional<Press> CursesTerminal::key(std::chrono::milliseconds timeout) {
+  ::wtimeout(stdscr, static_cast<int>(timeout.count()));
   const int code = ::wgetch(stdscr);
   if (is_to_pause != 0) {
     pause_here();

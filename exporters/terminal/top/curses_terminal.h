@@ -25,7 +25,7 @@ class CursesTerminal {
   void show(const Grid& grid);
 
   /// Waits for a key. Nothing if none came in time, or if the size has changed.
-  std::optional<Press> key(std::chrono::milliseconds patience);
+  std::optional<Press> key(std::chrono::milliseconds timeout);
 
   [[nodiscard]] static bool interrupted();
 

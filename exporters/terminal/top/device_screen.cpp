@@ -45,24 +45,24 @@ std::optional<Words> words_of(const Seconds& seconds, std::size_t first) {
   return words;
 }
 
-struct Place {
+struct Cell {
   bool known = false;
   unsigned level = 0;
 };
 
 /// The highest level among these seconds and words.
-Place most_of(const Seconds& seconds, std::size_t from, std::size_t to, std::size_t low, std::size_t high) {
-  Place place;
+Cell highest_level(const Seconds& seconds, std::size_t from, std::size_t to, std::size_t low, std::size_t high) {
+  Cell cell;
   for (std::size_t i = from; i < to && i < seconds.levels.size(); ++i) {
     if (!seconds.levels[i]) {
       continue;
     }
-    place.known = true;
+    cell.known = true;
     for (std::size_t word = low; word <= high && word < seconds.levels[i]->size(); ++word) {
-      place.level = std::max(place.level, (*seconds.levels[i])[word]);
+      cell.level = std::max(cell.level, (*seconds.levels[i])[word]);
     }
   }
-  return place;
+  return cell;
 }
 
 void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds& seconds, bool utf8) {
@@ -94,11 +94,11 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
         continue;
       }
       const std::size_t from = seconds.levels.size() - std::min(back, seconds.levels.size());
-      const Place place = most_of(seconds, from, seconds.levels.size() - (back - each), low, high);
-      if (!place.known) {
+      const Cell cell = highest_level(seconds, from, seconds.levels.size() - (back - each), low, high);
+      if (!cell.known) {
         grid.put(kAxis + column, top + row, utf8 ? "╱" : "/", Style::faint);
-      } else if (place.level > 0) {
-        const std::size_t shade = 1 + (place.level - 1) * 4 / std::max(words->most, 4U);
+      } else if (cell.level > 0) {
+        const std::size_t shade = 1 + (cell.level - 1) * 4 / std::max(words->most, 4U);
         grid.put(kAxis + column, top + row, (utf8 ? kBlocks : kSigns)[std::min<std::size_t>(shade, 4)],
                  kHeatStyles[std::min<std::size_t>(shade, 4)]);
       }

@@ -67,11 +67,11 @@ constexpr Column kColumns[] = {
     {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
 };
 
-constexpr int kLeastImportant = 11;
+constexpr int kMinImportant = 11;
 // Columns that are less important than this are shown only if there is also room for a cause next to them.
 constexpr int kBeforeWords = 7;
 constexpr std::size_t kPlaceOfWords = 32;
-constexpr std::size_t kLeastNameWidth = 12;
+constexpr std::size_t kMinNameWidth = 12;
 constexpr std::size_t kStateWidth = 6;
 
 /// Of the first column: wide enough for what the drives are used for, but at most a quarter of the screen.
@@ -80,11 +80,11 @@ std::size_t name_width(const std::vector<const Drive*>& drives, std::size_t widt
   for (const Drive* drive : drives) {
     longest = std::max(longest, drive->name.size() + (drive->use.empty() ? 0 : drive->use.size() + 3));
   }
-  return std::max(kLeastNameWidth, std::min(longest + 1, width / 4));
+  return std::max(kMinNameWidth, std::min(longest + 1, width / 4));
 }
 
 std::vector<const Column*> columns_that_fit(std::size_t width, std::size_t names) {
-  for (int least = kLeastImportant; least > 0; --least) {
+  for (int least = kMinImportant; least > 0; --least) {
     std::size_t used = names + kStateWidth + (least > kBeforeWords ? kPlaceOfWords : 0);
     std::vector<const Column*> columns;
     for (const Column& column : kColumns) {

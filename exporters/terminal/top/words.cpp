@@ -70,9 +70,9 @@ std::string date_text(double seconds) {
 }
 
 std::string drive_text(const std::string& use, const std::string& name, std::size_t width) {
-  constexpr std::size_t kLeast = 4;  // characters of `use` that are worth showing
+  constexpr std::size_t kMinUseLength = 4;  // characters of `use` that are worth showing
   const std::string behind = " (" + name + ")";
-  if (use.empty() || behind.size() + kLeast > width) {
+  if (use.empty() || behind.size() + kMinUseLength > width) {
     return name.substr(0, width);
   }
   const std::size_t room = width - behind.size();

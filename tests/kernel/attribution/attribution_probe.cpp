@@ -146,7 +146,7 @@ int main(int count, char** arguments) {
     std::string word;
     words >> word;
     if (word == "gone") {
-      (*source)->give_back({std::istream_iterator<model::CgroupId>(words), {}});
+      (*source)->release_cgroups({std::istream_iterator<model::CgroupId>(words), {}});
     }
     const auto sample = (*source)->sample();
     print(sample, (*source)->program_stats(), choices.completion_only);

@@ -16,7 +16,7 @@ SECONDS = 1800
 SIZE, UNIT = 256 << 20, 4096
 RING_EVENTS = (1 << 20) // 24  # kSampleBytes; an event has 16 bytes and the kernel's header of 8
 EVENTS_OF_A_DRIVE_WRITE = SIZE // UNIT // 2  # every second page is followed
-WRITES_AT_MOST = 0.03  # EventLosses::kMostWrites
+WRITES_AT_MOST = 0.03  # EventLosses::kMaxWrites
 
 
 def devices():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the key that hides names the same after a restart, readable only by its owner, never taken from an invalid file?
-#include "daemon/history/kept_key.h"
+#include "daemon/history/persistent_key.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,56 +13,58 @@
 namespace ssdpulse::history {
 namespace {
 
-class KeptKey : public testing::Test {
+class PersistentKey : public testing::Test {
  protected:
-  KeptKey() {
+  PersistentKey() {
     std::string name = testing::TempDir() + "key-XXXXXX";
     directory_ = ::mkdtemp(name.data());
     path_ = directory_ + "/" + kKeyFileName;
   }
-  ~KeptKey() override { std::filesystem::remove_all(directory_); }
+  ~PersistentKey() override { std::filesystem::remove_all(directory_); }
 
   std::string directory_;
   std::string path_;
 };
 
-TEST_F(KeptKey, is_made_once_and_is_its_owners_alone) {
-  const auto first = kept_key(directory_);
+TEST_F(PersistentKey, is_made_once_and_is_its_owners_alone) {
+  const auto first = persistent_key(directory_);
   ASSERT_TRUE(first.has_value()) << first.error().message;
   EXPECT_NE(*first, util::HashKey{});
-  EXPECT_EQ(kept_key(directory_).value(), *first);
+  EXPECT_EQ(persistent_key(directory_).value(), *first);
   struct stat status {};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0600U);
   EXPECT_EQ(status.st_size, 32);
   std::filesystem::remove(path_);
-  EXPECT_NE(kept_key(directory_).value(), *first);
+  EXPECT_NE(persistent_key(directory_).value(), *first);
 }
 
-TEST_F(KeptKey, what_is_no_key_is_left_alone) {
+TEST_F(PersistentKey, InvalidKeyFileIsKept) {
   std::ofstream(path_) << "short";
-  const auto key = kept_key(directory_);
+  const auto key = persistent_key(directory_);
   ASSERT_FALSE(key.has_value());
   EXPECT_NE(key.error().message.find("remove it"), std::string::npos);
   EXPECT_EQ(std::filesystem::file_size(path_), 5U);
   std::filesystem::remove(path_);
   std::filesystem::create_directory(path_);
-  EXPECT_FALSE(kept_key(directory_).has_value());
+  EXPECT_FALSE(persistent_key(directory_).has_value());
 }
 
-TEST_F(KeptKey, a_link_is_not_followed) {
+TEST_F(PersistentKey, a_link_is_not_followed) {
   std::ofstream(directory_ + "/elsewhere") << std::string(32, 'x');
   std::filesystem::create_symlink(directory_ + "/elsewhere", path_);
-  EXPECT_FALSE(kept_key(directory_).has_value());
+  EXPECT_FALSE(persistent_key(directory_).has_value());
 }
 
-TEST_F(KeptKey, what_an_interrupted_start_left_behind_is_no_obstacle) {
+TEST_F(PersistentKey, survives_leftovers_of_an_interrupted_start) {
   std::ofstream(path_ + ".new") << "half";
-  EXPECT_TRUE(kept_key(directory_).has_value());
+  EXPECT_TRUE(persistent_key(directory_).has_value());
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
-TEST_F(KeptKey, without_a_directory_there_is_an_error) { EXPECT_FALSE(kept_key(directory_ + "/none").has_value()); }
+TEST_F(PersistentKey, without_a_directory_there_is_an_error) {
+  EXPECT_FALSE(persistent_key(directory_ + "/none").has_value());
+}
 
 }  // namespace
 }  // namespace ssdpulse::history

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// look_once(): what each NVMe drive of this host reports when asked once. For commands that exit at once.
+// poll_once(): what each NVMe drive of this host reports when asked once. For commands that exit at once.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,6 @@ struct DriveAnswer {
 };
 
 /// Asks every live drive, and waits up to 5 s, as long as a healthy drive may take. An error if sysfs cannot be read.
-util::Result<std::vector<DriveAnswer>> look_once();
+util::Result<std::vector<DriveAnswer>> poll_once();
 
 }  // namespace ssdpulse::drives

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantPlaces: the tenants of one device that have series of their own, and what they did since they got them.
+// TenantSlots: the tenants of one device that have series of their own, and what they did since they got them.
 //
-// The number of places is limited. A tenant gets one with its first I/O, if one is free; what it does without one
-// counts as `other`. A tenant whose cgroups are all gone keeps its place for a while, so that a service that restarts
+// The number of slots is limited. A tenant gets one with its first I/O, if one is free; what it does without one
+// counts as `other`. A tenant whose cgroups are all gone keeps its slot for a while, so that a service that restarts
 // continues where it was and the last seconds of a container are still seen; then its series end, and its totals move
 // to `departed`. It is gone as soon as its directories are, seconds before its counts are returned. If a newcomer finds
-// no place, the tenant that has been gone for longest gives up its own, or else the one that has been idle for longest,
+// no slot, the tenant that has been gone for longest gives up its own, or else the one that has been idle for longest,
 // if that is long enough. No total ever moves to a tenant or to `other`: both count what happens from then on, so that
 // their rates show what really happened. Not thread-safe.
 #pragma once
@@ -21,10 +21,10 @@
 
 namespace ssdpulse::analysis {
 
-class TenantPlaces {
+class TenantSlots {
  public:
   static constexpr std::chrono::minutes kGoneStays{5};     // several times the usual scrape interval
-  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its place, to a newcomer
+  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its slot, to a newcomer
   using WallTime = std::chrono::system_clock::time_point;
 
   /// `since`: when the step began.
@@ -34,20 +34,20 @@ class TenantPlaces {
   [[nodiscard]] model::DeviceTenants value() const;
 
  private:
-  struct Place {
+  struct Slot {
     model::Tenant who;
     TenantDone done;
     WallTime since;
     model::SteadyTime last_io;
     std::optional<model::SteadyTime> gone_since = {};
   };
-  using Places = std::map<std::string, Place>;
+  using Slots = std::map<std::string, Slot>;
 
   void take_leave(const TenantStep& step, model::SteadyTime at);
   bool make_room(model::SteadyTime at, std::size_t most);
-  void depart(Places::iterator place);
+  void depart(Slots::iterator slot);
 
-  Places places_;
+  Slots slots_;
   TenantDone other_;
   TenantDone departed_;
 };

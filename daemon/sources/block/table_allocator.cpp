@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/table_allocator.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace ssdpulse::block {
 
-PlaceAllocator::PlaceAllocator(std::uint32_t devices, std::uint32_t slots) {
+TableAllocator::TableAllocator(std::uint32_t devices, std::uint32_t slots) {
   for (std::uint32_t device = devices; device > 0; --device) {
     free_devices_.push_back(device - 1);
   }
@@ -16,7 +16,7 @@ PlaceAllocator::PlaceAllocator(std::uint32_t devices, std::uint32_t slots) {
   }
 }
 
-PlaceAllocator::Regions::iterator PlaceAllocator::best_region(std::uint32_t wanted) {
+TableAllocator::Regions::iterator TableAllocator::best_region(std::uint32_t wanted) {
   auto best = free_regions_.end();
   for (auto region = free_regions_.begin(); region != free_regions_.end(); ++region) {
     const bool fits = region->second >= wanted;
@@ -28,7 +28,7 @@ PlaceAllocator::Regions::iterator PlaceAllocator::best_region(std::uint32_t want
   return best;
 }
 
-std::optional<Allocation> PlaceAllocator::allocate(const SlotDemand& demand) {
+std::optional<Allocation> TableAllocator::allocate(const SlotDemand& demand) {
   const std::uint32_t wanted = slots_for(demand);
   const auto best = best_region(wanted);
   if (free_devices_.empty() || best == free_regions_.end()) {
@@ -44,7 +44,7 @@ std::optional<Allocation> PlaceAllocator::allocate(const SlotDemand& demand) {
   return allocation;
 }
 
-void PlaceAllocator::release(const Allocation& allocation) {
+void TableAllocator::release(const Allocation& allocation) {
   free_devices_.push_back(allocation.device);
   auto region = free_regions_.emplace(allocation.slot_base, allocation.slots).first;
   if (auto next = std::next(region); next != free_regions_.end() && region->first + region->second == next->first) {
@@ -59,7 +59,7 @@ void PlaceAllocator::release(const Allocation& allocation) {
   }
 }
 
-std::uint64_t PlaceAllocator::free_slots() const {
+std::uint64_t TableAllocator::free_slots() const {
   std::uint64_t slots = 0;
   for (const auto& [base, length] : free_regions_) {
     slots += length;

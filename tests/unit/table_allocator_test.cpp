@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When disks appear and disappear a million times, do they get room that nobody else uses, and is all of it returned?
-#include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/table_allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class Host {
     release_finished();
   }
 
-  [[nodiscard]] const PlaceAllocator& places() const { return places_; }
+  [[nodiscard]] const TableAllocator& allocator() const { return allocator_; }
   std::size_t arrivals = 0, refused = 0, shared = 0, given_up = 0;
 
  private:
@@ -71,7 +71,7 @@ class Host {
 
   void arrive() {
     const auto allocation =
-        places_.allocate({1 + static_cast<std::uint32_t>(rng_() % 4), static_cast<std::uint32_t>(rng_() % 4096)});
+        allocator_.allocate({1 + static_cast<std::uint32_t>(rng_() % 4), static_cast<std::uint32_t>(rng_() % 4096)});
     refused += allocation ? 0 : 1;
     if (!allocation) {
       return;
@@ -101,7 +101,7 @@ class Host {
       const bool seen = std::uniform_real_distribution<>(0, 1)(rng_) >= unseen_;
       disk.told.add(0, seen ? 1 : 0, none);
       if (disk.retirement) {
-        disk.retirement->look(disk.told.requests(), now_);
+        disk.retirement->observe(disk.told.requests(), now_);
       }
     }
   }
@@ -118,12 +118,12 @@ class Host {
       }
       EXPECT_EQ(disk->truly_in_flight, 0) << "released with I/O in flight";
       given_up += disk->told.requests() != 0 ? 1 : 0;
-      places_.release(disk->allocation);
+      allocator_.release(disk->allocation);
       disk = disks_.erase(disk);
     }
   }
 
-  PlaceAllocator places_{kDevices, kSlots};
+  TableAllocator allocator_{kDevices, kSlots};
   std::list<Disk> disks_;
   Retirement::Time now_;
   std::mt19937 rng_;
@@ -139,45 +139,45 @@ void nothing_leaks(double unseen) {
   EXPECT_GT(host.arrivals, 50'000U);
   EXPECT_GT(host.refused, 100U) << "the tables were full at times";
   host.end();
-  EXPECT_EQ(host.places().free_devices(), kDevices);
-  EXPECT_EQ(host.places().free_slots(), kSlots);
-  EXPECT_EQ(host.places().free_regions(), 1U) << "it has grown together again";
+  EXPECT_EQ(host.allocator().free_devices(), kDevices);
+  EXPECT_EQ(host.allocator().free_slots(), kSlots);
+  EXPECT_EQ(host.allocator().free_regions(), 1U) << "it has grown together again";
   EXPECT_EQ(host.given_up > 0, unseen > 0);
 }
 
-TEST(PlaceAllocator, NothingLeaksInAMillionSteps) { nothing_leaks(0); }
+TEST(TableAllocator, NothingLeaksInAMillionSteps) { nothing_leaks(0); }
 
-TEST(PlaceAllocator, NorWhereOneEndInAHundredIsNotSeen) { nothing_leaks(0.01); }
+TEST(TableAllocator, NorWhereOneEndInAHundredIsNotSeen) { nothing_leaks(0.01); }
 
-TEST(PlaceAllocator, ASmallerRegionRatherThanNone) {
-  PlaceAllocator places(3, 3 << 10);
-  EXPECT_EQ(places.allocate({1, 2048})->slots, 2048U);
-  const auto small = places.allocate({1, 2048});
+TEST(TableAllocator, ASmallerRegionRatherThanNone) {
+  TableAllocator allocator(3, 3 << 10);
+  EXPECT_EQ(allocator.allocate({1, 2048})->slots, 2048U);
+  const auto small = allocator.allocate({1, 2048});
   EXPECT_EQ(small->slots, 1024U);
   EXPECT_FALSE(slots_are_exact({1, 2048}, small->slots));
-  EXPECT_FALSE(places.allocate({1, 1})) << "no slots are left";
-  places.release(*small);
-  EXPECT_TRUE(places.allocate({1, 1}));
+  EXPECT_FALSE(allocator.allocate({1, 1})) << "no slots are left";
+  allocator.release(*small);
+  EXPECT_TRUE(allocator.allocate({1, 1}));
 }
 
-TEST(PlaceAllocator, TheTightestRegionIsTaken) {
-  PlaceAllocator places(4, 8 << 10);
-  const auto first = places.allocate({1, 1024}), second = places.allocate({1, 1024});
-  places.release(*first);
-  EXPECT_EQ(places.allocate({1, 4096})->slot_base, 2048U);
-  EXPECT_EQ(places.allocate({1, 1024})->slot_base, first->slot_base)
+TEST(TableAllocator, TheTightestRegionIsTaken) {
+  TableAllocator allocator(4, 8 << 10);
+  const auto first = allocator.allocate({1, 1024}), second = allocator.allocate({1, 1024});
+  allocator.release(*first);
+  EXPECT_EQ(allocator.allocate({1, 4096})->slot_base, 2048U);
+  EXPECT_EQ(allocator.allocate({1, 1024})->slot_base, first->slot_base)
       << "not from the large one behind " << second->slot_base;
 }
 
-TEST(Retirement, WhatStillEndsKeepsThePlace) {
+TEST(Retirement, PendingRequestsKeepTheRow) {
   const Retirement::Time start{};
   Retirement retirement(start);
   EXPECT_TRUE(retirement.over(false, start));
   EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter - seconds(1)));
-  retirement.look(7, start);
-  retirement.look(6, start + seconds(200));
+  retirement.observe(7, start);
+  retirement.observe(6, start + seconds(200));
   EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter));
-  retirement.look(6, start + seconds(400));
+  retirement.observe(6, start + seconds(400));
   EXPECT_TRUE(retirement.over(true, start + seconds(200) + kEndedUnseenAfter));
 }
 

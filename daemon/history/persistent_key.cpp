@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/history/kept_key.h"
+#include "daemon/history/persistent_key.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ util::Result<util::HashKey> make_key(const std::string& path) {
 
 }  // namespace
 
-util::Result<util::HashKey> kept_key(const std::string& directory) {
+util::Result<util::HashKey> persistent_key(const std::string& directory) {
   const std::string path = directory + "/" + kKeyFileName;
   const util::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.valid()) {

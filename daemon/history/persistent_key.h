@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kept_key(): the key that hides the names of tenants. Made at random the first time and kept next to the history, so
-// that a name is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, readable by its owner only.
+// persistent_key(): the key that hides the names of tenants. Made at random the first time and kept next to the
+// history, so that a name is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, readable by its
+// owner only.
 #pragma once
 
 #include <string>
@@ -13,6 +14,6 @@ namespace ssdpulse::history {
 inline constexpr const char* kKeyFileName = "tenant-names.key";
 
 /// Reads the file, or creates it. `directory`: that of the history. Never replaces a file that is not a key.
-util::Result<util::HashKey> kept_key(const std::string& directory);
+util::Result<util::HashKey> persistent_key(const std::string& directory);
 
 }  // namespace ssdpulse::history

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are quantiles and differences of histograms right, and is an effect of log reads visible?
-#include "daemon/model/latency_words.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,6 +9,7 @@
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/analysis/log_read_effect.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::analysis {
 namespace {
@@ -18,8 +17,8 @@ namespace {
 using namespace model;
 
 /// Samples at these words, one each.
-LatencyWords words_at(const std::vector<std::size_t>& places) {
-  LatencyWords words(LATENCY_OVER_WORD + 1);
+LatencyBuckets words_at(const std::vector<std::size_t>& places) {
+  LatencyBuckets words(LATENCY_OVER_WORD + 1);
   for (const std::size_t place : places) {
     ++words[place];
   }
@@ -33,7 +32,7 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
     const int percent = *rc::gen::inRange(1, 101);
     std::sort(places.begin(), places.end());
     const std::size_t rank = (places.size() * static_cast<std::size_t>(percent) + 99) / 100;
-    RC_ASSERT(quantile_word(words_at(places), percent / 100.0) == places[rank - 1]);
+    RC_ASSERT(quantile_bucket(words_at(places), percent / 100.0) == places[rank - 1]);
   }));
 }
 
@@ -41,9 +40,9 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
 TEST(Quantile, AWholeRankIsNotRoundedUp) {
   std::vector<std::size_t> hundred(100);
   std::iota(hundred.begin(), hundred.end(), 0);
-  EXPECT_EQ(quantile_word(words_at(hundred), 0.07), 6U);
-  EXPECT_EQ(quantile_word(words_at({hundred.begin(), hundred.begin() + 25}), 0.28), 6U);
-  EXPECT_EQ(quantile_word(words_at(hundred), 1), 99U);
+  EXPECT_EQ(quantile_bucket(words_at(hundred), 0.07), 6U);
+  EXPECT_EQ(quantile_bucket(words_at({hundred.begin(), hundred.begin() + 25}), 0.28), 6U);
+  EXPECT_EQ(quantile_bucket(words_at(hundred), 1), 99U);
 }
 
 TEST(Quantile, BoundsArePowersOfTwoOfASecond) {
@@ -55,8 +54,8 @@ TEST(Quantile, BoundsArePowersOfTwoOfASecond) {
 }
 
 TEST(Added, IsTheDifferenceOrNothing) {
-  EXPECT_EQ(added({}, {1, 2}), (LatencyWords{1, 2}));
-  EXPECT_EQ(added({1, 1}, {1, 3, 4}), (LatencyWords{0, 2, 4}));
+  EXPECT_EQ(added({}, {1, 2}), (LatencyBuckets{1, 2}));
+  EXPECT_EQ(added({1, 1}, {1, 3, 4}), (LatencyBuckets{0, 2, 4}));
   EXPECT_EQ(added({1, 2}, {2, 1}), std::nullopt);
   EXPECT_EQ(added({1, 2}, {1}), std::nullopt);
 }
@@ -66,19 +65,19 @@ TEST(DeviceTime, CountsWhateverElseWasInFlight) {
   io.operations[model::index(model::Operation::read)].device_latency[0].words = {1, 0, 2};
   io.operations[model::index(model::Operation::read)].device_latency[3].words = {0, 5};
   io.operations[model::index(model::Operation::write)].device_latency[1].words = {7};
-  EXPECT_EQ(device_time_words(io, {model::Operation::read}), (LatencyWords{1, 5, 2}));
-  EXPECT_EQ(device_time_words(io, {model::Operation::read, model::Operation::write}), (LatencyWords{8, 5, 2}));
-  EXPECT_TRUE(device_time_words(io, {model::Operation::flush}).empty());
+  EXPECT_EQ(device_time_buckets(io, {model::Operation::read}), (LatencyBuckets{1, 5, 2}));
+  EXPECT_EQ(device_time_buckets(io, {model::Operation::read, model::Operation::write}), (LatencyBuckets{8, 5, 2}));
+  EXPECT_TRUE(device_time_buckets(io, {model::Operation::flush}).empty());
 }
 
 TEST(Effect, IsTheRatioOfThe99thPercentiles) {
   LogReadEffect effect;
-  LatencyWords near(LATENCY_OVER_WORD + 1);
-  LatencyWords others(LATENCY_OVER_WORD + 1);
+  LatencyBuckets near(LATENCY_OVER_WORD + 1);
+  LatencyBuckets others(LATENCY_OVER_WORD + 1);
   near[100] = 2000;
   near[124] = 100;  // three powers of two above
   others[100] = 10'000;
-  LatencyWords all = others;
+  LatencyBuckets all = others;
   add(all, near);
   effect.add_near(near);
   EXPECT_EQ(effect.ratio(), std::nullopt) << "the others are not known yet";
@@ -88,9 +87,9 @@ TEST(Effect, IsTheRatioOfThe99thPercentiles) {
 
 TEST(Effect, SaysNothingOfAFewIos) {
   LogReadEffect effect;
-  LatencyWords near(LATENCY_OVER_WORD + 1);
-  near[100] = LogReadEffect::kLeastIos - 1;
-  LatencyWords all = near;
+  LatencyBuckets near(LATENCY_OVER_WORD + 1);
+  near[100] = LogReadEffect::kMinIos - 1;
+  LatencyBuckets all = near;
   all[100] += 1'000'000;
   effect.add_near(near);
   effect.add_all(all);
@@ -100,9 +99,9 @@ TEST(Effect, SaysNothingOfAFewIos) {
 TEST(Effect, ForgetsWithoutLosingTheShare) {
   LogReadEffect effect;
   for (int round = 0; round < 50; ++round) {
-    LatencyWords near(LATENCY_OVER_WORD + 1);
+    LatencyBuckets near(LATENCY_OVER_WORD + 1);
     near[108] = 100'000;
-    LatencyWords all = near;
+    LatencyBuckets all = near;
     all[100] += 300'000;
     effect.add_near(near);
     effect.add_all(all);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out the
-// others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself, and 127.0.0.0/8 as
-// a whole). Clients of unix sockets are one peer. Used by one thread only.
+// PeerQuota: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out
+// the others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself, and 127.0.0.0/8
+// as a whole). Clients of unix sockets are one peer. Used by one thread only.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,9 +18,9 @@ Peer peer_of(const sockaddr* address);  // null: as a unix socket
 /// The address as people write it, without its port; "a unix socket" for null and other families.
 std::string words_of(const sockaddr* address);
 
-class Places {
+class PeerQuota {
  public:
-  Places(unsigned all, unsigned of_one) : all_(all), of_one_(of_one) {}
+  PeerQuota(unsigned all, unsigned of_one) : all_(all), of_one_(of_one) {}
 
   bool take(const Peer& peer);  // false: none left for this peer
   void leave(const Peer& peer);

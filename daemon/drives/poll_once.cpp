@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/drives/one_look.h"
+#include "daemon/drives/poll_once.h"
 
 #include <poll.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestLook = 5s;
+constexpr auto kPollTimeout = 5s;
 
 struct Asked {
   explicit Asked(nvme::NvmeSubsystem subsystem, nvme::RefusedPages& refused) : poller(std::move(subsystem), refused) {}
@@ -50,7 +50,7 @@ void ask_all(std::vector<Asked>& drives, nvme::ReaderClient& reader) {
       drive.failure = "controller state " + drive.poller.subsystem().state;
     }
   }
-  const auto deadline = std::chrono::steady_clock::now() + kLongestLook;
+  const auto deadline = std::chrono::steady_clock::now() + kPollTimeout;
   while (!outstanding.empty() && std::chrono::steady_clock::now() < deadline) {
     pollfd readable{reader.descriptor(), POLLIN, 0};
     poll(&readable, 1, 100);
@@ -68,7 +68,7 @@ void ask_all(std::vector<Asked>& drives, nvme::ReaderClient& reader) {
 
 }  // namespace
 
-util::Result<std::vector<DriveAnswer>> look_once() {
+util::Result<std::vector<DriveAnswer>> poll_once() {
   const auto host = nvme::read_nvme_host();
   if (!host) {
     return tl::make_unexpected(host.error());

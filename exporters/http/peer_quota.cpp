@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/http/places.h"
+#include "exporters/http/peer_quota.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -50,7 +50,7 @@ std::string words_of(const sockaddr* address) {
   return text;
 }
 
-bool Places::take(const Peer& peer) {
+bool PeerQuota::take(const Peer& peer) {
   if (taken_.size() >= all_ || std::count(taken_.begin(), taken_.end(), peer) >= of_one_) {
     return false;
   }
@@ -58,7 +58,7 @@ bool Places::take(const Peer& peer) {
   return true;
 }
 
-void Places::leave(const Peer& peer) {
+void PeerQuota::leave(const Peer& peer) {
   if (const auto one = std::find(taken_.begin(), taken_.end(), peer); one != taken_.end()) {
     taken_.erase(one);
   }

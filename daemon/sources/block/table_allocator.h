@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlaceAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
+// TableAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
 // two live allocations share either. Retirement: decides when the allocation of a disk that is gone or excluded is free
 // again. Not thread-safe.
 #pragma once
@@ -20,11 +20,11 @@ struct Allocation {
   std::uint32_t slots = 0;      // a power of two
 };
 
-class PlaceAllocator {
+class TableAllocator {
  public:
-  PlaceAllocator() = default;
+  TableAllocator() = default;
   /// All device indexes and slots are free.
-  PlaceAllocator(std::uint32_t devices, std::uint32_t slots);
+  TableAllocator(std::uint32_t devices, std::uint32_t slots);
 
   /// Best fit, or else a smaller region, whose slots requests then share. Nothing when indexes or slots have run out.
   std::optional<Allocation> allocate(const SlotDemand& demand);
@@ -54,9 +54,9 @@ class Retirement {
 
   explicit Retirement(Time now) : last_end_(now) {}
 
-  /// Call it after each reading of the counts. Nothing begins at a retiring place, so the number in flight there
+  /// Call it after each reading of the counts. Nothing begins in a retiring row, so the number in flight there
   /// changes only by ends; other counts may grow, as the disk may be in use without being measured.
-  void look(std::int64_t in_flight, Time now) {
+  void observe(std::int64_t in_flight, Time now) {
     if (in_flight_ != in_flight) {
       in_flight_ = in_flight;
       last_end_ = now;
