@@ -20,7 +20,7 @@ void note_time(const Facts& facts, const Rule& rule, const std::vector<std::stri
   for (const std::string& disk : disks) {
     const double one = observed_seconds(facts, disk, rule.by_history);
     observed = std::min(observed.value_or(one), one);
-    if (rule.by_history && past_of(facts, disk) != nullptr) {
+    if (rule.by_history && evidence_of(facts, disk) != nullptr) {
       finding.observer = model::Observer::history;
     }
   }
@@ -136,7 +136,7 @@ std::string today() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
 }
 
-bool something_to_do(const std::vector<Finding>& findings) {
+bool has_actionable(const std::vector<Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
     return one.verdict == Verdict::danger || one.verdict == Verdict::advise;
   });

@@ -32,6 +32,6 @@ Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& ac
 std::string today();
 
 /// Whether any finding is advice or danger.
-bool something_to_do(const std::vector<Finding>& findings);
+bool has_actionable(const std::vector<Finding>& findings);
 
 }  // namespace ssdpulse::audit

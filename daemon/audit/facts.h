@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "daemon/audit/device_past.h"
+#include "daemon/audit/device_evidence.h"
 #include "daemon/audit/measurements.h"
 #include "daemon/model/settings.h"
 
@@ -15,7 +15,7 @@ namespace ssdpulse::audit {
 struct Facts {
   model::HostSettings settings;
   Measurements measured;
-  std::map<std::string, DevicePast> pasts = {};  // by the disk's name: what the history knows about it
+  std::map<std::string, DeviceEvidence> evidence = {};  // by the disk's name: what the history knows about it
   /// How long the host must have been observed before a rule advises something; some rules need a multiple of it
   /// (Rule::days). A day by default: loads have daily habits.
   std::chrono::seconds enough = std::chrono::hours(24);

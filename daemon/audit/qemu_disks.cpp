@@ -15,7 +15,7 @@ namespace {
 
 using Options = std::map<std::string, std::string, std::less<>>;
 
-constexpr std::size_t kMostNodes = 4096;
+constexpr std::size_t kMaxNodes = 4096;
 constexpr int kDeepest = 8;  // far beyond what anybody nests
 
 std::vector<std::string_view> arguments(std::string_view line) {
@@ -117,7 +117,7 @@ void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& dis
       add_files(inner, false, disks);
       continue;
     }
-    if (!can_tell || is_elsewhere(file) || disks.size() >= kMostNodes) {
+    if (!can_tell || is_elsewhere(file) || disks.size() >= kMaxNodes) {
       continue;
     }
     std::string aio = value_of(options, prefix + "aio");
@@ -214,7 +214,7 @@ class Line {
       result_.whole = read_options(value, "driver", options) && result_.whole;
       std::string node = value_of(options, "node-name");
       node = node.empty() ? "/" + std::to_string(nodes_.size()) : node;  // no name of a node has a slash
-      if (nodes_.size() < kMostNodes) {
+      if (nodes_.size() < kMaxNodes) {
         nodes_[node] = {std::move(options), {}};
       }
     } else if (name == "device") {

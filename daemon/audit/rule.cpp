@@ -82,7 +82,7 @@ std::optional<double> spike_excess_per_day(const Facts& facts, const std::string
   const Measurements::Labels of_cause{{"device", device}, {"operation", name}, {"cause", cause}};
   const bool goes_on = facts.measured.sum("ssdpulse_latency_spike_active", of_cause).value_or(0) > 0;
   const char* pending = "ssdpulse_latency_spike_pending_excess_seconds";
-  if (const DevicePast* past = past_of(facts, device)) {
+  if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return past->excess_per_day(operation, cause_of(cause),
                                 goes_on ? facts.measured.sum(pending, of_operation).value_or(0) : 0);
   }
@@ -113,10 +113,10 @@ Finding not_applicable(std::string why) { return make(Verdict::not_applicable, "
 
 std::string duration(double seconds) { return util::duration_text(seconds); }
 
-const DevicePast* past_of(const Facts& facts, const std::string& disk) {
+const DeviceEvidence* evidence_of(const Facts& facts, const std::string& disk) {
   constexpr double kNearly = 0.9;  // the last minute is not written yet
-  const auto found = facts.pasts.find(disk);
-  if (found == facts.pasts.end()) {
+  const auto found = facts.evidence.find(disk);
+  if (found == facts.evidence.end()) {
     return nullptr;
   }
   const double live = facts.measured.observed_seconds().value_or(0);
@@ -125,7 +125,7 @@ const DevicePast* past_of(const Facts& facts, const std::string& disk) {
 }
 
 double observed_seconds(const Facts& facts, const std::string& disk, bool by_history) {
-  const DevicePast* past = by_history ? past_of(facts, disk) : nullptr;
+  const DeviceEvidence* past = by_history ? evidence_of(facts, disk) : nullptr;
   return past != nullptr ? past->observed_seconds() : facts.measured.observed_seconds().value_or(0);
 }
 
@@ -144,7 +144,7 @@ Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evid
       }
     }
   }
-  if (facts.measured.empty() && facts.pasts.empty()) {
+  if (facts.measured.empty() && facts.evidence.empty()) {
     bad.why += "; what it costs here is not known: no daemon answers";
   } else if (!measured) {
     bad.why += "; what it costs here is not measured";
@@ -208,7 +208,7 @@ std::optional<double> excess_per_day(const Facts& facts, const std::string& devi
 }
 
 std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation) {
-  if (const DevicePast* past = past_of(facts, device)) {
+  if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return static_cast<double>(past->load.operations.at(model::index(operation)).bytes);
   }
   return facts.measured.sum("ssdpulse_io_bytes_total",
@@ -216,7 +216,7 @@ std::optional<double> bytes_of(const Facts& facts, const std::string& device, mo
 }
 
 std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation) {
-  if (const DevicePast* past = past_of(facts, device)) {
+  if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return past->per_day(static_cast<double>(past->load.operations.at(model::index(operation)).bytes));
   }
   return facts.measured.per_day("ssdpulse_io_bytes_total",

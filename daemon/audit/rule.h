@@ -52,7 +52,7 @@ std::string duration(double seconds);
 
 /// What the history knows about a disk; points into `facts`. Null if it knows nothing, or less than the daemon since
 /// its start, of which at most a day counts.
-const DevicePast* past_of(const Facts& facts, const std::string& disk);
+const DeviceEvidence* evidence_of(const Facts& facts, const std::string& disk);
 
 /// For how long a disk was observed: by the history if `by_history` and there is one, else since the daemon's start.
 double observed_seconds(const Facts& facts, const std::string& disk, bool by_history);
@@ -84,7 +84,8 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes);
 
-/// Bytes of an operation, per day, and in total: in the history's days (see past_of()), else since the daemon's start.
+/// Bytes of an operation, per day, and in total: in the history's days (see evidence_of()), else since the daemon's
+/// start.
 std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation);
 std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation);
 

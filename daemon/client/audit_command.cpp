@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "daemon/audit/audit.h"
-#include "daemon/audit/gathering/read_pasts.h"
+#include "daemon/audit/gathering/read_history_evidence.h"
 #include "daemon/client/commands.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/host/room_watch.h"
@@ -52,12 +52,13 @@ std::string add_pasts(const model::Inventory& inventory, const AuditOptions& opt
     return answers.error().message;
   }
   auto history = history::Reader::open(options.history_file);
-  auto pasts = history ? gathering::read_pasts(**history, names, std::chrono::system_clock::now(), options.time_scale)
-                       : tl::make_unexpected(history.error());
-  if (!pasts) {
-    return pasts.error().message;
+  auto evidence =
+      history ? gathering::read_history_evidence(**history, names, std::chrono::system_clock::now(), options.time_scale)
+              : tl::make_unexpected(history.error());
+  if (!evidence) {
+    return evidence.error().message;
   }
-  facts.pasts = std::move(*pasts);
+  facts.evidence = std::move(*evidence);
   return {};
 }
 
@@ -68,13 +69,13 @@ std::string room_text(const std::string& mountpoint) {
 
 /// Asks every file system how full it is, and says which ones do not answer.
 void add_rooms(model::HostSettings& settings) {
-  constexpr std::chrono::milliseconds kLeast{50};  // once the time for all is used up
+  constexpr std::chrono::milliseconds kMinTimeLimit{50};  // once the time for all is used up
   auto left = 5 * util::kPerQuestion;
   std::vector<model::FilesystemRoom> rooms;
   for (model::MountSettings& mount : settings.mounts) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto text =
-        util::in_time([&] { return room_text(mount.mountpoint.raw()); }, std::clamp(left, kLeast, util::kPerQuestion));
+    const auto text = util::in_time([&] { return room_text(mount.mountpoint.raw()); },
+                                    std::clamp(left, kMinTimeLimit, util::kPerQuestion));
     left -= std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
     mount.answers = text.has_value();
     if (!text) {
@@ -112,7 +113,7 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   }
   if (!page) {
     std::cerr << page.error().message << "; "
-              << (facts.pasts.empty() ? "without measurements nothing is advised" : "judged by the history alone")
+              << (facts.evidence.empty() ? "without measurements nothing is advised" : "judged by the history alone")
               << '\n';
   }
   if (!past.empty()) {
@@ -146,7 +147,7 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
   }
   const auto observed = facts.measured.observed_seconds();
   double kept = 0;
-  for (const auto& [name, past] : facts.pasts) {
+  for (const auto& [name, past] : facts.evidence) {
     kept = std::max(kept, past.observed_seconds());
   }
   if (observed || kept > 0) {
@@ -177,7 +178,7 @@ util::ExitCode audit(const Where& where, const config::Config& config, const Aud
   for (const std::string& word : result.words) {
     std::cerr << word << '\n';
   }
-  const bool to_do = audit::something_to_do(result.standing);
+  const bool to_do = audit::has_actionable(result.standing);
   if (options.findings.json) {
     print_json(result, *facts, options, std::cout);
   } else {

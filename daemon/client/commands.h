@@ -85,7 +85,7 @@ struct AuditOptions {
   std::string accepted_file;                             // empty: that of the service, if it exists
   std::chrono::seconds enough = std::chrono::hours(24);  // of measuring, before something is advised
   std::string history_file = {};                         // empty: none is read
-  double time_scale = 1;                                 // see PastSums: other than 1 in tests
+  double time_scale = 1;                                 // see EvidenceSums: other than 1 in tests
 };
 
 /// Reports what should be changed. `success`: nothing; `failure`: something; `usage`: a wrong file, or devices that
@@ -101,7 +101,7 @@ struct ReportOptions {
   bool markdown = false;
   std::string html_file;  // empty: none
   bool fail_on_worse = false;
-  double time_scale = 1;  // see PastSums: other than 1 in tests
+  double time_scale = 1;  // see EvidenceSums: other than 1 in tests
 };
 
 /// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse

@@ -77,7 +77,7 @@ util::ExitCode doctor(const Where& where, const config::Config& config, const Fi
     return util::ExitCode::failure;
   }
   print(*all, options, std::cout);
-  return doctor::something_is_missing(*all) ? util::ExitCode::failure : util::ExitCode::success;
+  return doctor::has_gaps(*all) ? util::ExitCode::failure : util::ExitCode::success;
 }
 
 }  // namespace ssdpulse::client

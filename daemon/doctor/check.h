@@ -13,9 +13,9 @@ namespace ssdpulse::doctor {
 
 template <typename Facts>
 struct Check {
-  std::string_view id;    // stable; of letters, digits and hyphens
-  std::string_view well;  // what to say if nothing is wrong
-  Findings (*look)(const Facts&);
+  std::string_view id;       // stable; of letters, digits and hyphens
+  std::string_view ok_text;  // what to say if nothing is wrong
+  Findings (*run)(const Facts&);
 };
 using RunningCheck = Check<model::Snapshot>;
 using HostCheck = Check<Start>;

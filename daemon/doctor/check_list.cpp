@@ -13,9 +13,9 @@ template <typename Facts, typename List>
 Findings examine_all(const Facts& facts, const List& checks) {
   Findings all;
   for (const auto& check : checks) {
-    Findings found = check.look(facts);
+    Findings found = check.run(facts);
     if (found.empty()) {
-      found.push_back(finding(model::Verdict::ok, "", std::string(check.well), ""));
+      found.push_back(finding(model::Verdict::ok, "", std::string(check.ok_text), ""));
     }
     for (model::Finding& one : found) {
       one.id = check.id;
@@ -52,7 +52,7 @@ Findings examine(const Start& start) {
   return examine_all(start, checks);
 }
 
-bool something_is_missing(const Findings& findings) {
+bool has_gaps(const Findings& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const model::Finding& one) {
     return one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise ||
            one.verdict == model::Verdict::unknown;

@@ -33,6 +33,6 @@ Findings examine(const Start& start);
 model::Finding unanswered(std::optional<int> status, const std::string& why);
 
 /// Whether something is not measured that could be.
-bool something_is_missing(const Findings& findings);
+bool has_gaps(const Findings& findings);
 
 }  // namespace ssdpulse::doctor

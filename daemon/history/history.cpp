@@ -32,7 +32,7 @@ bool within_bounds(const DriveKey& drive) { return fits({drive.serial, drive.mod
 bool within_bounds(const DeviceMinute& row) {
   const DeviceKey& device = row.device;
   return fits({device.identity, device.without_wwid, device.attached}, kMaxIdentityBytes) &&
-         fits({device.name, device.model, device.serial}) && row.tenants.size() <= kMostTenantsOfARow &&
+         fits({device.name, device.model, device.serial}) && row.tenants.size() <= kMaxTenantsOfARow &&
          std::all_of(row.tenants.begin(), row.tenants.end(),
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }

@@ -159,7 +159,7 @@ std::vector<std::uint8_t> encode(const std::vector<NumberedTenant>& tenants) {
 
 std::optional<std::vector<NumberedTenant>> decode_tenants(std::span<const std::uint8_t> bytes) {
   Parser in(bytes);
-  std::vector<NumberedTenant> tenants(in.take(kMostTenantsOfARow));
+  std::vector<NumberedTenant> tenants(in.take(kMaxTenantsOfARow));
   for (NumberedTenant& tenant : tenants) {
     tenant.id = static_cast<std::int64_t>(in.take());
     for_each_of(in.take(all_of(tenant.totals.size())), tenant.totals, [&](model::AttributedTotals& one) {

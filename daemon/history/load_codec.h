@@ -34,7 +34,7 @@ struct NumberedTenant {
   model::TotalsByOperation totals{};
   bool operator==(const NumberedTenant&) const = default;
 };
-inline constexpr std::size_t kMostTenantsOfARow = 64;
+inline constexpr std::size_t kMaxTenantsOfARow = 64;
 std::vector<std::uint8_t> encode(const std::vector<NumberedTenant>& tenants);
 std::optional<std::vector<NumberedTenant>> decode_tenants(std::span<const std::uint8_t> bytes);
 

@@ -16,11 +16,11 @@ constexpr auto kOperationOfKind =
     std::to_array<Operation>({Operation::read, Operation::write, Operation::flush, Operation::discard});
 
 /// Thrown when a cumulative count went backwards.
-struct BeganAnew {};
+struct Restarted {};
 
 std::uint64_t less(std::uint64_t after, std::uint64_t before) {
   if (after < before) {
-    throw BeganAnew{};
+    throw Restarted{};
   }
   return after - before;
 }
@@ -28,7 +28,7 @@ std::uint64_t less(std::uint64_t after, std::uint64_t before) {
 LatencyBuckets words_between(const LatencyBuckets& before, const LatencyBuckets& after) {
   auto difference = model::added(before, after);
   if (!difference) {
-    throw BeganAnew{};
+    throw Restarted{};
   }
   return std::move(*difference);
 }
@@ -225,17 +225,17 @@ Buckets take_buckets(std::string_view& in) {
 
 }  // namespace
 
-Brief brief_of(const Column& column) {
-  Brief brief;
-  brief.marks =
-      static_cast<std::uint8_t>((column.in_spike ? Brief::kSpike : 0) | (column.bursts != 0 ? Brief::kBurst : 0) |
-                                (column.errors > 0 ? Brief::kError : 0));
+ColumnSummary summarize(const Column& column) {
+  ColumnSummary summary;
+  summary.marks = static_cast<std::uint8_t>((column.in_spike ? ColumnSummary::kSpike : 0) |
+                                            (column.bursts != 0 ? ColumnSummary::kBurst : 0) |
+                                            (column.errors > 0 ? ColumnSummary::kError : 0));
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const Tail& total = column.kinds[kind].total;
-    brief.p99[kind] = total.ios > 0 ? total.p99 : std::uint8_t{0};
-    brief.any = static_cast<std::uint8_t>(brief.any | (total.ios > 0 ? 1U << kind : 0U));
+    summary.p99[kind] = total.ios > 0 ? total.p99 : std::uint8_t{0};
+    summary.any = static_cast<std::uint8_t>(summary.any | (total.ios > 0 ? 1U << kind : 0U));
   }
-  return brief;
+  return summary;
 }
 
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after) {
@@ -244,7 +244,7 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
   }
   try {
     return column_between(*before, after);
-  } catch (const BeganAnew&) {
+  } catch (const Restarted&) {
     return std::nullopt;
   }
 }

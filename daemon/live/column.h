@@ -65,7 +65,7 @@ struct Column {
 };
 
 /// What a strip of many columns shows for each: small, and without pointers.
-struct Brief {
+struct ColumnSummary {
   static constexpr std::uint8_t kSpike = 1;
   static constexpr std::uint8_t kBurst = 2;
   static constexpr std::uint8_t kError = 4;
@@ -76,10 +76,10 @@ struct Brief {
 
   [[nodiscard]] bool in_spike() const { return (marks & kSpike) != 0; }
   [[nodiscard]] bool has(Kind kind) const { return (any >> static_cast<unsigned>(kind) & 1U) != 0; }
-  bool operator==(const Brief&) const = default;
+  bool operator==(const ColumnSummary&) const = default;
 };
 
-Brief brief_of(const Column& column);
+ColumnSummary summarize(const Column& column);
 
 /// Nothing if `before` or after.io is null, or if a count decreased (the device was replaced).
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);

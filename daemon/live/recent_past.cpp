@@ -20,8 +20,8 @@ void keep_newest(std::vector<Mark>& marks, std::size_t most) {
 }  // namespace
 
 void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chrono::steady_clock::time_point> at) {
-  std::map<std::string, Known> before;
-  before.swap(known_);
+  std::map<std::string, DeviceState> before;
+  before.swap(states_);
   Ring::Frame frame{snapshot.number, snapshot.taken_at, {}, {}};
   // From rounded ends, so that lengths add up to the time between any two of them.
   const auto rounded = [](model::WallTime time) { return std::chrono::round<std::chrono::milliseconds>(time); };
@@ -33,11 +33,11 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   last_at_ = at;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
     const std::string& name = device.device->name;
-    const Known& then = before[name];
-    Known& now = known_[name];
+    const DeviceState& then = before[name];
+    DeviceState& now = states_[name];
     now.io = device.io;
     if (const auto column = difference(then.io.get(), device)) {
-      frame.entries.push_back({name, brief_of(*column), encode(*column)});
+      frame.entries.push_back({name, summarize(*column), encode(*column)});
     }
     note_bursts(device, then, now, snapshot.taken_at);
   }
@@ -51,7 +51,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   const std::lock_guard lock(mutex_);
   // A burst ends when its device disappears. A later burst of a device of that name is another one.
   for (Burst& burst : bursts_) {
-    if (!burst.end && known_.count(burst.device) == 0) {
+    if (!burst.end && states_.count(burst.device) == 0) {
       burst.end = snapshot.taken_at;
     }
   }
@@ -75,7 +75,8 @@ Burst* RecentPast::open_burst(const std::string& device, model::DiscardTrigger t
   return found == bursts_.rend() ? nullptr : &*found;
 }
 
-void RecentPast::note_bursts(const model::DeviceSnapshot& device, const Known& before, Known& now, model::WallTime at) {
+void RecentPast::note_bursts(const model::DeviceSnapshot& device, const DeviceState& before, DeviceState& now,
+                             model::WallTime at) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
     const model::DiscardBursts& seen = device.discards[i];

@@ -46,17 +46,18 @@ class RecentPast {
   [[nodiscard]] std::optional<model::WallTime> remembered_since() const;
 
  private:
-  struct Known {
+  struct DeviceState {
     std::shared_ptr<const model::DeviceIo> io;
     std::array<bool, model::kDiscardTriggers> bursting{};
     std::array<std::uint64_t, model::kDiscardTriggers> burst_bytes{};  // cumulative, before the burst if one is active
     bool seen = false;
   };
-  void note_bursts(const model::DeviceSnapshot& device, const Known& before, Known& now, model::WallTime at);
+  void note_bursts(const model::DeviceSnapshot& device, const DeviceState& before, DeviceState& now,
+                   model::WallTime at);
   Burst* open_burst(const std::string& device, model::DiscardTrigger trigger);
 
   Ring ring_;
-  std::map<std::string, Known> known_;
+  std::map<std::string, DeviceState> states_;
   std::optional<model::WallTime> last_;
   std::optional<std::chrono::steady_clock::time_point> last_at_;
 

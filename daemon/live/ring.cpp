@@ -10,10 +10,10 @@ namespace ssdpulse::live {
 namespace {
 
 // A frame's bytes: for each device the lengths of its name and column (little-endian, 2 bytes each), the column in
-// brief, name, column.
-static_assert(std::is_trivially_copyable_v<Brief>);
+// summary, name, column.
+static_assert(std::is_trivially_copyable_v<ColumnSummary>);
 constexpr std::size_t kLengths = 4;
-constexpr std::size_t kHeader = kLengths + sizeof(Brief);
+constexpr std::size_t kHeader = kLengths + sizeof(ColumnSummary);
 
 std::size_t number_at(const char* bytes) {
   return static_cast<std::uint8_t>(bytes[0]) | static_cast<std::size_t>(static_cast<std::uint8_t>(bytes[1])) << 8;
@@ -26,11 +26,11 @@ void append_number(std::string& out, std::size_t value) {
 
 std::string bytes_of(const Ring::Frame& frame) {
   std::string bytes;
-  for (const auto& [device, brief, column] : frame.entries) {
+  for (const auto& [device, summary, column] : frame.entries) {
     if (device.size() <= 0xFFFF && column.size() <= 0xFFFF) {
       append_number(bytes, device.size());
       append_number(bytes, column.size());
-      bytes.append(reinterpret_cast<const char*>(&brief), sizeof brief);
+      bytes.append(reinterpret_cast<const char*>(&summary), sizeof summary);
       bytes += device;
       bytes += column;
     }
@@ -42,7 +42,7 @@ std::string bytes_of(const Ring::Frame& frame) {
 struct View {
   std::string_view device;
   std::string_view column;
-  Brief brief;
+  ColumnSummary summary;
 };
 
 /// Takes the first entry off a frame and returns it; nothing: there is none left.
@@ -53,7 +53,7 @@ std::optional<View> take_entry(std::string_view& frame) {
   const std::size_t name = number_at(frame.data());
   const std::size_t column = number_at(frame.data() + 2);
   View view{frame.substr(kHeader, name), frame.substr(kHeader + name, column), {}};
-  std::memcpy(&view.brief, frame.data() + kLengths, sizeof view.brief);
+  std::memcpy(&view.summary, frame.data() + kLengths, sizeof view.summary);
   frame.remove_prefix(kHeader + name + column);
   return view;
 }
@@ -67,19 +67,20 @@ std::optional<std::string> column_in(std::string_view frame, std::string_view de
   return std::nullopt;
 }
 
-/// A frame mostly has the devices of the one before, in the same order: `place` is then the device's place.
-std::vector<std::optional<Brief>>& columns_of(Ring::Glance& glance, std::string_view device, std::size_t place,
-                                              std::size_t frames) {
-  auto& devices = glance.devices;
-  if (place < devices.size() && devices[place].name == device) {
-    return devices[place].columns;
+/// A frame mostly has the devices of the one before, in the same order: `index` is then the device's position.
+std::vector<std::optional<ColumnSummary>>& columns_of(Ring::Summaries& summaries, std::string_view device,
+                                                      std::size_t index, std::size_t frames) {
+  auto& devices = summaries.devices;
+  if (index < devices.size() && devices[index].name == device) {
+    return devices[index].columns;
   }
   const auto found =
       std::find_if(devices.begin(), devices.end(), [device](const auto& one) { return one.name == device; });
   if (found != devices.end()) {
     return found->columns;
   }
-  return devices.emplace_back(Ring::Glance::Device{std::string(device), std::vector<std::optional<Brief>>(frames)})
+  return devices
+      .emplace_back(Ring::Summaries::Device{std::string(device), std::vector<std::optional<ColumnSummary>>(frames)})
       .columns;
 }
 
@@ -103,7 +104,7 @@ std::vector<Second> Ring::after(std::uint64_t number, std::string_view device) c
   std::vector<Second> seconds;
   const std::lock_guard lock(mutex_);
   seconds.reserve(frames_.size());
-  for (const Kept& frame : frames_) {
+  for (const StoredFrame& frame : frames_) {
     if (frame.number > number) {
       seconds.push_back({frame.number, frame.end, frame.length, column_in(frame.bytes, device)});
     }
@@ -111,26 +112,26 @@ std::vector<Second> Ring::after(std::uint64_t number, std::string_view device) c
   return seconds;
 }
 
-Ring::Glance Ring::glance(std::uint64_t newest) const {
-  Glance glance;
+Ring::Summaries Ring::summaries(std::uint64_t newest) const {
+  Summaries summaries;
   const std::lock_guard lock(mutex_);
   std::size_t frames = frames_.size();
   while (frames > 0 && frames_[frames - 1].number > newest) {
     --frames;
   }
-  glance.numbers.reserve(frames);
-  glance.ends.reserve(frames);
+  summaries.numbers.reserve(frames);
+  summaries.ends.reserve(frames);
   for (std::size_t i = 0; i < frames; ++i) {
-    const Kept& frame = frames_[i];
-    glance.numbers.push_back(frame.number);
-    glance.ends.push_back(frame.end);
+    const StoredFrame& frame = frames_[i];
+    summaries.numbers.push_back(frame.number);
+    summaries.ends.push_back(frame.end);
     std::string_view rest = frame.bytes;
     std::size_t device = 0;
     while (const auto entry = take_entry(rest)) {
-      columns_of(glance, entry->device, device++, frames)[i] = entry->brief;
+      columns_of(summaries, entry->device, device++, frames)[i] = entry->summary;
     }
   }
-  return glance;
+  return summaries;
 }
 
 Ring::Reach Ring::reach() const {
@@ -138,7 +139,7 @@ Ring::Reach Ring::reach() const {
   if (frames_.empty()) {
     return {};
   }
-  const Kept& oldest = frames_.front();
+  const StoredFrame& oldest = frames_.front();
   return {oldest.number, frames_.back().number, oldest.end - oldest.length};
 }
 

@@ -44,7 +44,7 @@ class Ring {
     std::chrono::milliseconds length{};
     struct Entry {
       std::string device;
-      Brief brief;
+      ColumnSummary summary;
       std::string column;  // encode()
     };
     std::vector<Entry> entries;
@@ -56,18 +56,18 @@ class Ring {
   /// The device's columns of all frames whose number is greater, oldest first.
   [[nodiscard]] std::vector<Second> after(std::uint64_t number, std::string_view device) const;
 
-  /// All devices' columns in brief, of the frames up to number `newest`, oldest first. Reads no column's bytes, so it
-  /// can be called once a second.
-  struct Glance {
+  /// All devices' columns in summary form, of the frames up to number `newest`, oldest first. Reads no column's bytes,
+  /// so it can be called once a second.
+  struct Summaries {
     std::vector<std::uint64_t> numbers;
     std::vector<model::WallTime> ends;
     struct Device {
       std::string name;
-      std::vector<std::optional<Brief>> columns;  // one per frame; absent: it was not measured then
+      std::vector<std::optional<ColumnSummary>> columns;  // one per frame; absent: it was not measured then
     };
     std::vector<Device> devices;  // those with a column
   };
-  [[nodiscard]] Glance glance(std::uint64_t newest) const;
+  [[nodiscard]] Summaries summaries(std::uint64_t newest) const;
 
   struct Reach {
     std::uint64_t first = 0;  // numbers of the oldest and the newest frame; 0: there is none
@@ -78,7 +78,7 @@ class Ring {
   [[nodiscard]] std::size_t capacity() const { return limit_bytes_; }
 
  private:
-  struct Kept {
+  struct StoredFrame {
     std::string bytes;
     std::uint64_t number;
     model::WallTime end;
@@ -87,8 +87,8 @@ class Ring {
 
   std::size_t limit_bytes_;
   mutable std::mutex mutex_;
-  std::deque<Kept> frames_;  // oldest first
-  std::size_t bytes_ = 0;    // of all of them
+  std::deque<StoredFrame> frames_;  // oldest first
+  std::size_t bytes_ = 0;           // of all of them
 };
 
 }  // namespace ssdpulse::live

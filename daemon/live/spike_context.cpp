@@ -44,7 +44,7 @@ bool is_sound(const Column& column) {
 std::string bytes_between(const Ring& ring, const std::string& device, model::WallTime begin, model::WallTime end) {
   std::string out;
   for (const Second& second : ring.after(0, device)) {
-    if (second.end < begin || second.end > end || out.size() > SpikeContext::kMostBytes - (64U << 10)) {
+    if (second.end < begin || second.end > end || out.size() > SpikeContext::kMaxBytes - (64U << 10)) {
       continue;
     }
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(second.end.time_since_epoch());
@@ -60,14 +60,14 @@ std::string bytes_between(const Ring& ring, const std::string& device, model::Wa
 }  // namespace
 
 std::vector<Second> seconds_in(std::string_view bytes) {
-  constexpr std::uint64_t kMostTime = 4'000'000'000'000;  // ms since the epoch
+  constexpr std::uint64_t kMaxTime = 4'000'000'000'000;  // ms since the epoch
   std::vector<Second> seconds;
   while (!bytes.empty()) {
     const auto number = take_number(bytes);
     const auto end = take_number(bytes);
     const auto length = take_number(bytes);
     const auto size = take_number(bytes);
-    if (!number || !end || !length || !size || *size > bytes.size() || *end > kMostTime || *length > kMostTime) {
+    if (!number || !end || !length || !size || *size > bytes.size() || *end > kMaxTime || *length > kMaxTime) {
       break;
     }
     Second second{*number, model::WallTime(std::chrono::milliseconds(*end)), std::chrono::milliseconds(*length), {}};

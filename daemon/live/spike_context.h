@@ -31,7 +31,7 @@ std::vector<Second> seconds_in(std::string_view bytes);
 class SpikeContext {
  public:
   static constexpr std::chrono::seconds kAround{60};
-  static constexpr std::size_t kMostBytes = 1U << 20;  // of one SpikeSeconds; further seconds are left out
+  static constexpr std::size_t kMaxBytes = 1U << 20;  // of one SpikeSeconds; further seconds are left out
 
   /// Takes in the spikes that ended, and returns the seconds around those that ended at least a minute ago, or that
   /// cover more than 12 minutes by now, before memory loses them.

@@ -8,11 +8,11 @@ namespace ssdpulse::model {
 namespace {
 
 /// Thrown when a cumulative count went backwards.
-struct BeganAnew {};
+struct Restarted {};
 
 std::uint64_t less(std::uint64_t after, std::uint64_t before) {
   if (after < before) {
-    throw BeganAnew{};
+    throw Restarted{};
   }
   return after - before;
 }
@@ -22,7 +22,7 @@ std::uint64_t sum_of(const auto& counts) { return std::accumulate(counts.begin()
 SparseHistogram between(const LatencyHistogram& before, const LatencyHistogram& after) {
   const auto words = added(before.words, after.words);
   if (!words) {
-    throw BeganAnew{};
+    throw Restarted{};
   }
   return sparse(*words, less(after.sum_ns, before.sum_ns));
 }
@@ -170,7 +170,7 @@ std::optional<DeviceLoad> load_between(const DeviceIo& before, const DeviceIo& a
     DeviceLoad load = difference(before, after);
     load.measured_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(measured.count(), 0));
     return load;
-  } catch (const BeganAnew&) {
+  } catch (const Restarted&) {
     return std::nullopt;
   }
 }

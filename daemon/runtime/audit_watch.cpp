@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "daemon/audit/audit.h"
-#include "daemon/audit/device_past.h"
-#include "daemon/audit/gathering/past_age.h"
-#include "daemon/audit/gathering/read_pasts.h"
+#include "daemon/audit/device_evidence.h"
+#include "daemon/audit/gathering/evidence_refresh.h"
+#include "daemon/audit/gathering/read_history_evidence.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/settings/recorded.h"
 #include "daemon/sources/settings/settings.h"
@@ -20,7 +20,7 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// Empty if the file cannot be used: better one alert too many than a danger that nobody hears of. A problem with the
+/// Empty if the file cannot be used: err on the side of alerting. A problem with the
 /// file is logged once, until it changes.
 std::vector<model::Acceptance> acceptances(std::string& logged) {
   auto loaded = config::load_accepted_if_present(config::kAcceptedFile);
@@ -41,36 +41,37 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
 }
 
 /// Kept from one check to the next.
-struct Known {
-  std::map<std::string, audit::DevicePast> pasts;
-  gathering::PastAge age{AuditWatch::kPastInterval};
+struct AuditState {
+  std::map<std::string, audit::DeviceEvidence> evidence;
+  gathering::EvidenceRefresh age{AuditWatch::kHistoryInterval};
   std::string problem;  // with the file of acceptances, as it was logged
 };
 
 /// If the history cannot be read, the old evidence stays: the history reports the failure itself.
 void read_past(history::Reader* history, const model::Inventory& inventory, const audit::Measurements& measured,
-               Known& known) {
+               AuditState& known) {
   const auto now = AuditWatch::Clock::now();
   const double spikes = measured.sum("ssdpulse_latency_spikes_total", {}).value_or(0);
   if (history == nullptr || !known.age.is_due(now, spikes)) {
     return;
   }
-  known.pasts = gathering::read_pasts(*history, names_of(inventory), std::chrono::system_clock::now())
-                    .value_or(std::move(known.pasts));
+  known.evidence = gathering::read_history_evidence(*history, names_of(inventory), std::chrono::system_clock::now())
+                       .value_or(std::move(known.evidence));
   known.age.was_read(now, spikes);
 }
 
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Look look, Clock::duration apart)
-    : state_(std::make_shared<State>()),
-      thread_([state = state_, &current, look = std::move(look), apart] { work(*state, current, look, apart); }) {}
+AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Check check, Clock::duration min_interval)
+    : state_(std::make_shared<State>()), thread_([state = state_, &current, check = std::move(check), min_interval] {
+        work(*state, current, check, min_interval);
+      }) {}
 
 AuditWatch::~AuditWatch() {
   std::unique_lock lock(state_->mutex);
   state_->stop = true;
   state_->wake.notify_all();
-  const bool ended = state_->wake.wait_for(lock, kPatience, [this] { return state_->ended; });
+  const bool ended = state_->wake.wait_for(lock, kShutdownTimeout, [this] { return state_->ended; });
   lock.unlock();
   if (ended) {
     thread_.join();
@@ -89,26 +90,27 @@ void AuditWatch::observe(std::shared_ptr<const model::Inventory> inventory) {
   }
 }
 
-void AuditWatch::look_again() {
+void AuditWatch::recheck() {
   const std::lock_guard lock(state_->mutex);
   state_->again = true;
   state_->wake.notify_all();
 }
 
-std::shared_ptr<const AuditWatch::Seen> AuditWatch::seen() const {
+std::shared_ptr<const AuditWatch::Outcome> AuditWatch::seen() const {
   const std::lock_guard lock(state_->mutex);
   return state_->seen;
 }
 
 model::SourceStatus AuditWatch::status(Clock::time_point now) const {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->looking_since || now - *state_->looking_since < kOverdue) {
+  if (!state_->checking_since || now - *state_->checking_since < kStuckAfter) {
     return {"audit", true, "", {}};
   }
-  return {"audit", false, "it waits for a file system that does not answer: its findings are those from before", {}};
+  return {"audit", false, "blocked on an unresponsive file system; showing the previous findings", {}};
 }
 
-void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Look& look, Clock::duration apart) {
+void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Check& check,
+                      Clock::duration min_interval) {
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
   auto next_asked = Clock::now();
@@ -116,15 +118,15 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
     state.again = false;
     const auto inventory = state.inventory;
     const auto snapshot = current.get();  // under the lock: once stop is set, `current` is not used any more
-    state.looking_since = Clock::now();
+    state.checking_since = Clock::now();
     lock.unlock();
-    auto seen = std::make_shared<const Seen>(look(*inventory, snapshot));
+    auto seen = std::make_shared<const Outcome>(check(*inventory, snapshot));
     lock.lock();
-    state.looking_since.reset();
+    state.checking_since.reset();
     state.seen = std::move(seen);
     const auto now = Clock::now();
-    const auto due = now + (first ? kSecond : std::chrono::seconds(kInterval));
-    next_asked = asked ? now + apart : next_asked;
+    const auto due = now + (first ? kFirstRecheckDelay : std::chrono::seconds(kInterval));
+    next_asked = asked ? now + min_interval : next_asked;
     state.wake.wait_until(lock, std::min(due, next_asked), [&] { return state.stop; });
     asked = state.wake.wait_until(lock, due, [&] { return state.stop || state.again; });
     first = first && asked;  // the second check is still due
@@ -133,8 +135,8 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
   state.wake.notify_all();
 }
 
-AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> history) {
-  return [history = std::move(history), known = Known{}](
+AuditWatch::Check AuditWatch::by_the_rules(std::shared_ptr<history::Reader> history) {
+  return [history = std::move(history), known = AuditState{}](
              const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot) mutable {
     audit::Facts facts;
     facts.settings = settings::read({}, inventory);
@@ -147,8 +149,8 @@ AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> histo
       facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
     }
     read_past(history.get(), inventory, facts.measured, known);
-    facts.pasts = known.pasts;
-    Seen seen{{}, settings::recorded("fstrim.timer", facts.settings.fstrim)};
+    facts.evidence = known.evidence;
+    Outcome seen{{}, settings::recorded("fstrim.timer", facts.settings.fstrim)};
     audit::Accepted result = audit::accept(audit::judge(facts), acceptances(known.problem), audit::today());
     for (model::Finding& one : result.standing) {
       if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {

@@ -29,36 +29,36 @@ class AuditWatch {
   /// Between two checks: each reads some fifty small files per device and renders the metrics once.
   static constexpr std::chrono::minutes kInterval{5};
   /// From the first check to the second: by then the drives' log pages have been read for the first time.
-  static constexpr std::chrono::seconds kSecond{20};
+  static constexpr std::chrono::seconds kFirstRecheckDelay{20};
   /// From the end of a requested check to the next one: every local user may request them.
-  static constexpr std::chrono::seconds kApart{10};
+  static constexpr std::chrono::seconds kMinRecheckInterval{10};
 
   /// A check that takes longer is waiting for something that does not answer.
-  static constexpr std::chrono::minutes kOverdue{1};
+  static constexpr std::chrono::minutes kStuckAfter{1};
 
   /// Between two readings of the history, unless a spike has ended: a week of a busy disk takes a tenth of a second.
-  static constexpr std::chrono::minutes kPastInterval{60};
+  static constexpr std::chrono::minutes kHistoryInterval{60};
 
   /// How long the destructor waits for a check that is under way, which usually takes milliseconds.
-  static constexpr std::chrono::seconds kPatience{2};
+  static constexpr std::chrono::seconds kShutdownTimeout{2};
 
   using Findings = std::vector<model::Finding>;
 
-  struct Seen {
+  struct Outcome {
     Findings findings;
     model::RecordedSettings settings;  // of the host; read from files on a disk, which no other thread may wait for
   };
 
   using Clock = std::chrono::steady_clock;
   /// May block forever; `snapshot` may be null. Called only by the thread.
-  using Look =
-      std::function<Seen(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot)>;
+  using Check =
+      std::function<Outcome(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot)>;
 
   /// Applies the rules to this host. `history` may be null: then the snapshot is the only evidence.
-  static Look by_the_rules(std::shared_ptr<history::Reader> history);
+  static Check by_the_rules(std::shared_ptr<history::Reader> history);
 
   /// `current` must outlive the AuditWatch.
-  AuditWatch(const web::CurrentSnapshot& current, Look look, Clock::duration apart = kApart);
+  AuditWatch(const web::CurrentSnapshot& current, Check check, Clock::duration min_interval = kMinRecheckInterval);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
@@ -67,12 +67,12 @@ class AuditWatch {
   /// Never waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
-  /// Somebody has changed something: checks now, or kApart after the last requested check, and again after a check that
-  /// is under way. Never waits. May be called on any thread.
-  void look_again();
+  /// Somebody has changed something: checks now, or kMinRecheckInterval after the last requested check, and again after
+  /// a check that is under way. Never waits. May be called on any thread.
+  void recheck();
 
   /// The result of the newest check, its findings sorted as the audit sorts them; null before the first check.
-  [[nodiscard]] std::shared_ptr<const Seen> seen() const;
+  [[nodiscard]] std::shared_ptr<const Outcome> seen() const;
 
   /// The source `audit`: down while a check is overdue.
   [[nodiscard]] model::SourceStatus status(Clock::time_point now = Clock::now()) const;
@@ -83,14 +83,14 @@ class AuditWatch {
     std::mutex mutex;  // never held during a check
     std::condition_variable wake;
     std::shared_ptr<const model::Inventory> inventory;
-    std::shared_ptr<const Seen> seen;
-    std::optional<Clock::time_point> looking_since;  // empty between two checks
+    std::shared_ptr<const Outcome> seen;
+    std::optional<Clock::time_point> checking_since;  // empty between two checks
     bool again = false;
     bool stop = false;
     bool ended = false;
   };
 
-  static void work(State& state, const web::CurrentSnapshot& current, const Look& look, Clock::duration apart);
+  static void work(State& state, const web::CurrentSnapshot& current, const Check& check, Clock::duration min_interval);
 
   const std::shared_ptr<State> state_;
   std::thread thread_;

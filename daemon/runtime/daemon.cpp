@@ -14,7 +14,7 @@
 
 #include "daemon/config/parse.h"
 #include "daemon/confinement/confinement.h"
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
 #include "daemon/history/persistent_key.h"
@@ -414,20 +414,20 @@ ExitCode run(const config::Configure& configure) {
   AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   exposition::MetricsPage metrics(groups_of(config->metrics));
   live::RecentPast past;
-  doctor::Onsets onsets;
+  doctor::FindingAges finding_ages;
   page::AskMoment ask_moment;
   page::AskDay ask_day;
   if (reader) {
     ask_moment = [&reader](model::PastTime at) { return reader->moment(at); };
     ask_day = [&reader](model::PastTime at) { return reader->day(at); };
   }
-  page::Site site(past, onsets, std::move(ask_moment), std::move(ask_day));
+  page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day));
   auto pages = routes(current, metrics, groups_of(config->metrics), config->web.hosts, reader.get());
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {
       const auto keep_mark = [&history, &audit](model::Mark mark) {
-        audit.look_again();  // the mark may stand for a changed setting
+        audit.recheck();  // the mark may stand for a changed setting
         return history->keep(std::move(mark));
       };
       web::add_history(pages, *reader, keep_mark, config->web.hosts);
@@ -444,7 +444,7 @@ ExitCode run(const config::Configure& configure) {
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
   serve(configure, *config, figures, *events,
-        {**sampler, **nvme, history.get(), **web, past, onsets, current, figures, models.get(), audit});
+        {**sampler, **nvme, history.get(), **web, past, finding_ages, current, figures, models.get(), audit});
   log::info("stopping");
   service::stopping();
   (*web)->stop();

@@ -73,7 +73,7 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
   snapshot->audit = seen_ == nullptr ? nullptr : std::shared_ptr<const AuditWatch::Findings>(seen_, &seen_->findings);
   parts_.past.observe(*snapshot, tick.at);
-  parts_.onsets.observe(*snapshot);
+  parts_.finding_ages.observe(*snapshot);
   keep_seconds(*snapshot);
   write_rows();
   parts_.current.publish(std::move(snapshot));

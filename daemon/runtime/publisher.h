@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 #include "daemon/drives/monitor.h"
 #include "daemon/flash/model_runner.h"
 #include "daemon/history/history.h"
@@ -33,7 +33,7 @@ struct Parts {
   history::History* history;  // null if none is kept
   web::WebServer& web;
   live::RecentPast& past;
-  doctor::Onsets& onsets;
+  doctor::FindingAges& finding_ages;
   web::CurrentSnapshot& current;
   const model::ConfigurationFigures& configuration;
   flash::ModelRunner* models;  // null if they are switched off
@@ -65,7 +65,7 @@ class Publisher {
   stages::HistoryKeys keys_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
-  std::shared_ptr<const AuditWatch::Seen> seen_;      // as of the last tick; null before the audit's first check
+  std::shared_ptr<const AuditWatch::Outcome> seen_;   // as of the last tick; null before the audit's first check
   std::shared_ptr<const flash::Sampling> sampling_;   // in force for the models; null: none
   history::Batch rows_;                               // of this tick
   live::SpikeContext spikes_;

@@ -8,13 +8,13 @@
 namespace ssdpulse::log {
 namespace {
 
-constexpr std::size_t kMostFields = 24;
-constexpr std::size_t kMostKeyBytes = 40;
+constexpr std::size_t kMaxFields = 24;
+constexpr std::size_t kMaxKeyBytes = 40;
 
 bool is_key_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 bool is_key(std::string_view text) {
-  return !text.empty() && text.size() <= kMostKeyBytes && text[0] >= 'a' && text[0] <= 'z' &&
+  return !text.empty() && text.size() <= kMaxKeyBytes && text[0] >= 'a' && text[0] <= 'z' &&
          std::all_of(text.begin(), text.end(), is_key_character);
 }
 
@@ -40,7 +40,7 @@ std::string_view take_value(std::string_view& rest) {
 
 std::vector<std::pair<std::string_view, std::string_view>> fields_of(std::string_view message) {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
-  for (auto rest = message; !rest.empty() && fields.size() < kMostFields;) {
+  for (auto rest = message; !rest.empty() && fields.size() < kMaxFields;) {
     const auto word = rest.substr(0, rest.find(' '));
     const auto equals = word.find('=');
     if (equals == std::string_view::npos || !is_key(word.substr(0, equals))) {

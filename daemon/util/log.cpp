@@ -116,7 +116,7 @@ spdlog::level::level_enum level_of(Level level) {
 /// How a line begins, up to its first field, or from there to the second if it begins with one: what follows may be
 /// anybody's words.
 std::string_view kind_of(std::string_view format, std::string_view line) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMaxKindLength = 40;
   if (format != "{}") {
     return format;
   }
@@ -124,7 +124,7 @@ std::string_view kind_of(std::string_view format, std::string_view line) {
   if (first_word != std::string_view::npos && line.find('=') < first_word) {
     line.remove_prefix(first_word + 1);
   }
-  return line.substr(0, std::min(line.find('='), kMost));
+  return line.substr(0, std::min(line.find('='), kMaxKindLength));
 }
 
 /// The one limiter of the process, for all threads.
@@ -181,21 +181,21 @@ std::uint64_t lines_left_out() { return kinds().left_out(); }
 void report_left_out() {
   if (const std::uint64_t lines = kinds().new_left_out(); lines > 0) {
     write(Level::warning, "log lines left out: more than {} of a kind in a minute lines={}",
-          fmt::make_format_args(kMostOfAKind, lines));
+          fmt::make_format_args(kMaxLinesPerKind, lines));
   }
 }
 
 bool KindLimiter::admit(std::string_view kind, Clock::time_point now) {
-  constexpr std::size_t kMostKinds = 500;
+  constexpr std::size_t kMaxKinds = 500;
   auto found = minutes_.find(kind);
   if (found == minutes_.end()) {
-    found = minutes_.try_emplace(std::string(minutes_.size() < kMostKinds ? kind : "")).first;
+    found = minutes_.try_emplace(std::string(minutes_.size() < kMaxKinds ? kind : "")).first;
   }
   Minute& minute = found->second;
   if (minute.lines == 0 || now - minute.begin >= std::chrono::minutes(1)) {
     minute = {now, 0};
   }
-  const bool admitted = ++minute.lines <= kMostOfAKind;
+  const bool admitted = ++minute.lines <= kMaxLinesPerKind;
   left_out_ += admitted ? 0 : 1;
   return admitted;
 }

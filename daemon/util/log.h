@@ -32,10 +32,10 @@ enum class Format { text, json };
 enum class Level { debug, info, warning, error };
 
 /// So many lines of one kind in a minute: others choose many names, and cause many lines.
-inline constexpr std::uint64_t kMostOfAKind = 120;
+inline constexpr std::uint64_t kMaxLinesPerKind = 120;
 
 /// One line, if this level is enabled. The functions below check the format at compile time. Of warnings and infos,
-/// those beyond kMostOfAKind are left out and counted; a kind is a format or, if that is "{}", how the line begins.
+/// those beyond kMaxLinesPerKind are left out and counted; a kind is a format or, if that is "{}", how the line begins.
 /// Thread-safe.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);
 

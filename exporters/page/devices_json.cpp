@@ -28,33 +28,34 @@ constexpr std::uint64_t kEnoughForP99 = 100;
 constexpr double kHigh = 3;
 
 /// The list's entry for one device is made from this.
-struct Known {
+struct DeviceView {
   const model::DeviceSnapshot* device;
-  std::vector<std::optional<live::Brief>> briefs;  // as far as memory reaches
+  std::vector<std::optional<live::ColumnSummary>> summaries;  // as far as memory reaches
   model::WallTime reach_begin;
   std::vector<Second> seconds;                 // the last kNow
   std::vector<std::optional<Column>> columns;  // of those, with buckets
 };
 
-Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, const live::Ring::Glance& glance,
-              const model::Snapshot& snapshot) {
+DeviceView view_of(const model::DeviceSnapshot& device, const live::RecentPast& past,
+                   const live::Ring::Summaries& summaries, const model::Snapshot& snapshot) {
   const std::string& name = device.device->name;
-  const auto found = std::find_if(glance.devices.begin(), glance.devices.end(),
-                                  [&](const live::Ring::Glance::Device& one) { return one.name == name; });
-  const std::size_t frames = glance.numbers.size();
-  Known known{&device,
-              found == glance.devices.end() ? std::vector<std::optional<live::Brief>>(frames) : found->columns,
-              frames == 0 ? snapshot.taken_at : glance.ends.front(),
-              past.ring().after(frames > kNow ? glance.numbers[frames - kNow - 1] : 0, name),
-              {}};
-  while (!known.seconds.empty() && known.seconds.back().number > snapshot.number) {
-    known.seconds.pop_back();
+  const auto found = std::find_if(summaries.devices.begin(), summaries.devices.end(),
+                                  [&](const live::Ring::Summaries::Device& one) { return one.name == name; });
+  const std::size_t frames = summaries.numbers.size();
+  DeviceView view{
+      &device,
+      found == summaries.devices.end() ? std::vector<std::optional<live::ColumnSummary>>(frames) : found->columns,
+      frames == 0 ? snapshot.taken_at : summaries.ends.front(),
+      past.ring().after(frames > kNow ? summaries.numbers[frames - kNow - 1] : 0, name),
+      {}};
+  while (!view.seconds.empty() && view.seconds.back().number > snapshot.number) {
+    view.seconds.pop_back();
   }
-  for (const Second& second : known.seconds) {
-    known.columns.push_back(second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets))
-                                         : std::nullopt);
+  for (const Second& second : view.seconds) {
+    view.columns.push_back(second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets))
+                                        : std::nullopt);
   }
-  return known;
+  return view;
 }
 
 Json during_json(const live::Buckets& reads) {
@@ -68,42 +69,42 @@ Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
   return all == 0 ? Json() : Json(std::round(static_cast<double>(queue_ns) / all * 1000) / 1000);
 }
 
-Json now_of(const Known& known) {
+Json now_of(const DeviceView& view) {
   double seconds = 0;
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
   std::array<live::Buckets, live::kKinds> buckets;
   Column sum;                      // of reads during discards and flushes, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
-  std::size_t begin = known.columns.size();
-  for (std::size_t i = 0; i < known.columns.size(); ++i) {
-    if (!known.columns[i]) {
+  std::size_t begin = view.columns.size();
+  for (std::size_t i = 0; i < view.columns.size(); ++i) {
+    if (!view.columns[i]) {
       continue;
     }
     begin = std::min(begin, i);
-    seconds += static_cast<double>(known.seconds[i].length.count()) / 1000;
+    seconds += static_cast<double>(view.seconds[i].length.count()) / 1000;
     for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
-      ios[kind] += known.columns[i]->kinds[kind].ios;
-      bytes[kind] += known.columns[i]->kinds[kind].bytes;
-      buckets[kind] = live::add(buckets[kind], known.columns[i]->kinds[kind].buckets);
+      ios[kind] += view.columns[i]->kinds[kind].ios;
+      bytes[kind] += view.columns[i]->kinds[kind].bytes;
+      buckets[kind] = live::add(buckets[kind], view.columns[i]->kinds[kind].buckets);
     }
-    sum.reads_during_discard = live::add(sum.reads_during_discard, known.columns[i]->reads_during_discard);
-    sum.reads_during_flush = live::add(sum.reads_during_flush, known.columns[i]->reads_during_flush);
-    device_reads += known.columns[i]->kind(Kind::read).device.ios;
+    sum.reads_during_discard = live::add(sum.reads_during_discard, view.columns[i]->reads_during_discard);
+    sum.reads_during_flush = live::add(sum.reads_during_flush, view.columns[i]->reads_during_flush);
+    device_reads += view.columns[i]->kind(Kind::read).device.ios;
     // With iostats=0 the kernel does not record when an I/O began: only its time in the device is known.
-    if (known.columns[i]->kind(Kind::read).queue.ios + known.columns[i]->kind(Kind::write).queue.ios > 0) {
-      sum.queue_ns += known.columns[i]->queue_ns;
-      sum.device_ns += known.columns[i]->device_ns;
+    if (view.columns[i]->kind(Kind::read).queue.ios + view.columns[i]->kind(Kind::write).queue.ios > 0) {
+      sum.queue_ns += view.columns[i]->queue_ns;
+      sum.device_ns += view.columns[i]->device_ns;
     }
   }
-  if (begin == known.columns.size()) {
+  if (begin == view.columns.size()) {
     return {};
   }
-  const Second& first_second = known.seconds[begin];
+  const Second& first_second = view.seconds[begin];
   Json now{{"from", first_second.number - 1},
-           {"to", known.seconds.back().number},
+           {"to", view.seconds.back().number},
            {"begin", seconds_of(first_second.end - first_second.length)},
-           {"end", seconds_of(known.seconds.back().end)},
+           {"end", seconds_of(view.seconds.back().end)},
            {"seconds", seconds}};
   for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
     const auto quantile = [&](double share) {
@@ -120,11 +121,11 @@ Json now_of(const Known& known) {
   now["reads_during_flush"] = timed ? during_json(sum.reads_during_flush) : Json();
   now["queue_share"] = queue_share_of(sum.queue_ns, sum.device_ns);
   const Column& last =
-      *std::find_if(known.columns.rbegin(), known.columns.rend(), [](const auto& column) { return column.has_value(); })
+      *std::find_if(view.columns.rbegin(), view.columns.rend(), [](const auto& column) { return column.has_value(); })
            ->
            operator->();
   now["in_flight"] = last.kind(Kind::read).in_flight + last.kind(Kind::write).in_flight;
-  const auto& utilisation = known.device->utilisation;
+  const auto& utilisation = view.device->utilisation;
   now["busy_ratio"] = utilisation && utilisation->busy_ratio ? Json(rounded(*utilisation->busy_ratio)) : Json();
   return now;
 }
@@ -160,10 +161,10 @@ Json baselines_of(const model::DeviceSnapshot& device, double model::SpikeBaseli
 
 /// The operation whose p99 exceeds its usual most, if that is far; null if none does, and while the last ten seconds
 /// still have some of a spike that is over.
-Json above_baseline_of(const Known& known, const Json& now) {
-  const model::DeviceSnapshot& device = *known.device;
+Json above_baseline_of(const DeviceView& view, const Json& now) {
+  const model::DeviceSnapshot& device = *view.device;
   Json above_baseline;
-  if (std::any_of(known.columns.begin(), known.columns.end(),
+  if (std::any_of(view.columns.begin(), view.columns.end(),
                   [](const auto& column) { return column && column->in_spike; })) {
     return above_baseline;
   }
@@ -184,21 +185,21 @@ Json above_baseline_of(const Known& known, const Json& now) {
 
 /// One cell per ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null if not measured;
 /// and whether there was a spike (1), a burst (2), an error (4).
-Json strip_of(const Known& known) {
+Json strip_of(const DeviceView& view) {
   constexpr auto kRead = static_cast<std::size_t>(Kind::read);
   constexpr auto kWrite = static_cast<std::size_t>(Kind::write);
   Json tails = Json::array();
   Json marks = Json::array();
-  const std::size_t columns = known.briefs.size();
+  const std::size_t columns = view.summaries.size();
   const std::size_t spare = columns % kStrip;  // cells keep their columns as time passes
   for (std::size_t i = 0; i < columns;) {
     const std::size_t end = std::min(columns, i + (i == 0 && spare > 0 ? spare : kStrip));
     std::optional<std::uint8_t> worst;
     unsigned mark = 0;
     for (; i < end; ++i) {
-      if (const auto& brief = known.briefs[i]) {
-        worst = std::max({worst.value_or(0), brief->p99[kRead], brief->p99[kWrite]});
-        mark |= brief->marks;
+      if (const auto& summary = view.summaries[i]) {
+        worst = std::max({worst.value_or(0), summary->p99[kRead], summary->p99[kWrite]});
+        mark |= summary->marks;
       }
     }
     tails.push_back(worst ? Json(*worst) : Json());
@@ -207,9 +208,9 @@ Json strip_of(const Known& known) {
   return {{"columns_per_cell", kStrip}, {"p99", std::move(tails)}, {"marks", std::move(marks)}};
 }
 
-std::size_t spike_seconds(const Known& known) {
-  return static_cast<std::size_t>(std::count_if(known.briefs.begin(), known.briefs.end(),
-                                                [](const auto& brief) { return brief && brief->in_spike(); }));
+std::size_t spike_seconds(const DeviceView& view) {
+  return static_cast<std::size_t>(std::count_if(view.summaries.begin(), view.summaries.end(),
+                                                [](const auto& summary) { return summary && summary->in_spike(); }));
 }
 
 Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string_view label = "") {
@@ -297,8 +298,8 @@ Json arrays_of(const model::Snapshot& snapshot, const std::string& device) {
   return arrays;
 }
 
-Json device_json(const Known& known, const model::Snapshot& snapshot, const live::Situation& situation) {
-  const model::Device& device = *known.device->device;
+Json device_json(const DeviceView& view, const model::Snapshot& snapshot, const live::Situation& situation) {
+  const model::Device& device = *view.device->device;
   std::vector<model::LatencySpike> own;
   std::copy_if(snapshot.spikes_going_on.begin(), snapshot.spikes_going_on.end(), std::back_inserter(own),
                [&](const model::LatencySpike& spike) { return spike.device == device.name; });
@@ -312,19 +313,19 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   }
   const auto of_this = [&](const auto& mark) { return mark.device == device.name; };
   const auto lately = [&](const model::LatencySpike& spike) {
-    return of_this(spike) && spike.begin + spike.duration >= known.reach_begin;
+    return of_this(spike) && spike.begin + spike.duration >= view.reach_begin;
   };
   const model::DeviceTitle title = model::device_title(snapshot, device.name);
-  Json now = now_of(known);
+  Json now = now_of(view);
   for (const auto& [name, operation] : kShown) {
     if (!now.is_null()) {
       now[name]["standstill_seconds"] = standstill_of(own, operation);
     }
   }
-  Json above_baseline = above_baseline_of(known, now);
+  Json above_baseline = above_baseline_of(view, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
-  const char* state = known.device->unseen       ? "unseen"
+  const char* state = view.device->unseen        ? "unseen"
                       : !device.iostats          ? "unknown"
                       : !spikes.empty()          ? "slow"
                       : now.is_null()            ? "unknown"
@@ -346,29 +347,29 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
       {"state", state},
       {"now", std::move(now)},
       {"above_baseline", std::move(above_baseline)},
-      {"baseline_p99", baselines_of(*known.device, &model::SpikeBaseline::p99_seconds)},
-      {"baseline_learned_seconds", baselines_of(*known.device, &model::SpikeBaseline::learned_seconds)},
+      {"baseline_p99", baselines_of(*view.device, &model::SpikeBaseline::p99_seconds)},
+      {"baseline_learned_seconds", baselines_of(*view.device, &model::SpikeBaseline::learned_seconds)},
       {"spikes", std::move(spikes)},
       {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately) +
                            std::count_if(snapshot.spikes_unjudged.begin(), snapshot.spikes_unjudged.end(), of_this)},
-      {"spike_seconds", spike_seconds(known)},
+      {"spike_seconds", spike_seconds(view)},
       {"bursts", std::count_if(situation.bursts.begin(), situation.bursts.end(),
                                [&](const live::Burst& burst) {
-                                 return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= known.reach_begin;
+                                 return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= view.reach_begin;
                                })},
-      {"strip", strip_of(known)},
+      {"strip", strip_of(view)},
       {"modelled", modelled_json(snapshot, device.name)},
       {"nvme", nvme_json(drive_of(snapshot, device.name))}};
 }
 
 /// The order changes when something happens, not with every second's noise.
-auto need_of(const Known& known, const model::Snapshot& snapshot, const std::string& first) {
+auto need_of(const DeviceView& view, const model::Snapshot& snapshot, const std::string& first) {
   double excess = 0;
   for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
-    excess += spike.device == known.device->device->name ? 1 + spike.excess_seconds : 0;
+    excess += spike.device == view.device->device->name ? 1 + spike.excess_seconds : 0;
   }
-  const bool is_first = known.device->device->name == first;  // what the first line is about
-  return std::tuple(-excess, is_first ? 0.0 : 1.0, -static_cast<double>(spike_seconds(known)));
+  const bool is_first = view.device->device->name == first;  // what the first line is about
+  return std::tuple(-excess, is_first ? 0.0 : 1.0, -static_cast<double>(spike_seconds(view)));
 }
 
 }  // namespace
@@ -381,12 +382,12 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
   answer["why"] = why_json(why, situation.bursts);
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
-  const auto glance = past.ring().glance(snapshot.number);
+  const auto summaries = past.ring().summaries(snapshot.number);
   using Entry = std::pair<std::tuple<double, double, double>, Json>;
   std::vector<Entry> entries;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
-    const Known known = look_at(device, past, glance, snapshot);
-    entries.emplace_back(need_of(known, snapshot, why.device), device_json(known, snapshot, situation));
+    const DeviceView view = view_of(device, past, summaries, snapshot);
+    entries.emplace_back(need_of(view, snapshot, why.device), device_json(view, snapshot, situation));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
   for (Entry& entry : entries) {

@@ -321,8 +321,8 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
 bool is_heat(const std::string& name) { return !name.empty() && kind_in(name).has_value(); }
 
 bool is_printable(const std::string& words) {
-  constexpr std::size_t kMost = 128;  // characters, as many as util::for_json() keeps
-  return !words.empty() && words.size() <= 4 * kMost && util::for_json(words) == words;
+  constexpr std::size_t kMaxCharacters = 128;  // characters, as many as util::for_json() keeps
+  return !words.empty() && words.size() <= 4 * kMaxCharacters && util::for_json(words) == words;
 }
 
 }  // namespace ssdpulse::page

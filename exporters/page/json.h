@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 #include "daemon/live/explanations.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/live/what_if.h"
@@ -63,6 +63,6 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
 /// `past` null: nothing is known, for this `reason`.
 Json day_json(const model::PastDay* past, std::string_view reason);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
-Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets);
+Json doctor_json(const model::Snapshot& snapshot, const doctor::FindingAges& finding_ages);
 
 }  // namespace ssdpulse::page

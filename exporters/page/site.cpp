@@ -149,7 +149,7 @@ Json why_at(const model::Snapshot& snapshot, const live::RecentPast& past, const
 }
 
 std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live::RecentPast& past,
-                                     const doctor::Onsets& onsets, const AskMoment& ask_moment,
+                                     const doctor::FindingAges& finding_ages, const AskMoment& ask_moment,
                                      const Question& question) {
   constexpr std::string_view kPrefix = "/api/v1/";
   std::string_view path = question.path;
@@ -161,7 +161,7 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live
     return Wanted{"status", [&] { return status_json(snapshot, past); }};
   }
   if (path == "doctor") {
-    return Wanted{"doctor", [&] { return doctor_json(snapshot, onsets); }};
+    return Wanted{"doctor", [&] { return doctor_json(snapshot, finding_ages); }};
   }
   if (path == "why") {
     const std::string at = question.parameter("at");
@@ -234,7 +234,7 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   if (question.path == "/api/v1/day") {
     return unless_known(day(*snapshot, coding::prefers_gzip(question.accept_encoding)), question);
   }
-  const auto what = wanted(*snapshot, past_, onsets_, ask_moment_, question);
+  const auto what = wanted(*snapshot, past_, finding_ages_, ask_moment_, question);
   if (const auto* refusal = std::get_if<Refusal>(&what)) {
     return *refusal;
   }

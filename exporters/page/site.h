@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/model/past.h"
 #include "daemon/util/result.h"
@@ -44,12 +44,13 @@ using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)
 /// Returns what the history knows about the day until then; likewise.
 using AskDay = std::function<util::Result<model::PastDay>(model::PastTime)>;
 
-/// Thread-safe. Keeps references to the past and the onsets, which must outlive it. `ask_moment` and `ask_day` empty:
-/// no history is kept.
+/// Thread-safe. Keeps references to the past and the findings' ages, which must outlive it. `ask_moment` and `ask_day`
+/// empty: no history is kept.
 class Site {
  public:
-  Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {}, AskDay ask_day = {})
-      : past_(past), onsets_(onsets), ask_moment_(std::move(ask_moment)), ask_day_(std::move(ask_day)) {}
+  Site(const live::RecentPast& past, const doctor::FindingAges& finding_ages, AskMoment ask_moment = {},
+       AskDay ask_day = {})
+      : past_(past), finding_ages_(finding_ages), ask_moment_(std::move(ask_moment)), ask_day_(std::move(ask_day)) {}
 
   /// Paths of the page's files and runbooks, including "/".
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
@@ -72,7 +73,7 @@ class Site {
   std::shared_ptr<const Answer> day(const model::Snapshot& snapshot, bool gzip);
 
   const live::RecentPast& past_;
-  const doctor::Onsets& onsets_;
+  const doctor::FindingAges& finding_ages_;
   const AskMoment ask_moment_;
   const AskDay ask_day_;
   mutable std::mutex mutex_;  // never held while an answer is made

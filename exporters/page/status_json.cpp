@@ -86,9 +86,9 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
   return answer;
 }
 
-Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets) {
+Json doctor_json(const model::Snapshot& snapshot, const doctor::FindingAges& finding_ages) {
   Json answer = head_of(snapshot);
-  answer["findings"] = findings::to_json(onsets.examine(snapshot))["findings"];
+  answer["findings"] = findings::to_json(finding_ages.examine(snapshot))["findings"];
   return answer;
 }
 

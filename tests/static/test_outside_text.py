@@ -16,7 +16,7 @@ RAW = {
     "daemon/analysis/host_waits.cpp": "keys, and which cgroup is below which",
     "daemon/analysis/tenants/tenant_namer.cpp": "patterns, and the path that is taken apart",
     "daemon/audit/audit.cpp": "patterns of accepted findings",
-    "daemon/audit/device_past.cpp": "names of enumerators",
+    "daemon/audit/device_evidence.cpp": "names of enumerators",
     "daemon/audit/rule.cpp": "udev's pattern, which is checked, and the choice in brackets",
     "daemon/audit/rules/f17_array_checks.cpp": "a speed, of which for_shell() makes a word",
     "daemon/audit/rules/f18_virtual_machines.cpp": "a command line that is taken apart",

@@ -24,7 +24,6 @@ ALLOWED = re.compile(r"^(?:(?:ProtectHome|InaccessiblePaths)=|Format: https://ww
 
 # What the product once said in a language of its own, and what to write instead.
 PRODUCT = re.compile(r"(?:bpf|daemon|exporters|deploy)/|README\.md$")
-LATER = re.compile(r"daemon/(audit|doctor|live|util|runtime|client|history|analysis/latency_spikes|sources/nvme/pages)/|exporters/page/")
 WORDS = {
     r"\bk(?:Most|Least)(?:[A-Z]\w*)?\b|\bk(?:Much|Many|Near|Apart)\b": "say of what it is a limit: kMaxSpikes, kMinRecheckInterval",
     r"\bkPatience\b|\bpatience\b|\bkOverdue\b": "say of what it is the timeout or delay: kShutdownTimeout, kStuckAfter",
@@ -55,8 +54,6 @@ TEST_NAMES = {r"^TEST(?:_F|_P)?\(\w+, \w*(?:[tT]old|Tells|_tells|tells_|[bB]elie
 def words_to_replace(file, line):
     """Each word of the private vocabulary in the line, and what to write instead."""
     patterns = {}
-    if LATER.match(file):
-        return
     if PRODUCT.match(file):
         patterns = WORDS | (MESSAGES if file.endswith((".cpp", ".h")) else {})
     elif file.startswith("tests/unit/"):

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "daemon/audit/audit.h"
-#include "daemon/audit/gathering/past_age.h"
-#include "daemon/audit/gathering/read_pasts.h"
+#include "daemon/audit/gathering/evidence_refresh.h"
+#include "daemon/audit/gathering/read_history_evidence.h"
 #include "tests/unit/audit_facts.h"
 
 namespace ssdpulse::audit {
@@ -57,15 +57,15 @@ model::PastSpike spike(const char* operation, const char* cause, double excess) 
 
 /// 8 days: in ten minutes of each day, fstrim delays 50 reads by `fstrim_ms` each; in all other minutes the discard
 /// option does the same to 2 reads, by `online_ms`.
-DevicePast past_of_trims(double fstrim_ms, double online_ms) {
+DeviceEvidence past_of_trims(double fstrim_ms, double online_ms) {
   model::Series series;
-  PastSums* sums = nullptr;
+  EvidenceSums* sums = nullptr;
   for (int day = 0; day < 8; ++day) {
     series.bursts.push_back(burst(1440 * day + 100, "fstrim", 598));
     series.bursts.back().begin += 1s;
   }
   series.bursts.push_back(burst(0, "online", 5));
-  PastSums all(series, 1);
+  EvidenceSums all(series, 1);
   sums = &all;
   for (int i = 0; i < 8 * 1440; ++i) {
     const bool fstrim = i % 1440 >= 100 && i % 1440 < 110;
@@ -80,8 +80,8 @@ Finding of(const std::vector<Finding>& all, const std::string& id) {
   return found == all.end() ? Finding{} : *found;
 }
 
-TEST(device_past, excess_during_discards_is_what_they_took_longer) {
-  const DevicePast past = past_of_trims(40, 3);
+TEST(device_evidence, excess_during_discards_is_what_they_took_longer) {
+  const DeviceEvidence past = past_of_trims(40, 3);
   EXPECT_NEAR(past.fstrim.excess_seconds, 8 * 10 * 50 * 0.040, 0.01);
   EXPECT_NEAR(past.online.excess_seconds, (8 * 1440 - 80) * 2 * 0.003, 0.01);
   EXPECT_EQ(past.fstrim.ios, 8U * 10 * 50);
@@ -93,8 +93,8 @@ TEST(device_past, excess_during_discards_is_what_they_took_longer) {
   EXPECT_NEAR(*read_p99_alone(past), 0.001, 0.001 * 0.1);
 }
 
-TEST(device_past, compares_within_the_minute) {
-  PastSums sums(model::Series{}, 1);
+TEST(device_evidence, compares_within_the_minute) {
+  EvidenceSums sums(model::Series{}, 1);
   model::MinuteOf busy{"nvme0n1", kBegin, 1min, {}};  // all of it is slow, with or without discards
   put(busy.load, Latency::read_device_discard, 0.1, 100);
   put(busy.load, Latency::read_device_none, 0.1, 100);
@@ -103,69 +103,69 @@ TEST(device_past, compares_within_the_minute) {
   EXPECT_NEAR(sums.take().online.excess_seconds, 0, 1e-6);
 }
 
-TEST(device_past, minutes_in_which_everything_met_a_discard_are_compared_with_the_others) {
-  PastSums sums(model::Series{}, 1);
+TEST(device_evidence, minutes_in_which_everything_met_a_discard_are_compared_with_the_others) {
+  EvidenceSums sums(model::Series{}, 1);
   sums.add(minute(0, 0.101, 100, 0));
   sums.add(minute(1, 0, 0, 1000));
   EXPECT_NEAR(sums.take().online.excess_seconds, 100 * 0.1, 0.01);
 }
 
-TEST(device_past, faster_during_discards_is_not_a_gain) {
-  PastSums sums(model::Series{}, 1);
+TEST(device_evidence, faster_during_discards_is_not_a_gain) {
+  EvidenceSums sums(model::Series{}, 1);
   sums.add(minute(0, 0.0001, 500));
   EXPECT_EQ(sums.take().online.excess_seconds, 0);
 }
 
-TEST(device_past, what_waited_for_fstrim_and_ended_in_the_next_minute_is_charged_to_fstrim) {
+TEST(device_evidence, what_waited_for_fstrim_and_ended_in_the_next_minute_is_charged_to_fstrim) {
   model::Series series;
   series.bursts = {burst(1, "fstrim", 59.5)};
-  PastSums sums(series, 1);
+  EvidenceSums sums(series, 1);
   sums.add(minute(1, 0, 0));
   model::MinuteOf next = minute(2, 2.001, 50);
   put(next.load, Latency::read_device_discard, 0.101, 100);  // sent after fstrim had ended
   sums.add(next);
   sums.add(minute(3, 2.001, 10));
-  const DevicePast past = sums.take();
+  const DeviceEvidence past = sums.take();
   EXPECT_NEAR(past.fstrim.excess_seconds, 50 * 2, 2);
   EXPECT_EQ(past.fstrim.ios, 50U);
   EXPECT_NEAR(past.online.excess_seconds, 100 * 0.1 + 10 * 2, 2);
   EXPECT_NEAR(past.fstrim.excess_seconds + past.online.excess_seconds, 50 * 2 + 100 * 0.1 + 10 * 2, 0.01);
 }
 
-TEST(device_past, what_met_fstrim_in_its_first_second_may_be_in_the_minute_before) {
+TEST(device_evidence, what_met_fstrim_in_its_first_second_may_be_in_the_minute_before) {
   model::Series series;
   series.bursts = {burst(1, "fstrim", 0.9)};
-  PastSums sums(series, 1);
+  EvidenceSums sums(series, 1);
   sums.add(minute(-1, 0.101, 5));
   sums.add(minute(0, 0.101, 50));
   sums.add(minute(1, 0.101, 1));
-  const DevicePast past = sums.take();
+  const DeviceEvidence past = sums.take();
   EXPECT_EQ(past.fstrim.ios, 51U);
   EXPECT_EQ(past.online.ios, 5U);
 }
 
-TEST(device_past, what_spikes_cost_is_added_up_by_cause) {
+TEST(device_evidence, what_spikes_cost_is_added_up_by_cause) {
   model::Series series;
   series.spikes = {spike("read", "discard", 30), spike("write", "discard", 10), spike("read", "gc", 5)};
-  PastSums sums(series, 1);
+  EvidenceSums sums(series, 1);
   sums.add(minute(0, 0, 0));
-  const DevicePast past = sums.take();
+  const DeviceEvidence past = sums.take();
   EXPECT_DOUBLE_EQ(past.excess_per_day(model::SpikeOperation::read, model::SpikeCause::discard).value_or(0), 30 * 1440);
   EXPECT_DOUBLE_EQ(past.excess_per_day(model::SpikeOperation::read, model::SpikeCause::queue).value_or(1), 0);
 }
 
-TEST(device_past, a_scaled_clock_makes_bursts_as_long_as_it_runs_fast) {
+TEST(device_evidence, a_scaled_clock_makes_bursts_as_long_as_it_runs_fast) {
   model::Series series;
   series.bursts = {burst(0, "fstrim", 5)};
-  PastSums sums(series, 60);
+  EvidenceSums sums(series, 60);
   for (int i = 0; i < 10; ++i) {
     sums.add(minute(i, 0.101, 10));
   }
-  const DevicePast past = sums.take();
+  const DeviceEvidence past = sums.take();
   EXPECT_NEAR(past.fstrim.excess_seconds, 6 * 10 * 0.1, 0.01) << "seconds 0 to 5 are minutes";
 }
 
-TEST(device_past, discards_are_counted_since_the_last_change_of_what_trims) {
+TEST(device_evidence, discards_are_counted_since_the_last_change_of_what_trims) {
   model::Series series;
   for (int hour = 0; hour < 100; ++hour) {
     series.points.push_back({model::PastTime{std::chrono::hours(hour)}, {}});
@@ -173,9 +173,9 @@ TEST(device_past, discards_are_counted_since_the_last_change_of_what_trims) {
     series.points.back().load.operations.at(model::index(model::Operation::discard)).bytes = hour < 40 ? 1 : 0;
   }
   const auto seen = [&] {
-    PastSums sums(model::Series{}, 1);
+    EvidenceSums sums(model::Series{}, 1);
     sums.add_discards(series);
-    const DevicePast past = sums.take();
+    const DeviceEvidence past = sums.take();
     return std::pair(past.discards_observed_seconds / 3600, past.discarded_bytes);
   };
   const auto change = [&](int hour, const char* name, std::optional<std::string> before, const char* value) {
@@ -203,7 +203,7 @@ tests::MadeUpHost trimmed_twice() {
 TEST(audit_past, names_both_ways_of_trimming_with_their_costs_and_drops_the_dearer) {
   for (const bool fstrim_is_dearer : {true, false}) {
     auto host = trimmed_twice();
-    host.facts.pasts.emplace("nvme0n1", fstrim_is_dearer ? past_of_trims(2000, 1) : past_of_trims(10, 100));
+    host.facts.evidence.emplace("nvme0n1", fstrim_is_dearer ? past_of_trims(2000, 1) : past_of_trims(10, 100));
     const Finding one = of(judge(host.gathered()), "F1");
     ASSERT_EQ(one.verdict, Verdict::advise) << one.why;
     EXPECT_EQ(one.change.find("fstrim.timer") != std::string::npos, fstrim_is_dearer) << one.change;
@@ -220,11 +220,11 @@ TEST(audit_past, what_happens_once_a_week_is_weighed_after_a_week) {
   host.facts.enough = 24h;
   model::Series series;
   series.bursts = {burst(100, "fstrim", 600), burst(0, "online", 5)};
-  PastSums sums(series, 1);
+  EvidenceSums sums(series, 1);
   for (int i = 0; i < 2 * 1440; ++i) {
     sums.add(minute(i, 0.2, 20));
   }
-  host.facts.pasts.emplace("nvme0n1", sums.take());
+  host.facts.evidence.emplace("nvme0n1", sums.take());
   const Finding one = of(judge(host.gathered()), "F1");
   EXPECT_EQ(one.verdict, Verdict::info);
   EXPECT_NE(one.why.find("observed for 2 d of 7 d"), std::string::npos) << one.why;
@@ -238,11 +238,11 @@ TEST(audit_past, a_daemon_that_has_just_started_is_no_reason_to_wait) {
   host.page = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1000060\n";
   const auto verdict = [&] { return of(judge(host.gathered()), "Q1"); };
   EXPECT_EQ(verdict().verdict, Verdict::info);
-  DevicePast past;
+  DeviceEvidence past;
   past.load.measured_ms = 2 * 86'400'000;
   put(past.load, Latency::read_total, 0.001, 1'000'000);
   put(past.load, Latency::read_queue, 0.0003, 1'000'000);
-  host.facts.pasts.emplace("nvme0n1", past);
+  host.facts.evidence.emplace("nvme0n1", past);
   EXPECT_EQ(verdict().verdict, Verdict::advise) << verdict().why;
   EXPECT_NEAR(verdict().evidence.at("excess_seconds_per_day"), 150, 0.1);
   EXPECT_NEAR(verdict().evidence.at("queue_time_share"), 0.3, 0.01);
@@ -256,9 +256,9 @@ TEST(audit_past, of_what_the_history_has_not_a_young_daemon_says_nothing) {
   host.page = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1000060\n";
   host.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 1e9);
   host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 1e9);
-  DevicePast past;
+  DeviceEvidence past;
   past.load.measured_ms = 2 * 86'400'000;
-  host.facts.pasts.emplace("nvme0n1", past);
+  host.facts.evidence.emplace("nvme0n1", past);
   EXPECT_EQ(of(judge(host.gathered()), "N2").verdict, Verdict::info) << "misaligned bytes are counted by the daemon";
 }
 
@@ -266,18 +266,18 @@ TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_lo
   tests::MadeUpHost host;
   host.disk().files.set("queue/wbt_lat_usec", "75000");
   host.excess("saturation", 1000);
-  DevicePast past;
+  DeviceEvidence past;
   past.load.measured_ms = 600'000;
   past.spikes_observed_seconds = 600;
-  host.facts.pasts.emplace("nvme0n1", past);
+  host.facts.evidence.emplace("nvme0n1", past);
   const Finding one = of(judge(host.gathered()), "Q6");
   EXPECT_EQ(one.verdict, Verdict::advise) << one.why;
   EXPECT_EQ(one.observer, model::Observer::daemon);
 }
 
 TEST(audit_past, is_read_again_after_an_hour_and_when_a_spike_has_ended) {
-  gathering::PastAge age(60min);
-  const gathering::PastAge::Time begin{100h};
+  gathering::EvidenceRefresh age(60min);
+  const gathering::EvidenceRefresh::Time begin{100h};
   EXPECT_TRUE(age.is_due(begin, 0));
   age.was_read(begin, 7);
   EXPECT_FALSE(age.is_due(begin + 59min, 7));
@@ -288,11 +288,11 @@ TEST(audit_past, is_read_again_after_an_hour_and_when_a_spike_has_ended) {
 TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {
   tests::MadeUpHost host;
   host.array().files.set("md/sync_action", "check");
-  DevicePast past;
+  DeviceEvidence past;
   past.load.measured_ms = 172'800'000;
   past.spikes_observed_seconds = 172'800;
   past.excess_seconds[model::index(model::SpikeOperation::read)][model::index(model::SpikeCause::saturation)] = 200;
-  host.facts.pasts.emplace("nvme0n1", past);
+  host.facts.evidence.emplace("nvme0n1", past);
   EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 100);
   host.spike_that_goes_on("saturation", 60);
   EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 130);

@@ -73,11 +73,11 @@ std::function<void(MadeUpHost&)> no_discards(double days, const char* calendar =
   return [=](Host h) {
     h.discards(0);
     h.facts.settings.fstrim.calendar = calendar;
-    DevicePast past;
+    DeviceEvidence past;
     past.load.measured_ms = 7 * 6 * 3'600'000;
     past.load.operations.at(model::index(model::Operation::write)).bytes = 1'000'000'000'000;
     past.discards_observed_seconds = days * 6 * 3600;
-    h.facts.pasts.emplace("nvme0n1", past);
+    h.facts.evidence.emplace("nvme0n1", past);
   };
 }
 /// Of dm-crypt and of the disk below it: a million reads of this many milliseconds.
@@ -456,9 +456,9 @@ const std::vector<Row>& table() {
       {"F4", kInfo, no_discards(36, "monthly")},
       {"F4", kInfo, no_discards(2, "*-*-* 03:00")},
       {"F4", kInfo, both(no_discards(31), option("discard"))},
-      {"F4", kOk, both(no_discards(31), [](Host h) { h.facts.pasts.at("nvme0n1").discarded_bytes = 1; })},
+      {"F4", kOk, both(no_discards(31), [](Host h) { h.facts.evidence.at("nvme0n1").discarded_bytes = 1; })},
       {"F4", kOk, both(no_discards(31), [](Host h) {
-         h.facts.pasts.at("nvme0n1").load.operations.at(model::index(model::Operation::write)).bytes = 0;
+         h.facts.evidence.at("nvme0n1").load.operations.at(model::index(model::Operation::write)).bytes = 0;
        })},
       {"F4", kNot, both(no_discards(31), stopped_discards)},
       {"F4", kAdvise, both(no_discards(31), [](Host h) { h.amplification(2); })},

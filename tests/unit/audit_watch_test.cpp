@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-AuditWatch::Seen one(std::string id) {
-  AuditWatch::Seen seen{AuditWatch::Findings(1), {"", {{"fstrim.timer", "disabled"}}}};
+AuditWatch::Outcome one(std::string id) {
+  AuditWatch::Outcome seen{AuditWatch::Findings(1), {"", {{"fstrim.timer", "disabled"}}}};
   seen.findings[0].id = std::move(id);
   return seen;
 }
@@ -52,39 +52,39 @@ TEST(AuditWatch, ChecksOnRequest) {
   EXPECT_EQ(watch.seen()->findings.at(0).id, "N10");
   EXPECT_EQ(watch.seen()->settings.values.at("fstrim.timer"), "disabled");
   EXPECT_TRUE(watch.status().up);
-  EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue).up) << "no look is under way";
+  EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kStuckAfter).up) << "no check is under way";
 }
 
 TEST(AuditWatch, RechecksOnRequestAlsoDuringACheck) {
-  struct Looks {
+  struct Checks {
     std::atomic<int> begun{0};
     std::promise<void> second_may_end;
     std::shared_future<void> ends = second_may_end.get_future().share();
   };
   web::CurrentSnapshot current;
-  auto looks = std::make_shared<Looks>();
-  const auto look = [looks](const auto&, const auto&) {
-    const int number = ++looks->begun;
+  auto checks = std::make_shared<Checks>();
+  const auto check = [checks](const auto&, const auto&) {
+    const int number = ++checks->begun;
     if (number == 2) {
-      looks->ends.wait();
+      checks->ends.wait();
     }
     return one(std::to_string(number));
   };
-  AuditWatch watch(current, look, 0s);
-  watch.look_again();
+  AuditWatch watch(current, check, 0s);
+  watch.recheck();
   EXPECT_EQ(watch.seen(), nullptr) << "of no inventory";
   watch.observe(std::make_shared<model::Inventory>());
   ASSERT_TRUE(soon([&] { return watch.seen() != nullptr; }));
-  watch.look_again();
-  ASSERT_TRUE(soon([&] { return looks->begun == 2; })) << "long before the next look is due";
-  watch.look_again();
-  looks->second_may_end.set_value();
+  watch.recheck();
+  ASSERT_TRUE(soon([&] { return checks->begun == 2; })) << "long before the next check is due";
+  watch.recheck();
+  checks->second_may_end.set_value();
   ASSERT_TRUE(soon([&] { return watch.seen()->findings.at(0).id == "3"; })) << "it had read the settings already";
 }
 
 TEST(AuditWatch, RequestedChecksAreSpacedOut) {
-  constexpr auto kApart = 200ms;
-  struct Looks {
+  constexpr auto kMinRecheckInterval = 200ms;
+  struct Checks {
     std::mutex mutex;
     std::vector<AuditWatch::Clock::time_point> at;
     std::size_t count() {
@@ -93,21 +93,21 @@ TEST(AuditWatch, RequestedChecksAreSpacedOut) {
     }
   };
   web::CurrentSnapshot current;
-  auto looks = std::make_shared<Looks>();
-  const auto look = [looks](const auto&, const auto&) {
-    const std::lock_guard lock(looks->mutex);
-    looks->at.push_back(AuditWatch::Clock::now());
-    return one(std::to_string(looks->at.size()));
+  auto checks = std::make_shared<Checks>();
+  const auto check = [checks](const auto&, const auto&) {
+    const std::lock_guard lock(checks->mutex);
+    checks->at.push_back(AuditWatch::Clock::now());
+    return one(std::to_string(checks->at.size()));
   };
-  AuditWatch watch(current, look, kApart);
+  AuditWatch watch(current, check, kMinRecheckInterval);
   watch.observe(std::make_shared<model::Inventory>());
   for (std::size_t looked = 1; looked < 4; ++looked) {
-    ASSERT_TRUE(soon([&] { return watch.seen() != nullptr && looks->count() == looked; })) << "one that waits is done";
-    watch.look_again();
+    ASSERT_TRUE(soon([&] { return watch.seen() != nullptr && checks->count() == looked; })) << "one that waits is done";
+    watch.recheck();
   }
-  ASSERT_TRUE(soon([&] { return looks->count() == 4; }));
-  EXPECT_GE(looks->at[2] - looks->at[1], kApart);
-  EXPECT_GE(looks->at[3] - looks->at[2], kApart);
+  ASSERT_TRUE(soon([&] { return checks->count() == 4; }));
+  EXPECT_GE(checks->at[2] - checks->at[1], kMinRecheckInterval);
+  EXPECT_GE(checks->at[3] - checks->at[2], kMinRecheckInterval);
 }
 
 TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
@@ -124,14 +124,14 @@ TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
     EXPECT_FALSE(host->had_snapshot.get_future().get());
     EXPECT_EQ(watch.seen(), nullptr);
     EXPECT_TRUE(watch.status().up);
-    const auto late = watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue);
+    const auto late = watch.status(AuditWatch::Clock::now() + AuditWatch::kStuckAfter);
     EXPECT_FALSE(late.up);
     EXPECT_EQ(late.name, "audit");
     EXPECT_NE(late.reason.find("does not answer"), std::string::npos);
   }
   const auto took = AuditWatch::Clock::now() - began;
-  EXPECT_GE(took, AuditWatch::kPatience);
-  EXPECT_LT(took, AuditWatch::kPatience + 10s);
+  EXPECT_GE(took, AuditWatch::kShutdownTimeout);
+  EXPECT_LT(took, AuditWatch::kShutdownTimeout + 10s);
   host->answers.set_value();  // the abandoned thread ends, with data that is still its own
   std::this_thread::sleep_for(100ms);
 }

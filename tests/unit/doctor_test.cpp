@@ -10,7 +10,7 @@
 #include <functional>
 #include <sstream>
 
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 #include "daemon/sources/probe/probe.h"
 #include "exporters/findings/findings.h"
 #include "tests/fixtures/temporary_tree.h"
@@ -221,7 +221,7 @@ TEST(doctor, every_trouble_of_a_daemon) {
     EXPECT_EQ(found[0].verdict, row.verdict) << row.id;
     EXPECT_NE(found[0].change.find(row.change), std::string::npos) << row.id << ": " << found[0].change;
     EXPECT_FALSE(found[0].found.empty() || found[0].why.empty()) << row.id;
-    EXPECT_EQ(something_is_missing(all), row.verdict != Verdict::info) << row.id;
+    EXPECT_EQ(has_gaps(all), row.verdict != Verdict::info) << row.id;
   }
 }
 
@@ -256,14 +256,14 @@ TEST(doctor, without_a_reader_drives_are_not_named_one_by_one) {
 }
 
 TEST(doctor, says_since_when_for_as_long_as_it_lasts) {
-  Onsets onsets;
+  FindingAges finding_ages;
   model::Snapshot snapshot = well();
   const auto at = [&](std::uint64_t number) {
     snapshot.number = number;
     snapshot.taken_at = model::WallTime(std::chrono::seconds(number));
-    onsets.observe(snapshot);
+    finding_ages.observe(snapshot);
   };
-  const auto since = [&] { return troubles(onsets.examine(snapshot), "history").at(0).since; };
+  const auto since = [&] { return troubles(finding_ages.examine(snapshot), "history").at(0).since; };
   at(1);
   snapshot.history.reset();
   at(11);
@@ -399,7 +399,7 @@ TEST(doctor, knows_nothing_of_an_empty_tree) {
   const tests::TemporaryTree tree;
   const auto probe = probe::probe_host({tree.path()}, {});
   EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
-  EXPECT_TRUE(something_is_missing(examine(Start{probe, {10936}, {}})));
+  EXPECT_TRUE(has_gaps(examine(Start{probe, {10936}, {}})));
 }
 
 RC_GTEST_PROP(doctor, survives_random_bytes, ()) {

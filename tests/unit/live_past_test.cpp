@@ -135,7 +135,7 @@ TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
   EXPECT_EQ(decode(encode(*column), Depth::buckets), *column);
 }
 
-Brief brief(std::uint64_t number) {
+ColumnSummary brief(std::uint64_t number) {
   const auto low = static_cast<std::uint8_t>(number % 200);
   return {static_cast<std::uint8_t>(number % 8), static_cast<std::uint8_t>(number % 32), {low, 1, 2, 3, 4}};
 }
@@ -173,21 +173,21 @@ RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
     RC_ASSERT((!second.bytes || *second.bytes == found->second));
   }
   const std::uint64_t newest = *rc::gen::inRange<std::uint64_t>(0, frames + 2);
-  const Ring::Glance glance = ring.glance(newest);
-  const auto of_sda =
-      std::find_if(glance.devices.begin(), glance.devices.end(), [](const auto& one) { return one.name == "sda"; });
+  const Ring::Summaries summaries = ring.summaries(newest);
+  const auto of_sda = std::find_if(summaries.devices.begin(), summaries.devices.end(),
+                                   [](const auto& one) { return one.name == "sda"; });
   std::size_t i = 0;
   for (const Second& second : kept) {
     if (second.number <= newest) {
-      RC_ASSERT(glance.numbers.at(i) == second.number);
-      RC_ASSERT(glance.ends.at(i) == second.end);
-      const auto seen = of_sda == glance.devices.end() ? std::nullopt : of_sda->columns.at(i);
+      RC_ASSERT(summaries.numbers.at(i) == second.number);
+      RC_ASSERT(summaries.ends.at(i) == second.end);
+      const auto seen = of_sda == summaries.devices.end() ? std::nullopt : of_sda->columns.at(i);
       RC_ASSERT(seen == (second.bytes ? std::optional(brief(second.number)) : std::nullopt));
       ++i;
     }
   }
-  RC_ASSERT(glance.numbers.size() == i);
-  RC_ASSERT((of_sda == glance.devices.end() || of_sda->columns.size() == i));
+  RC_ASSERT(summaries.numbers.size() == i);
+  RC_ASSERT((of_sda == summaries.devices.end() || of_sda->columns.size() == i));
   // Nothing is dropped before its room is needed: two frames of less than half the ring are both there.
   RC_ASSERT((frames == 1 || capacity < 1000 || !kept.empty()));
 }
@@ -409,7 +409,7 @@ TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
   for (std::uint64_t number = 1; number <= 900; ++number) {
     Ring::Frame frame{number, at(0), std::chrono::seconds(1), {}};
     for (int drive = 0; drive < 16; ++drive) {
-      frame.entries.push_back({"nvme" + std::to_string(drive) + "n1", brief_of(column), encode(column)});
+      frame.entries.push_back({"nvme" + std::to_string(drive) + "n1", summarize(column), encode(column)});
     }
     ring.push(frame);
   }

@@ -53,8 +53,8 @@ struct Rig {
   }
 
   live::RecentPast past{1U << 20};
-  doctor::Onsets onsets;
-  Site site{past, onsets};
+  doctor::FindingAges finding_ages;
+  Site site{past, finding_ages};
   std::shared_ptr<const model::Snapshot> current;
 };
 
@@ -80,7 +80,7 @@ TEST(page_site, serves_the_files_as_they_are) {
 TEST(page_site, why_asks_the_history_for_the_minute) {
   Rig rig;
   std::vector<model::PastTime> asked;
-  Site site(rig.past, rig.onsets, [&](model::PastTime at) -> util::Result<model::PastMoment> {
+  Site site(rig.past, rig.finding_ages, [&](model::PastTime at) -> util::Result<model::PastMoment> {
     asked.push_back(at);
     model::PastMoment moment;
     moment.window = {at, at + std::chrono::minutes(1)};
@@ -99,7 +99,7 @@ TEST(page_site, why_asks_the_history_for_the_minute) {
   EXPECT_EQ(ask("1800000000").at("moment").at("coverage"), "to_come");
   EXPECT_EQ(asked.size(), 1U) << "nobody knows the future";
   EXPECT_TRUE(rig.ask("/api/v1/why").at("why").at("moment").is_null());
-  Site deaf(rig.past, rig.onsets,
+  Site deaf(rig.past, rig.finding_ages,
             [](model::PastTime) -> util::Result<model::PastMoment> { return util::fail("the disk is gone"); });
   const auto refused = Json::parse(deaf.api(rig.current, question("/api/v1/why", {{"at", "1699990030"}}))->bytes);
   EXPECT_EQ(refused.at("why").at("moment").at("coverage"), "out_of_range");
@@ -128,7 +128,7 @@ TEST(page_site, a_day_is_made_once_a_minute) {
   Rig rig;
   std::vector<model::PastTime> asked;
   bool up = true;
-  Site site(rig.past, rig.onsets, {}, [&](model::PastTime at) -> util::Result<model::PastDay> {
+  Site site(rig.past, rig.finding_ages, {}, [&](model::PastTime at) -> util::Result<model::PastDay> {
     asked.push_back(at);
     return up ? util::Result<model::PastDay>(some_day(at)) : util::fail("<i>busy");
   });
@@ -164,7 +164,8 @@ TEST(page_site, a_day_is_made_once_a_minute) {
 
 TEST(page_site, a_day_distinguishes_none_from_unknown) {
   Rig rig;
-  Site site(rig.past, rig.onsets, {}, [](model::PastTime at) -> util::Result<model::PastDay> { return some_day(at); });
+  Site site(rig.past, rig.finding_ages, {},
+            [](model::PastTime at) -> util::Result<model::PastDay> { return some_day(at); });
   const Json answer = Json::parse(site.api(rig.current, question("/api/v1/day"))->bytes);
   EXPECT_TRUE(answer.at("reason").is_null());
   EXPECT_EQ(answer.at("slot_seconds"), 900);

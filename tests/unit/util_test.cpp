@@ -159,7 +159,7 @@ TEST(Log, OfTooManyLinesOfAKindTheRestIsCounted) {
   const std::uint64_t before = log::lines_left_out();
   const std::string lines = stderr_of(true, [] {
     ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));
-    for (std::uint64_t i = 0; i < 10 * log::kMostOfAKind; ++i) {
+    for (std::uint64_t i = 0; i < 10 * log::kMaxLinesPerKind; ++i) {
       log::info("mounted \"{}\"", i);
       // What a stage found is one line for the log; it begins with our own words.
       log::info("{}", fmt::format("setting changed device={} setting=\"mount /run/{}\"", i, i));
@@ -178,13 +178,14 @@ TEST(Log, OfTooManyLinesOfAKindTheRestIsCounted) {
     }
     return found;
   };
-  EXPECT_EQ(count("<6>mounted"), log::kMostOfAKind);
-  EXPECT_EQ(count("<6>setting changed"), log::kMostOfAKind);
-  EXPECT_EQ(count("<3>an error"), 10 * log::kMostOfAKind);
-  EXPECT_EQ(count("<7>for us"), 10 * log::kMostOfAKind);
+  EXPECT_EQ(count("<6>mounted"), log::kMaxLinesPerKind);
+  EXPECT_EQ(count("<6>setting changed"), log::kMaxLinesPerKind);
+  EXPECT_EQ(count("<3>an error"), 10 * log::kMaxLinesPerKind);
+  EXPECT_EQ(count("<7>for us"), 10 * log::kMaxLinesPerKind);
   EXPECT_EQ(count("another kind"), 2U);
-  EXPECT_EQ(count("lines=" + std::to_string(18 * log::kMostOfAKind) + "\n"), 1U) << lines.substr(lines.size() - 200);
-  EXPECT_EQ(log::lines_left_out() - before, 18 * log::kMostOfAKind);
+  EXPECT_EQ(count("lines=" + std::to_string(18 * log::kMaxLinesPerKind) + "\n"), 1U)
+      << lines.substr(lines.size() - 200);
+  EXPECT_EQ(log::lines_left_out() - before, 18 * log::kMaxLinesPerKind);
 }
 
 TEST(Log, KindsAreBoundedAndAMinuteEnds) {
@@ -197,14 +198,14 @@ TEST(Log, KindsAreBoundedAndAMinuteEnds) {
     }
     return some;
   };
-  EXPECT_EQ(admitted("a", 1000, start), log::kMostOfAKind);
+  EXPECT_EQ(admitted("a", 1000, start), log::kMaxLinesPerKind);
   EXPECT_EQ(admitted("a", 1000, start + seconds(59)), 0U);
-  EXPECT_EQ(admitted("a", 1000, start + seconds(60)), log::kMostOfAKind);
+  EXPECT_EQ(admitted("a", 1000, start + seconds(60)), log::kMaxLinesPerKind);
   std::uint64_t of_many = 0;
   for (int kind = 0; kind < 10'000; ++kind) {
     of_many += admitted(std::to_string(kind), 1, start);
   }
-  EXPECT_LE(of_many, 500 + log::kMostOfAKind);
+  EXPECT_LE(of_many, 500 + log::kMaxLinesPerKind);
 }
 
 TEST(Limiter, OncePerIntervalAndKeyAndCountsTheRest) {

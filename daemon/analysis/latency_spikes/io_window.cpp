@@ -34,7 +34,7 @@ class Difference {
 };
 
 /// A full file system, an unsupported command and a request not to wait say nothing about the device.
-std::uint64_t telling_errors(const OperationIo& io) {
+std::uint64_t device_errors(const OperationIo& io) {
   const auto all = std::accumulate(io.errors.begin(), io.errors.end(), std::uint64_t{0});
   return all - io.errors[index(IoError::again)] - io.errors[index(IoError::nospace)] -
          io.errors[index(IoError::unsupported)];
@@ -57,7 +57,7 @@ OperationWindow operation_between(const OperationIo& before, const OperationIo& 
   }
   window.ios = difference.of(before.completions, after.completions);
   window.bytes = difference.of(before.bytes, after.bytes);
-  window.errors = difference.of(telling_errors(before), telling_errors(after));
+  window.errors = difference.of(device_errors(before), device_errors(after));
   window.failovers =
       difference.of(before.requeues[index(RequeueReason::failover)], after.requeues[index(RequeueReason::failover)]);
   window.requeues =

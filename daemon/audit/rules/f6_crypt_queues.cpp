@@ -10,7 +10,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kLeastIos = 10'000;
+constexpr double kMinIos = 10'000;
 constexpr double kAlike = 1.1;  // I/Os of the volume and of the disk below it differ at most by this factor
 
 bool lies_on_flash(const Facts& facts, const DiskSettings& array) {
@@ -44,7 +44,7 @@ std::optional<double> excess_above(const Facts& facts, const DiskSettings& array
   const auto above = load_in(array.files.text("stat").raw());
   const auto below = load_in(array.files.text("slave/stat").raw());
   const auto& uptime = facts.settings.uptime_seconds;
-  if (!above || !below || !uptime || *uptime <= 0 || above->ios < kLeastIos || below->ios > kAlike * above->ios ||
+  if (!above || !below || !uptime || *uptime <= 0 || above->ios < kMinIos || below->ios > kAlike * above->ios ||
       above->ios > kAlike * below->ios) {
     return std::nullopt;
   }

@@ -10,7 +10,7 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
-constexpr double kMostShare = 1.0 / 16;  // of the host's memory, for one drive
+constexpr double kMaxShare = 1.0 / 16;  // of the host's memory, for one drive
 constexpr double kRandom = 0.5;
 constexpr double kReadingPerDay = 600;  // seconds, of all reads together
 
@@ -21,15 +21,15 @@ std::optional<double> wanted(const Facts& facts, const DiskSettings& disk, std::
 
 /// Seconds that reads take.
 std::optional<double> reading_per_day(const Facts& facts, const std::string& name) {
-  if (const DevicePast* past = past_of(facts, name)) {
-    return past->per_day(timed(*past, {model::Latency::read_total}).seconds);
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
+    return past->per_day(latency_total(*past, {model::Latency::read_total}).seconds);
   }
   return facts.measured.per_day("ssdpulse_io_latency_seconds_sum", {{"device", name}, {"operation", "read"}});
 }
 
 Finding raise_limit(const Facts& facts, const std::string& name, double bytes, Finding finding) {
   const auto& memory = facts.settings.memory_bytes;
-  if (!memory || bytes > kMostShare * static_cast<double>(*memory)) {
+  if (!memory || bytes > kMaxShare * static_cast<double>(*memory)) {
     finding.why += "; no higher limit is given: that is more than a sixteenth of the host's memory, or it is not known";
     return finding;
   }

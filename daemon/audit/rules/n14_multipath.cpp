@@ -12,9 +12,9 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kSlower = 1.5;          // mean time of a slow path, relative to the fastest
-constexpr double kLeastPathIos = 10000;  // of one kind, on each path
-constexpr double kAlike = 1.25;          // I/Os of compared paths differ at most by this factor in size, or number
+constexpr double kSlower = 1.5;        // mean time of a slow path, relative to the fastest
+constexpr double kMinPathIos = 10000;  // of one kind, on each path
+constexpr double kAlike = 1.25;        // I/Os of compared paths differ at most by this factor in size, or number
 
 /// What a path has done of one kind of I/O since it appeared.
 struct PathLoad {
@@ -74,7 +74,7 @@ Gap gap_between(const std::vector<PathLoads>& paths, bool take_turns) {
   for (std::size_t kind = 0; kind < 2; ++kind) {
     std::vector<PathLoad> compared;
     for (const PathLoads& path : paths) {
-      if (path[kind].ios >= kLeastPathIos && path[kind].seconds > 0) {
+      if (path[kind].ios >= kMinPathIos && path[kind].seconds > 0) {
         compared.push_back(path[kind]);
       }
     }

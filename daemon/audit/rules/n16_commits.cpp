@@ -13,8 +13,8 @@ struct Commits {
 };
 
 Commits commits_of(const Facts& facts, const std::string& name) {
-  if (const DevicePast* past = past_of(facts, name)) {
-    const Timed all = timed(*past, {model::Latency::commit});
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
+    const LatencyTotal all = latency_total(*past, {model::Latency::commit});
     return {all.mean(), past->per_day(all.seconds)};
   }
   const Measurements::Labels all{{"device", name}, {"operation", "commit"}};

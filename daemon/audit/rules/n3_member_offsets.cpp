@@ -27,7 +27,7 @@ struct Members {
   std::optional<double> wear = 0;           // their bytes a day; nothing if one of them is not counted
 };
 
-Members look_at(const Facts& facts, const DiskSettings& array) {
+Members members_of(const Facts& facts, const DiskSettings& array) {
   Members all;
   for (const DiskSettings& disk : facts.settings.disks) {
     if (std::find(array.disks.begin(), array.disks.end(), disk.device.name) == array.disks.end()) {
@@ -52,7 +52,7 @@ Finding member_offsets(const Facts& facts, const DiskSettings& array) {
   if (!array.files.has("md/level")) {
     return not_applicable("it is not an md array");
   }
-  const Members members = look_at(facts, array);
+  const Members members = members_of(facts, array);
   if (!members.crooked.empty()) {
     Finding bad = info(fmt::format("data that does not begin at a multiple of {} KiB", members.crooked_unit / 1024),
                        members.crooked + ": each write to the array touches a page more than it needs");

@@ -39,7 +39,7 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   bad.undo = "grow the last partition again";
   bad.risk = "that capacity is lost; shrinking needs a backup";
   const auto host = bytes_per_day(facts, disk.device.name, model::Operation::write);
-  const DevicePast* past = past_of(facts, disk.device.name);
+  const DeviceEvidence* past = evidence_of(facts, disk.device.name);
   if (past != nullptr && past->media_bytes_per_day) {
     bad.evidence["media_bytes_per_day"] = *past->media_bytes_per_day;
   }

@@ -15,9 +15,9 @@ struct Discard {
 };
 
 Discard mean_discard(const Facts& facts, const std::string& name) {
-  if (const DevicePast* past = past_of(facts, name)) {
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
     const model::OperationLoad& all = past->load.operations.at(model::index(model::Operation::discard));
-    return {timed(*past, {model::Latency::discard}).mean(),
+    return {latency_total(*past, {model::Latency::discard}).mean(),
             ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
   }
   const Measurements::Labels discards{{"device", name}, {"operation", "discard"}};

@@ -15,9 +15,9 @@ struct Waiting {
 
 Waiting waiting_per_day(const Facts& facts, const std::string& name) {
   using model::Latency;
-  if (const DevicePast* past = past_of(facts, name)) {
-    return {past->per_day(timed(*past, {Latency::read_queue, Latency::write_queue}).seconds),
-            past->per_day(timed(*past, {Latency::read_total, Latency::write_total}).seconds)};
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
+    return {past->per_day(latency_total(*past, {Latency::read_queue, Latency::write_queue}).seconds),
+            past->per_day(latency_total(*past, {Latency::read_total, Latency::write_total}).seconds)};
   }
   Waiting waiting;
   for (const char* operation : {"read", "write"}) {

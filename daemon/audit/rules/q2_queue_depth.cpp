@@ -8,12 +8,12 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kFullShare = 0.001;               // of the time, with requests waiting for a tag
-constexpr std::uint64_t kMostOfSchedulers = 2048;  // MAX_SCHED_RQ of the kernel
+constexpr double kFullShare = 0.001;                   // of the time, with requests waiting for a tag
+constexpr std::uint64_t kMaxSchedulerRequests = 2048;  // MAX_SCHED_RQ of the kernel
 
 /// Seconds during which requests waited for a tag.
 std::optional<double> full_per_day(const Facts& facts, const std::string& name) {
-  if (const DevicePast* past = past_of(facts, name)) {
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
     double seconds = 0;
     for (const model::OperationLoad& one : past->load.operations) {
       seconds += static_cast<double>(one.queue_full_ns) / 1e9;
@@ -30,7 +30,7 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   }
   const auto tags = disk.files.number("mq/0/nr_tags");
   // The kernel refuses more (EINVAL) than the driver's tags under `none`, or than its own limit under a scheduler.
-  const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMostOfSchedulers) : tags;
+  const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMaxSchedulerRequests) : tags;
   const auto per_day = full_per_day(facts, disk.device.name);
   const auto share = ratio(per_day, kSecondsPerDay);
   if (share.value_or(0) < kFullShare && !(most && *requests < *most)) {

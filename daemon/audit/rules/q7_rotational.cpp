@@ -15,9 +15,9 @@ struct Reads {
 
 Reads reads_of(const Facts& facts, const std::string& name) {
   using model::Latency;
-  if (const DevicePast* past = past_of(facts, name)) {
-    const Timed all = timed(*past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
-                                    Latency::read_device_both});
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
+    const LatencyTotal all = latency_total(*past, {Latency::read_device_none, Latency::read_device_discard,
+                                                   Latency::read_device_flush, Latency::read_device_both});
     return {all.mean(), all.ios};
   }
   const Measurements::Labels reads{{"device", name}, {"operation", "read"}};

@@ -35,17 +35,17 @@ void add(std::optional<double>& total, std::optional<double> one) {
   total = one ? std::optional(total.value_or(0) + *one) : total;
 }
 
-void add_past(const DevicePast& past, const TrimPast& trim, WayOfTrimming& way) {
+void add_evidence(const DeviceEvidence& past, const TrimEvidence& trim, WayOfTrimming& way) {
   using model::Latency;
   add(way.burst_seconds, past.per_day(trim.burst_seconds));
   add(way.bytes, past.per_day(static_cast<double>(trim.bytes)));
   way.longest_burst_seconds = std::max(way.longest_burst_seconds, std::optional(trim.longest_burst_seconds));
   // Where device times are not measured, it is unknown what ran during a discard.
-  const Timed device =
-      timed(past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
-                   Latency::read_device_both, Latency::write_device_none, Latency::write_device_discard,
-                   Latency::write_device_flush, Latency::write_device_both});
-  const Timed total = timed(past, {Latency::read_total, Latency::write_total});
+  const LatencyTotal device =
+      latency_total(past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
+                           Latency::read_device_both, Latency::write_device_none, Latency::write_device_discard,
+                           Latency::write_device_flush, Latency::write_device_both});
+  const LatencyTotal total = latency_total(past, {Latency::read_total, Latency::write_total});
   if (device.ios > 0 || total.ios == 0) {
     add(way.excess_seconds, past.per_day(trim.excess_seconds));
   }
@@ -189,9 +189,9 @@ TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
   std::optional<double> beside;
   for (const std::string& disk : disks) {
     add(cost.excess_seconds, excess_per_day(facts, disk, {"discard"}));
-    if (const DevicePast* past = past_of(facts, disk)) {
-      add_past(*past, past->online, cost.online);
-      add_past(*past, past->fstrim, cost.fstrim);
+    if (const DeviceEvidence* past = evidence_of(facts, disk)) {
+      add_evidence(*past, past->online, cost.online);
+      add_evidence(*past, past->fstrim, cost.fstrim);
       continue;
     }
     for (const auto& [way, trigger] : {std::pair(&cost.online, "online"), std::pair(&cost.fstrim, "fstrim")}) {
@@ -210,7 +210,7 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
   Discarded all;
   std::optional<double> least;
   for (const std::string& disk : disks) {
-    const DevicePast* past = past_of(facts, disk);
+    const DeviceEvidence* past = evidence_of(facts, disk);
     const auto live = facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk}, {"operation", "discard"}});
     if (past == nullptr && !live) {
       return {};
@@ -235,7 +235,7 @@ double seconds_until_fstrim(const Facts& facts) {
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding) {
   double worst = 0;
   for (const std::string& disk : disks) {
-    const DevicePast* past = past_of(facts, disk);
+    const DeviceEvidence* past = evidence_of(facts, disk);
     const auto beside = past != nullptr ? read_p99_during_discards(*past) : std::nullopt;
     const auto alone = past != nullptr ? read_p99_alone(*past) : std::nullopt;
     if (beside && alone && *beside > worst) {

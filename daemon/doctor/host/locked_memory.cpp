@@ -8,7 +8,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-constexpr std::uint64_t kEnough = std::uint64_t{64} << 20U;  // bytes; for the tables of a large host
+constexpr std::uint64_t kSufficientBytes = std::uint64_t{64} << 20U;  // bytes; for the tables of a large host
 
 Findings locked_memory(const Start& start) {
   int major = 0;
@@ -16,7 +16,8 @@ Findings locked_memory(const Start& start) {
   const bool counted = std::sscanf(start.host.kernel.c_str(), "%4d.%4d", &major, &minor) == 2 &&
                        std::pair(major, minor) < std::pair(5, 11);  // later kernels charge the memory cgroup
   const bool may_raise_it = ((start.host.privileges.value_or(0) >> unsigned{CAP_SYS_RESOURCE}) & 1U) != 0;
-  if (!counted || may_raise_it || !start.host.locked_memory_bytes || *start.host.locked_memory_bytes >= kEnough) {
+  if (!counted || may_raise_it || !start.host.locked_memory_bytes ||
+      *start.host.locked_memory_bytes >= kSufficientBytes) {
     return {};
   }
   auto one = finding(model::Verdict::advise, "", "tables of the block programs may not fit",

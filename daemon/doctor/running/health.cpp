@@ -21,7 +21,7 @@ Findings health(const model::Snapshot& snapshot) {
         return count == drive.polling.failures.end() ? std::uint64_t{0} : count->second;
       };
       found.push_back(finding(model::Verdict::info, drive.identity->controller,
-                              "some of its log pages were not believed",
+                              "some of its log pages were not accepted",
                               fmt::format("the last one: {}; impossible: {}, unconfirmed: {}", drive.polling.doubted,
                                           times("impossible"), times("unconfirmed")),
                               "update its firmware if this goes on"));

@@ -5,13 +5,14 @@ namespace ssdpulse::doctor {
 namespace {
 
 // One late second in a hundred only shows that the host was busy for a moment.
-constexpr double kMany = 0.01;
+constexpr double kMaxMissedShare = 0.01;
 
 Findings late_ticks(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kEnough = 300;  // ticks; the start is busy
-  const double ratio =
-      snapshot.number < kEnough ? 0 : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
-  if (ratio <= kMany) {
+  constexpr std::uint64_t kMinTicks = 300;  // ticks; the start is busy
+  const double ratio = snapshot.number < kMinTicks
+                           ? 0
+                           : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
+  if (ratio <= kMaxMissedShare) {
     return {};
   }
   auto one = finding(model::Verdict::info, "", "samples came late, so short spikes fall into longer intervals",

@@ -9,7 +9,7 @@ namespace ssdpulse::doctor {
 namespace {
 
 // Below this share, the unseen I/Os do not move a quantile of a minute.
-constexpr double kMuch = 0.01;
+constexpr double kMaxLostShare = 0.01;
 
 Findings lost_ios(const model::Snapshot& snapshot) {
   Findings found;
@@ -36,7 +36,7 @@ Findings lost_ios(const model::Snapshot& snapshot) {
       causes +=
           losses[i] > 0 ? fmt::format("{}{}: {}", causes.empty() ? "" : ", ", model::kLossNames[i], losses[i]) : "";
     }
-    auto one = finding(share > kMuch ? model::Verdict::advise : model::Verdict::info, entry.device->name,
+    auto one = finding(share > kMaxLostShare ? model::Verdict::advise : model::Verdict::info, entry.device->name,
                        "some I/Os were not measured", causes, "see the runbook SsdpulseLosingEvents");
     one.evidence = {{"lost_ios", static_cast<double>(lost)}, {"lost_ratio", share}};
     one.since = entry.io->since;

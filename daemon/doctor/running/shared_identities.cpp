@@ -22,6 +22,7 @@ Findings shared_identities(const model::Snapshot& snapshot) {
 
 }  // namespace
 
-const RunningCheck kSharedIdentities{"identities", "each device can be told from all others", shared_identities};
+const RunningCheck kSharedIdentities{"identities", "each device can be distinguished from all others",
+                                     shared_identities};
 
 }  // namespace ssdpulse::doctor

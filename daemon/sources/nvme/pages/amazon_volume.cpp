@@ -36,7 +36,7 @@ constexpr std::size_t kReads = 512;
 constexpr std::size_t kWrites = 2056;
 constexpr std::size_t kHistogramHeader = 8;
 constexpr std::size_t kBin = 24;
-constexpr std::uint64_t kMostBins = 64;
+constexpr std::uint64_t kMaxBins = 64;
 constexpr std::uint64_t kUnbounded = ~std::uint64_t{0};
 
 /// Converts microseconds to seconds, without the rounding of a double.
@@ -44,9 +44,9 @@ std::string seconds(std::uint64_t microseconds) {
   if (microseconds == kUnbounded) {
     return "+Inf";
   }
-  constexpr std::uint64_t kSecond = 1'000'000;
-  std::string text =
-      std::to_string(microseconds / kSecond) + "." + std::to_string(kSecond + microseconds % kSecond).substr(1);
+  constexpr std::uint64_t kMicrosecondsPerSecond = 1'000'000;
+  std::string text = std::to_string(microseconds / kMicrosecondsPerSecond) + "." +
+                     std::to_string(kMicrosecondsPerSecond + microseconds % kMicrosecondsPerSecond).substr(1);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') {
     text.pop_back();
@@ -57,7 +57,7 @@ std::string seconds(std::uint64_t microseconds) {
 /// Returns whether it is a histogram: bounds that do not increase would give two series of the same name.
 bool add_histogram(Bytes histogram, F field, std::vector<model::NvmeValue>& values) {
   const auto bins = read_number(histogram, 0, 8);
-  if (bins > kMostBins) {
+  if (bins > kMaxBins) {
     return false;
   }
   std::uint64_t last_bound = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kHeader = 64;
 constexpr std::size_t kEvent = 64;
-constexpr std::size_t kMostEvents = (kMaxPageBytes - kHeader) / kEvent;
+constexpr std::size_t kMaxEvents = (kMaxPageBytes - kHeader) / kEvent;
 
 struct Kind {
   std::uint8_t type;
@@ -32,7 +32,7 @@ util::Result<PageContent> count(Bytes bytes, std::span<const Kind> kinds, std::s
     return util::fail(page.error().message);
   }
   std::array<std::size_t, 256> events{};
-  const auto in_log = std::min<std::size_t>(read_number(*page, 0, 4), kMostEvents);
+  const auto in_log = std::min<std::size_t>(read_number(*page, 0, 4), kMaxEvents);
   for (std::size_t event = 0; event < in_log; ++event) {
     ++events.at((*page)[kHeader + kEvent * event]);
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHeader = 8;
 constexpr std::size_t kDescriptor = 8;
-constexpr std::size_t kMostHandles = (kMaxPageBytes - kHeader) / kDescriptor;
+constexpr std::size_t kMaxHandles = (kMaxPageBytes - kHeader) / kDescriptor;
 
 util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
   const auto page = whole(bytes, kMaxPageBytes);
@@ -20,7 +20,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
     return util::fail(page.error().message);
   }
   PageContent content;
-  const auto handles = std::min<std::size_t>(read_number(*page, 0, 2), kMostHandles);
+  const auto handles = std::min<std::size_t>(read_number(*page, 0, 2), kMaxHandles);
   for (std::size_t handle = 0; handle < handles; ++handle) {
     const auto use = read_number(*page, kHeader + kDescriptor * handle, 1);
     content.values.push_back({F::fdp_handle_use, std::to_string(handle), static_cast<double>(use)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What no page can contain: values that a standard or physics rules out. A drive that shows one has returned something
-// else than its page, so nothing of it is believed.
+// else than its page, so nothing of it is accepted.
 #pragma once
 
 #include <optional>

@@ -22,10 +22,10 @@ std::span<const LogPage> log_pages() {
 
 void add_values(std::vector<model::NvmeValue>& drive, const std::vector<model::NvmeValue>& page) {
   for (const auto& value : page) {
-    const bool told = std::any_of(drive.begin(), drive.end(), [&](const model::NvmeValue& known) {
+    const bool reported = std::any_of(drive.begin(), drive.end(), [&](const model::NvmeValue& known) {
       return known.field == value.field && known.label == value.label && known.endurance_group == value.endurance_group;
     });
-    if (!told) {
+    if (!reported) {
       drive.push_back(value);
     }
   }

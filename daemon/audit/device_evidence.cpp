@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/audit/device_past.h"
+#include "daemon/audit/device_evidence.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,10 +13,10 @@ namespace {
 using model::Latency;
 using model::SparseHistogram;
 
-constexpr std::uint64_t kEnoughAlone = 30;            // I/Os of a minute that show what is usual in it
-constexpr std::uint64_t kLeastForP99 = 3000;          // 30 of them are beyond it
-constexpr double kTick = 1;                           // seconds between two readings by the recorder
-constexpr double kMostSeconds = 30 * kSecondsPerDay;  // of a burst, whatever the file contains
+constexpr std::uint64_t kEnoughAlone = 30;           // I/Os of a minute that show what is usual in it
+constexpr std::uint64_t kMinForP99 = 3000;           // 30 of them are beyond it
+constexpr double kTick = 1;                          // seconds between two readings by the recorder
+constexpr double kMaxSeconds = 30 * kSecondsPerDay;  // of a burst, whatever the file contains
 
 model::WallTime::duration wall_seconds(double seconds) {
   return std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
@@ -66,13 +66,13 @@ std::pair<SparseHistogram, SparseHistogram> split(const SparseHistogram& all, do
 
 std::optional<double> p99(const SparseHistogram& histogram) {
   constexpr double kShare = 0.99;
-  return histogram.count() < kLeastForP99
+  return histogram.count() < kMinForP99
              ? std::nullopt
              : std::optional(model::upper_bound_seconds(model::quantile_bucket(histogram.dense(), kShare)));
 }
 
 template <std::size_t kCount>
-std::optional<std::size_t> place_of(const std::array<std::string_view, kCount>& names, const std::string& name) {
+std::optional<std::size_t> index_in(const std::array<std::string_view, kCount>& names, const std::string& name) {
   const auto* found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
@@ -96,18 +96,18 @@ bool changes_trimming(const model::SettingChange& change) {
 
 }  // namespace
 
-double DevicePast::per_day(double amount) const {
+double DeviceEvidence::per_day(double amount) const {
   return observed_seconds() > 0 ? amount * kSecondsPerDay / observed_seconds() : 0;
 }
 
-std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
-                                                 double pending) const {
+std::optional<double> DeviceEvidence::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
+                                                     double pending) const {
   const double seconds = excess_seconds[model::index(operation)][model::index(cause)] + pending;
   return spikes_observed_seconds > 0 ? std::optional(seconds * kSecondsPerDay / spikes_observed_seconds) : std::nullopt;
 }
 
-Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {
-  Timed sum;
+LatencyTotal latency_total(const DeviceEvidence& past, std::initializer_list<Latency> latencies) {
+  LatencyTotal sum;
   for (const Latency one : latencies) {
     sum.ios += static_cast<double>(past.load.latency(one).count());
     sum.seconds += seconds_of(past.load.latency(one));
@@ -115,11 +115,13 @@ Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {
   return sum;
 }
 
-std::optional<double> read_p99_during_discards(const DevicePast& past) { return p99(sides_of(past.load, true).beside); }
+std::optional<double> read_p99_during_discards(const DeviceEvidence& past) {
+  return p99(sides_of(past.load, true).beside);
+}
 
-std::optional<double> read_p99_alone(const DevicePast& past) { return p99(sides_of(past.load, true).alone); }
+std::optional<double> read_p99_alone(const DeviceEvidence& past) { return p99(sides_of(past.load, true).alone); }
 
-PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_(time_scale) {
+EvidenceSums::EvidenceSums(const model::Series& series, double time_scale) : time_scale_(time_scale) {
   // I/Os of the second in which a burst began are in the row of the previous minute if a minute also began in that
   // second. With a scaled clock, a burst is placed up to a tick late.
   const auto early = wall_seconds(kTick * (2 * time_scale - 1));
@@ -128,13 +130,13 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
     if ((!fstrim && burst.trigger != "online") || burst.clock_ahead) {
       continue;
     }
-    TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+    TrimEvidence& trim = fstrim ? past_.fstrim : past_.online;
     ++trim.bursts;
     trim.bytes += burst.bytes;
     trim.burst_seconds += burst.duration_seconds;
     trim.longest_burst_seconds = std::max(trim.longest_burst_seconds, burst.duration_seconds);
     if (fstrim) {
-      const double seconds = std::min(std::max(0.0, burst.duration_seconds), kMostSeconds) * time_scale;
+      const double seconds = std::min(std::max(0.0, burst.duration_seconds), kMaxSeconds) * time_scale;
       fstrims_.push_back({burst.begin - early, burst.begin + wall_seconds(seconds)});
     }
   }
@@ -142,13 +144,13 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
     if (spike.clock_ahead) {
       continue;  // its minutes are left out as well
     }
-    const auto operation = place_of(model::kSpikeOperationNames, spike.operation.raw());
-    const auto cause = place_of(model::kSpikeCauseNames, spike.cause.raw());
+    const auto operation = index_in(model::kSpikeOperationNames, spike.operation.raw());
+    const auto cause = index_in(model::kSpikeCauseNames, spike.cause.raw());
     if (operation && cause) {
       past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds;
     }
   }
-  if (series.spikes.size() >= kMostSpikes) {
+  if (series.spikes.size() >= kMaxSpikes) {
     spikes_from_ = series.spikes.front().begin;
   }
   past_.media_bytes_per_day = media_bytes_per_day(series.wear);
@@ -156,7 +158,7 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
 
 /// Until the first I/O of the minute. I/Os that took longer may have been sent while fstrim ran, and have waited for
 /// it.
-std::optional<double> PastSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
+std::optional<double> EvidenceSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
   std::optional<double> least;
   for (const Run& run : fstrims_) {
     if (run.begin < minute.start + minute.length) {
@@ -168,7 +170,7 @@ std::optional<double> PastSums::seconds_since_fstrim(const model::MinuteOf& minu
   return least;
 }
 
-void PastSums::add(const model::MinuteOf& minute) {
+void EvidenceSums::add(const model::MinuteOf& minute) {
   model::add(past_.load, minute.load);
   if (!spikes_from_ || minute.start >= *spikes_from_) {
     past_.spikes_observed_seconds += static_cast<double>(minute.load.measured_ms) / 1000;
@@ -182,7 +184,7 @@ void PastSums::add(const model::MinuteOf& minute) {
   }
 }
 
-void PastSums::add_discards(const model::Series& series) {
+void EvidenceSums::add_discards(const model::Series& series) {
   model::WallTime since{};
   for (const model::SettingChange& change : series.settings) {
     since = changes_trimming(change) ? std::max(since, change.at) : since;
@@ -196,8 +198,8 @@ void PastSums::add_discards(const model::Series& series) {
   }
 }
 
-void PastSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& beside, const SparseHistogram& alone) {
-  TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+void EvidenceSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& beside, const SparseHistogram& alone) {
+  TrimEvidence& trim = fstrim ? past_.fstrim : past_.online;
   const auto ios = static_cast<double>(beside.count());
   trim.ios += beside.count();
   if (alone.count() >= kEnoughAlone) {
@@ -209,9 +211,9 @@ void PastSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& besid
   }
 }
 
-DevicePast PastSums::take() {
+DeviceEvidence EvidenceSums::take() {
   for (const bool fstrim : {true, false}) {
-    TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+    TrimEvidence& trim = fstrim ? past_.fstrim : past_.online;
     for (const bool reads : {true, false}) {
       const auto alone = sides_of(past_.load, reads).alone;
       const Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);

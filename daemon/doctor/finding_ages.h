@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Onsets: since when something is not measured. Remembers when each finding of the doctor was first seen, for as long
-// as it stays. One thread calls observe(), any number may call examine().
+// FindingAges: since when something is not measured. Remembers when each finding of the doctor was first seen, for as
+// long as it stays. One thread calls observe(), any number may call examine().
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace ssdpulse::doctor {
 
-class Onsets {
+class FindingAges {
  public:
   /// Looks at every tenth Snapshot: what is permanently missing does not change by the second.
   void observe(const model::Snapshot& snapshot);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PastAge: whether the part of the history that was read is still all there is to judge by. It is not once another
-// spike has ended: its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
+// EvidenceRefresh: whether the part of the history that was read is still all there is to judge by. It is not once
+// another spike has ended: its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace ssdpulse::gathering {
 
-class PastAge {
+class EvidenceRefresh {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit PastAge(std::chrono::minutes most) : most_(most) {}
+  explicit EvidenceRefresh(std::chrono::minutes most) : most_(most) {}
 
   /// `spikes`: how many have ended since the daemon's start.
   [[nodiscard]] bool is_due(Time now, double spikes) const {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/audit/gathering/read_pasts.h"
+#include "daemon/audit/gathering/read_history_evidence.h"
 
 namespace ssdpulse::gathering {
 
-static_assert(audit::PastSums::kMostSpikes == history::Reader::kMaxMarks);
+static_assert(audit::EvidenceSums::kMaxSpikes == history::Reader::kMaxMarks);
 
-util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
-                                                                  const std::vector<std::string>& disks,
-                                                                  model::WallTime now, double time_scale) {
+util::Result<std::map<std::string, audit::DeviceEvidence>> read_history_evidence(history::Reader& history,
+                                                                                 const std::vector<std::string>& disks,
+                                                                                 model::WallTime now,
+                                                                                 double time_scale) {
   const auto known = history.devices_called({disks.begin(), disks.end()});
   if (!known) {
     return tl::make_unexpected(known.error());
   }
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
   const model::Window window{end - kReach, end};
-  std::map<std::string, audit::DevicePast> pasts;
+  std::map<std::string, audit::DeviceEvidence> evidence;
   for (const model::PastDevice& device : *known) {
     constexpr std::size_t kFewPoints = 2;  // minutes are read one by one
     const auto series = history.series(device, window, kFewPoints);
     if (!series) {
       return tl::make_unexpected(series.error());
     }
-    audit::PastSums sums(*series, time_scale);
+    audit::EvidenceSums sums(*series, time_scale);
     const auto read = history.minutes(device, window, [&](model::MinuteOf&& minute) { sums.add(minute); });
     if (!read) {
       return tl::make_unexpected(read.error());
@@ -31,9 +32,9 @@ util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reade
       return tl::make_unexpected(far.error());
     }
     sums.add_discards(*far);
-    pasts.emplace(device.name, sums.take());
+    evidence.emplace(device.name, sums.take());
   }
-  return pasts;
+  return evidence;
 }
 
 }  // namespace ssdpulse::gathering

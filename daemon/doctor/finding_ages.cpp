@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/doctor/onsets.h"
+#include "daemon/doctor/finding_ages.h"
 
 #include <utility>
 
 namespace ssdpulse::doctor {
 
-void Onsets::observe(const model::Snapshot& snapshot) {
+void FindingAges::observe(const model::Snapshot& snapshot) {
   constexpr std::uint64_t kEvery = 10;
   if (snapshot.number % kEvery != 1) {
     return;
@@ -23,7 +23,7 @@ void Onsets::observe(const model::Snapshot& snapshot) {
   since_ = std::move(now);
 }
 
-Findings Onsets::examine(const model::Snapshot& snapshot) const {
+Findings FindingAges::examine(const model::Snapshot& snapshot) const {
   Findings findings = doctor::examine(snapshot);
   const std::lock_guard lock(mutex_);
   for (model::Finding& one : findings) {

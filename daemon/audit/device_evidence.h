@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DevicePast: what the history knows about one device over the last days, as the sums that rules need. Pure.
+// DeviceEvidence: what the history knows about one device over the last days, as the sums that rules need. Pure.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace ssdpulse::audit {
 
 /// What discards of one kind did. I/Os: reads and writes that overlapped one.
-struct TrimPast {
+struct TrimEvidence {
   std::uint64_t ios = 0;
   /// How much longer they took in total than those of the same minutes that overlapped none. An upper bound of what the
   /// discards cost: whatever else went on at that time is included. Never negative.
@@ -26,10 +26,10 @@ struct TrimPast {
   double longest_burst_seconds = 0;
 };
 
-struct DevicePast {
+struct DeviceEvidence {
   model::DeviceLoad load;  // of all minutes that were measured
-  TrimPast fstrim;         // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
-  TrimPast online;         // all others
+  TrimEvidence fstrim;     // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
+  TrimEvidence online;     // all others
   /// How much longer than usual I/Os took, in spikes.
   std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
@@ -46,25 +46,25 @@ struct DevicePast {
 };
 
 /// Totals of some of a device's histograms.
-struct Timed {
+struct LatencyTotal {
   double ios = 0;
   double seconds = 0;
   [[nodiscard]] std::optional<double> mean() const { return ios > 0 ? std::optional(seconds / ios) : std::nullopt; }
 };
-Timed timed(const DevicePast& past, std::initializer_list<model::Latency> latencies);
+LatencyTotal latency_total(const DeviceEvidence& past, std::initializer_list<model::Latency> latencies);
 
 /// 99th percentile of reads that overlapped a discard, or of those that did not; nothing for fewer than 3,000.
-std::optional<double> read_p99_during_discards(const DevicePast& past);
-std::optional<double> read_p99_alone(const DevicePast& past);
+std::optional<double> read_p99_during_discards(const DeviceEvidence& past);
+std::optional<double> read_p99_alone(const DeviceEvidence& past);
 
 /// Adds up minutes as they are read.
-class PastSums {
+class EvidenceSums {
  public:
-  static constexpr std::size_t kMostSpikes = 2000;  // that the history returns
+  static constexpr std::size_t kMaxSpikes = 2000;  // that the history returns
 
   /// `series`: of the whole window, for its spikes, bursts and wear. `time_scale`: how much faster the recorder's clock
   /// ran than the host's; 1 except in tests.
-  PastSums(const model::Series& series, double time_scale);
+  EvidenceSums(const model::Series& series, double time_scale);
 
   void add(const model::MinuteOf& minute);
 
@@ -72,7 +72,7 @@ class PastSums {
   /// was changed does not count.
   void add_discards(const model::Series& series);
 
-  [[nodiscard]] DevicePast take();
+  [[nodiscard]] DeviceEvidence take();
 
  private:
   struct Run {
@@ -88,7 +88,7 @@ class PastSums {
   void add_waiting(bool fstrim, bool reads, const model::SparseHistogram& beside, const model::SparseHistogram& alone);
 
   double time_scale_;
-  DevicePast past_;
+  DeviceEvidence past_;
   std::vector<Run> fstrims_;
   std::optional<model::WallTime> spikes_from_;
   std::array<std::array<Waiting, 2>, 2> waiting_{};  // fstrim or online, reads or writes
