@@ -177,11 +177,13 @@ class Oracle {
   /// Every row that is gone is counted for its table, and nothing else is.
   void add(Batch batch) {
     std::map<std::string, std::set<std::string>> had;
+    std::map<std::string, std::map<std::string, std::string>> hours;
     if (added_.size() > 1) {
       File file(rig_.file());
       for (const auto& [table, key] : kKeys) {
         had[table] = file.keys("SELECT " + key + " FROM " + table);
       }
+      hours = old_hours(file);
     }
     rows_ += batch.rows();
     rig_.running().add(std::move(batch));
@@ -193,10 +195,29 @@ class Oracle {
       const auto has = file.keys("SELECT " + key + " FROM " + table);
       const auto gone = static_cast<std::uint64_t>(std::count_if(
           had[table].begin(), had[table].end(), [&](const std::string& one) { return has.count(one) == 0; }));
-      ASSERT_EQ(now[table] - before_[table], gone) << table;
+      // An hour that was old may go, and be there again in the same step: the clock shows it a second time.
+      const auto& old = hours[table];
+      const auto again = static_cast<std::uint64_t>(std::count_if(old.begin(), old.end(), [&](const auto& hour) {
+        const auto there = file.rows("SELECT measured FROM " + table + " WHERE at = " + hour.first);
+        return !there.empty() && there.front().front() != hour.second;
+      }));
+      ASSERT_GE(now[table] - before_[table], gone) << table;
+      ASSERT_LE(now[table] - before_[table], gone + again) << table;
       ASSERT_LE(gone, 1000U) << table << ": in small steps";
     }
     before_ = now;
+  }
+
+  /// Of each table, hours that are older than the retention, and when each was measured last.
+  [[nodiscard]] std::map<std::string, std::map<std::string, std::string>> old_hours(File& file) const {
+    std::map<std::string, std::map<std::string, std::string>> hours;
+    for (const char* table : {"device_hour", "tenant_hour"}) {
+      for (const auto& row : file.rows("SELECT at, measured FROM " + std::string(table) + " WHERE measured < " +
+                                       std::to_string(measured_ - retention_))) {
+        hours[table].emplace(row[0], row[1]);
+      }
+    }
+    return hours;
   }
 
   void check_events(File& file) {
