@@ -68,7 +68,7 @@ std::optional<double> p99(const SparseHistogram& histogram) {
   constexpr double kShare = 0.99;
   return histogram.count() < kMinForP99
              ? std::nullopt
-             : std::optional(model::upper_bound_seconds(model::quantile_bucket(histogram.dense(), kShare)));
+             : std::optional(model::upper_bound_seconds(model::quantile_bucket(histogram.words, kShare)));
 }
 
 template <std::size_t kCount>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a device's load and its tenants are encoded as bytes in the file. Exact both ways. Pure.
 //
-// Numbers are variable-length: seven bits a byte, the lowest first; the eighth bit means that more follow. A load is
+// Numbers are those of util/varints.h. A load is
 //   1                            the layout
 //   milliseconds measured
 //   mask of operations           bit i: operation i of model::Operation did something; for each of them
 //     ios, bytes, sequential bytes, ns with a full queue, errors
 //   mask of losses               by bit of model::Loss; a number for each
 //   mask of histograms           by bit of model::Latency; for each of them
-//     how many words, the sum in ns, and for each word: its distance from the one before, and how many I/Os
+//     the sum in ns, and its words as in model/sparse_codec.h
 // Tenants are: how many, and for each its id in the file, a mask of model::AttributedOperation, and for each of those
 // ios, bytes, ns in the device.
 // What comes from a file is accepted only if it is complete: anything else decodes to nothing.

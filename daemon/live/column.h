@@ -8,22 +8,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
+#include "daemon/model/latency_buckets.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/util/complete.h"
 
 namespace ssdpulse::live {
+
+using model::SparseBuckets;
 
 /// What has a latency histogram in a column. The first four are operations of the block layer; `commit`: what a caller
 /// of fsync waits for.
 enum class Kind : std::uint8_t { read, write, flush, discard, commit };
 inline constexpr std::size_t kKinds = util::count_of<Kind>();
 inline constexpr auto kKindNames = util::names<Kind>({"read", "write", "flush", "discard", "commit"});
-
-/// Word of bpf/abi/latency_buckets.h and how many I/Os fell into it, never 0; ascending.
-using Buckets = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
 
 /// The words in which the quantiles of this many I/Os end. Meaningless if there were none.
 struct Tail {
@@ -41,7 +39,7 @@ struct KindColumn {
   Tail device;                 // last issue to the end; reads, writes, flushes and discards in latency mode full
   Tail queue;                  // allocation to the first issue; likewise
   std::int64_t in_flight = 0;  // at the end of the column
-  Buckets buckets;             // of total
+  SparseBuckets buckets;         // of total
   bool operator==(const KindColumn&) const = default;
 };
 
@@ -50,8 +48,8 @@ struct Column {
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
   /// Device times of the reads during which a discard, or a flush, was in flight; those with both are in both.
-  Buckets reads_during_discard;
-  Buckets reads_during_flush;
+  SparseBuckets reads_during_discard;
+  SparseBuckets reads_during_flush;
   /// Sums over reads and writes, in nanoseconds: in the queue and in the device. Both 0 if neither was timed.
   std::uint64_t queue_ns = 0;
   std::uint64_t device_ns = 0;
@@ -86,17 +84,7 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
 
 std::string encode(const Column& column);
 
-/// Decodes encode()'s own bytes. `figures`: without buckets and sums of times, at a fraction of the cost. What the
-/// bytes do not have is empty or 0.
-enum class Depth : std::uint8_t { figures, buckets };
-Column decode(std::string_view bytes, Depth depth);
-
-/// In seconds; 64 for the last word, although its I/Os took longer.
-double upper_bound(std::uint8_t word);
-
-/// The word in which this share (0 to 1) of the I/Os ends; there must be some.
-std::uint8_t quantile(const Buckets& buckets, double share);
-Buckets add(const Buckets& a, const Buckets& b);
-std::uint64_t count(const Buckets& buckets);
+/// Nothing if the bytes are not those of one column, complete.
+std::optional<Column> decode(std::string_view bytes);
 
 }  // namespace ssdpulse::live

@@ -3,58 +3,26 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
+
+#include "daemon/util/varints.h"
 
 namespace ssdpulse::live {
 namespace {
 
-void put_number(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7U) {
-    out.push_back(static_cast<char>(value | 0x80U));
-  }
-  out.push_back(static_cast<char>(value));
-}
-
-std::optional<std::uint64_t> take_number(std::string_view& in) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; !in.empty() && shift < 63; shift += 7) {
-    const auto byte = static_cast<std::uint8_t>(in.front());
-    in.remove_prefix(1);
-    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-    if (byte < 0x80) {
-      return value;
-    }
-  }
-  return std::nullopt;
-}
-
-/// Buckets are ascending and exist.
-bool is_sound(const Buckets& buckets) {
-  const auto falls = [](const auto& a, const auto& b) { return a.first >= b.first; };
-  return std::adjacent_find(buckets.begin(), buckets.end(), falls) == buckets.end() &&
-         (buckets.empty() || buckets.back().first <= LATENCY_OVER_WORD);
-}
-
-bool is_sound(const Column& column) {
-  return is_sound(column.reads_during_discard) && is_sound(column.reads_during_flush) &&
-         std::all_of(column.kinds.begin(), column.kinds.end(),
-                     [](const KindColumn& kind) { return is_sound(kind.buckets); });
-}
-
 std::string bytes_between(const Ring& ring, const std::string& device, model::WallTime begin, model::WallTime end) {
-  std::string out;
+  util::VarintWriter out;
   for (const Second& second : ring.after(0, device)) {
     if (second.end < begin || second.end > end || out.size() > SpikeContext::kMaxBytes - (64U << 10)) {
       continue;
     }
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(second.end.time_since_epoch());
-    put_number(out, second.number);
-    put_number(out, static_cast<std::uint64_t>(at.count()));
-    put_number(out, static_cast<std::uint64_t>(second.length.count()));
-    put_number(out, second.bytes ? second.bytes->size() : 0);
-    out += second.bytes.value_or("");
+    const std::string_view column = second.bytes ? std::string_view(*second.bytes) : "";
+    out.put(second.number).put(static_cast<std::uint64_t>(at.count()));
+    out.put(static_cast<std::uint64_t>(second.length.count())).put(column.size()).append(column);
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace
@@ -62,20 +30,17 @@ std::string bytes_between(const Ring& ring, const std::string& device, model::Wa
 std::vector<Second> seconds_in(std::string_view bytes) {
   constexpr std::uint64_t kMaxTime = 4'000'000'000'000;  // ms since the epoch
   std::vector<Second> seconds;
-  while (!bytes.empty()) {
-    const auto number = take_number(bytes);
-    const auto end = take_number(bytes);
-    const auto length = take_number(bytes);
-    const auto size = take_number(bytes);
-    if (!number || !end || !length || !size || *size > bytes.size() || *end > kMaxTime || *length > kMaxTime) {
+  util::VarintReader in(bytes);
+  while (!in.whole()) {
+    const std::uint64_t number = in.take();
+    const model::WallTime end{std::chrono::milliseconds(in.take(kMaxTime))};
+    const std::chrono::milliseconds length(in.take(kMaxTime));
+    const std::string_view column = in.take_bytes(in.take());
+    if (!in.good()) {
       break;
     }
-    Second second{*number, model::WallTime(std::chrono::milliseconds(*end)), std::chrono::milliseconds(*length), {}};
-    if (const auto column = bytes.substr(0, *size); !column.empty() && is_sound(decode(column, Depth::buckets))) {
-      second.bytes = std::string(column);
-    }
-    bytes.remove_prefix(*size);
-    seconds.push_back(std::move(second));
+    const bool measured = !column.empty() && decode(column);
+    seconds.push_back({number, end, length, measured ? std::optional(std::string(column)) : std::nullopt});
   }
   return seconds;
 }

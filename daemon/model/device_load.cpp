@@ -7,48 +7,31 @@
 namespace ssdpulse::model {
 namespace {
 
-/// Thrown when a cumulative count went backwards.
-struct Restarted {};
-
-std::uint64_t less(std::uint64_t after, std::uint64_t before) {
-  if (after < before) {
-    throw Restarted{};
-  }
-  return after - before;
-}
-
 std::uint64_t sum_of(const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
 
-SparseHistogram between(const LatencyHistogram& before, const LatencyHistogram& after) {
-  const auto words = added(before.words, after.words);
-  if (!words) {
-    throw Restarted{};
-  }
-  return sparse(*words, less(after.sum_ns, before.sum_ns));
-}
-
-OperationLoad between(const OperationIo& before, const OperationIo& after) {
-  return {less(after.completions, before.completions), less(after.bytes, before.bytes),
-          less(after.sequential_bytes, before.sequential_bytes), less(after.queue_full_ns, before.queue_full_ns),
-          less(sum_of(after.errors), sum_of(before.errors))};
+OperationLoad between(const OperationIo& before, const OperationIo& after, Difference& difference) {
+  return {difference.of(before.completions, after.completions), difference.of(before.bytes, after.bytes),
+          difference.of(before.sequential_bytes, after.sequential_bytes),
+          difference.of(before.queue_full_ns, after.queue_full_ns),
+          difference.of(sum_of(before.errors), sum_of(after.errors))};
 }
 
 /// Device time where it is measured, else total.
-SparseHistogram time_of(const OperationIo& before, const OperationIo& after) {
+SparseHistogram time_of(const OperationIo& before, const OperationIo& after, Difference& difference) {
   SparseHistogram device;
   for (std::size_t during = 0; during < kDurings; ++during) {
-    add(device, between(before.device_latency[during], after.device_latency[during]));
+    add(device, difference.of(before.device_latency[during], after.device_latency[during]));
   }
-  return device.empty() ? between(before.total_latency, after.total_latency) : device;
+  return device.empty() ? difference.of(before.total_latency, after.total_latency) : device;
 }
 
-DeviceLoad difference(const DeviceIo& before, const DeviceIo& after) {
+DeviceLoad load_of(const DeviceIo& before, const DeviceIo& after, Difference& difference) {
   DeviceLoad load;
   for (std::size_t i = 0; i < kOperations; ++i) {
-    load.operations[i] = between(before.operations[i], after.operations[i]);
+    load.operations[i] = between(before.operations[i], after.operations[i], difference);
   }
   for (std::size_t i = 0; i < kLosses; ++i) {
-    load.losses[i] = less(after.losses[i], before.losses[i]);
+    load.losses[i] = difference.of(before.losses[i], after.losses[i]);
   }
   const auto put = [&load](Latency where, SparseHistogram histogram) {
     load.latencies[index(where)] = std::move(histogram);
@@ -59,16 +42,16 @@ DeviceLoad difference(const DeviceIo& before, const DeviceIo& after) {
   for (const auto& [operation, total, device, queue] : directions) {
     const OperationIo& old = before.operation(operation);
     const OperationIo& now = after.operation(operation);
-    put(total, between(old.total_latency, now.total_latency));
-    put(queue, between(old.queue_latency, now.queue_latency));
+    put(total, difference.of(old.total_latency, now.total_latency));
+    put(queue, difference.of(old.queue_latency, now.queue_latency));
     for (std::size_t during = 0; during < kDurings; ++during) {
       put(static_cast<Latency>(index(device) + during),
-          between(old.device_latency[during], now.device_latency[during]));
+          difference.of(old.device_latency[during], now.device_latency[during]));
     }
   }
-  put(Latency::flush, time_of(before.operation(Operation::flush), after.operation(Operation::flush)));
-  put(Latency::discard, time_of(before.operation(Operation::discard), after.operation(Operation::discard)));
-  put(Latency::commit, between(before.commit_latency, after.commit_latency));
+  put(Latency::flush, time_of(before.operation(Operation::flush), after.operation(Operation::flush), difference));
+  put(Latency::discard, time_of(before.operation(Operation::discard), after.operation(Operation::discard), difference));
+  put(Latency::commit, difference.of(before.commit_latency, after.commit_latency));
   return load;
 }
 
@@ -88,53 +71,6 @@ void add(TotalsByOperation& sum, const TotalsByOperation& more) {
 }
 
 }  // namespace
-
-std::uint64_t SparseHistogram::count() const {
-  return std::accumulate(words.begin(), words.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const auto& word) { return sum + word.second; });
-}
-
-LatencyBuckets SparseHistogram::dense() const {
-  LatencyBuckets all(LATENCY_OVER_WORD + 1);
-  for (const auto& [word, ios] : words) {
-    all[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += ios;
-  }
-  return all;
-}
-
-SparseHistogram sparse(const LatencyBuckets& words, std::uint64_t sum_ns) {
-  SparseHistogram histogram{{}, sum_ns};
-  for (std::size_t word = 0; word < words.size(); ++word) {
-    if (words[word] > 0) {
-      histogram.words.emplace_back(static_cast<std::uint8_t>(word), words[word]);
-    }
-  }
-  return histogram;
-}
-
-void add(SparseHistogram& sum, const SparseHistogram& more) {
-  sum.sum_ns += more.sum_ns;
-  if (sum.empty() || more.empty()) {
-    sum.words.insert(sum.words.end(), more.words.begin(), more.words.end());
-    return;
-  }
-  decltype(sum.words) merged;
-  merged.reserve(sum.words.size() + more.words.size());
-  auto left = sum.words.begin();
-  auto right = more.words.begin();
-  while (left != sum.words.end() || right != more.words.end()) {
-    if (right == more.words.end() || (left != sum.words.end() && left->first < right->first)) {
-      merged.push_back(*left++);
-    } else if (left == sum.words.end() || right->first < left->first) {
-      merged.push_back(*right++);
-    } else {
-      merged.emplace_back(left->first, left->second + right->second);
-      ++left;
-      ++right;
-    }
-  }
-  sum.words = std::move(merged);
-}
 
 SparseHistogram DeviceLoad::device(Operation read_or_write) const {
   const auto first = index(read_or_write == Operation::read ? Latency::read_device_none : Latency::write_device_none);
@@ -166,13 +102,10 @@ void add(DeviceLoad& sum, const DeviceLoad& more) {
 
 std::optional<DeviceLoad> load_between(const DeviceIo& before, const DeviceIo& after,
                                        std::chrono::milliseconds measured) {
-  try {
-    DeviceLoad load = difference(before, after);
-    load.measured_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(measured.count(), 0));
-    return load;
-  } catch (const Restarted&) {
-    return std::nullopt;
-  }
+  Difference difference;
+  DeviceLoad load = load_of(before, after, difference);
+  load.measured_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(measured.count(), 0));
+  return difference.good() ? std::optional(std::move(load)) : std::nullopt;
 }
 
 void add(std::vector<TenantLoad>& sum, const std::vector<TenantLoad>& more) {

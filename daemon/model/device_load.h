@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "daemon/model/attribution.h"
@@ -18,20 +17,6 @@
 #include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
-
-/// Latencies of a stretch of time. Words are those of bpf/abi/latency_buckets.h; only those that have I/Os are here.
-struct SparseHistogram {
-  std::vector<std::pair<std::uint8_t, std::uint64_t>> words;  // which word, and how many, never 0; ascending
-  std::uint64_t sum_ns = 0;                                   // exact
-
-  bool operator==(const SparseHistogram&) const = default;
-  [[nodiscard]] bool empty() const { return words.empty(); }
-  [[nodiscard]] std::uint64_t count() const;
-  [[nodiscard]] LatencyBuckets dense() const;  // LATENCY_OVER_WORD + 1 words
-};
-
-SparseHistogram sparse(const LatencyBuckets& words, std::uint64_t sum_ns);
-void add(SparseHistogram& sum, const SparseHistogram& more);
 
 /// What has a latency histogram. `total`: allocation to final completion. `device`: last issue to final completion, by
 /// what else was in flight on the drive. `queue`: allocation to first issue. Flushes and discards: device time where it

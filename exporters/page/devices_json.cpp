@@ -52,15 +52,14 @@ DeviceView view_of(const model::DeviceSnapshot& device, const live::RecentPast& 
     view.seconds.pop_back();
   }
   for (const Second& second : view.seconds) {
-    view.columns.push_back(second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets))
-                                        : std::nullopt);
+    view.columns.push_back(second.bytes ? live::decode(*second.bytes) : std::nullopt);
   }
   return view;
 }
 
-Json during_json(const live::Buckets& reads) {
-  const std::uint64_t ios = live::count(reads);
-  return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(live::quantile(reads, 0.99))}};
+Json during_json(const model::SparseBuckets& reads) {
+  const std::uint64_t ios = model::count(reads);
+  return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(model::quantile_bucket(reads, 0.99))}};
 }
 
 /// The share of the I/Os' time that was spent in the queue; null without any time.
@@ -73,7 +72,7 @@ Json now_of(const DeviceView& view) {
   double seconds = 0;
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
-  std::array<live::Buckets, live::kKinds> buckets;
+  std::array<model::SparseBuckets, live::kKinds> buckets;
   Column sum;                      // of reads during discards and flushes, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = view.columns.size();
@@ -86,10 +85,10 @@ Json now_of(const DeviceView& view) {
     for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
       ios[kind] += view.columns[i]->kinds[kind].ios;
       bytes[kind] += view.columns[i]->kinds[kind].bytes;
-      buckets[kind] = live::add(buckets[kind], view.columns[i]->kinds[kind].buckets);
+      model::add(buckets[kind], view.columns[i]->kinds[kind].buckets);
     }
-    sum.reads_during_discard = live::add(sum.reads_during_discard, view.columns[i]->reads_during_discard);
-    sum.reads_during_flush = live::add(sum.reads_during_flush, view.columns[i]->reads_during_flush);
+    model::add(sum.reads_during_discard, view.columns[i]->reads_during_discard);
+    model::add(sum.reads_during_flush, view.columns[i]->reads_during_flush);
     device_reads += view.columns[i]->kind(Kind::read).device.ios;
     // With iostats=0 the kernel does not record when an I/O began: only its time in the device is known.
     if (view.columns[i]->kind(Kind::read).queue.ios + view.columns[i]->kind(Kind::write).queue.ios > 0) {
@@ -108,7 +107,7 @@ Json now_of(const DeviceView& view) {
            {"seconds", seconds}};
   for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
     const auto quantile = [&](double share) {
-      return buckets[kind].empty() ? Json() : latency_of(live::quantile(buckets[kind], share));
+      return buckets[kind].empty() ? Json() : latency_of(model::quantile_bucket(buckets[kind], share));
     };
     now[live::kKindNames[kind]] = {{"ios", ios[kind]},
                                    {"bytes", bytes[kind]},

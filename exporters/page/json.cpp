@@ -15,22 +15,21 @@ double seconds_of(model::WallTime time) {
 
 Json rounded(double value) { return value == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", value)); }
 
-Json latency_of(std::uint8_t word) { return rounded(live::upper_bound(word)); }
+Json latency_of(std::size_t word) { return rounded(model::upper_bound_seconds(word)); }
 
 Json bounds_json() {
   Json seconds = Json::array();
   for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
-    seconds.push_back(latency_of(static_cast<std::uint8_t>(word)));
+    seconds.push_back(latency_of(word));
   }
   return seconds;
 }
 
 Json quantile_of(const model::SparseHistogram& histogram, double share) {
-  return histogram.empty() ? Json()
-                           : latency_of(static_cast<std::uint8_t>(model::quantile_bucket(histogram.dense(), share)));
+  return histogram.empty() ? Json() : latency_of(model::quantile_bucket(histogram.words, share));
 }
 
-std::string heat_text(const live::Buckets& buckets) {
+std::string heat_text(const model::SparseBuckets& buckets) {
   if (buckets.empty()) {
     return "";
   }

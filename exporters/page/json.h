@@ -24,15 +24,15 @@ namespace ssdpulse::page {
 using Json = nlohmann::ordered_json;
 
 double seconds_of(model::WallTime time);
-Json rounded(double value);          // to four digits: words are 9 % apart
-Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
-Json bounds_json();                  // of all words
+Json rounded(double value);         // to four digits: words are 9 % apart
+Json latency_of(std::size_t word);  // upper bound of the word, in seconds
+Json bounds_json();                 // of all words
 /// Upper bound of the word in which this share of the I/Os has ended; null without I/Os.
 Json quantile_of(const model::SparseHistogram& histogram, double share);
 
 /// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level per word. '0': none, '1': one
 /// I/O, '2': two or three, '3': four to seven, and so on. Empty without I/Os.
-std::string heat_text(const live::Buckets& buckets);
+std::string heat_text(const model::SparseBuckets& buckets);
 std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; nothing: no such kind
 
 /// The run of the daemon, and the number and time of its snapshot: the head of every answer.

@@ -28,7 +28,7 @@ class Columns {
  public:
   void add(const Second& second, Kind heat) {
     json_["milliseconds"].push_back(second.length.count());
-    column_ = second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets)) : std::nullopt;
+    column_ = second.bytes ? live::decode(*second.bytes) : std::nullopt;
     for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
       add_kind(static_cast<Kind>(kind));
     }
@@ -176,7 +176,10 @@ Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, 
     return {};
   }
   const Second& second = seconds.front();
-  const Column column = live::decode(*second.bytes, live::Depth::buckets);
+  const auto column = live::decode(*second.bytes);
+  if (!column) {
+    return {};
+  }
   Json answer = head_of(snapshot);
   answer["device"] = device;
   answer["column"] = number;
@@ -185,7 +188,7 @@ Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, 
   answer["latency"] = Json::object();
   for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
     Json buckets = Json::array();
-    for (const auto& [word, ios] : column.kinds[kind].buckets) {
+    for (const auto& [word, ios] : column->kinds[kind].buckets) {
       buckets.push_back({word, ios});
     }
     answer["latency"][live::kKindNames[kind]] = std::move(buckets);

@@ -34,7 +34,7 @@ model::SparseHistogram log_normal(std::mt19937_64& random, std::uint64_t ios, do
     words[latency_word(ns)] += std::max<std::uint64_t>(ios / kDrawn, 1);
     sum += static_cast<std::uint64_t>(ns);
   }
-  return model::sparse(words, sum * std::max<std::uint64_t>(ios / kDrawn, 1));
+  return {model::sparse(words), sum * std::max<std::uint64_t>(ios / kDrawn, 1)};
 }
 
 model::DeviceLoad busy_minute(std::mt19937_64& random) {

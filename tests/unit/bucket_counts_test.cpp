@@ -60,6 +60,26 @@ TEST(Added, IsTheDifferenceOrNothing) {
   EXPECT_EQ(added({1, 2}, {1}), std::nullopt);
 }
 
+TEST(Sparse, HasWhatTheDenseWordsHave) {
+  const LatencyBuckets one = words_at({3, 3, 7, 200});
+  const LatencyBuckets other = words_at({2, 7, LATENCY_OVER_WORD});
+  auto sum = model::sparse(one);
+  EXPECT_EQ(sum, (model::SparseBuckets{{3, 2}, {7, 1}, {200, 1}}));
+  add(sum, model::sparse(other));
+  LatencyBuckets dense = one;
+  add(dense, other);
+  EXPECT_EQ(sum, model::sparse(dense));
+  EXPECT_EQ(count(sum), count(dense));
+  for (const double share : {0.01, 0.28, 0.5, 0.72, 0.99, 1.0}) {
+    EXPECT_EQ(quantile_bucket(sum, share), quantile_bucket(dense, share)) << share;
+  }
+  model::Difference difference;
+  EXPECT_EQ(difference.of(one, dense), model::sparse(other));
+  EXPECT_TRUE(difference.good());
+  (void)difference.of(dense, one);
+  EXPECT_FALSE(difference.good());
+}
+
 TEST(DeviceTime, CountsWhateverElseWasInFlight) {
   model::DeviceIo io;
   io.operations[model::index(model::Operation::read)].device_latency[0].words = {1, 0, 2};

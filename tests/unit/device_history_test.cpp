@@ -55,7 +55,7 @@ model::SparseHistogram some_histogram(Random& random, std::size_t words) {
   for (std::size_t i = 0; i < words; ++i) {
     dense[below(random, dense.size())] = below(random, 8) == 0 ? random() : below(random, 3000);
   }
-  return model::sparse(dense, random());
+  return {model::sparse(dense), random()};
 }
 
 model::DeviceLoad some_load(Random& random) {

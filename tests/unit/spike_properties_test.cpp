@@ -22,9 +22,8 @@ analysis::SteadyTime at(double seconds) { return analysis::SteadyTime(analysis::
 /// A second of `ios` I/Os of one latency.
 OperationWindow window_of(double latency, std::uint64_t ios = 200) {
   OperationWindow window;
-  window.total.resize(LATENCY_OVER_WORD + 1);
-  window.total[static_cast<std::size_t>(LATENCY_FIRST_NATIVE_WORD + std::lround(std::ceil(std::log2(latency) * 8)) -
-                                        LATENCY_FIRST_NATIVE_INDEX)] = ios;
+  const auto native = std::lround(std::ceil(std::log2(latency) * 8));
+  window.total = {{static_cast<std::uint8_t>(LATENCY_FIRST_NATIVE_WORD + native - LATENCY_FIRST_NATIVE_INDEX), ios}};
   window.ios = ios;
   return window;
 }

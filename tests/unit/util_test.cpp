@@ -17,6 +17,7 @@
 #include "daemon/util/read_file.h"
 #include "daemon/util/tcp_listeners.h"
 #include "daemon/util/unique_fd.h"
+#include "daemon/util/varints.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse {
@@ -59,6 +60,29 @@ std::vector<std::uint32_t> users_at(const std::vector<util::TcpListener>& all, c
 }
 
 // As the kernel writes them: each 32 bits as a number, those that listen first.
+TEST(Varints, AreWholeOrNothing) {
+  constexpr std::uint64_t kNumbers[] = {0, 1, 127, 128, 16'383, 16'384, 1ULL << 62, ~0ULL};
+  util::VarintWriter out;
+  for (const std::uint64_t number : kNumbers) {
+    out.put(number);
+  }
+  const std::string bytes = out.put_signed(-1).append("end").take();
+  util::VarintReader in(bytes);
+  for (const std::uint64_t number : kNumbers) {
+    EXPECT_EQ(in.take(), number);
+  }
+  EXPECT_EQ(in.take_signed(), -1);
+  EXPECT_FALSE(in.whole());
+  EXPECT_EQ(in.take_bytes(3), "end");
+  EXPECT_TRUE(in.whole());
+  EXPECT_EQ(in.take(), 0U);
+  EXPECT_FALSE(in.good());
+  EXPECT_EQ(util::VarintReader("\x05").take(4), 0U) << "beyond its bound";
+  util::VarintReader endless("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+  EXPECT_EQ(endless.take(), 0U);
+  EXPECT_EQ(endless.take_bytes(1), "") << "nothing is good after that";
+}
+
 TEST(TcpListeners, TheMostSpecificGetsTheConnection) {
   const tests::TemporaryTree tree;
   const std::string head =

@@ -9,29 +9,11 @@
 namespace ssdpulse::analysis {
 namespace {
 
+using model::Difference;
 using model::IoError;
 using model::Operation;
 using model::OperationIo;
 using model::RequeueReason;
-
-/// Takes differences, and remembers whether any went backwards.
-class Difference {
- public:
-  [[nodiscard]] bool good() const { return good_; }
-
-  std::uint64_t of(std::uint64_t before, std::uint64_t after) {
-    good_ = good_ && before <= after;
-    return after - before;
-  }
-  LatencyBuckets of(const LatencyBuckets& before, const LatencyBuckets& after) {
-    auto words = added(before, after);
-    good_ = good_ && words.has_value();
-    return words ? std::move(*words) : LatencyBuckets{};
-  }
-
- private:
-  bool good_ = true;
-};
 
 /// A full file system, an unsupported command and a request not to wait say nothing about the device.
 std::uint64_t device_errors(const OperationIo& io) {
@@ -113,41 +95,39 @@ std::size_t first_word_above(double limit) {
   return latency_word(static_cast<std::int64_t>(ns)) + std::size_t{1};
 }
 
-std::uint64_t count_above(const LatencyBuckets& words, double limit) {
-  const std::size_t first = std::min(first_word_above(limit), words.size());
-  return std::accumulate(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), std::uint64_t{0});
+std::uint64_t count_above(const SparseBuckets& words, double limit) {
+  const std::size_t first = first_word_above(limit);
+  return std::accumulate(words.begin(), words.end(), std::uint64_t{0}, [first](std::uint64_t sum, const auto& one) {
+    return sum + (one.first >= first ? one.second : 0);
+  });
 }
 
-double seconds_above(const LatencyBuckets& words, double limit) {
+double seconds_above(const SparseBuckets& words, double limit) {
+  const std::size_t first = first_word_above(limit);
   double sum = 0;
-  for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
-    sum += words[word] == 0 ? 0 : static_cast<double>(words[word]) * upper_bound_seconds(word);
+  for (const auto& [word, ios] : words) {
+    sum += word < first ? 0 : static_cast<double>(ios) * upper_bound_seconds(word);
   }
   return sum;
 }
 
-double excess_above(const LatencyBuckets& words, double limit, double usual) {
+double excess_above(const SparseBuckets& words, double limit, double usual) {
   constexpr double kToMiddle = 0.957603;  // 2^(-1/16): there are eight words to an octave
+  const std::size_t first = first_word_above(limit);
   double sum = 0;
-  for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
-    const double over = words[word] == 0 ? 0 : upper_bound_seconds(word) * kToMiddle - usual;
-    sum += static_cast<double>(words[word]) * std::max(0.0, over);
+  for (const auto& [word, ios] : words) {
+    const double over = word < first ? 0 : upper_bound_seconds(word) * kToMiddle - usual;
+    sum += static_cast<double>(ios) * std::max(0.0, over);
   }
   return sum;
 }
 
-double slowest_seconds(const LatencyBuckets& words) {
-  for (std::size_t word = words.size(); word-- > 0;) {
-    if (words[word] > 0) {
-      return upper_bound_seconds(word);
-    }
-  }
-  return 0;
-}
+double slowest_seconds(const SparseBuckets& words) { return words.empty() ? 0 : upper_bound_seconds(words.back().first); }
 
 double slowest_seconds(const OperationWindow& window) {
   const double bound = slowest_seconds(window.total);
-  const double beyond = window.total.empty() ? 0 : static_cast<double>(window.total.back());
+  const bool any_beyond = !window.total.empty() && window.total.back().first == LATENCY_OVER_WORD;
+  const double beyond = any_beyond ? static_cast<double>(window.total.back().second) : 0;
   const double others = seconds_above(window.total, 0) - beyond * bound;
   return beyond > 0 ? std::max(bound, (window.total_seconds - others) / beyond) : bound;
 }

@@ -17,10 +17,9 @@
 namespace ssdpulse::analysis {
 
 using model::add;
-using model::added;
 using model::count;
-using model::LatencyBuckets;
 using model::quantile_bucket;
+using model::SparseBuckets;
 using model::SteadyTime;
 using model::upper_bound_seconds;
 
@@ -34,10 +33,10 @@ inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
 
 /// Reads, writes, flushes or commits. Commits only have total latencies.
 struct OperationWindow {
-  LatencyBuckets total;
+  SparseBuckets total;
   double total_seconds = 0;  // total latencies added up
-  LatencyBuckets queue;
-  std::array<LatencyBuckets, model::kDurings> device;
+  SparseBuckets queue;
+  std::array<SparseBuckets, model::kDurings> device;
   std::uint64_t ios = 0;  // completed
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;     // those that say something about the device
@@ -83,13 +82,13 @@ std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime
 
 /// The first word for latencies beyond `limit` seconds: the one above the word that holds `limit`.
 std::size_t first_word_above(double limit);
-std::uint64_t count_above(const LatencyBuckets& words, double limit);
+std::uint64_t count_above(const SparseBuckets& words, double limit);
 /// The total time of the I/Os beyond the limit, using the upper bounds of their words.
-double seconds_above(const LatencyBuckets& words, double limit);
+double seconds_above(const SparseBuckets& words, double limit);
 /// The total time beyond `usual` of the I/Os beyond the limit, using the middles of their words.
-double excess_above(const LatencyBuckets& words, double limit, double usual);
+double excess_above(const SparseBuckets& words, double limit, double usual);
 /// The slowest latency: the upper bound of its word; 0 if there is none.
-double slowest_seconds(const LatencyBuckets& words);
+double slowest_seconds(const SparseBuckets& words);
 /// For latencies beyond the last bound, the sum is more informative: it gives at least their mean.
 double slowest_seconds(const OperationWindow& window);
 

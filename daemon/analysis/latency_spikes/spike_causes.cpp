@@ -40,7 +40,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
-double tail(const LatencyBuckets& buckets) {
+double tail(const SparseBuckets& buckets) {
   return count(buckets) > 0 ? upper_bound_seconds(quantile_bucket(buckets, kCauseTail)) : 0;
 }
 

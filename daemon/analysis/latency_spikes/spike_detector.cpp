@@ -11,11 +11,11 @@ constexpr double kNearlyAll = 0.9;
 }  // namespace
 
 /// This window, and as many before it as it takes to have enough I/Os.
-LatencyBuckets SpikeDetector::pool(SteadyTime end, const LatencyBuckets& total) {
+SparseBuckets SpikeDetector::pool(SteadyTime end, const SparseBuckets& total) {
   while (!parts_.empty() && seconds_between(parts_.front().end, end) >= pool_seconds_) {
     parts_.pop_front();
   }
-  LatencyBuckets pooled = total;
+  SparseBuckets pooled = total;
   for (auto part = parts_.rbegin(); part != parts_.rend() && count(pooled) < kMinIos; ++part) {
     analysis::add(pooled, part->total);
   }
@@ -55,7 +55,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     span_.reset();
     over_ = false;
   }
-  const LatencyBuckets pooled = pool(end, window.total);
+  const SparseBuckets pooled = pool(end, window.total);
   const bool enough = count(pooled) >= kMinIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
   tail_.choose(now);

@@ -61,9 +61,9 @@ class SpikeDetector {
  private:
   struct Part {
     SteadyTime end;
-    LatencyBuckets total;
+    SparseBuckets total;
   };
-  [[nodiscard]] LatencyBuckets pool(SteadyTime end, const LatencyBuckets& total);
+  [[nodiscard]] SparseBuckets pool(SteadyTime end, const SparseBuckets& total);
   [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double floor_seconds);
   Event watch(const SignalWindow& now, const std::optional<Evidence>& slow);
   [[nodiscard]] bool again(const SignalWindow& now, const Evidence& slow);

@@ -25,7 +25,7 @@ struct Split {
 Split split(const OperationWindow& window, model::During only, double limit) {
   Split parts;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const LatencyBuckets& buckets = window.device[during];
+    const SparseBuckets& buckets = window.device[during];
     if (during == index(only) || during == index(model::During::both)) {
       parts.slow += count_above(buckets, limit);
     } else {

@@ -55,10 +55,10 @@ class SpikeTally {
     std::array<DuringSums, model::kDurings> device;
     double slow_total_seconds = 0;
     double slow_queue_seconds = 0;
-    LatencyBuckets device_buckets;
-    LatencyBuckets queue_buckets;
-    LatencyBuckets total_buckets;  // of the operation itself, with flushes meanwhile below
-    LatencyBuckets flush_buckets;
+    SparseBuckets device_buckets;
+    SparseBuckets queue_buckets;
+    SparseBuckets total_buckets;  // of the operation itself, with flushes meanwhile below
+    SparseBuckets flush_buckets;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::SpikeOperation operation() const { return operation_; }

@@ -7,7 +7,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-double tail_of(const LatencyBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
+double tail_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
 
 }  // namespace
 
