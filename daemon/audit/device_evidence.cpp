@@ -100,9 +100,9 @@ double DeviceEvidence::per_day(double amount) const {
   return observed_seconds() > 0 ? amount * kSecondsPerDay / observed_seconds() : 0;
 }
 
-std::optional<double> DeviceEvidence::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
+std::optional<double> DeviceEvidence::excess_per_day(model::Operation operation, model::SpikeCause cause,
                                                      double pending) const {
-  const double seconds = excess_seconds[model::index(operation)][model::index(cause)] + pending;
+  const double seconds = excess_seconds[operation][model::index(cause)] + pending;
   return spikes_observed_seconds > 0 ? std::optional(seconds * kSecondsPerDay / spikes_observed_seconds) : std::nullopt;
 }
 
@@ -144,10 +144,10 @@ EvidenceSums::EvidenceSums(const model::Series& series, double time_scale) : tim
     if (spike.clock_ahead) {
       continue;  // its minutes are left out as well
     }
-    const auto operation = index_in(model::kSpikeOperationNames, spike.operation.raw());
+    const auto operation = model::operation_named(spike.operation.raw(), model::kSpikeOperations);
     const auto cause = index_in(model::kSpikeCauseNames, spike.cause.raw());
     if (operation && cause) {
-      past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds;
+      past_.excess_seconds[*operation].at(*cause) += spike.excess_seconds;
     }
   }
   if (series.spikes.size() >= kMaxSpikes) {

@@ -31,7 +31,7 @@ struct DeviceEvidence {
   TrimEvidence fstrim;     // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
   TrimEvidence online;     // all others
   /// How much longer than usual I/Os took, in spikes.
-  std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
+  model::ByOperation<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
   std::optional<double> media_bytes_per_day = {};
   // As far back as discards are looked for, which may be once a month, but not before a change of what trims.
@@ -41,7 +41,7 @@ struct DeviceEvidence {
   [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
   [[nodiscard]] double per_day(double amount) const;
   /// Nothing if the excess is unknown. `pending`: seconds of a spike that is not in the history yet.
-  [[nodiscard]] std::optional<double> excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
+  [[nodiscard]] std::optional<double> excess_per_day(model::Operation operation, model::SpikeCause cause,
                                                      double pending = 0) const;
 };
 

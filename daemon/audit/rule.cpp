@@ -75,9 +75,9 @@ bool counts_misaligned_to(const DiskSettings& disk, std::uint64_t unit) {
 
 /// A spike is booked when it ends, after ten minutes at the latest, or later if few I/Os end. Until then its waiting is
 /// pending, without a cause; here it is charged to the cause of the ongoing spike.
-std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device,
-                                           model::SpikeOperation operation, std::string_view cause) {
-  const std::string_view name = model::name(operation, model::kSpikeOperationNames);
+std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device, model::Operation operation,
+                                           std::string_view cause) {
+  const std::string_view name = model::name(operation);
   const Measurements::Labels of_operation{{"device", device}, {"operation", name}};
   const Measurements::Labels of_cause{{"device", device}, {"operation", name}, {"cause", cause}};
   const bool goes_on = facts.measured.sum("ssdpulse_latency_spike_active", of_cause).value_or(0) > 0;
@@ -198,8 +198,7 @@ std::optional<double> excess_per_day(const Facts& facts, const std::string& devi
   std::optional<double> total;
   for (const std::string_view cause : causes) {
     // Not commits: they consist of flushes and writes, which are counted here.
-    for (const auto operation :
-         {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
+    for (const auto operation : {model::Operation::read, model::Operation::write, model::Operation::flush}) {
       const auto one = spike_excess_per_day(facts, device, operation, cause);
       total = one ? std::optional(total.value_or(0) + *one) : total;
     }
@@ -211,16 +210,14 @@ std::optional<double> bytes_of(const Facts& facts, const std::string& device, mo
   if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return static_cast<double>(past->load.operations.at(model::index(operation)).bytes);
   }
-  return facts.measured.sum("ssdpulse_io_bytes_total",
-                            {{"device", device}, {"operation", model::name(operation, model::kOperationNames)}});
+  return facts.measured.sum("ssdpulse_io_bytes_total", {{"device", device}, {"operation", model::name(operation)}});
 }
 
 std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation) {
   if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return past->per_day(static_cast<double>(past->load.operations.at(model::index(operation)).bytes));
   }
-  return facts.measured.per_day("ssdpulse_io_bytes_total",
-                                {{"device", device}, {"operation", model::name(operation, model::kOperationNames)}});
+  return facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", device}, {"operation", model::name(operation)}});
 }
 
 std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {

@@ -9,7 +9,7 @@
 //   mask of losses               by bit of model::Loss; a number for each
 //   mask of histograms           by bit of model::Latency; for each of them
 //     the sum in ns, and its words as in model/sparse_codec.h
-// Tenants are: how many, and for each its id in the file, a mask of model::AttributedOperation, and for each of those
+// Tenants are: how many, and for each its id in the file, a mask of model::Operation, and for each of those
 // ios, bytes, ns in the device.
 // What comes from a file is accepted only if it is complete: anything else decodes to nothing.
 #pragma once

@@ -383,7 +383,7 @@ Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measu
   Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
       .with(spike.device)
-      .with(std::string(name(spike.operation, model::kSpikeOperationNames)))
+      .with(std::string(name(spike.operation)))
       .with(measured)
       .with(std::optional(duration<double>(spike.duration).count()))
       .with(std::optional(spike.peak_seconds))

@@ -16,9 +16,6 @@ using model::Operation;
 using util::VarintReader;
 using util::VarintWriter;
 
-constexpr auto kOperationOfKind =
-    std::to_array<Operation>({Operation::read, Operation::write, Operation::flush, Operation::discard});
-
 Tail tail_of(const SparseBuckets& words) {
   Tail tail;
   tail.ios = model::count(words);
@@ -30,8 +27,9 @@ Tail tail_of(const SparseBuckets& words) {
   return tail;
 }
 
-KindColumn kind_between(const model::OperationIo& before, const model::OperationIo& after, Difference& difference) {
-  KindColumn column;
+OperationColumn operation_between(const model::OperationIo& before, const model::OperationIo& after,
+                                  Difference& difference) {
+  OperationColumn column;
   column.buckets = difference.of(before.total_latency.words, after.total_latency.words);
   column.total = tail_of(column.buckets);
   SparseBuckets device;
@@ -75,12 +73,11 @@ void add_times(Column& column, const model::DeviceIo& before, const model::Devic
 Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot& after, Difference& difference) {
   const model::DeviceIo& now = *after.io;
   Column column;
-  for (std::size_t kind = 0; kind < kOperationOfKind.size(); ++kind) {
-    const Operation operation = kOperationOfKind[kind];
-    column.kinds[kind] = kind_between(before.operation(operation), now.operation(operation), difference);
+  for (const Operation operation : {Operation::read, Operation::write, Operation::flush, Operation::discard}) {
+    column.operations[operation] = operation_between(before.operation(operation), now.operation(operation), difference);
   }
   const auto commits = difference.of(before.commit_latency.words, now.commit_latency.words);
-  KindColumn& commit = column.kinds[static_cast<std::size_t>(Kind::commit)];
+  OperationColumn& commit = column.operations[Operation::commit];
   commit.total = tail_of(commits);
   commit.buckets = commits;
   commit.ios = commit.total.ios;
@@ -130,27 +127,27 @@ Tail take_tail(VarintReader& in) {
   return tail;
 }
 
-bool idle(const KindColumn& kind) { return kind == KindColumn{}; }
+bool idle(const OperationColumn& column) { return column == OperationColumn{}; }
 
-void put(VarintWriter& out, const KindColumn& kind) {
-  out.put(kind.ios).put(kind.bytes);
-  put(out, kind.total);
-  put(out, kind.device);
-  put(out, kind.queue);
-  out.put_signed(kind.in_flight);
-  model::put(out, kind.buckets);
+void put(VarintWriter& out, const OperationColumn& column) {
+  out.put(column.ios).put(column.bytes);
+  put(out, column.total);
+  put(out, column.device);
+  put(out, column.queue);
+  out.put_signed(column.in_flight);
+  model::put(out, column.buckets);
 }
 
-KindColumn take_kind(VarintReader& in) {
-  KindColumn kind;
-  kind.ios = in.take();
-  kind.bytes = in.take();
-  kind.total = take_tail(in);
-  kind.device = take_tail(in);
-  kind.queue = take_tail(in);
-  kind.in_flight = in.take_signed();
-  kind.buckets = model::take_words(in);
-  return kind;
+OperationColumn take_operation(VarintReader& in) {
+  OperationColumn column;
+  column.ios = in.take();
+  column.bytes = in.take();
+  column.total = take_tail(in);
+  column.device = take_tail(in);
+  column.queue = take_tail(in);
+  column.in_flight = in.take_signed();
+  column.buckets = model::take_words(in);
+  return column;
 }
 
 }  // namespace
@@ -160,10 +157,9 @@ ColumnSummary summarize(const Column& column) {
   summary.marks = static_cast<std::uint8_t>((column.in_spike ? ColumnSummary::kSpike : 0) |
                                             (column.bursts != 0 ? ColumnSummary::kBurst : 0) |
                                             (column.errors > 0 ? ColumnSummary::kError : 0));
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    const Tail& total = column.kinds[kind].total;
-    summary.p99[kind] = total.ios > 0 ? total.p99 : std::uint8_t{0};
-    summary.any = static_cast<std::uint8_t>(summary.any | (total.ios > 0 ? 1U << kind : 0U));
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    const Tail& total = column.operations[i].total;
+    summary.p99[i] = total.ios > 0 ? total.p99 : std::uint8_t{0};
   }
   return summary;
 }
@@ -181,13 +177,13 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
 std::string encode(const Column& column) {
   VarintWriter out;
   std::uint64_t busy = 0;
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    busy |= (idle(column.kinds[kind]) ? 0ULL : 1ULL) << kind;
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    busy |= (idle(column.operations[i]) ? 0ULL : 1ULL) << i;
   }
   out.put(busy).put(column.errors).put(column.losses).put(column.bursts).put(column.in_spike ? 1 : 0);
-  for (const KindColumn& kind : column.kinds) {
-    if (!idle(kind)) {
-      put(out, kind);
+  for (const OperationColumn& one : column.operations) {
+    if (!idle(one)) {
+      put(out, one);
     }
   }
   for (const auto& operation : column.during) {
@@ -206,14 +202,14 @@ std::string encode(const Column& column) {
 std::optional<Column> decode(std::string_view bytes) {
   VarintReader in(bytes);
   Column column;
-  const std::uint64_t busy = in.take((1U << kKinds) - 1);
+  const std::uint64_t busy = in.take((1U << kLiveOperations.size()) - 1);
   column.errors = in.take();
   column.losses = in.take();
   column.bursts = static_cast<std::uint8_t>(in.take(0xFF));
   column.in_spike = in.take(1) != 0;
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    if ((busy >> kind & 1) != 0) {
-      column.kinds[kind] = take_kind(in);
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    if ((busy >> i & 1) != 0) {
+      column.operations[i] = take_operation(in);
     }
   }
   for (auto& operation : column.during) {

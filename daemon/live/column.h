@@ -11,17 +11,12 @@
 
 #include "daemon/model/latency_buckets.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/util/complete.h"
 
 namespace ssdpulse::live {
 
+using model::ByOperation;
+using model::kLiveOperations;
 using model::SparseBuckets;
-
-/// What has a latency histogram in a column. The first four are operations of the block layer; `commit`: what a caller
-/// of fsync waits for.
-enum class Kind : std::uint8_t { read, write, flush, discard, commit };
-inline constexpr std::size_t kKinds = util::count_of<Kind>();
-inline constexpr auto kKindNames = util::names<Kind>({"read", "write", "flush", "discard", "commit"});
 
 /// The words in which the quantiles of this many I/Os end. Meaningless if there were none.
 struct Tail {
@@ -32,19 +27,19 @@ struct Tail {
   bool operator==(const Tail&) const = default;
 };
 
-struct KindColumn {
+struct OperationColumn {
   std::uint64_t ios = 0;
   std::uint64_t bytes = 0;     // not for commits
   Tail total;                  // allocation to the end: what the host waited
   Tail device;                 // last issue to the end; reads, writes, flushes and discards in latency mode full
   Tail queue;                  // allocation to the first issue; likewise
   std::int64_t in_flight = 0;  // at the end of the column
-  SparseBuckets buckets;         // of total
-  bool operator==(const KindColumn&) const = default;
+  SparseBuckets buckets;       // of total
+  bool operator==(const OperationColumn&) const = default;
 };
 
 struct Column {
-  std::array<KindColumn, kKinds> kinds;
+  ByOperation<OperationColumn, kLiveOperations> operations;
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
   /// Device times of the reads during which a discard, or a flush, was in flight; those with both are in both.
@@ -58,7 +53,6 @@ struct Column {
   std::uint8_t bursts = 0;   // bit DiscardTrigger: a burst of it was active
   bool in_spike = false;     // of any operation
 
-  [[nodiscard]] const KindColumn& kind(Kind wanted) const { return kinds[static_cast<std::size_t>(wanted)]; }
   bool operator==(const Column&) const = default;
 };
 
@@ -68,12 +62,10 @@ struct ColumnSummary {
   static constexpr std::uint8_t kBurst = 2;
   static constexpr std::uint8_t kError = 4;
 
-  std::uint8_t marks = 0;                  // the bits above
-  std::uint8_t any = 0;                    // bit Kind: there were I/Os
-  std::array<std::uint8_t, kKinds> p99{};  // words; 0 where there were none
+  std::uint8_t marks = 0;                            // the bits above
+  ByOperation<std::uint8_t, kLiveOperations> p99{};  // words; 0 where there were none
 
   [[nodiscard]] bool in_spike() const { return (marks & kSpike) != 0; }
-  [[nodiscard]] bool has(Kind kind) const { return (any >> static_cast<unsigned>(kind) & 1U) != 0; }
   bool operator==(const ColumnSummary&) const = default;
 };
 

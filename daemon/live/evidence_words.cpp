@@ -93,7 +93,7 @@ std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words)
 
 EvidenceWords evidence_words(const model::LatencySpike& spike) {
   EvidenceWords words;
-  const bool commits = spike.operation == model::SpikeOperation::commit;
+  const bool commits = spike.operation == model::Operation::commit;
   const bool stands_still = amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds;
   const std::string ios = spike.ios == 0 && stands_still ? "What was sent last still waits"
                           : commits ? format_count(spike.ios, "commit was slow", "commits were slow")

@@ -83,7 +83,8 @@ Enum enum_of(const util::OutsideText& said, const Names& names, Enum otherwise) 
 model::LatencySpike spike_of(const model::PastSpike& past) {
   model::LatencySpike spike;
   spike.device = past.device;
-  spike.operation = enum_of(past.operation, model::kSpikeOperationNames, model::SpikeOperation::read);
+  spike.operation =
+      model::operation_named(past.operation.raw(), model::kSpikeOperations).value_or(model::Operation::read);
   spike.begin = past.begin;
   spike.duration = nanoseconds(past.duration_seconds);
   spike.peak_seconds = past.peak_seconds;

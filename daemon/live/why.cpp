@@ -22,8 +22,8 @@ using model::end_of;
 using model::EvidenceKey;
 using model::Incident;
 using model::LatencySpike;
+using model::Operation;
 using model::SpikeCause;
-using model::SpikeOperation;
 using model::SpikeTenant;
 using model::WallTime;
 using Seconds = std::chrono::duration<double>;
@@ -32,13 +32,14 @@ constexpr std::chrono::seconds kTooEarly{15};      // the detectors take this lo
 constexpr std::chrono::minutes kLately{15};        // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kTimeTolerance{2};  // people name a time to the second, spikes begin in between
 
-std::string_view operation_words(SpikeOperation operation) {
-  constexpr auto kWords = util::names<SpikeOperation>({"reads", "writes", "flushes", "commits (fsync)"});
-  return name(operation, kWords);
+std::string_view operation_words(Operation operation) {
+  constexpr model::ByOperation<util::Text, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
+                                                                           "commits (fsync)"};
+  return kWords[operation];
 }
 
-std::string_view operation_name(SpikeOperation operation) {
-  return operation == SpikeOperation::commit ? "commits" : operation_words(operation);
+std::string_view operation_name(Operation operation) {
+  return operation == Operation::commit ? "commits" : operation_words(operation);
 }
 
 /// "a, b and c"
@@ -52,17 +53,17 @@ std::string list_words(const std::vector<std::string>& words) {
 
 /// The operations of the incident's first device, in the order of the enum. Flushes are a part of commits.
 std::vector<std::string> operations_of(const Incident& incident) {
-  std::set<SpikeOperation> operations;
+  std::set<Operation> operations;
   for (const LatencySpike& spike : incident.spikes) {
     if (spike.device == incident.headline().device) {
       operations.insert(spike.operation);
     }
   }
-  if (operations.contains(SpikeOperation::commit)) {
-    operations.erase(SpikeOperation::flush);
+  if (operations.contains(Operation::commit)) {
+    operations.erase(Operation::flush);
   }
   std::vector<std::string> words;
-  for (const SpikeOperation operation : operations) {
+  for (const Operation operation : operations) {
     words.emplace_back(operation_name(operation));
   }
   return words;
@@ -76,7 +77,7 @@ std::string standstill_words(const Incident& incident, Tense tense) {
   double longest = 0;
   std::vector<std::string> still;
   for (const LatencySpike& spike : incident.spikes) {
-    if (spike.device != incident.headline().device || spike.operation == SpikeOperation::commit) {
+    if (spike.device != incident.headline().device || spike.operation == Operation::commit) {
       continue;
     }
     of_device = std::max(of_device, amount(spike.evidence, now ? EvidenceKey::device_standstill_seconds
@@ -168,11 +169,11 @@ std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
 
 /// "its commits 24 s, reads 3 s more, added up over all I/Os"
 std::string waits_words(const Incident& incident, const std::string& victim) {
-  std::map<SpikeOperation, double> waited;
+  std::map<Operation, double> waited;
   for (const LatencySpike& spike : incident.spikes) {
-    const bool within = spike.operation == SpikeOperation::flush &&
+    const bool within = spike.operation == Operation::flush &&
                         std::any_of(incident.spikes.begin(), incident.spikes.end(),
-                                    [](const LatencySpike& one) { return one.operation == SpikeOperation::commit; });
+                                    [](const LatencySpike& one) { return one.operation == Operation::commit; });
     for (const SpikeTenant& tenant : spike.slowed) {
       if (tenant.name == victim && spike.device == incident.headline().device && !within) {
         waited[spike.operation] += tenant.waited_seconds;

@@ -11,15 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/model/operation.h"
 #include "daemon/util/complete.h"
 #include "daemon/util/outside_text.h"
 
 namespace ssdpulse::model {
-
-/// Reads, writes and discards are attributed; the others are the kernel's own or nobody's.
-enum class AttributedOperation : std::uint8_t { read, write, discard };
-inline constexpr std::size_t kAttributedOperations = util::count_of<AttributedOperation>();
-inline constexpr auto kAttributedOperationNames = util::names<AttributedOperation>({"read", "write", "discard"});
 
 /// How an I/O was submitted. `direct`: by O_DIRECT, but this kernel does not show which engine. `other`: in an unknown
 /// way; never a guess.
@@ -72,7 +68,7 @@ struct AttributedTotals {
     return ios == as.ios && bytes == as.bytes && device_ns == as.device_ns;
   }
 };
-using TotalsByOperation = std::array<AttributedTotals, kAttributedOperations>;
+using TotalsByOperation = ByOperation<AttributedTotals, kAttributedOperations>;
 
 /// The kernel's identity of a cgroup: kernfs_node.id, which is the inode of its directory. Never reused while the host
 /// is up.

@@ -16,20 +16,19 @@ bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains(
 bool is_same_time(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
 
 bool is_within_commits(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
-  return spike.operation == SpikeOperation::flush &&
+  return spike.operation == Operation::flush &&
          std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
-           return other.operation == SpikeOperation::commit && other.device == spike.device &&
-                  is_same_time(other, spike);
+           return other.operation == Operation::commit && other.device == spike.device && is_same_time(other, spike);
          });
 }
 
 /// Orders spikes by how well they name the incident.
 auto rank_of(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
   const bool known = spike.active_tenants > 1 && !spike.slowed.empty();
-  const bool waited_for = spike.operation != SpikeOperation::write || known;
+  const bool waited_for = spike.operation != Operation::write || known;
   // People wait for reads and commits, and the name should not change with every second.
   constexpr double kPreferred = 1.5;
-  const double harm = harm_of(spike) * (spike.operation == SpikeOperation::write ? 1 : kPreferred);
+  const double harm = harm_of(spike) * (spike.operation == Operation::write ? 1 : kPreferred);
   return std::tuple(!is_within_commits(spike, spikes), waited_for, harm, spike.peak_seconds);
 }
 
@@ -44,11 +43,10 @@ void name_it(Incident& incident) {
 }  // namespace
 
 bool is_harmful(const LatencySpike& spike) {
-  if (!is_of_load(spike.cause) || spike.operation == SpikeOperation::commit ||
-      spike.operation == SpikeOperation::flush) {
+  if (!is_of_load(spike.cause) || spike.operation == Operation::commit || spike.operation == Operation::flush) {
     return true;
   }
-  if (spike.active_tenants == 0 || (spike.active_tenants == 1 && spike.operation == SpikeOperation::read)) {
+  if (spike.active_tenants == 0 || (spike.active_tenants == 1 && spike.operation == Operation::read)) {
     return true;
   }
   constexpr double kSmallPart = 0.01;  // of the excess

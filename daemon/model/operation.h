@@ -1,23 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of I/O, interference, error and loss, with their names in metrics.
-// Each enum has the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they agree.
+// Each enum (commit apart) has the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that
+// they agree.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "daemon/util/complete.h"
 
 namespace ssdpulse::model {
 
-/// A request's operation class. `write` includes zone append; `zone` is zone management;
-/// `passthrough` is any driver command that bypasses the file system path (op >= 32).
-enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes, secure_erase, zone, passthrough };
-inline constexpr std::size_t kOperations = util::count_of<Operation>();
+template <typename Enum>
+constexpr std::size_t index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+template <typename Enum, std::size_t Size>
+constexpr std::string_view name(Enum value, const std::array<std::string_view, Size>& names) {
+  return names[index(value)];
+}
+
+/// What has a latency: the operation classes of requests, and `commit`, which is no request, but what a caller of fsync
+/// waits for (DeviceIo::commit_latency). `write` includes zone append; `zone` is zone management; `passthrough` is any
+/// driver command that bypasses the file system path (op >= 32).
+enum class Operation : std::uint8_t {
+  read,
+  write,
+  flush,
+  discard,
+  write_zeroes,
+  secure_erase,
+  zone,
+  passthrough,
+  commit
+};
+inline constexpr std::size_t kOperations = index(Operation::commit);  // those of requests
 inline constexpr auto kOperationNames = util::names<Operation>(
-    {"read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough"});
+    {"read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough", "commit"});
+
+// The operations that something is known of. Spikes: those in which they are detected. Live: those with a histogram of
+// their own in each second. Attributed: whose I/O it was; other requests are the kernel's own or nobody's.
+inline constexpr auto kSpikeOperations =
+    std::to_array({Operation::read, Operation::write, Operation::flush, Operation::commit});
+inline constexpr auto kLiveOperations =
+    std::to_array({Operation::read, Operation::write, Operation::flush, Operation::discard, Operation::commit});
+inline constexpr auto kAttributedOperations = std::to_array({Operation::read, Operation::write, Operation::discard});
+
+constexpr std::string_view name(Operation operation) { return kOperationNames[index(operation)]; }
+
+template <std::size_t Size>
+constexpr auto names_of(const std::array<Operation, Size>& list) {
+  std::array<std::string_view, Size> names;
+  std::transform(list.begin(), list.end(), names.begin(), [](Operation one) { return name(one); });
+  return names;
+}
+
+/// The operation of this name, if it is in the list.
+template <std::size_t Size>
+constexpr std::optional<Operation> operation_named(std::string_view wanted, const std::array<Operation, Size>& list) {
+  const auto* found = std::find_if(list.begin(), list.end(), [wanted](Operation one) { return name(one) == wanted; });
+  return found == list.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Where an operation is in a list. It must be there.
+template <std::size_t Size>
+constexpr std::size_t place_in(const std::array<Operation, Size>& list, Operation operation) {
+  return static_cast<std::size_t>(std::find(list.begin(), list.end(), operation) - list.begin());
+}
+
+/// One value for each operation of a list, in its order.
+template <typename Value, const auto& kList>
+struct ByOperation : std::array<Value, kList.size()> {
+  using Values = std::array<Value, kList.size()>;
+  using Values::operator[];
+  constexpr Value& operator[](Operation operation) { return Values::operator[](place_in(kList, operation)); }
+  constexpr const Value& operator[](Operation operation) const {
+    return Values::operator[](place_in(kList, operation));
+  }
+};
 
 /// What else was in flight on the same drive during a read or write: the closed intervals
 /// [issue, final completion] intersect. Decided in the kernel, per I/O.
@@ -70,14 +134,5 @@ enum class HostLoss : std::uint8_t {
 inline constexpr std::size_t kHostLosses = util::count_of<HostLoss>();
 inline constexpr auto kHostLossNames =
     util::names<HostLoss>({"device_table_full", "device_pending", "queue_id_range", "freeze_events"});
-
-template <typename Enum>
-constexpr std::size_t index(Enum value) {
-  return static_cast<std::size_t>(value);
-}
-template <typename Enum, std::size_t Size>
-constexpr std::string_view name(Enum value, const std::array<std::string_view, Size>& names) {
-  return names[index(value)];
-}
 
 }  // namespace ssdpulse::model

@@ -74,7 +74,7 @@ struct SettingChange {
 struct PastSpike {
   WallTime begin;
   std::string device;
-  util::OutsideText operation;  // kSpikeOperationNames
+  util::OutsideText operation;  // of kSpikeOperations
   double duration_seconds = 0;
   double peak_seconds = 0;
   double baseline_seconds = 0;

@@ -103,7 +103,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet, or it is unseen
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
-  std::array<SpikeFigures, kSpikeOperations> spikes;
+  ByOperation<SpikeFigures, kSpikeOperations> spikes;
   std::optional<WriteHintPath> hint_path = {};  // absent until it is known
   /// Read only if something is in flight by our count and nothing completed since the last tick. Also absent if the
   /// kernel keeps no count (iostats is 0) or contradicts itself.

@@ -19,12 +19,6 @@ namespace ssdpulse::model {
 enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
 inline constexpr std::size_t kSpikeCauses = util::count_of<SpikeCause>();
 
-/// Spikes are detected in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
-/// DeviceIo::commit_latency. The first three stand for the block layer's operations of these names, in this order.
-enum class SpikeOperation : std::uint8_t { read, write, flush, commit };
-inline constexpr std::size_t kSpikeOperations = util::count_of<SpikeOperation>();
-inline constexpr auto kSpikeOperationNames = util::names<SpikeOperation>({"read", "write", "flush", "commit"});
-
 /// Of what the cause is about: for `flush`, whether more flushes than usual were sent; for `error`, whether I/Os failed
 /// (else they were only sent again); for `unknown`, whether it may be anything but the drive; otherwise whether there
 /// was more I/O.
@@ -41,8 +35,8 @@ struct SpikeSentence {
   util::Text next;        // what to do
   util::Text runbook;     // name of the page with more about it
 
-  [[nodiscard]] constexpr bool is_about(SpikeOperation operation, Load load) const {
-    return operations.view().find("rwfc"[index(operation)]) != std::string_view::npos &&
+  [[nodiscard]] constexpr bool is_about(Operation operation, Load load) const {
+    return operations.view().find("rwfc"[place_in(kSpikeOperations, operation)]) != std::string_view::npos &&
            loads.view().find("um"[index(load)]) != std::string_view::npos;
   }
 };
@@ -54,11 +48,11 @@ class SpikeSentences {
     for (const SpikeSentence& one : sentences) {
       list_.at(size_++) = one;
     }
-    for (std::size_t operation = 0; operation < kSpikeOperations; ++operation) {
+    for (const Operation operation : kSpikeOperations) {
       for (std::size_t load = 0; load < kLoads; ++load) {
         std::size_t fits = 0;
         for (std::size_t i = 0; i < size_; ++i) {
-          fits += list_[i]->is_about(static_cast<SpikeOperation>(operation), static_cast<Load>(load)) ? 1U : 0U;
+          fits += list_[i]->is_about(operation, static_cast<Load>(load)) ? 1U : 0U;
         }
         if (fits != 1) {
           throw "a cause has no sentence, or more than one, for some operation and load";
@@ -69,7 +63,7 @@ class SpikeSentences {
 
   [[nodiscard]] constexpr std::size_t size() const { return size_; }
   [[nodiscard]] constexpr const SpikeSentence& operator[](std::size_t i) const { return *list_[i]; }
-  [[nodiscard]] constexpr const SpikeSentence& of(SpikeOperation operation, Load load) const {
+  [[nodiscard]] constexpr const SpikeSentence& of(Operation operation, Load load) const {
     std::size_t i = 0;
     while (!list_[i]->is_about(operation, load)) {
       ++i;
@@ -78,7 +72,7 @@ class SpikeSentences {
   }
 
  private:
-  std::array<std::optional<SpikeSentence>, kSpikeOperations * kLoads> list_{};
+  std::array<std::optional<SpikeSentence>, kSpikeOperations.size() * kLoads> list_{};
   std::size_t size_ = 0;
 };
 

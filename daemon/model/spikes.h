@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxSpikeTenants = 3;
 
 struct LatencySpike {
   std::string device;
-  SpikeOperation operation = SpikeOperation::read;
+  Operation operation = Operation::read;
   std::chrono::system_clock::time_point begin;  // by the clock at the time it was seen; the end is begin + duration
   std::chrono::nanoseconds duration{};
   double peak_seconds = 0;      // in the worst second: 99th percentile of total latency, or the few that waited longest

@@ -36,7 +36,7 @@ class SpikeLog {
  private:
   struct Key {
     std::string device;
-    model::SpikeOperation operation;
+    model::Operation operation;
     auto operator<=>(const Key&) const = default;
   };
   struct LogState {

@@ -29,15 +29,14 @@ const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
 LogLine line_of(const SpikeLog::Line& line) {
   const model::LatencySpike& spike = line.spike;
   const std::chrono::duration<double> seconds = spike.duration;
-  return {
-      log::Level::info,
-      fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
-                  "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
-                  "suppressed={}",
-                  line.goes_on ? " continues" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
-                  name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
-                  spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
-                  model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
+  return {log::Level::info,
+          fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+                      "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
+                      "suppressed={}",
+                      line.goes_on ? " continues" : "", spike.device, name(spike.operation),
+                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
+                      spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
+                      model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
 }
 
 LogLine line_of(const IncidentLog::Line& line) {
@@ -47,7 +46,7 @@ LogLine line_of(const IncidentLog::Line& line) {
   std::set<std::string_view> operations;
   for (const model::LatencySpike& one : incident.spikes) {
     devices.insert(one.device);
-    operations.insert(name(one.operation, model::kSpikeOperationNames));
+    operations.insert(name(one.operation));
   }
   const std::chrono::duration<double> seconds = incident.end - incident.begin;
   const model::LatencySpike* named = incident.with_culprit();
@@ -56,11 +55,11 @@ LogLine line_of(const IncidentLog::Line& line) {
           fmt::format("latency incident{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
                       "baseline_seconds={:.6f} excess_seconds={:.3f} culprit=\"{}\" victim=\"{}\" devices=\"{}\" "
                       "operations=\"{}\"",
-                      line.goes_on ? " continues" : "", spike.device,
-                      name(spike.operation, model::kSpikeOperationNames), name(spike.cause, model::kSpikeCauseNames),
-                      util::utc_text(incident.begin), seconds.count(), spike.peak_seconds, spike.baseline_seconds,
-                      incident.excess_seconds(), named == nullptr ? "" : model::culprit_of(*named)->name,
-                      victim == nullptr ? "" : victim->name, fmt::join(devices, ","), fmt::join(operations, ","))};
+                      line.goes_on ? " continues" : "", spike.device, name(spike.operation),
+                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(incident.begin), seconds.count(),
+                      spike.peak_seconds, spike.baseline_seconds, incident.excess_seconds(),
+                      named == nullptr ? "" : model::culprit_of(*named)->name, victim == nullptr ? "" : victim->name,
+                      fmt::join(devices, ","), fmt::join(operations, ","))};
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ namespace ssdpulse::page {
 namespace {
 
 using live::Column;
-using live::Kind;
 using live::Second;
+using model::kLiveOperations;
+using model::Operation;
 
 constexpr std::size_t kNow = 10;    // columns that make up "now": enough I/Os for a p99, few enough to be now
 constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
@@ -70,9 +71,9 @@ Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
 
 Json now_of(const DeviceView& view) {
   double seconds = 0;
-  std::array<std::uint64_t, live::kKinds> ios{};
-  std::array<std::uint64_t, live::kKinds> bytes{};
-  std::array<model::SparseBuckets, live::kKinds> buckets;
+  model::ByOperation<std::uint64_t, kLiveOperations> ios{};
+  model::ByOperation<std::uint64_t, kLiveOperations> bytes{};
+  model::ByOperation<model::SparseBuckets, kLiveOperations> buckets;
   Column sum;                      // of reads during discards and flushes, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = view.columns.size();
@@ -82,16 +83,17 @@ Json now_of(const DeviceView& view) {
     }
     begin = std::min(begin, i);
     seconds += static_cast<double>(view.seconds[i].length.count()) / 1000;
-    for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
-      ios[kind] += view.columns[i]->kinds[kind].ios;
-      bytes[kind] += view.columns[i]->kinds[kind].bytes;
-      model::add(buckets[kind], view.columns[i]->kinds[kind].buckets);
+    const auto& operations = view.columns[i]->operations;
+    for (const Operation operation : kLiveOperations) {
+      ios[operation] += operations[operation].ios;
+      bytes[operation] += operations[operation].bytes;
+      model::add(buckets[operation], operations[operation].buckets);
     }
     model::add(sum.reads_during_discard, view.columns[i]->reads_during_discard);
     model::add(sum.reads_during_flush, view.columns[i]->reads_during_flush);
-    device_reads += view.columns[i]->kind(Kind::read).device.ios;
+    device_reads += operations[Operation::read].device.ios;
     // With iostats=0 the kernel does not record when an I/O began: only its time in the device is known.
-    if (view.columns[i]->kind(Kind::read).queue.ios + view.columns[i]->kind(Kind::write).queue.ios > 0) {
+    if (operations[Operation::read].queue.ios + operations[Operation::write].queue.ios > 0) {
       sum.queue_ns += view.columns[i]->queue_ns;
       sum.device_ns += view.columns[i]->device_ns;
     }
@@ -105,17 +107,17 @@ Json now_of(const DeviceView& view) {
            {"begin", seconds_of(first_second.end - first_second.length)},
            {"end", seconds_of(view.seconds.back().end)},
            {"seconds", seconds}};
-  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+  for (const Operation operation : kLiveOperations) {
     const auto quantile = [&](double share) {
-      return buckets[kind].empty() ? Json() : latency_of(model::quantile_bucket(buckets[kind], share));
+      return buckets[operation].empty() ? Json() : latency_of(model::quantile_bucket(buckets[operation], share));
     };
-    now[live::kKindNames[kind]] = {{"ios", ios[kind]},
-                                   {"bytes", bytes[kind]},
-                                   {"p50", quantile(0.5)},
-                                   {"p99", quantile(0.99)},
-                                   {"p999", quantile(0.999)}};
+    now[name(operation)] = {{"ios", ios[operation]},
+                            {"bytes", bytes[operation]},
+                            {"p50", quantile(0.5)},
+                            {"p99", quantile(0.99)},
+                            {"p999", quantile(0.999)}};
   }
-  const bool timed = device_reads > 0 || buckets[static_cast<std::size_t>(Kind::read)].empty();
+  const bool timed = device_reads > 0 || buckets[Operation::read].empty();
   now["reads_during_discard"] = timed ? during_json(sum.reads_during_discard) : Json();
   now["reads_during_flush"] = timed ? during_json(sum.reads_during_flush) : Json();
   now["queue_share"] = queue_share_of(sum.queue_ns, sum.device_ns);
@@ -123,23 +125,20 @@ Json now_of(const DeviceView& view) {
       *std::find_if(view.columns.rbegin(), view.columns.rend(), [](const auto& column) { return column.has_value(); })
            ->
            operator->();
-  now["in_flight"] = last.kind(Kind::read).in_flight + last.kind(Kind::write).in_flight;
+  now["in_flight"] = last.operations[Operation::read].in_flight + last.operations[Operation::write].in_flight;
   const auto& utilisation = view.device->utilisation;
   now["busy_ratio"] = utilisation && utilisation->busy_ratio ? Json(rounded(*utilisation->busy_ratio)) : Json();
   return now;
 }
 
-constexpr auto kShown =
-    std::to_array<std::pair<const char*, model::SpikeOperation>>({{"read", model::SpikeOperation::read},
-                                                                  {"write", model::SpikeOperation::write},
-                                                                  {"commit", model::SpikeOperation::commit}});
+constexpr auto kShown = std::to_array({Operation::read, Operation::write, Operation::commit});
 
 /// For how long no I/O of the kind has completed while some wait; null where that is not so. A commit is not a request
 /// by itself: it waits with all else.
-Json standstill_of(const std::vector<model::LatencySpike>& spikes, model::SpikeOperation operation) {
+Json standstill_of(const std::vector<model::LatencySpike>& spikes, Operation operation) {
   double longest = 0;
   for (const model::LatencySpike& spike : spikes) {
-    const bool of_device = operation == model::SpikeOperation::commit;
+    const bool of_device = operation == Operation::commit;
     if (of_device || spike.operation == operation) {
       longest = std::max(longest, amount(spike.evidence, of_device ? model::EvidenceKey::device_standstill_seconds
                                                                    : model::EvidenceKey::standstill_seconds));
@@ -151,9 +150,9 @@ Json standstill_of(const std::vector<model::LatencySpike>& spikes, model::SpikeO
 /// What spikes are judged by: the same value everywhere. Null until it is known.
 Json baselines_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::*value) {
   Json usual;
-  for (const auto& [name, operation] : kShown) {
-    const auto& baseline = device.spikes[index(operation)].baseline;
-    usual[name] = baseline ? rounded((*baseline).*value) : Json();
+  for (const Operation operation : kShown) {
+    const auto& baseline = device.spikes[operation].baseline;
+    usual[name(operation)] = baseline ? rounded((*baseline).*value) : Json();
   }
   return usual;
 }
@@ -168,15 +167,16 @@ Json above_baseline_of(const DeviceView& view, const Json& now) {
     return above_baseline;
   }
   double most = kHigh;
-  for (const auto& [name, operation] : kShown) {
-    const auto& baseline = device.spikes[index(operation)].baseline;
-    if (!baseline || now.is_null() || now[name]["ios"] < kEnoughForP99 || now[name]["p99"].is_null()) {
+  for (const Operation operation : kShown) {
+    const auto& baseline = device.spikes[operation].baseline;
+    if (!baseline || now.is_null() || now[name(operation)]["ios"] < kEnoughForP99 ||
+        now[name(operation)]["p99"].is_null()) {
       continue;
     }
-    const double times = now[name]["p99"].get<double>() / baseline->p99_seconds;
+    const double times = now[name(operation)]["p99"].get<double>() / baseline->p99_seconds;
     if (times > most) {
       most = times;
-      above_baseline = {{"operation", name}, {"times", std::round(times * 10) / 10}};
+      above_baseline = {{"operation", name(operation)}, {"times", std::round(times * 10) / 10}};
     }
   }
   return above_baseline;
@@ -185,8 +185,6 @@ Json above_baseline_of(const DeviceView& view, const Json& now) {
 /// One cell per ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null if not measured;
 /// and whether there was a spike (1), a burst (2), an error (4).
 Json strip_of(const DeviceView& view) {
-  constexpr auto kRead = static_cast<std::size_t>(Kind::read);
-  constexpr auto kWrite = static_cast<std::size_t>(Kind::write);
   Json tails = Json::array();
   Json marks = Json::array();
   const std::size_t columns = view.summaries.size();
@@ -197,7 +195,7 @@ Json strip_of(const DeviceView& view) {
     unsigned mark = 0;
     for (; i < end; ++i) {
       if (const auto& summary = view.summaries[i]) {
-        worst = std::max({worst.value_or(0), summary->p99[kRead], summary->p99[kWrite]});
+        worst = std::max({worst.value_or(0), summary->p99[Operation::read], summary->p99[Operation::write]});
         mark |= summary->marks;
       }
     }
@@ -316,9 +314,9 @@ Json device_json(const DeviceView& view, const model::Snapshot& snapshot, const 
   };
   const model::DeviceTitle title = model::device_title(snapshot, device.name);
   Json now = now_of(view);
-  for (const auto& [name, operation] : kShown) {
+  for (const Operation operation : kShown) {
     if (!now.is_null()) {
-      now[name]["standstill_seconds"] = standstill_of(own, operation);
+      now[name(operation)]["standstill_seconds"] = standstill_of(own, operation);
     }
   }
   Json above_baseline = above_baseline_of(view, now);

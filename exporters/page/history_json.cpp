@@ -92,9 +92,9 @@ Json points_json(const model::Series& series) {
 
 Json tenant_json(const model::TenantLoad& tenant) {
   Json one{{"name", util::for_json(tenant.name)}, {"title", util::for_json(model::tenant_title(tenant.name))}};
-  for (std::size_t k = 0; k < model::kAttributedOperations; ++k) {
-    const auto& totals = tenant.totals.at(k);
-    one[std::string(model::kAttributedOperationNames.at(k))] = {
+  for (const model::Operation operation : model::kAttributedOperations) {
+    const auto& totals = tenant.totals[operation];
+    one[std::string(name(operation))] = {
         {"ios", totals.ios}, {"bytes", totals.bytes}, {"device_seconds", static_cast<double>(totals.device_ns) / 1e9}};
   }
   return one;
@@ -120,19 +120,18 @@ Json past_tenants_json(const model::Series& series, bool totals) {
   return all;
 }
 
-const SparseHistogram& histogram_of(const model::DeviceLoad& load, live::Kind kind) {
-  constexpr auto kLatencyOfKind = std::to_array<Latency>(
-      {Latency::read_total, Latency::write_total, Latency::flush, Latency::discard, Latency::commit});
-  static_assert(kLatencyOfKind.size() == live::kKinds);
-  return load.latency(kLatencyOfKind.at(static_cast<std::size_t>(kind)));
+const SparseHistogram& histogram_of(const model::DeviceLoad& load, model::Operation operation) {
+  constexpr model::ByOperation<Latency, model::kLiveOperations> kLatencies{
+      Latency::read_total, Latency::write_total, Latency::flush, Latency::discard, Latency::commit};
+  return load.latency(kLatencies[operation]);
 }
 
 /// The histograms of each point's minutes added up: nothing is lost but time resolution.
 Json heat_json(const model::Series& series, const std::string& name) {
   Json levels = Json::array();
-  const auto kind = kind_in(name);
+  const auto operation = operation_in(name);
   for (const model::SeriesPoint& point : series.points) {
-    levels.push_back(kind ? heat_text(histogram_of(point.load, *kind).words) : "");
+    levels.push_back(operation ? heat_text(histogram_of(point.load, *operation).words) : "");
   }
   return {{"operation", name}, {"levels", std::move(levels)}};
 }
@@ -318,7 +317,7 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
   return dumped(answer);
 }
 
-bool is_heat(const std::string& name) { return !name.empty() && kind_in(name).has_value(); }
+bool is_heat(const std::string& name) { return !name.empty() && operation_in(name).has_value(); }
 
 bool is_printable(const std::string& words) {
   constexpr std::size_t kMaxCharacters = 128;  // characters, as many as util::for_json() keeps

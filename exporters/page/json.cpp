@@ -45,10 +45,8 @@ std::string heat_text(const model::SparseBuckets& buckets) {
   return fmt::format("{}:{}", first, levels);
 }
 
-std::optional<live::Kind> kind_in(const std::string& name) {
-  const auto* found = std::find(live::kKindNames.begin(), live::kKindNames.end(), name.empty() ? "read" : name);
-  return found == live::kKindNames.end() ? std::nullopt
-                                         : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
+std::optional<model::Operation> operation_in(const std::string& name) {
+  return model::operation_named(name.empty() ? "read" : name, model::kLiveOperations);
 }
 
 std::string run_of(const model::Snapshot& snapshot) {

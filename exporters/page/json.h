@@ -33,7 +33,8 @@ Json quantile_of(const model::SparseHistogram& histogram, double share);
 /// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level per word. '0': none, '1': one
 /// I/O, '2': two or three, '3': four to seven, and so on. Empty without I/Os.
 std::string heat_text(const model::SparseBuckets& buckets);
-std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; nothing: no such kind
+/// One of those that have histograms. Empty: reads; nothing: there is no such operation.
+std::optional<model::Operation> operation_in(const std::string& name);
 
 /// The run of the daemon, and the number and time of its snapshot: the head of every answer.
 Json head_of(const model::Snapshot& snapshot);
@@ -55,7 +56,7 @@ live::Situation situation_of(const model::Snapshot& snapshot, const live::Recent
 Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past);
 /// The columns after the snapshot `since`; 0: all in memory.
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
-               std::uint64_t since, live::Kind heat);
+               std::uint64_t since, model::Operation heat);
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                  std::uint64_t number);  // null if memory does not reach that far
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot);

@@ -11,30 +11,31 @@ namespace ssdpulse::page {
 namespace {
 
 using live::Column;
-using live::Kind;
-using live::KindColumn;
+using live::OperationColumn;
 using live::Second;
 using live::Tail;
+using model::Operation;
 
 constexpr std::chrono::milliseconds kRounding{2};  // of the times at which columns end
 
 /// Null if I/Os ended but none was timed.
-Json heat_of(const KindColumn& kind) {
-  return kind.buckets.empty() && kind.ios > 0 ? Json() : Json(heat_text(kind.buckets));
+Json heat_of(const OperationColumn& column) {
+  return column.buckets.empty() && column.ios > 0 ? Json() : Json(heat_text(column.buckets));
 }
 
 /// The arrays of an answer; each has one entry per column.
 class Columns {
  public:
-  void add(const Second& second, Kind heat) {
+  void add(const Second& second, Operation heat) {
     json_["milliseconds"].push_back(second.length.count());
     column_ = second.bytes ? live::decode(*second.bytes) : std::nullopt;
-    for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
-      add_kind(static_cast<Kind>(kind));
+    for (const Operation operation : model::kLiveOperations) {
+      add_operation(operation);
     }
     for (std::size_t operation = 0; operation < 2; ++operation) {
       for (std::size_t during = 0; during < model::kDurings; ++during) {
-        const std::string name = fmt::format("{}_during_{}", live::kKindNames[operation], model::kDuringNames[during]);
+        const std::string name =
+            fmt::format("{}_during_{}", model::kOperationNames[operation], model::kDuringNames[during]);
         const auto of = [&](const Column& column) -> const Tail& { return column.during[operation][during]; };
         if (during != 0) {  // else it is the rest of the total
           put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
@@ -46,7 +47,7 @@ class Columns {
     put("losses", [](const Column& column) { return Json(column.losses); });
     put("bursts", [](const Column& column) { return Json(column.bursts); });
     put("spikes", [](const Column& column) { return Json(column.in_spike); });
-    heats_.push_back(column_ ? heat_of(column_->kind(heat)) : Json());
+    heats_.push_back(column_ ? heat_of(column_->operations[heat]) : Json());
   }
 
   Json take(Json& heats) {
@@ -63,19 +64,21 @@ class Columns {
   /// Null without I/Os: there is no quantile then.
   static Json word(const Tail& tail, std::uint8_t of) { return tail.ios > 0 ? Json(of) : Json(); }
 
-  void add_kind(Kind kind) {
-    const std::string name(live::kKindNames[static_cast<std::size_t>(kind)]);
-    const auto of = [kind](const Column& column) -> const KindColumn& { return column.kind(kind); };
+  void add_operation(Operation operation) {
+    const std::string name(model::name(operation));
+    const auto of = [operation](const Column& column) -> const OperationColumn& {
+      return column.operations[operation];
+    };
     put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
     put(name + "_p99", [&](const Column& column) { return word(of(column).total, of(column).total.p99); });
-    if (kind != Kind::flush && kind != Kind::discard) {
+    if (operation != Operation::flush && operation != Operation::discard) {
       put(name + "_p50", [&](const Column& column) { return word(of(column).total, of(column).total.p50); });
       put(name + "_p999", [&](const Column& column) { return word(of(column).total, of(column).total.p999); });
     }
-    if (kind != Kind::commit && kind != Kind::flush) {
+    if (operation != Operation::commit && operation != Operation::flush) {
       put(name + "_bytes", [&](const Column& column) { return Json(of(column).bytes); });
     }
-    if (kind == Kind::read || kind == Kind::write) {
+    if (operation == Operation::read || operation == Operation::write) {
       put(name + "_in_flight", [&](const Column& column) { return Json(of(column).in_flight); });
       put(name + "_device_p99", [&](const Column& column) { return word(of(column).device, of(column).device.p99); });
       put(name + "_queue_p99", [&](const Column& column) { return word(of(column).queue, of(column).queue.p99); });
@@ -129,7 +132,7 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
 }  // namespace
 
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
-               std::uint64_t since, Kind heat) {
+               std::uint64_t since, Operation heat) {
   auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the one before
   Columns columns;
   Json first;
@@ -161,7 +164,7 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
   Json arrays = columns.take(heats);
   answer["columns"] = std::move(arrays);
   answer["clock_steps"] = std::move(steps);
-  answer["heat"] = {{"operation", live::kKindNames[static_cast<std::size_t>(heat)]}, {"levels", std::move(heats)}};
+  answer["heat"] = {{"operation", name(heat)}, {"levels", std::move(heats)}};
   answer["marks"] = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
   if (since == 0) {
     answer["bounds_seconds"] = bounds_json();
@@ -186,12 +189,12 @@ Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, 
   answer["end"] = seconds_of(second.end);
   answer["seconds"] = static_cast<double>(second.length.count()) / 1000;
   answer["latency"] = Json::object();
-  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+  for (const Operation operation : model::kLiveOperations) {
     Json buckets = Json::array();
-    for (const auto& [word, ios] : column->kinds[kind].buckets) {
+    for (const auto& [word, ios] : column->operations[operation].buckets) {
       buckets.push_back({word, ios});
     }
-    answer["latency"][live::kKindNames[kind]] = std::move(buckets);
+    answer["latency"][name(operation)] = std::move(buckets);
   }
   return answer;
 }
@@ -210,7 +213,7 @@ std::string past_seconds_json(const std::string& device, const std::vector<std::
   Json answer{{"device", util::for_json(device)}, {"end", Json::array()}};
   Columns columns;
   for (const Second& second : seconds) {
-    columns.add(second, kind_in(heat).value_or(Kind::read));
+    columns.add(second, operation_in(heat).value_or(Operation::read));
     answer["end"].push_back(seconds_of(second.end));
   }
   Json heats;

@@ -36,7 +36,7 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
                 std::optional<live::Load> load) {
   const double begin = seconds_of(spike.begin);
   const double duration = std::chrono::duration<double>(spike.duration).count();
-  const auto operation = name(spike.operation, model::kSpikeOperationNames);
+  const auto operation = name(spike.operation);
   Json missing = Json::array();
   for (const std::string& what : spike.missing) {
     missing.push_back(util::for_json(what));
@@ -141,8 +141,7 @@ Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts) {
           {"next", why.next},
           {"runbook", why.runbook.empty() ? Json() : Json(why.runbook)},
           {"device", why.device.empty() ? Json() : Json(why.device)},
-          {"operation",
-           why.incident ? Json(name(why.incident->headline().operation, model::kSpikeOperationNames)) : Json()},
+          {"operation", why.incident ? Json(name(why.incident->headline().operation)) : Json()},
           {"cause", why.wait       ? Json(name(why.wait->cause, model::kHostWaitCauseNames))
                     : why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames))
                                    : Json()},

@@ -95,7 +95,7 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const l
   if (what == "live") {
     const std::string asked = question.parameter("since");
     const auto since = asked.empty() ? std::optional<std::uint64_t>(0) : number_in(asked);
-    const auto heat = kind_in(question.parameter("heat"));
+    const auto heat = operation_in(question.parameter("heat"));
     if (!since || !heat) {
       return plain(400, "since=: expected a snapshot's number; heat=: read, write, flush, discard or commit\n");
     }

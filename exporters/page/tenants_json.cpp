@@ -14,9 +14,9 @@ namespace {
 
 Json totals_json(const model::TotalsByOperation& totals) {
   Json all;
-  for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
-    const model::AttributedTotals& one = totals.at(i);
-    all[std::string(model::kAttributedOperationNames.at(i))] = {
+  for (const model::Operation operation : model::kAttributedOperations) {
+    const model::AttributedTotals& one = totals[operation];
+    all[std::string(name(operation))] = {
         {"ios", one.ios}, {"bytes", one.bytes}, {"device_seconds", static_cast<double>(one.device_ns) / 1e9}};
   }
   return all;

@@ -20,7 +20,7 @@ struct OperationView {
   std::optional<model::WallTime> since;
 
   [[nodiscard]] Labels labels(std::string_view more_name = {}, std::string_view more_value = {}) const {
-    Labels labels{{"device", device}, {"operation", std::string(name(operation, model::kOperationNames))}};
+    Labels labels{{"device", device}, {"operation", std::string(name(operation))}};
     if (!more_name.empty()) {
       labels.push_back({more_name, std::string(more_value)});
     }
@@ -119,14 +119,12 @@ constexpr std::string_view kNoStampedSample =
     "the disk has completed no such request, or the kernel keeps no statistics for it (queue/iostats is 0)";
 constexpr std::string_view kNoneYet = "the disk has had no such request, except for read and write";
 
-constexpr auto kOperationsAndCommit = join(model::kOperationNames, std::array<std::string_view, 1>{"commit"});
-
 constexpr LabelDescription kDeviceLatency[] = {
     kDevice,
     kOperation,
     {"during", "what else was in flight on the disk at some time during a read or write", model::kDuringNames}};
-constexpr LabelDescription kTotalLatency[] = {kDevice,
-                                              {"operation", "what the request does, or commit", kOperationsAndCommit}};
+constexpr LabelDescription kTotalLatency[] = {
+    kDevice, {"operation", "what the request does, or commit", model::kOperationNames}};
 constexpr LabelDescription kSequential[] = {kDevice, {"operation", "what the request does", kReadAndWrite}};
 constexpr LabelDescription kErrors[] = {
     kDevice, kOperation, {"error", "the kernel's completion status, normalised", model::kIoErrorNames}};

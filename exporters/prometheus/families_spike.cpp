@@ -9,6 +9,7 @@
 namespace ssdpulse::exposition {
 namespace {
 
+using model::Operation;
 using model::Snapshot;
 using model::SpikeFigures;
 
@@ -21,10 +22,10 @@ void for_each_cause(
       continue;
     }
     const auto since = counter && device.io ? std::optional(device.io->since) : std::nullopt;
-    for (std::size_t operation = 0; operation < device.spikes.size(); ++operation) {
+    for (const Operation operation : model::kSpikeOperations) {
       for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
         out.add({{"device", device.device->name},
-                 {"operation", std::string(model::kSpikeOperationNames[operation])},
+                 {"operation", std::string(name(operation))},
                  {"cause", std::string(model::kSpikeCauseNames[cause])}},
                 value(device.spikes[operation], cause), since);
       }
@@ -32,9 +33,11 @@ void for_each_cause(
   }
 }
 
+constexpr auto kSpikeOperationNames = names_of(model::kSpikeOperations);
+
 constexpr LabelDescription kSpikeLabels[] = {
     kDevice,
-    {"operation", "which latency spiked; commit: what a caller of fsync waits for", model::kSpikeOperationNames},
+    {"operation", "which latency spiked; commit: what a caller of fsync waits for", kSpikeOperationNames},
     {"cause", "what explains most of the slow time; unknown: nothing does", model::kSpikeCauseNames},
 };
 
@@ -70,11 +73,11 @@ constexpr FamilyDescription kFamilies[] = {
      "seconds", Type::gauge, Modes::all, kOperationLabels, "the kernel stamps no requests (queue/iostats is 0)",
      [](const Snapshot& s, Samples& out) {
        for (const auto& device : s.devices) {
-         for (std::size_t operation = 0; device.device->iostats && !device.unseen && operation < device.spikes.size();
-              ++operation) {
-           out.add(
-               {{"device", device.device->name}, {"operation", std::string(model::kSpikeOperationNames[operation])}},
-               device.spikes[operation].pending_excess_seconds);
+         for (const Operation operation : model::kSpikeOperations) {
+           if (device.device->iostats && !device.unseen) {
+             out.add({{"device", device.device->name}, {"operation", std::string(name(operation))}},
+                     device.spikes[operation].pending_excess_seconds);
+           }
          }
        }
      }},

@@ -24,11 +24,11 @@ constexpr const char* kOther = "other";
 /// One sample for each operation with anything counted; `more`: labels after device and operation.
 void add_operations(const std::string& device, const TotalsByOperation& totals, const Labels& more,
                     std::optional<model::WallTime> since, Value value, Samples& out) {
-  for (std::size_t operation = 0; operation < totals.size(); ++operation) {
+  for (const model::Operation operation : model::kAttributedOperations) {
     if (totals[operation].ios == 0) {
       continue;
     }
-    Labels labels{{"device", device}, {"operation", std::string(model::kAttributedOperationNames[operation])}};
+    Labels labels{{"device", device}, {"operation", std::string(name(operation))}};
     labels.insert(labels.end(), more.begin(), more.end());
     out.add(std::move(labels), value(totals[operation]), since);
   }
@@ -103,7 +103,9 @@ void info(const Snapshot& snapshot, Samples& out) {
   });
 }
 
-constexpr LabelDescription kAttributedOperation{"operation", "what the request does", model::kAttributedOperationNames};
+constexpr auto kAttributedOperationNames = names_of(model::kAttributedOperations);
+
+constexpr LabelDescription kAttributedOperation{"operation", "what the request does", kAttributedOperationNames};
 constexpr LabelDescription kTenant{
     "tenant",
     "a systemd unit, docker/ID, podman/ID, pod/UID/ID, lxc/NAME, vm/NAME, user/UID, job/ID, a name of "

@@ -47,8 +47,8 @@ void visit_operation(const std::string& name, model::OperationIo& io, F&& f) {
 }
 
 void attributed(const std::string& name, model::TotalsByOperation& totals, auto&& f) {
-  for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
-    const std::string prefix = fmt::format("{}.{}", name, model::kAttributedOperationNames[i]);
+  for (std::size_t i = 0; i < model::kAttributedOperations.size(); ++i) {
+    const std::string prefix = fmt::format("{}.{}", name, model::name(model::kAttributedOperations[i]));
     f(prefix + ".ios", totals[i].ios, 1);
     f(prefix + ".bytes", totals[i].bytes, 1);
     f(prefix + ".device_us", totals[i].device_ns, 1000);

@@ -176,6 +176,7 @@ struct World {
         ++*kernel.flushes;
         return;
       case Operation::passthrough:
+      case Operation::commit:
         return;
     }
   }

@@ -150,8 +150,8 @@ TEST(device_evidence, what_spikes_cost_is_added_up_by_cause) {
   EvidenceSums sums(series, 1);
   sums.add(minute(0, 0, 0));
   const DeviceEvidence past = sums.take();
-  EXPECT_DOUBLE_EQ(past.excess_per_day(model::SpikeOperation::read, model::SpikeCause::discard).value_or(0), 30 * 1440);
-  EXPECT_DOUBLE_EQ(past.excess_per_day(model::SpikeOperation::read, model::SpikeCause::queue).value_or(1), 0);
+  EXPECT_DOUBLE_EQ(past.excess_per_day(model::Operation::read, model::SpikeCause::discard).value_or(0), 30 * 1440);
+  EXPECT_DOUBLE_EQ(past.excess_per_day(model::Operation::read, model::SpikeCause::queue).value_or(1), 0);
 }
 
 TEST(device_evidence, a_scaled_clock_makes_bursts_as_long_as_it_runs_fast) {
@@ -291,7 +291,7 @@ TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {
   DeviceEvidence past;
   past.load.measured_ms = 172'800'000;
   past.spikes_observed_seconds = 172'800;
-  past.excess_seconds[model::index(model::SpikeOperation::read)][model::index(model::SpikeCause::saturation)] = 200;
+  past.excess_seconds[model::Operation::read][model::index(model::SpikeCause::saturation)] = 200;
   host.facts.evidence.emplace("nvme0n1", past);
   EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 100);
   host.spike_that_goes_on("saturation", 60);

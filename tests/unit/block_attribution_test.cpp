@@ -25,12 +25,12 @@
 namespace {
 
 using namespace ssdpulse;
-using model::AttributedOperation;
 using model::AttributedTotals;
 using model::CgroupId;
 using model::DeviceAttribution;
 using model::IoAccess;
 using model::IoPath;
+using model::Operation;
 
 constexpr std::uint32_t kOps[] = {0, 1, 3};  // the kernel's codes of the attributed operations
 
@@ -135,7 +135,7 @@ class Host {
   /// What the source does at each sample; `meanwhile` happens between its two readings.
   template <typename Meanwhile>
   const DeviceAttribution& observe(Meanwhile meanwhile) {
-    std::array<AttributedTotals, model::kAttributedOperations> counted;
+    model::ByOperation<AttributedTotals, model::kAttributedOperations> counted;
     for (std::size_t operation = 0; operation < counted.size(); ++operation) {
       counted[operation] = own(operation, completion_only_);
     }
@@ -146,7 +146,7 @@ class Host {
     }
     const auto departed = reader_.depart();
     for (std::size_t operation = 0; operation < counted.size(); ++operation) {
-      account_.settle(static_cast<AttributedOperation>(operation), counted[operation].ios, counted[operation].bytes);
+      account_.settle(model::kAttributedOperations[operation], counted[operation].ios, counted[operation].bytes);
     }
     for (const CgroupId cgroup : departed) {
       account_.depart(cgroup);
@@ -351,7 +351,7 @@ TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
     looks = 0;
     fake_look = [] {
       ++looks;
-      for (std::uint32_t operation = 0; operation < model::kAttributedOperations; ++operation) {
+      for (std::uint32_t operation = 0; operation < model::kAttributedOperations.size(); ++operation) {
         ASSERT_GE(test::attributed_to_all(operation).bytes, test::counted(operation, true).bytes) << operation;
       }
     };
@@ -388,11 +388,11 @@ TEST(Attribution, CompletionsBetweenTwoReadingsComeWithTheNext) {
 TEST(Attribution, ATrueDifferenceIsNotHidden) {
   block::AttributionAccount account;
   const AttributedTotals one{1, 4096, 5};
-  account.settle(AttributedOperation::read, 0, 0);
+  account.settle(Operation::read, 0, 0);
   account.add({0, ATTRIBUTED_READ, PATH_SYNC, 7, one});
-  account.settle(AttributedOperation::read, 0, 0);
+  account.settle(Operation::read, 0, 0);
   EXPECT_EQ(sum_of_owners(*account.published(), 0).ios, 0U);
-  account.settle(AttributedOperation::read, 0, 0);
+  account.settle(Operation::read, 0, 0);
   EXPECT_TRUE(sum_of_owners(*account.published(), 0) == one);
 }
 
@@ -631,7 +631,7 @@ void play(bool completion_only, double lost, int rounds) {
   Host host(FAKE_SETS, true, completion_only);
   std::mt19937 rng(20261);
   const auto happens = [&](double share) { return std::uniform_real_distribution<>(0, 1)(rng) < share; };
-  std::map<CgroupId, std::array<AttributedTotals, model::kAttributedOperations>> told;
+  std::map<CgroupId, model::ByOperation<AttributedTotals, model::kAttributedOperations>> told;
   std::array<CgroupId, FAKE_CGROUPS> living{};
   std::set<CgroupId> dead;
   for (std::uint32_t place = 1; place < 6; ++place) {
@@ -675,7 +675,7 @@ void play(bool completion_only, double lost, int rounds) {
     host.observe();
   }
   const DeviceAttribution& seen = host.observe();
-  for (std::size_t operation = 0; operation < model::kAttributedOperations; ++operation) {
+  for (std::size_t operation = 0; operation < model::kAttributedOperations.size(); ++operation) {
     AttributedTotals departed;
     for (const auto& [cgroup, totals] : told) {
       if (dead.count(cgroup) != 0) {

@@ -116,7 +116,7 @@ class Source : public testing::Test {
 };
 
 std::uint64_t written_ios(const DeviceSample& sample) {
-  return sample.attribution->cgroups.at(kCgroup)[static_cast<std::size_t>(model::AttributedOperation::write)].ios;
+  return sample.attribution->cgroups.at(kCgroup)[model::Operation::write].ios;
 }
 
 TEST_F(Source, one_device_alone_keeps_its_attribution) {

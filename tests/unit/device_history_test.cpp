@@ -804,7 +804,7 @@ TEST(Room, goes_to_hours_first_and_tenants_have_a_fifth) {
       ios += row.load.operations[0].ios;
       row.load.latencies[0] = some_histogram(random, 300);
       for (int tenant = 0; tenant < 12; ++tenant) {
-        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{1, 4096, random() % 1'000'000}}}});
+        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{{1, 4096, random() % 1'000'000}}}}});
       }
       batch.device_minutes.push_back(std::move(row));
     }
@@ -835,7 +835,7 @@ TEST(Room, tenants_have_a_fifth_also_where_nothing_else_needs_the_rest) {
     for (std::int64_t i = minute; i < minute + 10; ++i) {
       auto row = minute_of_sda(i);
       for (int tenant = 0; tenant < 12; ++tenant) {
-        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{1, 4096, random() % 1'000'000}}}});
+        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{{1, 4096, random() % 1'000'000}}}}});
       }
       batch.device_minutes.push_back(std::move(row));
     }

@@ -125,7 +125,7 @@ class Oracle {
     batch.states = {{drive.drive, {1}}};
     model::DeviceLoad load;
     load.operations[0].ios = 1;
-    batch.device_minutes = {{{disk, disk, "m", disk}, now, load, {{tenant, {{{1, 1, 1}}}}}}};
+    batch.device_minutes = {{{disk, disk, "m", disk}, now, load, {{tenant, {{{{1, 1, 1}}}}}}}};
     model::LatencySpike spike;
     spike.device = disk;
     spike.begin = now;

@@ -118,7 +118,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
   Rig rig;
   model::LatencySpike spike;
   spike.device = "nvme0n1";
-  spike.operation = model::SpikeOperation::write;
+  spike.operation = model::Operation::write;
   spike.begin = kBegin + 1500ms;
   spike.duration = 2500ms;
   spike.peak_seconds = 0.25;

@@ -116,8 +116,7 @@ bool holds_one_of(const std::string& sentence, std::string texts) {
 
 bool has_spike(const Answer& answer, const std::string& operation) {
   return std::any_of(answer.spikes.begin(), answer.spikes.end(), [&](const model::LatencySpike& spike) {
-    return name(spike.operation, model::kSpikeOperationNames) == operation &&
-           spike.begin + spike.duration >= answer.at - kRecently;
+    return name(spike.operation) == operation && spike.begin + spike.duration >= answer.at - kRecently;
   });
 }
 

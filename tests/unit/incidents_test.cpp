@@ -14,7 +14,7 @@ using stages::IncidentLog;
 
 const auto kStart = std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000));
 
-LatencySpike spike(const std::string& device, SpikeOperation operation, std::chrono::seconds begin,
+LatencySpike spike(const std::string& device, Operation operation, std::chrono::seconds begin,
                    std::chrono::seconds duration, SpikeCause cause = SpikeCause::unknown) {
   LatencySpike made;
   made.device = device;
@@ -28,11 +28,10 @@ LatencySpike spike(const std::string& device, SpikeOperation operation, std::chr
 }
 
 TEST(Incidents, SpikesThatOverlapOrFollowWithinSecondsAreOne) {
-  const auto incidents =
-      incidents_of({spike("sda", SpikeOperation::read, 0s, 20s), spike("sda", SpikeOperation::write, 12s, 10s),
-                    spike("sda", SpikeOperation::commit, 30s, 5s), spike("sda", SpikeOperation::read, 60s, 5s),
-                    spike("sdb", SpikeOperation::read, 1s, 5s)},
-                   {});
+  const auto incidents = incidents_of({spike("sda", Operation::read, 0s, 20s), spike("sda", Operation::write, 12s, 10s),
+                                       spike("sda", Operation::commit, 30s, 5s), spike("sda", Operation::read, 60s, 5s),
+                                       spike("sdb", Operation::read, 1s, 5s)},
+                                      {});
   ASSERT_EQ(incidents.size(), 3U);
   EXPECT_EQ(incidents[0].begin, kStart + 60s) << "the last one first";
   EXPECT_EQ(incidents[1].begin, kStart);
@@ -42,18 +41,18 @@ TEST(Incidents, SpikesThatOverlapOrFollowWithinSecondsAreOne) {
 }
 
 TEST(Incidents, RareOutliersDoNotJoinWhatComesBeforeAndAfterThem) {
-  auto rare = spike("sda", SpikeOperation::read, 0s, 600s);
+  auto rare = spike("sda", Operation::read, 0s, 600s);
   rare.evidence[model::EvidenceKey::outliers] = 5;
-  const auto incidents = incidents_of(
-      {rare, spike("sda", SpikeOperation::write, 100s, 5s), spike("sda", SpikeOperation::write, 400s, 5s)}, {});
+  const auto incidents =
+      incidents_of({rare, spike("sda", Operation::write, 100s, 5s), spike("sda", Operation::write, 400s, 5s)}, {});
   EXPECT_EQ(incidents.size(), 3U);
 }
 
 TEST(Incidents, WhatGoesOnComesFirstByItsHarm) {
-  auto small = spike("sdb", SpikeOperation::read, 0s, 9s);
-  auto large = spike("sdc", SpikeOperation::read, 4s, 5s);
+  auto small = spike("sdb", Operation::read, 0s, 9s);
+  auto large = spike("sdc", Operation::read, 4s, 5s);
   large.excess_seconds = 50;
-  const auto incidents = incidents_of({spike("sda", SpikeOperation::read, 0s, 60s)}, {small, large});
+  const auto incidents = incidents_of({spike("sda", Operation::read, 0s, 60s)}, {small, large});
   ASSERT_EQ(incidents.size(), 3U);
   EXPECT_EQ(incidents[0].headline().device, "sdc");
   EXPECT_EQ(incidents[1].headline().device, "sdb");
@@ -72,7 +71,7 @@ TEST(Incidents, MembersOfOneArrayAreOneGroup) {
 }
 
 TEST(Incidents, TheCulpritIsWhoDidMoreThanUsualAndNeverForACauseWithoutSender) {
-  auto storm = spike("sda", SpikeOperation::commit, 0s, 9s, SpikeCause::flush);
+  auto storm = spike("sda", Operation::commit, 0s, 9s, SpikeCause::flush);
   storm.committers = {{"storm.service", 100, 800}};
   EXPECT_EQ(culprit_of(storm), nullptr) << "no more flushes than usual, as far as is known";
   storm.evidence[model::EvidenceKey::flushes_to_baseline] = 12;
@@ -96,18 +95,18 @@ class Log : public testing::Test {
 };
 
 TEST_F(Log, HasOneLineForAnIncidentOnceNothingFollows) {
-  second({spike("sda", SpikeOperation::read, 0s, 20s)}, {}, {spike("sda", SpikeOperation::commit, 12s, 8s)});
+  second({spike("sda", Operation::read, 0s, 20s)}, {}, {spike("sda", Operation::commit, 12s, 8s)});
   for (int i = 0; i < 15; ++i) {
-    const auto lines = second({}, {}, {spike("sda", SpikeOperation::commit, 12s, std::chrono::seconds(8 + i))});
+    const auto lines = second({}, {}, {spike("sda", Operation::commit, 12s, std::chrono::seconds(8 + i))});
     for (const auto& line : lines) {
       EXPECT_TRUE(line.goes_on);
     }
   }
-  EXPECT_TRUE(second({}, {spike("sda", SpikeOperation::commit, 12s, 22s)}).empty()) << "its cause is not final";
+  EXPECT_TRUE(second({}, {spike("sda", Operation::commit, 12s, 22s)}).empty()) << "its cause is not final";
   std::vector<IncidentLog::Line> lines;
   for (int i = 0; i < 30; ++i) {
     for (auto& line :
-         second(i == 0 ? std::vector{spike("sda", SpikeOperation::commit, 12s, 22s)} : std::vector<LatencySpike>{})) {
+         second(i == 0 ? std::vector{spike("sda", Operation::commit, 12s, 22s)} : std::vector<LatencySpike>{})) {
       lines.push_back(line);
     }
   }
@@ -119,7 +118,7 @@ TEST_F(Log, HasOneLineForAnIncidentOnceNothingFollows) {
 TEST_F(Log, ReportsALongOneWhileItLasts) {
   std::vector<int> lines;
   for (int i = 1; i < 150; ++i) {
-    if (!second({}, {}, {spike("sda", SpikeOperation::read, 0s, std::chrono::seconds(i))}).empty()) {
+    if (!second({}, {}, {spike("sda", Operation::read, 0s, std::chrono::seconds(i))}).empty()) {
       lines.push_back(i);
     }
   }
@@ -127,7 +126,7 @@ TEST_F(Log, ReportsALongOneWhileItLasts) {
 }
 
 TEST_F(Log, LeavesOutASendersOwnBacklog) {
-  auto backlog = spike("sda", SpikeOperation::write, 0s, 20s, SpikeCause::queue);
+  auto backlog = spike("sda", Operation::write, 0s, 20s, SpikeCause::queue);
   backlog.active_tenants = 2;
   backlog.heaviest = {{"batch.service", 1000}};
   backlog.slowed = {{"batch.service", 1000, 0, 5}};

@@ -57,7 +57,7 @@ struct Steady : Simulation {
 };
 
 std::string text_of(const model::LatencySpike& spike) {
-  std::string text = std::string(name(spike.operation, model::kSpikeOperationNames)) + " " +
+  std::string text = std::string(name(spike.operation)) + " " +
                      std::string(name(spike.cause, model::kSpikeCauseNames)) + " peak " +
                      std::to_string(spike.peak_seconds) + " ios " + std::to_string(spike.ios);
   for (const auto& [what, value] : spike.evidence) {
@@ -74,7 +74,7 @@ void expect_cause(const Simulation& simulation, SpikeCause cause, double begin =
   EXPECT_FALSE(simulation.spikes.empty()) << "no spike";
   for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
     const auto& spike = simulation.spikes[i];
-    if (spike.operation > model::SpikeOperation::write) {
+    if (spike.operation > model::Operation::write) {
       continue;
     }
     EXPECT_EQ(name(spike.cause, model::kSpikeCauseNames), name(cause, model::kSpikeCauseNames)) << text_of(spike);
@@ -105,7 +105,7 @@ TEST(LatencySpikes, DiscardsThatStallReads) {
   sim.run(100);
   expect_cause(sim, SpikeCause::discard);
   EXPECT_EQ(sim.spikes.size(), 1U);
-  EXPECT_EQ(sim.spikes[0].operation, model::SpikeOperation::read);
+  EXPECT_EQ(sim.spikes[0].operation, model::Operation::read);
 }
 
 TEST(LatencySpikes, OneLongDiscardThatStallsAll) {
@@ -171,7 +171,7 @@ TEST(LatencySpikes, WhatIsSlowBesideASpikeDoesNotBecomeUsual) {
   };
   sim.run(200);
   const auto usual = [&](std::size_t tick) {
-    return sim.figures.at(tick)[index(model::SpikeOperation::write)].baseline.value().p99_seconds;
+    return sim.figures.at(tick)[model::Operation::write].baseline.value().p99_seconds;
   };
   EXPECT_LT(usual(155), 1.3 * usual(58));
 }

@@ -52,7 +52,7 @@ model::Snapshot second(std::uint64_t number, std::vector<model::DeviceSnapshot> 
 
 RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
   Column column;
-  for (KindColumn& kind : column.kinds) {
+  for (OperationColumn& kind : column.operations) {
     if (*rc::gen::arbitrary<bool>()) {
       kind.ios = *rc::gen::arbitrary<std::uint64_t>();
       kind.bytes = *rc::gen::arbitrary<std::uint64_t>();
@@ -67,11 +67,11 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
     }
   }
   column.during[1][2] = {7, 1, 2, 3};
-  const bool busy = std::any_of(column.kinds.begin(), column.kinds.end(),
-                                [](const KindColumn& kind) { return kind != KindColumn{}; });
+  const bool busy = std::any_of(column.operations.begin(), column.operations.end(),
+                                [](const OperationColumn& kind) { return kind != OperationColumn{}; });
   if (busy) {
     column.reads_during_discard = {{0, 1}, {LATENCY_OVER_WORD, 300}};
-    column.reads_during_flush = column.kinds[4].buckets;
+    column.reads_during_flush = column.operations[4].buckets;
     column.queue_ns = *rc::gen::arbitrary<std::uint64_t>();
     column.device_ns = *rc::gen::arbitrary<std::uint64_t>();
   }
@@ -84,9 +84,9 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
 
 TEST(live_column, that_is_not_whole_is_none) {
   Column column;
-  column.kinds[0].ios = 7;
-  column.kinds[0].buckets = {{3, 7}};
-  column.kinds[4].buckets = {{200, 1}};
+  column.operations[0].ios = 7;
+  column.operations[0].buckets = {{3, 7}};
+  column.operations[4].buckets = {{200, 1}};
   const auto bytes = encode(column);
   EXPECT_EQ(decode(bytes), column);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
@@ -130,7 +130,7 @@ TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
 
 ColumnSummary brief(std::uint64_t number) {
   const auto low = static_cast<std::uint8_t>(number % 200);
-  return {static_cast<std::uint8_t>(number % 8), static_cast<std::uint8_t>(number % 32), {low, 1, 2, 3, 4}};
+  return {static_cast<std::uint8_t>(number % 8), {{low, 1, 2, 3, 4}}};
 }
 
 RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
@@ -208,11 +208,11 @@ TEST(live_past, has_what_was_added_between_two_snapshots) {
   EXPECT_EQ(seconds[0].number, 2U);
   EXPECT_EQ(seconds[0].length, std::chrono::seconds(1));
   const auto column = decode(*seconds[0].bytes).value();
-  EXPECT_EQ(column.kind(Kind::read).buckets, (SparseBuckets{{100, 98}, {150, 2}}));
-  EXPECT_EQ(column.kind(Kind::read).bytes, 409'600U);
-  EXPECT_EQ(column.kind(Kind::read).total, (Tail{100, 100, 150, 150}));
-  EXPECT_EQ(column.kind(Kind::read).queue.ios, 100U);
-  EXPECT_EQ(column.kind(Kind::write), KindColumn{});
+  EXPECT_EQ(column.operations[Operation::read].buckets, (SparseBuckets{{100, 98}, {150, 2}}));
+  EXPECT_EQ(column.operations[Operation::read].bytes, 409'600U);
+  EXPECT_EQ(column.operations[Operation::read].total, (Tail{100, 100, 150, 150}));
+  EXPECT_EQ(column.operations[Operation::read].queue.ios, 100U);
+  EXPECT_EQ(column.operations[Operation::write], OperationColumn{});
   EXPECT_EQ(decode(*seconds[1].bytes), Column{});
 }
 
@@ -302,7 +302,7 @@ TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
   const Second& worst = seconds[92 - 30];
   EXPECT_EQ(worst.number, 92U);
   EXPECT_EQ(worst.length, std::chrono::seconds(1));
-  EXPECT_EQ(decode(*worst.bytes).value().kind(Kind::read).buckets, (SparseBuckets{{150, 7}}));
+  EXPECT_EQ(decode(*worst.bytes).value().operations[Operation::read].buckets, (SparseBuckets{{150, 7}}));
   const std::string cut = kept[0].bytes.substr(0, kept[0].bytes.size() - 1);
   EXPECT_EQ(seconds_in(cut).size(), 125U) << "what is not whole is left out";
 }
@@ -312,7 +312,7 @@ RC_GTEST_PROP(spike_seconds, of_any_bytes_are_sound_or_nothing, ()) {
   for (const Second& second : seconds_in(bytes)) {
     if (second.bytes) {
       const auto column = decode(*second.bytes).value();
-      for (const KindColumn& kind : column.kinds) {
+      for (const OperationColumn& kind : column.operations) {
         for (std::size_t i = 0; i < kind.buckets.size(); ++i) {
           RC_ASSERT(kind.buckets[i].first <= LATENCY_OVER_WORD);
           RC_ASSERT(i == 0 || kind.buckets[i - 1].first < kind.buckets[i].first);
@@ -392,8 +392,8 @@ TEST(live_past, keeps_the_newest_spikes_and_no_more) {
 // 16 drives, each as busy as one with 20,000 reads and 10,000 writes per second and fsync, for 15 minutes.
 TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
   Column column;
-  for (const Kind kind : {Kind::read, Kind::write, Kind::commit, Kind::flush}) {
-    auto& busy = column.kinds[static_cast<std::size_t>(kind)];
+  for (const Operation operation : {Operation::read, Operation::write, Operation::commit, Operation::flush}) {
+    auto& busy = column.operations[operation];
     busy = {20'000, 81'920'000, {20'000, 90, 120, 140}, {20'000, 90, 120, 140}, {20'000, 90, 120, 140}, 3, {}};
     for (std::uint8_t word = 70; word < 110; ++word) {
       busy.buckets.emplace_back(word, word < 85 ? 1000 : 90);

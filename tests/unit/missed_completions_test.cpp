@@ -55,7 +55,7 @@ TEST(MissedCompletions, TheKernelDoesNotCountThese) {
     EXPECT_FALSE(missed.stands_still(io));
     (void)missed.observe(io, kNone);
     const auto ended = missed.observe(io, kNone);
-    EXPECT_FALSE(ended.reads || ended.writes) << name(operation, model::kOperationNames);
+    EXPECT_FALSE(ended.reads || ended.writes) << name(operation);
   }
 }
 

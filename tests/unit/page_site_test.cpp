@@ -223,9 +223,9 @@ TEST(page_site, tenants_and_paths_are_totals) {
   auto snapshot = test::small_snapshot();
   snapshot.number = 9;
   model::DeviceTenants who;
-  who.tenants = {{{"db.service", model::TenantKind::unit, ""}, {{{7, 4096, 2'000'000'000}}}, 0, {}}};
-  who.other = {{{1, 512, 0}}};
-  who.paths[model::index(model::IoPath::libaio)][model::index(model::IoAccess::raw)] = {{{8, 4608, 2'000'000'000}}};
+  who.tenants = {{{"db.service", model::TenantKind::unit, ""}, {{{{7, 4096, 2'000'000'000}}}}, 0, {}}};
+  who.other = {{{{1, 512, 0}}}};
+  who.paths[model::index(model::IoPath::libaio)][model::index(model::IoAccess::raw)] = {{{{8, 4608, 2'000'000'000}}}};
   snapshot.devices[0].tenants = std::make_shared<const model::DeviceTenants>(who);
   const std::string path = "/api/v1/devices/" + snapshot.devices[0].device->name + "/tenants";
   rig.take(snapshot);
@@ -547,7 +547,7 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   EXPECT_TRUE(unknown.at("baseline_p99").at("read").is_null());
   EXPECT_EQ(unknown.at("state"), "ok");
   const double now = unknown.at("now").at("read").at("p99").get<double>();
-  device.spikes[index(model::SpikeOperation::read)].baseline = {now / 4.1, 340};
+  device.spikes[model::Operation::read].baseline = {now / 4.1, 340};
   const Json few = ask(1);
   EXPECT_EQ(few.at("state"), "ok") << "with so few, the 99th percentile is the slowest";
   EXPECT_NEAR(few.at("baseline_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
@@ -572,7 +572,7 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   next.spikes_going_on[0].evidence[model::EvidenceKey::device_standstill_seconds] = 9;
   EXPECT_EQ(ask(100).at("now").at("commit").at("standstill_seconds"), 9);
   next.spikes_going_on.clear();
-  device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};
+  device.spikes[model::Operation::read].baseline = {now / 2.9, 340};
   const Json usual = ask(100);
   EXPECT_EQ(usual.at("state"), "ok");
   EXPECT_TRUE(usual.at("above_baseline").is_null());

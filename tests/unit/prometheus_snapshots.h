@@ -197,7 +197,7 @@ inline model::Snapshot small_snapshot() {
       {{"db.service", model::TenantKind::unit, "/system.slice/db.service"}, {}, 3, at(1'700'000'000'250)},
       {{"podman/8f3c0c1d2e5b", model::TenantKind::container, ""}, {}, 0, at(1'700'000'000'250)}};
   tenants.tenants[0].totals[1] = {4, 16'384, 2'000'000};
-  tenants.tenants[1].totals = {{{100, 409'600, 50'000'000}, {10, 81'920, 1'500'000}, {}}};
+  tenants.tenants[1].totals = {{{{100, 409'600, 50'000'000}, {10, 81'920, 1'500'000}, {}}}};
   tenants.tenants[2].totals[2] = {1, 1'048'576, 250'000};
   tenants.other[0] = {2, 8'192, 1'000'000};
   tenants.other_commits = 1;

@@ -39,7 +39,7 @@ TEST(SpikeLog, OfThoseThatComeTogetherTheWorstHasALine) {
 TEST(SpikeLog, OperationsAndDevicesAreApart) {
   SpikeLog log;
   auto commit = spike_of(1);
-  commit.operation = model::SpikeOperation::commit;
+  commit.operation = model::Operation::commit;
   auto other = spike_of(1);
   other.device = "sda";
   EXPECT_EQ(log.observe(at(0), {spike_of(1), commit, other}, {}).size(), 3U);

@@ -15,7 +15,6 @@ namespace {
 
 using model::Operation;
 using model::SpikeCause;
-using model::SpikeOperation;
 
 constexpr double kBegin = 120.4;
 const int kSeeds = std::getenv("SSDPULSE_TEST_LONG") != nullptr && *std::getenv("SSDPULSE_TEST_LONG") != 0 ? 60 : 5;
@@ -59,9 +58,9 @@ std::string text_of(const Story& story) {
   std::string text;
   for (std::size_t i = 0; i < story.spikes.size(); ++i) {
     const auto& spike = story.spikes[i];
-    text += std::string(name(spike.operation, model::kSpikeOperationNames)) + ' ' +
-            std::string(name(spike.cause, model::kSpikeCauseNames)) + " begin " + std::to_string(story.begins[i]) +
-            " seconds " + std::to_string(std::chrono::duration<double>(spike.duration).count()) + " excess " +
+    text += std::string(name(spike.operation)) + ' ' + std::string(name(spike.cause, model::kSpikeCauseNames)) +
+            " begin " + std::to_string(story.begins[i]) + " seconds " +
+            std::to_string(std::chrono::duration<double>(spike.duration).count()) + " excess " +
             std::to_string(spike.excess_seconds) + " " + model::evidence_text(spike) + '\n';
   }
   return text;
@@ -72,7 +71,7 @@ struct Seen {
   std::size_t of_cause = 0;
   std::size_t near = 0;  // begin and end are within 2 s of a given time
 };
-Seen seen(const Story& story, SpikeOperation operation, SpikeCause cause,
+Seen seen(const Story& story, Operation operation, SpikeCause cause,
           const std::vector<std::pair<double, double>>& times = {}) {
   Seen result;
   for (std::size_t i = 0; i < story.spikes.size(); ++i) {
@@ -90,12 +89,12 @@ Seen seen(const Story& story, SpikeOperation operation, SpikeCause cause,
   return result;
 }
 
-double excess(const Story& story, SpikeOperation operation) {
-  const auto& seconds = story.subject.figures()[index(operation)].excess_seconds;
+double excess(const Story& story, Operation operation) {
+  const auto& seconds = story.subject.figures()[operation].excess_seconds;
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-void expect_excess(const Story& story, SpikeOperation operation, double added) {
+void expect_excess(const Story& story, Operation operation, double added) {
   EXPECT_NEAR(excess(story, operation), added, added / 10) << text_of(story);
 }
 
@@ -113,14 +112,14 @@ TEST(Stories, CommitsBecomeSlow) {
     story.run(240);
     const std::vector times{std::pair(kBegin, kBegin + 21.0)};
     for (const auto& [operation, cause] :
-         {std::pair(SpikeOperation::commit, SpikeCause::flush), std::pair(SpikeOperation::flush, SpikeCause::flush)}) {
+         {std::pair(Operation::commit, SpikeCause::flush), std::pair(Operation::flush, SpikeCause::flush)}) {
       const Seen found = seen(story, operation, cause, times);
       EXPECT_EQ(found.spikes, 1U) << text_of(story);
       EXPECT_EQ(found.of_cause, 1U) << text_of(story);
       EXPECT_EQ(found.near, 1U) << text_of(story);
       expect_excess(story, operation, added);
     }
-    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::unknown).spikes, 0U);
+    EXPECT_EQ(seen(story, Operation::read, SpikeCause::unknown).spikes, 0U);
     expect_first_line(story, kBegin + 10, SpikeCause::flush);
   }
 }
@@ -134,7 +133,7 @@ TEST(Stories, FewCommitsBecomeSlow) {
       at += takes + 0.9;
     }
     story.run(240);
-    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::flush, {{kBegin, kBegin + 21}});
+    const Seen found = seen(story, Operation::commit, SpikeCause::flush, {{kBegin, kBegin + 21}});
     EXPECT_EQ(found.near, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
     expect_first_line(story, kBegin + 10, SpikeCause::flush);
@@ -149,12 +148,12 @@ TEST(Stories, ACommitThatStandsStillForMinutes) {
                    {Operation::write, nullptr, always(1), 4096, 0.1, true}};
     story.freeze(kBegin, 170, 1e9);
     story.run(kBegin + 240);
-    for (const auto operation : {SpikeOperation::read, SpikeOperation::write, SpikeOperation::commit}) {
+    for (const auto operation : {Operation::read, Operation::write, Operation::commit}) {
       const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 170}});
       EXPECT_EQ(found.spikes, 1U) << text_of(story);
       EXPECT_EQ(found.near, 1U) << text_of(story);
     }
-    expect_excess(story, SpikeOperation::commit, story.added[index(Operation::write)]);
+    expect_excess(story, Operation::commit, story.added[index(Operation::write)]);
     expect_first_line(story, kBegin + 85, SpikeCause::unknown);
   }
 }
@@ -170,7 +169,7 @@ TEST(Stories, FuaWritesBecomeSlow) {
       return slow && story.uniform() < 0.1 ? 1.5 : 0;
     };
     story.run(240);
-    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::unknown, {{kBegin, kBegin + 21}});
+    const Seen found = seen(story, Operation::commit, SpikeCause::unknown, {{kBegin, kBegin + 21}});
     EXPECT_GE(found.of_cause, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
     expect_first_line(story, kBegin + 10, SpikeCause::unknown);
@@ -184,7 +183,7 @@ void expect_freezes(Story& story) {
     times.emplace_back(kBegin + 40 * period, kBegin + 40 * period + 0.8);
   }
   story.run(kBegin + 220);
-  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+  for (const auto operation : {Operation::read, Operation::write}) {
     const Seen found = seen(story, operation, SpikeCause::unknown, times);
     EXPECT_GE(found.near, 5U) << text_of(story);
     EXPECT_EQ(found.near, found.spikes) << text_of(story);
@@ -217,7 +216,7 @@ TEST(Stories, AHiccupTwoSecondsBeforeIsNotItsBegin) {
       return slow ? 1.5 : now >= kHiccup && now < kHiccup + 0.05 ? 0.4 : 0;
     };
     story.run(kBegin + 40);
-    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown, {{kBegin, kBegin + 7.5}});
+    const Seen found = seen(story, Operation::read, SpikeCause::unknown, {{kBegin, kBegin + 7.5}});
     EXPECT_EQ(found.spikes, 1U) << text_of(story);
     EXPECT_EQ(found.near, 1U) << text_of(story);
   }
@@ -232,13 +231,13 @@ TEST(Stories, FewReadsTakeLong) {
         return operation == Operation::read && within && story.uniform() < 0.003 ? 0.5 : 0;
       };
       story.run(kBegin + 240);
-      const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+      const Seen found = seen(story, Operation::read, SpikeCause::unknown);
       EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
-      EXPECT_GT(story.subject.figures()[index(SpikeOperation::read)].seconds[index(SpikeCause::unknown)], 120)
+      EXPECT_GT(story.subject.figures()[model::Operation::read].seconds[index(SpikeCause::unknown)], 120)
           << "not only where some happen to come together\n"
           << text_of(story);
-      expect_excess(story, SpikeOperation::read, story.added[index(Operation::read)]);
-      EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
+      expect_excess(story, Operation::read, story.added[index(Operation::read)]);
+      EXPECT_EQ(seen(story, Operation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
       expect_first_line(story, kBegin + 90, SpikeCause::unknown);
     }
   }
@@ -255,7 +254,7 @@ TEST(Stories, WhatOutliersCostIsNotWhatMoreLoadDoes) {
       return within ? 0.4 * usual + (slow ? 0.5 : 0) : 0;
     };
     story.run(kBegin + 240);
-    expect_excess(story, SpikeOperation::read, outliers);
+    expect_excess(story, Operation::read, outliers);
   }
 }
 
@@ -268,17 +267,17 @@ TEST(Stories, AThousandthHoldsMostOfTheWaiting) {
       return slow && story.uniform() < 0.001 ? 0.3 : 0;
     };
     story.run(kBegin + 240);
-    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+    const Seen found = seen(story, Operation::read, SpikeCause::unknown);
     EXPECT_GE(found.of_cause, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
-    expect_excess(story, SpikeOperation::read, story.added[index(Operation::read)]);
+    expect_excess(story, Operation::read, story.added[index(Operation::read)]);
   }
 }
 
 void expect_brown_out(Story& story) {
   story.adds = [](double now, Operation, double usual) { return now >= kBegin && now < kBegin + 60 ? 2 * usual : 0; };
   story.run(kBegin + 120);
-  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+  for (const auto operation : {Operation::read, Operation::write}) {
     const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 60}});
     EXPECT_EQ(found.spikes, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
@@ -311,7 +310,7 @@ TEST(Stories, ABrownOutOfADeviceWithBadSeconds) {
         return (now >= kBegin && now < kBegin + 60 ? 2 * usual : 0) + (bad ? more : 0);
       };
       story.run(kBegin + 120);
-      for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+      for (const auto operation : {Operation::read, Operation::write}) {
         EXPECT_EQ(seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 60}}).near, 1U) << text_of(story);
       }
     }
@@ -341,7 +340,7 @@ TEST(Stories, ACliffAtAConstantMediaRateIsCollection) {
     account(
         story, [=](double now) { return within(now) ? 10e6 : 100e6; }, always(120e6));
     story.run(kBegin + 120);
-    const Seen found = seen(story, SpikeOperation::write, SpikeCause::gc, {{kBegin, kBegin + 12}});
+    const Seen found = seen(story, Operation::write, SpikeCause::gc, {{kBegin, kBegin + 12}});
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
     EXPECT_EQ(found.near, 1U) << text_of(story);
     expect_first_line(story, kBegin + 6, SpikeCause::gc);
@@ -356,7 +355,7 @@ TEST(Stories, AFreezeBesideSteadyBackgroundIsNotCollection) {
     const auto host = [](double now) { return now >= kBegin && now < kBegin + 6 ? 0 : 73e3; };
     account(story, host, [=](double now) { return host(now) + 1.7e6; });
     story.run(kBegin + 120);
-    for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    for (const auto operation : {Operation::read, Operation::write}) {
       const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 6}});
       EXPECT_EQ(found.spikes, 1U) << text_of(story);
       EXPECT_EQ(found.of_cause, 1U) << text_of(story);
@@ -400,7 +399,7 @@ TEST(Stories, AStallThatTheKernelHasInFlightIsOne) {
   EXPECT_TRUE(story.subject.figures()[0].active.has_value()) << "it is told of while it goes on";
   expect_first_line(story, kBegin + 50, SpikeCause::unknown);
   story.run(150);
-  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+  for (const auto operation : {Operation::read, Operation::write}) {
     const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 200}});
     EXPECT_EQ(found.near, 1U) << text_of(story);
     EXPECT_EQ(found.spikes, 1U) << text_of(story);
@@ -420,13 +419,13 @@ TEST(Stories, WhatASpikeCostSoFarIsKnownBeforeItsCauseIs) {
   Story story(1);
   story.adds = [](double now, Operation, double usual) { return now >= kBegin && now < kBegin + 60 ? 20 * usual : 0; };
   const double& added = story.added[index(Operation::read)];
-  const auto pending = [&story] { return story.subject.figures()[index(SpikeOperation::read)].pending_excess_seconds; };
+  const auto pending = [&story] { return story.subject.figures()[model::Operation::read].pending_excess_seconds; };
   story.run(kBegin + 40);
   EXPECT_NEAR(pending(), added, added / 10);
-  EXPECT_LT(excess(story, SpikeOperation::read), added / 100) << "nothing is counted twice";
+  EXPECT_LT(excess(story, Operation::read), added / 100) << "nothing is counted twice";
   story.run(110);
   EXPECT_EQ(pending(), 0);
-  expect_excess(story, SpikeOperation::read, added);
+  expect_excess(story, Operation::read, added);
 }
 
 /// A database reads while a neighbour of its disk begins to fsync from 40 threads. `slow`: what a read takes beside it.
@@ -456,7 +455,7 @@ TEST(Stories, ANeighboursFsyncStormHoldsUpReads) {
     for (const double before_every : {0.0, 1.0}) {
       FsyncStorm story(seed, before_every, 0.0425, "etl.service");
       story.run(kBegin + 60);
-      const Seen found = seen(story, SpikeOperation::read, SpikeCause::flush, {{kBegin, kBegin + 21}});
+      const Seen found = seen(story, Operation::read, SpikeCause::flush, {{kBegin, kBegin + 21}});
       EXPECT_EQ(found.spikes, 1U) << text_of(story);
       EXPECT_EQ(found.of_cause, 1U) << text_of(story);
       EXPECT_EQ(found.near, 1U) << text_of(story);
@@ -482,7 +481,7 @@ TEST(Stories, ANeighboursFsyncStormHoldsUpCommits) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     CommitsBesideAStorm story(seed, 0.01, 0.035, "etl.service");
     story.run(kBegin + 60);
-    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::flush);
+    const Seen found = seen(story, Operation::commit, SpikeCause::flush);
     EXPECT_EQ(found.spikes, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
   }
@@ -498,12 +497,12 @@ TEST(Stories, ThreeInAThousandReadsOfASlowDiskTakeLong) {
         return operation == Operation::read && within && story.uniform() < 0.003 ? 0.5 : 0;
       };
       story.run(kBegin + 120);
-      const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+      const Seen found = seen(story, Operation::read, SpikeCause::unknown);
       // Of 3,000 reads, nine are slow on average: by chance they may be too few to be sure of after as many healthy
       // ones.
       EXPECT_TRUE(found.spikes >= 1 || story.added[index(Operation::read)] < 8 * 0.5) << text_of(story);
       EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
-      EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
+      EXPECT_EQ(seen(story, Operation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
     }
   }
 }
@@ -520,13 +519,13 @@ TEST(Stories, TheSecondOfTwoEqualStalls) {
     };
     story.run(kBegin + 60);
     const double second = kBegin - 0.1 + 30;
-    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown, {{second, second + 0.4}});
+    const Seen found = seen(story, Operation::read, SpikeCause::unknown, {{second, second + 0.4}});
     EXPECT_EQ(found.near, 1U) << text_of(story);
   }
 }
 
-std::optional<double> usual(const Story& story, SpikeOperation operation) {
-  const auto& baseline = story.subject.figures()[index(operation)].baseline;
+std::optional<double> usual(const Story& story, Operation operation) {
+  const auto& baseline = story.subject.figures()[operation].baseline;
   return baseline ? std::optional(baseline->p99_seconds) : std::nullopt;
 }
 
@@ -553,18 +552,18 @@ TEST(Stories, ABulkLoadIsALoadAndNotWhatIsUsual) {
     const double slow = kBegin + 60 + 120;
     story.adds = [slow](double now, Operation, double usual) { return now >= slow && now < slow + 20 ? 6 * usual : 0; };
     story.run(kBegin);
-    const double before = usual(story, SpikeOperation::read).value();
+    const double before = usual(story, Operation::read).value();
     story.run(60);
-    EXPECT_GT(usual(story, SpikeOperation::read).value(), 3 * before);
+    EXPECT_GT(usual(story, Operation::read).value(), 3 * before);
     EXPECT_TRUE(story.spikes.empty()) << text_of(story);
     story.run(118);
-    EXPECT_LT(usual(story, SpikeOperation::read).value(), 1.6 * before);
+    EXPECT_LT(usual(story, Operation::read).value(), 1.6 * before);
     story.run(12);
     const auto going_on = story.subject.going_on();
     ASSERT_FALSE(going_on.empty());
-    EXPECT_EQ(going_on[0].baseline_seconds, usual(story, SpikeOperation::read)) << "one value for all";
+    EXPECT_EQ(going_on[0].baseline_seconds, usual(story, Operation::read)) << "one value for all";
     story.run(60);
-    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::unknown, {{slow, slow + 20}}).near, 1U) << text_of(story);
+    EXPECT_EQ(seen(story, Operation::read, SpikeCause::unknown, {{slow, slow + 20}}).near, 1U) << text_of(story);
   }
 }
 
@@ -648,7 +647,7 @@ TEST(HealthyStories, AStormOfOnesOwn) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     FsyncStorm reads(seed, 1, 0.0125, "db.service");
     reads.run(kBegin + 60);
-    EXPECT_EQ(seen(reads, SpikeOperation::read, SpikeCause::flush).spikes, 0U) << text_of(reads);
+    EXPECT_EQ(seen(reads, Operation::read, SpikeCause::flush).spikes, 0U) << text_of(reads);
     CommitsBesideAStorm commits(seed, 0.01, 0.035, "db.service");
     commits.run(kBegin + 60);
     expect_silence(commits);
@@ -687,10 +686,10 @@ TEST(HealthyStories, NineDrivesForTenMinutes) {
     };
     story.run(600);
     expect_silence(story);
-    for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    for (const auto operation : {Operation::read, Operation::write}) {
       EXPECT_LE(excess(story, operation), 1.05 * story.added[index(operation)]) << drive;
     }
-    EXPECT_LT(excess(story, SpikeOperation::commit), 0.1) << drive;
+    EXPECT_LT(excess(story, Operation::commit), 0.1) << drive;
   }
 }
 

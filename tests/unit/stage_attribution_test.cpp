@@ -58,7 +58,7 @@ class Host {
   /// Its directory is gone and its counts no longer change.
   void release_cgroups(CgroupId id) {
     std::erase(tick_.cgroups_gone, id);
-    for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
+    for (std::size_t i = 0; i < model::kAttributedOperations.size(); ++i) {
       counted_.departed[i] += counted_.cgroups[id][i];
     }
     counted_.departed_commits += counted_.commits[id];
@@ -368,7 +368,7 @@ RC_GTEST_PROP(AttributionProperty, every_io_is_somebodys_once, ()) {
     for (const model::TenantIo& one : value.tenants) {
       RC_ASSERT(now.emplace(one.tenant.name, one.totals).second);
     }
-    for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
+    for (std::size_t i = 0; i < model::kAttributedOperations.size(); ++i) {
       for (const auto& [name, totals] : now) {
         RC_ASSERT(shown.count(name) == 0 || totals[i].ios >= shown[name][i].ios);
       }

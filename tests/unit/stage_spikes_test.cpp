@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using model::Operation;
-using model::SpikeOperation;
 
 /// Two drives, in steps of a second; sda has no logs, nvme0n1 is a namespace of nvme0.
 class Rig {
@@ -78,11 +77,11 @@ class Rig {
     io_[0].since = tick_.wall;
   }
   [[nodiscard]] bool active(std::size_t number) const {
-    return snapshot_.devices[number].spikes[index(SpikeOperation::read)].active.has_value();
+    return snapshot_.devices[number].spikes[model::Operation::read].active.has_value();
   }
   [[nodiscard]] std::uint64_t over(std::size_t number) const {
     std::uint64_t sum = 0;
-    for (const std::uint64_t spikes : snapshot_.devices[number].spikes[index(SpikeOperation::read)].spikes) {
+    for (const std::uint64_t spikes : snapshot_.devices[number].spikes[model::Operation::read].spikes) {
       sum += spikes;
     }
     return sum;

@@ -22,8 +22,8 @@ namespace {
 
 using model::EvidenceKey;
 using model::LatencySpike;
+using model::Operation;
 using model::SpikeCause;
-using model::SpikeOperation;
 using namespace std::chrono_literals;
 
 constexpr const char* kStopFstrim =
@@ -81,7 +81,7 @@ TEST(why, says_that_all_is_as_usual) {
 TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
-  one.operation = SpikeOperation::commit;
+  one.operation = Operation::commit;
   one.evidence = {{EvidenceKey::load_to_baseline, 0.5}, {EvidenceKey::flushes_to_baseline, 0.3}};
   host.snapshot.spikes_going_on = {one};
   EXPECT_EQ(host.ask().next.find("Check the drive: temperature"), 0U) << host.ask().next;
@@ -107,7 +107,7 @@ TEST(why, says_whether_the_culprit_read_or_wrote) {
 
 TEST(why, a_slow_flush_is_not_supported_by_what_speaks_against_it) {
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);
-  one.operation = SpikeOperation::commit;
+  one.operation = Operation::commit;
   one.evidence = {{EvidenceKey::flushes_to_baseline, 0.03},
                   {EvidenceKey::flush_to_commit, 0.15},
                   {EvidenceKey::during_flushes_share, 0.8}};
@@ -328,11 +328,11 @@ TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_i
 /// The whole table: what is said of each operation with each cause and each load says what it must.
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
   std::string printed;
-  for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
+  for (const Operation operation : model::kSpikeOperations) {
     for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
       for (std::size_t load = 0; load < model::kLoads; ++load) {
         LatencySpike one = spike("sda", static_cast<SpikeCause>(cause), 5s, 5s);
-        one.operation = static_cast<SpikeOperation>(operation);
+        one.operation = operation;
         one.evidence = {{EvidenceKey::device_share, load == 0 ? 1.0 : 0.5},
                         {EvidenceKey::load_to_baseline, load == 0 ? 1.0 : 3.0},
                         {EvidenceKey::flushes_to_baseline, load == 0 ? 1.0 : 3.0},
@@ -349,7 +349,7 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         EXPECT_FALSE(now.next.empty());
         EXPECT_FALSE(now.runbook.empty());
         // A commit is a flush: it is never told that flushes are in flight beside it.
-        const bool of_flushes = operation >= 2;
+        const bool of_flushes = operation == Operation::flush || operation == Operation::commit;
         EXPECT_FALSE(of_flushes && now.because.find("in flight") != std::string::npos && cause != 0) << now.because;
         EXPECT_FALSE(of_flushes && one.cause == SpikeCause::flush && now.runbook != "SsdpulseCommitsSlow");
         // Who sends too many fsyncs is only asked where there are more.
@@ -358,9 +358,8 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         // Nor is more load or an error claimed where there is none.
         EXPECT_FALSE(load == 0 && now.because.find("too much load") != std::string::npos);
         EXPECT_FALSE(load == 0 && now.because.find("fail") != std::string::npos);
-        printed += fmt::format("{:6} {:10} {:5} | {} | {} | {}\n", model::kSpikeOperationNames[operation],
-                               model::kSpikeCauseNames[cause], load == 0 ? "usual" : "more", now.because, now.next,
-                               now.runbook);
+        printed += fmt::format("{:6} {:10} {:5} | {} | {} | {}\n", name(operation), model::kSpikeCauseNames[cause],
+                               load == 0 ? "usual" : "more", now.because, now.next, now.runbook);
       }
     }
   }
@@ -372,10 +371,10 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
 TEST(why, slow_commits_are_said_rather_than_their_flushes) {
   Host host;
   LatencySpike flushes = spike("sda", SpikeCause::flush, 30s, 30s);
-  flushes.operation = SpikeOperation::flush;
+  flushes.operation = Operation::flush;
   flushes.excess_seconds = 4;
   LatencySpike commits = spike("sda", SpikeCause::flush, 30s, 30s);
-  commits.operation = SpikeOperation::commit;
+  commits.operation = Operation::commit;
   host.snapshot.spikes_going_on = {flushes, commits};
   EXPECT_EQ(host.ask().sentence.rfind("sda: commits (fsync) take up to 24 ms", 0), 0U) << host.ask().sentence;
   host.snapshot.spikes_going_on[1].device = "sdb";
@@ -445,7 +444,7 @@ TEST(why, the_last_incident_is_named_however_much_an_earlier_one_cost) {
 TEST(why, a_senders_own_backlog_is_not_an_incident) {
   Host host;
   LatencySpike batch = spike("sda", SpikeCause::saturation, 41s, 41s);
-  batch.operation = SpikeOperation::write;
+  batch.operation = Operation::write;
   batch.heaviest = {{"etl-batch.service", 1'200'000'000}};
   batch.slowed = {{"etl-batch.service", 1'200'000'000, 0, 1300}};
   batch.active_tenants = 2;
@@ -461,7 +460,7 @@ TEST(why, a_senders_own_backlog_is_not_an_incident) {
   batch.active_tenants = 1;
   host.snapshot.spikes_going_on = {batch};
   EXPECT_EQ(host.ask().verdict, Verdict::ok) << "write-back of one tenant alone";
-  batch.operation = SpikeOperation::commit;
+  batch.operation = Operation::commit;
   host.snapshot.spikes_going_on = {batch};
   EXPECT_EQ(host.ask().verdict, Verdict::slow) << "its own commits";
 }
@@ -469,13 +468,13 @@ TEST(why, a_senders_own_backlog_is_not_an_incident) {
 TEST(why, the_headline_is_the_operation_in_which_somebody_else_waited) {
   Host host;
   LatencySpike flood = spike("sda", SpikeCause::saturation, 30s, 30s);
-  flood.operation = SpikeOperation::write;
+  flood.operation = Operation::write;
   flood.excess_seconds = 900;
   flood.active_tenants = 2;
   flood.heaviest = {{"flood.service", 1'000'000'000}};
   flood.slowed = {{"flood.service", 0, 0, 800}, {"db.service", 0, 0, 24}};
   LatencySpike reads = flood;
-  reads.operation = SpikeOperation::read;
+  reads.operation = Operation::read;
   reads.excess_seconds = 224;
   reads.slowed = {{"db.service", 0, 0, 224}};
   host.snapshot.spikes_going_on = {flood, reads};
@@ -516,7 +515,7 @@ TEST(why, members_of_an_array_and_operations_of_a_drive_are_one_incident) {
   host.snapshot.memberships = {{"md0", "sda", "md", ""}, {"md0", "sdb", "md", ""}};
   LatencySpike reads = spike("sda", SpikeCause::discard, 33s, 20s);
   LatencySpike commits = spike("sdb", SpikeCause::discard, 14s, 8s);
-  commits.operation = SpikeOperation::commit;
+  commits.operation = Operation::commit;
   host.ended = {reads, commits};
   const Why answer = host.ask();
   EXPECT_EQ(answer.incident->spikes.size(), 2U);
@@ -533,7 +532,7 @@ TEST(why, says_that_nothing_completes) {
                     {EvidenceKey::longest_standstill_seconds, 11},
                     {EvidenceKey::device_standstill_seconds, 11}};
   LatencySpike commits = reads;
-  commits.operation = SpikeOperation::commit;
+  commits.operation = Operation::commit;
   commits.evidence.clear();
   host.snapshot.spikes_going_on = {reads, commits};
   EXPECT_EQ(

@@ -7,7 +7,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-using model::SpikeOperation;
+using model::Operation;
 
 bool has_long(const OperationWindow& window) { return slowest_seconds(window.total) >= kLongSeconds; }
 
@@ -47,7 +47,7 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   missed_at_ = window.missed > 0 ? window.end : missed_at_;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     Channel& channel = channels_[i];
-    const auto operation = static_cast<SpikeOperation>(i);
+    const auto operation = model::kSpikeOperations[i];
     const auto event = channel.detector.observe(window.begin, window.end, window.operations[i], tick.floor_seconds,
                                                 surroundings(window, operation, tick));
     if (event == SpikeDetector::Event::began) {
@@ -69,7 +69,7 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
 }
 
 /// The load over the last seconds, or 1/kByChance of that in this window alone if that is higher.
-double DeviceSpikes::load(SpikeOperation operation) const {
+double DeviceSpikes::load(Operation operation) const {
   const UsualOperation& usual = usual_.operation(operation);
   double ios = 0, bytes = 0, seconds = 0, now = 0;
   for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
@@ -84,11 +84,10 @@ double DeviceSpikes::load(SpikeOperation operation) const {
 }
 
 /// The same of the tenants that usually send this operation, and what they did just now; absent if they are not known.
-std::optional<DeviceSpikes::SendersLoad> DeviceSpikes::senders_load(SpikeOperation operation) const {
+std::optional<DeviceSpikes::SendersLoad> DeviceSpikes::senders_load(Operation operation) const {
   const auto attributed = attributed_operation(operation);
   const double usual_rate =
-      usual_.operation(attributed == model::AttributedOperation::read ? SpikeOperation::read : SpikeOperation::write)
-          .ios_per_second;
+      usual_.operation(attributed == model::Operation::read ? Operation::read : Operation::write).ios_per_second;
   TenantWork work;
   double seconds = 0;
   std::optional<double> now;
@@ -107,13 +106,13 @@ std::optional<DeviceSpikes::SendersLoad> DeviceSpikes::senders_load(SpikeOperati
                 : std::nullopt;
 }
 
-Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation operation, const SpikeTick& tick) const {
+Surroundings DeviceSpikes::surroundings(const IoWindow& window, Operation operation, const SpikeTick& tick) const {
   Surroundings around;
   if (usual_.ios_per_second() > 0) {
     around.operation_load = load(operation);
-    around.load = std::max({around.operation_load, load(SpikeOperation::read), load(SpikeOperation::write)});
+    around.load = std::max({around.operation_load, load(Operation::read), load(Operation::write)});
     // More commits and flushes are no reason by themselves: whose they are is only known by the writes beside them.
-    const bool by_count = operation == SpikeOperation::read || operation == SpikeOperation::write;
+    const bool by_count = operation == Operation::read || operation == Operation::write;
     const auto senders = senders_load(operation);
     around.own_load = senders ? std::max(senders->lately, by_count ? around.operation_load : 0) : around.load;
     around.senders_just_now = senders ? senders->just_now : around.load;
@@ -121,24 +120,24 @@ Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation o
     around.bytes_per_second = static_cast<double>(window.bytes()) / window.seconds();
     around.usual_rate = usual_.operation(operation).ios_per_second;
   }
-  for (const SpikeOperation other : {SpikeOperation::read, SpikeOperation::write}) {
+  for (const Operation other : {Operation::read, Operation::write}) {
     around.others_long = around.others_long || (other != operation && has_long(window.operation(other)));
   }
   for (const Channel& other : channels_) {
-    around.others_in_spike = around.others_in_spike || (&other != &channels_[index(operation)] && other.open &&
+    around.others_in_spike = around.others_in_spike || (&other != &channels_[operation] && other.open &&
                                                         other.open->span.kind != EvidenceKind::rare);
   }
   around.unseen_lately =
-      operation == SpikeOperation::flush && missed_at_ && seconds_between(*missed_at_, window.end) < kUnseenSeconds;
-  if (tick.kernel_in_flight && operation == SpikeOperation::read) {
+      operation == Operation::flush && missed_at_ && seconds_between(*missed_at_, window.end) < kUnseenSeconds;
+  if (tick.kernel_in_flight && operation == Operation::read) {
     around.kernel_in_flight = tick.kernel_in_flight->reads;
-  } else if (tick.kernel_in_flight && operation == SpikeOperation::write) {
+  } else if (tick.kernel_in_flight && operation == Operation::write) {
     around.kernel_in_flight = tick.kernel_in_flight->writes;
   }
   return around;
 }
 
-void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeTick& tick) {
+void DeviceSpikes::open(Channel& channel, Operation operation, const SpikeTick& tick) {
   const SpikeSpan& span = *channel.detector.span();
   const auto age = std::chrono::duration_cast<model::WallTime::duration>(tick.at - span.began);
   channel.open = Waiting{operation,
@@ -149,7 +148,7 @@ void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeT
                          channel.usual_wait.seconds(),
                          SpikeTenants(usual_tenants_)};
   for (Recent& recent : recent_) {
-    if (recent.window.end > span.began && !recent.in_spike[index(operation)]) {
+    if (recent.window.end > span.began && !recent.in_spike[operation]) {
       claim(recent, *channel.open);
     }
   }
@@ -157,7 +156,7 @@ void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeT
 
 void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   const OperationWindow& window = recent.window.operation(spike.operation);
-  recent.in_spike[index(spike.operation)] = true;
+  recent.in_spike[spike.operation] = true;
   if (spike.usual_wait && spike.span.kind == EvidenceKind::rare) {
     // All I/Os except the outliers are fine while the spike lasts: their wait is the usual one.
     spike.excess_seconds += excess_above(window.total, spike.span.limit, *spike.usual_wait);
@@ -187,8 +186,8 @@ void DeviceSpikes::forget(const Recent& oldest) {
     }
     channel.usual_wait.learn(window, oldest.window.seconds(), *limit);
   }
-  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
-    if (!oldest.in_spike[index(operation)]) {
+  for (const auto operation : {Operation::read, Operation::write}) {
+    if (!oldest.in_spike[operation]) {
       usual_tenants_.learn(oldest.tenants, attributed_operation(operation), oldest.window.seconds());
     }
   }
@@ -301,7 +300,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   std::deque<Waiting> still;
   std::size_t left = waiting_.size();
   for (Judged& spike : spikes) {
-    model::SpikeFigures& figures = figures_[index(spike.verdict.operation)];
+    model::SpikeFigures& figures = figures_[spike.verdict.operation];
     if (spike.open) {
       figures.active = spike.described.cause;
       figures.pending_excess_seconds += spike.described.excess_seconds;
@@ -353,7 +352,7 @@ model::LatencySpike DeviceSpikes::describe(const Waiting& spike, SteadyTime ende
 
 void DeviceSpikes::close(const Judged& spike) {
   const model::LatencySpike& done = spike.described;
-  model::SpikeFigures& figures = figures_[index(done.operation)];
+  model::SpikeFigures& figures = figures_[done.operation];
   ++figures.spikes[index(done.cause)];
   figures.seconds[index(done.cause)] += std::chrono::duration<double>(done.duration).count();
   figures.excess_seconds[index(done.cause)] += done.excess_seconds;

@@ -45,7 +45,7 @@ class DeviceSpikes {
   static constexpr double kCommitPoolSeconds = 20;   // commits and flushes are few, and something waits for each one
   static constexpr double kUnseenSeconds = 600;      // how long a missed completion counts as recent
   static constexpr double kOutlierSeconds = 5;       // for so long after the last outlier they go on
-  using Figures = std::array<model::SpikeFigures, model::kSpikeOperations>;
+  using Figures = model::ByOperation<model::SpikeFigures, model::kSpikeOperations>;
 
   explicit DeviceSpikes(std::string device) : device_(std::move(device)) {}
 
@@ -66,7 +66,7 @@ class DeviceSpikes {
   static constexpr double kByChance = 1.6;  // random fluctuation within one window is not a different load
 
   struct Waiting {
-    model::SpikeOperation operation;
+    model::Operation operation;
     SpikeSpan span;
     model::WallTime begin;
     SpikeTally tally;
@@ -85,20 +85,20 @@ class DeviceSpikes {
     IoWindow window;
     double floor_seconds = 0;
     TenantWork tenants;
-    std::array<bool, model::kSpikeOperations> in_spike{};
+    model::ByOperation<bool, model::kSpikeOperations> in_spike{};
   };
 
   void take_window(const IoWindow& window, const SpikeTick& tick);
-  [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::SpikeOperation operation,
+  [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::Operation operation,
                                           const SpikeTick& tick) const;
-  [[nodiscard]] double load(model::SpikeOperation operation) const;
+  [[nodiscard]] double load(model::Operation operation) const;
   /// Relative to what they usually send.
   struct SendersLoad {
     double lately;    // over the last seconds, allowing for chance
     double just_now;  // over the last two windows
   };
-  [[nodiscard]] std::optional<SendersLoad> senders_load(model::SpikeOperation operation) const;
-  void open(Channel& channel, model::SpikeOperation operation, const SpikeTick& tick);
+  [[nodiscard]] std::optional<SendersLoad> senders_load(model::Operation operation) const;
+  void open(Channel& channel, model::Operation operation, const SpikeTick& tick);
   static void claim(Recent& recent, Waiting& spike);
   void forget(const Recent& oldest);
   [[nodiscard]] bool any_open() const;
@@ -125,9 +125,9 @@ class DeviceSpikes {
   std::string device_;
   std::shared_ptr<const model::DeviceIo> last_io_;
   SteadyTime last_at_;
-  std::array<Channel, model::kSpikeOperations> channels_{Channel(SpikeDetector::kPoolSeconds),
-                                                         Channel(SpikeDetector::kPoolSeconds),
-                                                         Channel(kCommitPoolSeconds), Channel(kCommitPoolSeconds)};
+  model::ByOperation<Channel, model::kSpikeOperations> channels_{
+      Channel(SpikeDetector::kPoolSeconds), Channel(SpikeDetector::kPoolSeconds), Channel(kCommitPoolSeconds),
+      Channel(kCommitPoolSeconds)};
   std::deque<Recent> recent_;
   UsualLoad usual_;
   UsualTenants usual_tenants_;

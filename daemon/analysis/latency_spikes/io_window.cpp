@@ -72,10 +72,10 @@ std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime
   window.begin = begin;
   window.end = end;
   for (const Operation operation : {Operation::read, Operation::write, Operation::flush}) {
-    window.operations[index(operation)] =
+    window.operations[operation] =
         operation_between(before.operation(operation), after.operation(operation), difference);
   }
-  window.operations[index(model::SpikeOperation::commit)] =
+  window.operations[model::Operation::commit] =
       commits_between(before.commit_latency, after.commit_latency, difference);
   window.missed = difference.of(before.losses[index(model::Loss::completion_missed)],
                                 after.losses[index(model::Loss::completion_missed)]);

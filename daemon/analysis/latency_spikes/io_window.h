@@ -64,12 +64,12 @@ struct InterferenceWindow {
 struct IoWindow {
   SteadyTime begin;
   SteadyTime end;
-  std::array<OperationWindow, model::kSpikeOperations> operations;
+  model::ByOperation<OperationWindow, model::kSpikeOperations> operations;
   InterferenceWindow discards;
   InterferenceWindow flushes;
   std::uint64_t missed = 0;  // completions of earlier I/Os that, as it turned out, were never seen
 
-  [[nodiscard]] const OperationWindow& operation(model::SpikeOperation which) const { return operations[index(which)]; }
+  [[nodiscard]] const OperationWindow& operation(model::Operation which) const { return operations[which]; }
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
   // Of reads and writes:
   [[nodiscard]] std::uint64_t ios() const { return operations[0].ios + operations[1].ios; }

@@ -123,12 +123,12 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
   const double part = std::min(1.0, ratio(tail(sum.flush_buckets), tail(sum.total_buckets)));
   verdict.evidence[EvidenceKey::flush_to_commit] = part;
-  const UsualOperation& before = usual.operation(model::SpikeOperation::flush);
+  const UsualOperation& before = usual.operation(model::Operation::flush);
   const double usual_seconds = ratio(before.depth, before.ios_per_second);
   const double seconds = ratio(sum.flushes.busy_seconds, static_cast<double>(sum.flushes.issues));
   const bool slower = usual_seconds <= 0 || seconds >= kSlowerFlush * usual_seconds;
-  const bool more = is_more(static_cast<double>(sum.commits),
-                            usual.operation(model::SpikeOperation::commit).ios_per_second * sum.seconds);
+  const bool more =
+      is_more(static_cast<double>(sum.commits), usual.operation(model::Operation::commit).ios_per_second * sum.seconds);
   return part >= model::kFlushPartOfCommit && (slower || more) ? kSure : 0;
 }
 
@@ -189,7 +189,7 @@ void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict)
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
   // has.
   note(EvidenceKey::flushes_to_baseline, sum.flushes.issues, usual.flushes().per_second);
-  note(EvidenceKey::flushes_to_baseline, sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
+  note(EvidenceKey::flushes_to_baseline, sum.commits, usual.operation(model::Operation::commit).ios_per_second);
   note(EvidenceKey::discards_to_baseline, sum.discards.issues, usual.discards().per_second);
   const auto note_seconds = [&verdict](EvidenceKey what, double seconds) {
     if (seconds > 0) {
@@ -250,7 +250,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const auto all = sums_during(sum, {During::none, During::discard, During::flush, During::both});
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
-  const bool commits = tally.operation() == model::SpikeOperation::commit;
+  const bool commits = tally.operation() == model::Operation::commit;
   // If the device is slow too, the wait in the queue is a consequence.
   const bool queue_alone = tail(sum.queue_buckets) >= kQueueAlone * tail(sum.device_buckets);
   // Within a commit, a write waits for the flush before it.
@@ -293,7 +293,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   if (all.slow_seconds > 0) {
     verdict.evidence[EvidenceKey::during_discards_share] =
         sums_during(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
-    if (tally.operation() != model::SpikeOperation::flush) {
+    if (tally.operation() != model::Operation::flush) {
       verdict.evidence[EvidenceKey::during_flushes_share] =
           sums_during(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
     }
@@ -319,7 +319,7 @@ SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
   double within = 0;
   for (const SpikeVerdict& spike : spikes) {
     longest = spike.cause == SpikeCause::unknown ? longest : std::max(longest, spike.excess_seconds);
-    const bool data = spike.operation == model::SpikeOperation::read || spike.operation == model::SpikeOperation::write;
+    const bool data = spike.operation == model::Operation::read || spike.operation == model::Operation::write;
     unexplained += data && spike.cause == SpikeCause::unknown ? spike.excess_seconds : 0;
     within += spike.only_within ? spike.excess_seconds : 0;
   }

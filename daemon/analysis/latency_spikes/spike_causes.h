@@ -31,7 +31,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
 
 /// One spike of an incident, as far as it is judged by itself.
 struct SpikeVerdict {
-  model::SpikeOperation operation{};
+  model::Operation operation{};
   model::SpikeCause cause = model::SpikeCause::unknown;
   double proof = 0;
   bool only_within = false;

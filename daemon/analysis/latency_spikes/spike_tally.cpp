@@ -45,7 +45,7 @@ bool shows_contrast(const Split& split, std::uint64_t least_others) {
 }  // namespace
 
 void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
-  using model::SpikeOperation;
+  using model::Operation;
   const OperationWindow& own = window.operation(measured_by());
   sum_.seconds += window.seconds();
   sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
@@ -63,8 +63,8 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;
   sum_.requeues += own.requeues;
-  const bool of_writes = measured_by() == SpikeOperation::write;
-  const OperationWindow& other = window.operation(of_writes ? SpikeOperation::read : SpikeOperation::write);
+  const bool of_writes = measured_by() == Operation::write;
+  const OperationWindow& other = window.operation(of_writes ? Operation::read : Operation::write);
   sum_.other_errors += other.errors + other.failovers;
   sum_.other_requeues += other.requeues;
   sum_.busy_seconds += own.busy_seconds;
@@ -72,7 +72,7 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.all_ios += window.ios();
   sum_.all_bytes += window.bytes();
   sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
-  sum_.commits += window.operation(SpikeOperation::commit).ios;
+  sum_.commits += window.operation(Operation::commit).ios;
   const auto interference = [&](Interference& sum, const InterferenceWindow& now, model::During only) {
     constexpr std::uint64_t kMinOthers = 3;
     Split parts = split(own, only, part_limit_);
@@ -98,7 +98,7 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
   analysis::add(sum_.queue_buckets, own.queue);
   analysis::add(sum_.total_buckets, window.operation(operation_).total);
-  analysis::add(sum_.flush_buckets, window.operation(SpikeOperation::flush).total);
+  analysis::add(sum_.flush_buckets, window.operation(Operation::flush).total);
 }
 
 }  // namespace ssdpulse::analysis

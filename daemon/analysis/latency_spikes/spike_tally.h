@@ -13,7 +13,7 @@ namespace ssdpulse::analysis {
 
 class SpikeTally {
  public:
-  SpikeTally(model::SpikeOperation operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
+  SpikeTally(model::Operation operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
 
   void add(const IoWindow& window, const UsualLoad& usual);
 
@@ -61,14 +61,14 @@ class SpikeTally {
     SparseBuckets flush_buckets;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
-  [[nodiscard]] model::SpikeOperation operation() const { return operation_; }
+  [[nodiscard]] model::Operation operation() const { return operation_; }
   /// The operation whose queue and device times describe the spike. Commits have none, but their writes and flushes do.
-  [[nodiscard]] model::SpikeOperation measured_by() const {
-    return operation_ == model::SpikeOperation::commit ? model::SpikeOperation::write : operation_;
+  [[nodiscard]] model::Operation measured_by() const {
+    return operation_ == model::Operation::commit ? model::Operation::write : operation_;
   }
 
  private:
-  model::SpikeOperation operation_;
+  model::Operation operation_;
   double part_limit_;
   Sum sum_;
 };

@@ -7,14 +7,12 @@
 namespace ssdpulse::analysis {
 namespace {
 
-using model::AttributedOperation;
+using model::Operation;
 using model::SpikeTenant;
 
 constexpr double kNearlyAllIos = 0.8;  // a share
 
-const model::AttributedTotals& of(const TenantDone& done, AttributedOperation operation) {
-  return done.totals[static_cast<std::size_t>(operation)];
-}
+const model::AttributedTotals& of(const TenantDone& done, Operation operation) { return done.totals[operation]; }
 
 /// Tenants with how much they exceed their own usual.
 using Ranked = std::vector<std::pair<SpikeTenant, double>>;
@@ -41,23 +39,23 @@ std::vector<SpikeTenant> senders(Ranked tenants) {
   return most >= kRealPart * all ? largest(std::move(tenants)) : std::vector<SpikeTenant>{};
 }
 
-bool is_of_commits(model::SpikeOperation operation) {
-  return operation == model::SpikeOperation::flush || operation == model::SpikeOperation::commit;
+bool is_of_commits(model::Operation operation) {
+  return operation == model::Operation::flush || operation == model::Operation::commit;
 }
 
 }  // namespace
 
-AttributedOperation attributed_operation(model::SpikeOperation operation) {
-  return operation == model::SpikeOperation::read ? AttributedOperation::read : AttributedOperation::write;
+Operation attributed_operation(model::Operation operation) {
+  return operation == model::Operation::read ? Operation::read : Operation::write;
 }
 
-void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, double seconds) {
+void UsualTenants::learn(const TenantWork& work, Operation operation, double seconds) {
   constexpr double kForgotten = 1e-3;  // I/Os: the last one was a quarter of an hour ago or longer
   const double past = std::exp(-seconds / kSeconds);
-  double& learned = learned_seconds_[static_cast<std::size_t>(operation)];
+  double& learned = learned_seconds_[operation];
   learned = past * learned + seconds;
   for (auto& [tenant, means] : tenants_) {
-    Mean& mean = means[static_cast<std::size_t>(operation)];
+    Mean& mean = means[operation];
     mean.ios *= past;
     mean.bytes *= past;
     mean.commits *= past;
@@ -69,11 +67,11 @@ void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, 
   });
   for (const auto& [tenant, tenant_done] : work) {
     const model::AttributedTotals& done = of(tenant_done, operation);
-    const std::uint64_t commits = operation == AttributedOperation::write ? tenant_done.commits : 0;
+    const std::uint64_t commits = operation == Operation::write ? tenant_done.commits : 0;
     if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant))) {
       continue;
     }
-    Mean& mean = tenants_[tenant][static_cast<std::size_t>(operation)];
+    Mean& mean = tenants_[tenant][operation];
     mean.ios += static_cast<double>(done.ios);
     mean.bytes += static_cast<double>(done.bytes);
     mean.commits += static_cast<double>(commits);
@@ -81,24 +79,24 @@ void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, 
   }
 }
 
-std::optional<double> UsualTenants::seconds(const std::string& tenant, AttributedOperation operation) const {
+std::optional<double> UsualTenants::seconds(const std::string& tenant, Operation operation) const {
   const auto found = tenants_.find(tenant);
-  if (found == tenants_.end() || found->second[static_cast<std::size_t>(operation)].ios <= 0) {
+  if (found == tenants_.end() || found->second[operation].ios <= 0) {
     return std::nullopt;
   }
-  const Mean& mean = found->second[static_cast<std::size_t>(operation)];
+  const Mean& mean = found->second[operation];
   return mean.device_seconds / mean.ios;
 }
 
 UsualTenants::Rates UsualTenants::rates(const std::string& tenant) const {
   Rates rates;
   if (const auto found = tenants_.find(tenant); found != tenants_.end()) {
-    for (const auto operation : {AttributedOperation::read, AttributedOperation::write}) {
-      const Mean& mean = found->second[static_cast<std::size_t>(operation)];
-      const double learned = learned_seconds_[static_cast<std::size_t>(operation)];
+    for (const auto operation : {Operation::read, Operation::write}) {
+      const Mean& mean = found->second[operation];
+      const double learned = learned_seconds_[operation];
       rates.bytes += learned > 0 ? mean.bytes / learned : 0;
       rates.commits += learned > 0 ? mean.commits / learned : 0;
-      rates.writes += learned > 0 && operation == AttributedOperation::write ? mean.ios / learned : 0;
+      rates.writes += learned > 0 && operation == Operation::write ? mean.ios / learned : 0;
     }
   }
   return rates;
@@ -116,7 +114,7 @@ std::optional<std::string> SpikeTenants::only_writer() const {
   std::uint64_t all = 0, most = 0;
   std::string writer;
   for (const auto& [name, done] : done_) {
-    const std::uint64_t writes = name == model::kRootTenant ? 0 : of(done, AttributedOperation::write).ios;
+    const std::uint64_t writes = name == model::kRootTenant ? 0 : of(done, Operation::write).ios;
     all += writes;
     if (writes > most) {
       most = writes;
@@ -144,7 +142,7 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
     }
     return waits;
   }
-  const AttributedOperation operation = attributed_operation(spike.operation);
+  const Operation operation = attributed_operation(spike.operation);
   double in_device = 0;
   std::uint64_t all = 0;
   const model::AttributedTotals* busiest = nullptr;
@@ -177,17 +175,17 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   const auto waited = waits(spike);
   std::uint64_t ios = 0;
   for (const auto& [name, done] : done_) {
-    ios += of(done, AttributedOperation::read).ios + of(done, AttributedOperation::write).ios;
+    ios += of(done, Operation::read).ios + of(done, Operation::write).ios;
   }
   const double active = std::max(kActive * std::max(1.0, seconds_), kActivePart * static_cast<double>(ios));
   const bool of_discards = spike.cause == model::SpikeCause::discard;
   spike.active_tenants = 0;
   for (const auto& [name, done] : done_) {
     const UsualTenants::Rates usual = usual_.rates(name);
-    const auto& reads = of(done, AttributedOperation::read);
-    const auto& writes = of(done, AttributedOperation::write);
+    const auto& reads = of(done, Operation::read);
+    const auto& writes = of(done, Operation::write);
     SpikeTenant tenant{name};
-    tenant.bytes = of_discards ? of(done, AttributedOperation::discard).bytes : reads.bytes + writes.bytes;
+    tenant.bytes = of_discards ? of(done, Operation::discard).bytes : reads.bytes + writes.bytes;
     tenant.commits = done.commits;
     const auto found = waited.find(name);
     tenant.waited_seconds = found == waited.end() ? 0 : found->second;
@@ -206,7 +204,7 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   if (const auto first = spike.heaviest.empty() ? done_.end() : done_.find(spike.heaviest.front().name);
       first != done_.end() && !of_discards && spike.heaviest.front().bytes > 0) {
     spike.evidence[model::EvidenceKey::heaviest_written_share] =
-        static_cast<double>(of(first->second, AttributedOperation::write).bytes) /
+        static_cast<double>(of(first->second, Operation::write).bytes) /
         static_cast<double>(spike.heaviest.front().bytes);
   }
   spike.committers = senders(std::move(by_commits));

@@ -43,10 +43,10 @@ class UsualTenants {
   };
 
   /// Learns from a window outside spikes of this operation. `seconds`: its length.
-  void learn(const TenantWork& work, model::AttributedOperation operation, double seconds);
+  void learn(const TenantWork& work, model::Operation operation, double seconds);
 
   /// Seconds per I/O; absent until one has been seen.
-  [[nodiscard]] std::optional<double> seconds(const std::string& tenant, model::AttributedOperation operation) const;
+  [[nodiscard]] std::optional<double> seconds(const std::string& tenant, model::Operation operation) const;
   /// 0 for a tenant that was not seen.
   [[nodiscard]] Rates rates(const std::string& tenant) const;
 
@@ -57,8 +57,8 @@ class UsualTenants {
     double commits = 0;
     double device_seconds = 0;
   };
-  std::map<std::string, std::array<Mean, model::kAttributedOperations>> tenants_;
-  std::array<double, model::kAttributedOperations> learned_seconds_{};
+  std::map<std::string, model::ByOperation<Mean, model::kAttributedOperations>> tenants_;
+  model::ByOperation<double, model::kAttributedOperations> learned_seconds_{};
 };
 
 class SpikeTenants {
@@ -80,6 +80,6 @@ class SpikeTenants {
 };
 
 /// The operation whose device times show which tenants a spike of this operation slows.
-model::AttributedOperation attributed_operation(model::SpikeOperation operation);
+model::Operation attributed_operation(model::Operation operation);
 
 }  // namespace ssdpulse::analysis

@@ -29,7 +29,7 @@ class UsualLoad {
 
   void learn(const IoWindow& window);
 
-  [[nodiscard]] const UsualOperation& operation(model::SpikeOperation which) const { return operations_[index(which)]; }
+  [[nodiscard]] const UsualOperation& operation(model::Operation which) const { return operations_[which]; }
   [[nodiscard]] double ios_per_second() const { return ios_; }
   [[nodiscard]] double bytes_per_second() const { return bytes_; }
   [[nodiscard]] const UsualInterference& discards() const { return discards_; }
@@ -37,7 +37,7 @@ class UsualLoad {
 
  private:
   double weight_ = 0;
-  std::array<UsualOperation, model::kSpikeOperations> operations_;
+  model::ByOperation<UsualOperation, model::kSpikeOperations> operations_;
   double ios_ = 0;
   double bytes_ = 0;
   UsualInterference discards_;

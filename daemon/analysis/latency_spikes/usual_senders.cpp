@@ -29,13 +29,13 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
   std::erase_if(tenants_, [&](const auto& entry) { return entry.second[0].ios + entry.second[1].ios < kForgotten; });
 }
 
-std::optional<double> UsualSenders::load(model::AttributedOperation operation, double usual_rate,
-                                         const TenantWork& work, double seconds) const {
+std::optional<double> UsualSenders::load(model::Operation operation, double usual_rate, const TenantWork& work,
+                                         double seconds) const {
   constexpr double kMainShare = 0.5;
   Rates usual;
   Rates now;
   for (const auto& [tenant, rates] : tenants_) {
-    if (rates.at(static_cast<std::size_t>(operation)).ios < kMinShare * usual_rate) {
+    if (rates.at(index(operation)).ios < kMinShare * usual_rate) {
       continue;
     }
     const auto sent = work.find(tenant);
@@ -46,7 +46,7 @@ std::optional<double> UsualSenders::load(model::AttributedOperation operation, d
       now[i].bytes += sent == work.end() ? 0 : static_cast<double>(sent->second.totals[i].bytes) / seconds;
     }
   }
-  if (usual.at(static_cast<std::size_t>(operation)).ios <= kMainShare * usual_rate) {
+  if (usual.at(index(operation)).ios <= kMainShare * usual_rate) {
     return std::nullopt;
   }
   double load = 0;

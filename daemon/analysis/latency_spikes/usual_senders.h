@@ -24,8 +24,8 @@ class UsualSenders {
 
   /// Reads or writes, whichever is higher, of those who usually send this operation, relative to what they usually
   /// send: in I/Os or in bytes. Absent if it is not known who sends most of its `usual_rate` I/Os per second.
-  [[nodiscard]] std::optional<double> load(model::AttributedOperation operation, double usual_rate,
-                                           const TenantWork& work, double seconds) const;
+  [[nodiscard]] std::optional<double> load(model::Operation operation, double usual_rate, const TenantWork& work,
+                                           double seconds) const;
 
  private:
   struct Rate {

@@ -8,9 +8,11 @@
 namespace ssdpulse::block {
 namespace {
 
-static_assert(static_cast<int>(model::AttributedOperation::write) == ATTRIBUTED_WRITE);
-static_assert(static_cast<int>(model::AttributedOperation::discard) == ATTRIBUTED_DISCARD);
-static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations, "commits come behind what has bytes");
+constexpr std::size_t place_of(model::Operation operation) { return place_in(model::kAttributedOperations, operation); }
+
+static_assert(place_of(model::Operation::write) == ATTRIBUTED_WRITE);
+static_assert(place_of(model::Operation::discard) == ATTRIBUTED_DISCARD);
+static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations.size(), "commits come behind what has bytes");
 
 /// Stands for all cgroups that departed; no directory has this inode.
 constexpr model::CgroupId kDeparted = std::numeric_limits<model::CgroupId>::max();
@@ -95,16 +97,16 @@ void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals 
   operation.waited = !operation.waiting.empty();
 }
 
-void AttributionAccount::leave_out(model::AttributedOperation which, std::uint64_t ios, std::uint64_t bytes) {
-  Operation& operation = operations_[static_cast<std::size_t>(which)];
-  publish_all(static_cast<std::size_t>(which), {kAll, kAll, 0});
+void AttributionAccount::leave_out(model::Operation which, std::uint64_t ios, std::uint64_t bytes) {
+  Operation& operation = operations_[which];
+  publish_all(place_of(which), {kAll, kAll, 0});
   operation.target = {ios, bytes, 0};
   operation.left_out = {ios - std::min(ios, operation.published.ios),
                         bytes - std::min(bytes, operation.published.bytes), 0};
 }
 
-void AttributionAccount::settle(model::AttributedOperation which, std::uint64_t ios, std::uint64_t bytes) {
-  Operation& operation = operations_[static_cast<std::size_t>(which)];
+void AttributionAccount::settle(model::Operation which, std::uint64_t ios, std::uint64_t bytes) {
+  Operation& operation = operations_[which];
   const bool stood_still = operation.target.ios == ios && operation.target.bytes == bytes;
   operation.target = {ios, bytes, 0};
   if (operation.waiting.empty()) {
@@ -116,7 +118,7 @@ void AttributionAccount::settle(model::AttributedOperation which, std::uint64_t 
   if (stood_still && operation.waited) {
     room = {kAll, kAll, 0};
   }
-  publish_all(static_cast<std::size_t>(which), room);
+  publish_all(place_of(which), room);
 }
 
 void AttributionAccount::depart(model::CgroupId cgroup) {

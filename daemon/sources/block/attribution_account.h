@@ -23,10 +23,10 @@ class AttributionAccount {
   void add(const AttributedIncrement& increment);
 
   /// The device's own counts of an operation since the start: timed and untimed ends, strays, bytes. Once per reading.
-  void settle(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
+  void settle(model::Operation operation, std::uint64_t ios, std::uint64_t bytes);
 
   /// The same while nothing is attributed: what the device counts meanwhile belongs to nobody, then and later.
-  void leave_out(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
+  void leave_out(model::Operation operation, std::uint64_t ios, std::uint64_t bytes);
 
   /// Moves what was counted for the cgroup to the departed ones.
   void depart(model::CgroupId cgroup);
@@ -50,7 +50,7 @@ class AttributionAccount {
   void publish(std::size_t operation, const Owner& owner, Path path, const model::AttributedTotals& totals);
 
   model::DeviceAttribution totals_;
-  std::array<Operation, model::kAttributedOperations> operations_;
+  model::ByOperation<Operation, model::kAttributedOperations> operations_;
   std::shared_ptr<const model::DeviceAttribution> published_;
 };
 

@@ -112,12 +112,7 @@ void read_row(const Tables& tables, const ReadingRules& rules, TableRow& row, Me
 }
 
 void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevice& measured) {
-  constexpr std::pair<model::AttributedOperation, model::Operation> kOperations[] = {
-      {model::AttributedOperation::read, model::Operation::read},
-      {model::AttributedOperation::write, model::Operation::write},
-      {model::AttributedOperation::discard, model::Operation::discard},
-  };
-  for (const auto& [attributed, operation] : kOperations) {
+  for (const model::Operation operation : model::kAttributedOperations) {
     const model::OperationIo& io = measured.io.operation(operation);
     std::uint64_t ios =
         rules.issues_are_seen ? measured.events.strays[model::index(operation)] + io.untimed : io.completions;
@@ -125,9 +120,9 @@ void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevi
       ios = std::accumulate(latency.words.begin(), latency.words.end(), ios);
     }
     if (attributes) {
-      measured.attribution.settle(attributed, ios, io.bytes);
+      measured.attribution.settle(operation, ios, io.bytes);
     } else {
-      measured.attribution.leave_out(attributed, ios, io.bytes);
+      measured.attribution.leave_out(operation, ios, io.bytes);
     }
   }
 }

@@ -25,7 +25,7 @@ void print(const model::AttributedTotals& totals) {
 void print(const model::TotalsByOperation& totals) {
   const char* comma = "{";
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    std::cout << std::exchange(comma, ",") << '"' << model::kAttributedOperationNames[i] << "\":";
+    std::cout << std::exchange(comma, ",") << '"' << name(model::kAttributedOperations[i]) << "\":";
     print(totals[i]);
   }
   std::cout << '}';
@@ -53,8 +53,8 @@ void print_own(const model::DeviceSample& sample, bool completion_only) {
     for (const auto& latency : io.device_latency) {
       timed = std::accumulate(latency.words.begin(), latency.words.end(), timed);
     }
-    std::cout << std::exchange(comma, ",") << '"' << model::kOperationNames[model::index(operation)] << "\":[" << timed
-              << ',' << sample.events.strays[model::index(operation)] << ',' << io.bytes << ']';
+    std::cout << std::exchange(comma, ",") << '"' << name(operation) << "\":[" << timed << ','
+              << sample.events.strays[model::index(operation)] << ',' << io.bytes << ']';
   }
   std::cout << '}';
 }
