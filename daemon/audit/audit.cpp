@@ -24,7 +24,7 @@ void note_time(const Facts& facts, const Rule& rule, const std::vector<std::stri
       finding.observer = model::Observer::history;
     }
   }
-  finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
+  finding.observed_seconds = observed ? observed : facts.measured.observed_seconds;
 }
 
 /// Withdraws advice if the time was too short.

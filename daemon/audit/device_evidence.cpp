@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "daemon/audit/measurements.h"
+#include "daemon/audit/measured.h"
 
 namespace ssdpulse::audit {
 namespace {

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "daemon/audit/device_evidence.h"
-#include "daemon/audit/measurements.h"
+#include "daemon/audit/measured.h"
 #include "daemon/model/settings.h"
 
 namespace ssdpulse::audit {
 
 struct Facts {
   model::HostSettings settings;
-  Measurements measured;
+  Measured measured;
   std::map<std::string, DeviceEvidence> evidence = {};  // by the disk's name: what the history knows about it
   /// How long the host must have been observed before a rule advises something; some rules need a multiple of it
   /// (Rule::days). A day by default: loads have daily habits.

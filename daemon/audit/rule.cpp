@@ -21,13 +21,6 @@ Finding make(Verdict verdict, std::string found, std::string why) {
 
 bool any_of(const std::string& text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
 
-model::SpikeCause cause_of(std::string_view name) {
-  const auto* found = std::find(model::kSpikeCauseNames.begin(), model::kSpikeCauseNames.end(), name);
-  return found == model::kSpikeCauseNames.end()
-             ? model::SpikeCause::unknown
-             : static_cast<model::SpikeCause>(found - model::kSpikeCauseNames.begin());
-}
-
 /// The "scheduler" of queue/scheduler, as a part of a file's name.
 std::string tail(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
@@ -67,28 +60,22 @@ std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
                    file_name};
 }
 
-constexpr const char* kMisaligned = "ssdpulse_write_misaligned_bytes_total";
-
 bool counts_misaligned_to(const DiskSettings& disk, std::uint64_t unit) {
   return disk.device.write_granularity_bytes >= unit;
 }
 
 /// A spike is booked when it ends, after ten minutes at the latest, or later if few I/Os end. Until then its waiting is
 /// pending, without a cause; here it is charged to the cause of the ongoing spike.
-std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device, model::Operation operation,
-                                           std::string_view cause) {
-  const std::string_view name = model::name(operation);
-  const Measurements::Labels of_operation{{"device", device}, {"operation", name}};
-  const Measurements::Labels of_cause{{"device", device}, {"operation", name}, {"cause", cause}};
-  const bool goes_on = facts.measured.sum("ssdpulse_latency_spike_active", of_cause).value_or(0) > 0;
-  const char* pending = "ssdpulse_latency_spike_pending_excess_seconds";
+std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device,
+                                           model::Operation operation, SpikeCause cause) {
+  const MeasuredSpikes& spikes = facts.measured.device(device).spikes[operation];
+  const bool goes_on = spikes.active_cause == cause;
+  const Figure pending = goes_on ? spikes.pending_excess_seconds : std::nullopt;
   if (const DeviceEvidence* past = evidence_of(facts, device)) {
-    return past->excess_per_day(operation, cause_of(cause),
-                                goes_on ? facts.measured.sum(pending, of_operation).value_or(0) : 0);
+    return past->excess_per_day(operation, cause, pending.value_or(0));
   }
-  const auto booked = facts.measured.per_day("ssdpulse_latency_excess_seconds_total", of_cause);
-  const auto going_on = goes_on ? facts.measured.per_day(pending, of_operation) : std::nullopt;
-  return booked ? std::optional(*booked + going_on.value_or(0)) : std::nullopt;
+  const auto booked = facts.measured.per_day(spikes.excess_seconds[index(cause)]);
+  return booked ? std::optional(*booked + facts.measured.per_day(pending).value_or(0)) : std::nullopt;
 }
 
 /// "[none] mq-deadline" -> "none"
@@ -101,8 +88,7 @@ std::string current(const std::string& text) {
 }  // namespace
 
 std::string drive_of(const Facts& facts, const DiskSettings& disk) {
-  std::string reported =
-      facts.measured.label("ssdpulse_nvme_namespace_info", "controller", {{"device", disk.device.name}});
+  const std::string& reported = facts.measured.device(disk.device.name).controller;
   return reported.empty() ? disk.controller_name : reported;
 }
 Finding ok(std::string found) { return make(Verdict::ok, std::move(found), ""); }
@@ -119,14 +105,14 @@ const DeviceEvidence* evidence_of(const Facts& facts, const std::string& disk) {
   if (found == facts.evidence.end()) {
     return nullptr;
   }
-  const double live = facts.measured.observed_seconds().value_or(0);
+  const double live = facts.measured.observed_seconds.value_or(0);
   const double seen = found->second.observed_seconds();
   return seen > 0 && seen >= kNearly * std::min(live, kSecondsPerDay) ? &found->second : nullptr;
 }
 
 double observed_seconds(const Facts& facts, const std::string& disk, bool by_history) {
   const DeviceEvidence* past = by_history ? evidence_of(facts, disk) : nullptr;
-  return past != nullptr ? past->observed_seconds() : facts.measured.observed_seconds().value_or(0);
+  return past != nullptr ? past->observed_seconds() : facts.measured.observed_seconds.value_or(0);
 }
 
 Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence) {
@@ -144,7 +130,7 @@ Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evid
       }
     }
   }
-  if (facts.measured.empty() && facts.evidence.empty()) {
+  if (!facts.measured.answered && facts.evidence.empty()) {
     bad.why += "; what it costs here is not known: no daemon answers";
   } else if (!measured) {
     bad.why += "; what it costs here is not measured";
@@ -194,56 +180,45 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 }
 
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
-                                     const std::vector<std::string_view>& causes) {
+                                     const std::vector<SpikeCause>& causes) {
   std::optional<double> total;
-  for (const std::string_view cause : causes) {
+  for (const SpikeCause cause : causes) {
     // Not commits: they consist of flushes and writes, which are counted here.
-    for (const auto operation : {model::Operation::read, model::Operation::write, model::Operation::flush}) {
-      const auto one = spike_excess_per_day(facts, device, operation, cause);
-      total = one ? std::optional(total.value_or(0) + *one) : total;
+    for (const auto operation :
+         {model::Operation::read, model::Operation::write, model::Operation::flush}) {
+      add_figure(total, spike_excess_per_day(facts, device, operation, cause));
     }
   }
   return total;
 }
 
-std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation) {
+std::optional<double> bytes_of(const Facts& facts, const std::string& device, Operation operation) {
   if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return static_cast<double>(past->load.operations.at(model::index(operation)).bytes);
   }
-  return facts.measured.sum("ssdpulse_io_bytes_total", {{"device", device}, {"operation", model::name(operation)}});
+  return facts.measured.device(device).operation(operation).bytes;
 }
 
-std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation) {
+std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, Operation operation) {
   if (const DeviceEvidence* past = evidence_of(facts, device)) {
     return past->per_day(static_cast<double>(past->load.operations.at(model::index(operation)).bytes));
   }
-  return facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", device}, {"operation", model::name(operation)}});
+  return facts.measured.per_day(facts.measured.device(device).operation(operation).bytes);
 }
 
 std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
-  return counts_misaligned_to(disk, unit) ? facts.measured.per_day(kMisaligned, {{"device", disk.device.name}})
-                                          : std::nullopt;
+  return facts.measured.per_day(misaligned_bytes_of(facts, disk, unit));
 }
 
 std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
-  return counts_misaligned_to(disk, unit) ? facts.measured.sum(kMisaligned, {{"device", disk.device.name}})
-                                          : std::nullopt;
+  return counts_misaligned_to(disk, unit) ? facts.measured.device(disk.device.name).misaligned_bytes : std::nullopt;
 }
 
-std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where) {
-  return ratio(facts.measured.sum(histogram + "_sum", where), facts.measured.sum(histogram + "_count", where));
-}
+std::optional<double> mean(const Distribution& values) { return ratio(values.sum, values.count); }
 
 std::optional<double> write_amplification_at_least(const Facts& facts, const DiskSettings& disk) {
-  const std::string drive = drive_of(facts, disk);
-  std::optional<double> lower;
-  for (const char* window : {"7d", "24h"}) {
-    if (!lower && !drive.empty()) {
-      lower = facts.measured.largest("ssdpulse_write_amplification_lower_ratio",
-                                     {{"controller", drive}, {"window", window}});
-    }
-  }
-  return lower;
+  const MeasuredDrive& drive = facts.measured.drive(drive_of(facts, disk));
+  return drive.write_amplification_lower_7d ? drive.write_amplification_lower_7d : drive.write_amplification_lower_24h;
 }
 
 std::optional<double> write_amplification_at_least(const Facts& facts, const std::vector<std::string>& disks) {

@@ -19,6 +19,8 @@ namespace ssdpulse::audit {
 using model::DiskSettings;
 using model::Finding;
 using model::MountSettings;
+using model::Operation;
+using model::SpikeCause;
 using model::Verdict;
 
 /// One of the functions is set. Its result gets the rule's id and source, the device's name, and the time over which it
@@ -80,22 +82,22 @@ std::string sysfs_path(const DiskSettings& disk, const std::string& file);
 void change_file(Finding& finding, const DiskSettings& disk, const std::string& file, const std::string& value,
                  const std::string& before = "");
 
-/// Waiting beyond the usual, from these causes (see SpikeCause), in seconds a day; ongoing spikes included.
+/// Waiting beyond the usual, from these causes, in seconds a day; ongoing spikes included.
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
-                                     const std::vector<std::string_view>& causes);
+                                     const std::vector<SpikeCause>& causes);
 
 /// Bytes of an operation, per day, and in total: in the history's days (see evidence_of()), else since the daemon's
 /// start.
-std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation);
-std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation);
+std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, Operation operation);
+std::optional<double> bytes_of(const Facts& facts, const std::string& device, Operation operation);
 
 /// Bytes of writes that begin or end inside a unit of the disk, per day, and in total since the daemon's start. Nothing
 /// if the disk's write granularity is below `unit` bytes: writes that begin inside a larger one are not counted.
 std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
 std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
 
-/// Mean of a histogram's values; nothing if it has none.
-std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where);
+/// Nothing if there are no values.
+std::optional<double> mean(const Distribution& values);
 
 /// The certain lower bound of write amplification, over a week, else over a day: a lifetime value shows nothing about
 /// the current load. The largest of several disks; nothing if none is known.

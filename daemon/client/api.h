@@ -49,7 +49,7 @@ class Api {
   /// `path` below /api/v1/. An error says which address did not answer, and what to do.
   util::Result<nlohmann::json> get(const std::string& path);
 
-  /// The page at `path`, unchanged, such as /metrics.
+  /// The page at `path`, unchanged: of whom nothing is shown, or who checks it all.
   util::Result<std::string> page(const std::string& path);
   /// Asks for something to be done; `path` as above, with a query.
   util::Result<nlohmann::json> post(const std::string& path);

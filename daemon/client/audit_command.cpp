@@ -10,6 +10,7 @@
 
 #include "daemon/audit/audit.h"
 #include "daemon/audit/gathering/read_history_evidence.h"
+#include "daemon/audit/measured_json.h"
 #include "daemon/client/commands.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/host/room_watch.h"
@@ -91,6 +92,18 @@ void add_rooms(model::HostSettings& settings) {
   settings::add_rooms(rooms, settings);
 }
 
+util::Result<audit::Measured> measured_by(Api& api) {
+  const auto answer = api.page("/api/v1/measured");
+  if (!answer) {
+    return tl::make_unexpected(answer.error());
+  }
+  auto measured = audit::parse_measured(*answer);
+  if (!measured) {
+    return tl::make_unexpected(measured.error().within(api.address() + " answered something other than measurements"));
+  }
+  return measured;
+}
+
 util::Result<audit::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
   const std::string& root = options.findings.root;
   const auto inventory = inventory::read_inventory({root + "/sys", root + "/proc", root + "/dev"},
@@ -106,13 +119,17 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   }
   facts.enough = options.enough;
   auto api = Api::open(where, config.web);
-  const std::string past = add_pasts(*inventory, options, facts);  // before the page: nothing that ends is then in both
-  const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
-  if (page) {
-    facts.measured = audit::Measurements::parse(*page, options.time_scale);
+  const std::string past =
+      add_pasts(*inventory, options, facts);  // before the figures: nothing that ends is then in both
+  auto measured = api ? measured_by(*api) : tl::make_unexpected(api.error());
+  if (measured) {
+    facts.measured = std::move(*measured);
+    if (auto& seconds = facts.measured.observed_seconds) {
+      *seconds /= options.time_scale;
+    }
   }
-  if (!page) {
-    std::cerr << page.error().message << "; "
+  if (!measured) {
+    std::cerr << measured.error().message << "; "
               << (facts.evidence.empty() ? "without measurements nothing is advised" : "judged by the history alone")
               << '\n';
   }
@@ -126,7 +143,7 @@ void print_json(const audit::Accepted& result, const audit::Facts& facts, const 
                 std::ostream& out) {
   auto json = findings::to_json(result.standing);
   json["accepted"] = findings::to_json(result.accepted)["findings"];
-  const auto observed = facts.measured.observed_seconds();
+  const auto observed = facts.measured.observed_seconds;
   json["observed_seconds"] = observed ? nlohmann::ordered_json(*observed) : nlohmann::ordered_json();
   json["needed_seconds"] = facts.enough.count();
   json["time_scale"] = options.time_scale;
@@ -145,7 +162,7 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
     out << fmt::format("{} accepted by {}\n", result.accepted.size(),
                        options.accepted_file.empty() ? config::kAcceptedFile : options.accepted_file);
   }
-  const auto observed = facts.measured.observed_seconds();
+  const auto observed = facts.measured.observed_seconds;
   double kept = 0;
   for (const auto& [name, past] : facts.evidence) {
     kept = std::max(kept, past.observed_seconds());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "daemon/sources/settings/recorded.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/log.h"
-#include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -47,11 +47,20 @@ struct AuditState {
   std::string problem;  // with the file of acceptances, as it was logged
 };
 
+/// How many have ended since the daemon's start.
+std::uint64_t spikes_in(const model::Snapshot& snapshot) {
+  std::uint64_t spikes = 0;
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    for (const model::SpikeFigures& figures : device.spikes) {
+      spikes = std::accumulate(figures.spikes.begin(), figures.spikes.end(), spikes);
+    }
+  }
+  return spikes;
+}
+
 /// If the history cannot be read, the old evidence stays: the history reports the failure itself.
-void read_past(history::Reader* history, const model::Inventory& inventory, const audit::Measurements& measured,
-               AuditState& known) {
+void read_past(history::Reader* history, const model::Inventory& inventory, std::uint64_t spikes, AuditState& known) {
   const auto now = AuditWatch::Clock::now();
-  const double spikes = measured.sum("ssdpulse_latency_spikes_total", {}).value_or(0);
   if (history == nullptr || !known.age.is_due(now, spikes)) {
     return;
   }
@@ -144,11 +153,9 @@ AuditWatch::Check AuditWatch::by_the_rules(std::shared_ptr<history::Reader> hist
       if (snapshot->host.signals) {
         settings::add_rooms(snapshot->host.signals->rooms, facts.settings);
       }
-      // A separate page, so that its bytes are freed afterwards.
-      exposition::MetricsPage page;
-      facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
+      facts.measured = audit::measure(*snapshot);
     }
-    read_past(history.get(), inventory, facts.measured, known);
+    read_past(history.get(), inventory, snapshot ? spikes_in(*snapshot) : 0, known);
     facts.evidence = known.evidence;
     Outcome seen{{}, settings::recorded("fstrim.timer", facts.settings.fstrim)};
     audit::Accepted result = audit::accept(audit::judge(facts), acceptances(known.problem), audit::today());

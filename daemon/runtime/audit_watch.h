@@ -26,7 +26,7 @@ namespace ssdpulse::runtime {
 /// Thread-safe.
 class AuditWatch {
  public:
-  /// Between two checks: each reads some fifty small files per device and renders the metrics once.
+  /// Between two checks: each reads some fifty small files per device.
   static constexpr std::chrono::minutes kInterval{5};
   /// From the first check to the second: by then the drives' log pages have been read for the first time.
   static constexpr std::chrono::seconds kFirstRecheckDelay{20};

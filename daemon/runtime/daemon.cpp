@@ -33,6 +33,7 @@
 #include "daemon/web/current_snapshot.h"
 #include "daemon/web/history_routes.h"
 #include "daemon/web/listeners.h"
+#include "daemon/web/measured_route.h"
 #include "daemon/web/own_hosts.h"
 #include "daemon/web/page_routes.h"
 #include "daemon/web/server.h"
@@ -423,6 +424,7 @@ ExitCode run(const config::Configure& configure) {
   }
   page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day));
   auto pages = routes(current, metrics, groups_of(config->metrics), config->web.hosts, reader.get());
+  web::add_measured(pages, current, config->web.hosts);
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {

@@ -55,7 +55,7 @@ ROOMS = {
     "exporters/terminal": BASE,
     "exporters/terminal/top": ["daemon/util"],
     "exporters/report": ["daemon/analysis/comparison", "exporters/coding", "exporters/terminal", *BASE],
-    "daemon/web": ["daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
+    "daemon/web": ["daemon/audit", "daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
                    "exporters/page", *BASE],
     "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/audit/gathering", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
                       "daemon/sources/host", "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/coding", "exporters/findings",

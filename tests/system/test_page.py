@@ -383,6 +383,7 @@ def answers_fit_the_schema(check, port, name):
     validate("/api/v1/doctor", "doctor")
     validate("/api/v1/why", "why_answer")
     validate("/api/v1/day", "day")
+    validate("/api/v1/measured", "measured")
     validate(f"/api/v1/why?at={int(time.time()) - 5}", "why_answer")
     live, _ = validate(f"/api/v1/devices/{name}/live", "live")
     for heat in ("write", "flush", "discard", "commit"):

@@ -5,6 +5,7 @@
 certificates and passwords take effect while the daemon is running, and is a bad file harmless? Does the page have the
 headers that protect it from other sites, and is nothing of it left when it is turned off?
 """
+import json
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ SUITES = prometheus.SUITES if rig.LONG else ("trixie",)
 SAN = "DNS:prometheus.example"
 PAGE_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 PAGE_POLICY = {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"}
+MEASURED = "/api/v1/measured"  # for `ssdpulse audit`
 OF_THE_PAGE = ("/app.js", "/api.schema.json", "/api/v1/devices", "/api/v1/history")
 
 
@@ -321,6 +323,9 @@ def no_page(check, state):
         check.that(status == 200 and b"<script" not in body and b'href="/metrics"' in body, "without a page, / only says where the metrics are")
         status, _, body = client.get()
         check.that(status == 200 and b"ssdpulse_build_info" in body, "without a page, /metrics is as ever")
+        status, _, body = client.get(MEASURED)
+        check.that(status == 200 and json.loads(body)["observed_seconds"] >= 0, "without a page, the audit's figures are there")
+        check.equal(client.get(MEASURED, {"Host": "evil.example"})[0], 421, "but not by names of others")
         # A web site whose name points at 127.0.0.1 has the browser of this host ask by that name.
         check.equal([client.get(headers={"Host": name})[0] for name in ("evil.example", f"evil.example:{daemon.port}", "localhost", "127.0.0.1")],
                     [421, 421, 200, 200], "/metrics on loopback by names of others, and by its own")

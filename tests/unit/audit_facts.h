@@ -15,7 +15,6 @@ namespace ssdpulse::tests {
 
 struct MadeUpHost {
   audit::Facts facts;
-  std::string page;  // of metrics
 
   MadeUpHost() {
     facts.enough = std::chrono::hours(6);  // in a week; less than what was measured in two days
@@ -86,78 +85,79 @@ struct MadeUpHost {
     facts.settings.cpus = 4;
     facts.settings.fstrim = {true, "weekly", "100min"};
 
-    page =
-        "# HELP x\n"
-        "process_start_time_seconds 1000000\n"
-        "ssdpulse_snapshot_timestamp_seconds 1172800\n"
-        "ssdpulse_nvme_temperature_celsius{controller=\"nvme0\",sensor=\"composite\"} 40\n"
-        "ssdpulse_nvme_percentage_used_ratio{controller=\"nvme0\"} 0.1\n"
-        "ssdpulse_nvme_available_spare_ratio{controller=\"nvme0\"} 1\n"
-        "ssdpulse_nvme_available_spare_threshold_ratio{controller=\"nvme0\"} 0.1\n"
-        "ssdpulse_nvme_log_read_latency_effect_ratio{controller=\"nvme0\"} 1\n"
-        "ssdpulse_nvme_block_size_rank{device=\"nvme0n1\",controller=\"nvme0\",block_bytes=\"512\"} 2\n"
-        "ssdpulse_nvme_block_size_rank{device=\"nvme0n1\",controller=\"nvme0\",block_bytes=\"4096\"} 2\n"
-        "ssdpulse_nvme_host_memory_buffer_bytes{controller=\"nvme0\",amount=\"preferred\"} 67108864\n"
-        "ssdpulse_nvme_host_memory_buffer_bytes{controller=\"nvme0\",amount=\"minimum\"} 16777216\n"
-        "ssdpulse_write_amplification_lower_ratio{controller=\"nvme0\",window=\"24h\"} 1.1\n";
-    io("commit", 1000, 0.1, 0, 0);
+    facts.measured.answered = true;
+    facts.measured.observed_seconds = 172800;
+    audit::MeasuredDrive& drive = measured_drive();
+    drive.composite_celsius = 40;
+    drive.percentage_used_ratio = 0.1;
+    drive.available_spare_ratio = 1;
+    drive.available_spare_threshold_ratio = 0.1;
+    drive.log_read_latency_effect_ratio = 1;
+    drive.host_memory_preferred_bytes = 64 << 20;
+    drive.host_memory_minimum_bytes = 16 << 20;
+    drive.write_amplification_lower_24h = 1.1;
+    measured_disk().block_size_ranks = {{512, 2}, {4096, 2}};
+    measured_disk().failovers = 0;
+    commits(1000, 0.1);
     discards(1e9);
-    metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"read\",reason=\"failover\"", 0);
   }
 
   model::DiskSettings& disk() { return facts.settings.disks[0]; }
   model::DiskSettings& array() { return facts.settings.arrays[0]; }
   model::MountSettings& mount() { return facts.settings.mounts[0]; }
 
-  void metric(const std::string& name, const std::string& labels, double value) {
-    page += fmt::format("{}{{{}}} {}\n", name, labels, value);
+  audit::MeasuredDevice& measured_disk(const std::string& name = "nvme0n1") { return facts.measured.devices[name]; }
+  audit::MeasuredOperation& measured(model::Operation one) { return measured_disk().operations[index(one)]; }
+  audit::MeasuredDrive& measured_drive() { return facts.measured.drives["nvme0"]; }
+  audit::MeasuredMount& measured_mount(const util::OutsideText& mountpoint = "/data") {
+    return facts.measured.mounts[util::for_label(mountpoint)];
   }
-  /// For the drive: this many I/Os of an operation, with these total bytes, latencies and queue times.
-  void io(const std::string& operation, double ios, double seconds, double queue_seconds, double bytes) {
-    const std::string labels = fmt::format("device=\"nvme0n1\",operation=\"{}\"", operation);
-    for (const auto& [name, sum] :
-         std::vector<std::pair<const char*, double>>{{"ssdpulse_io_latency_seconds", seconds},
-                                                     {"ssdpulse_io_device_latency_seconds", seconds - queue_seconds},
-                                                     {"ssdpulse_io_queue_latency_seconds", queue_seconds},
-                                                     {"ssdpulse_io_size_bytes", bytes}}) {
-      metric(std::string(name) + "_count", labels, ios);
-      metric(std::string(name) + "_sum", labels, sum);
-    }
-    metric("ssdpulse_io_bytes_total", labels, bytes);
-  }
-  /// Instead of those that there are.
-  void discards(double bytes) {
-    forget("ssdpulse_io_bytes_total{device=\"nvme0n1\",operation=\"discard\"");
-    metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"discard\"", bytes);
-  }
-  void excess(const std::string& cause, double seconds) {
-    metric("ssdpulse_latency_excess_seconds_total",
-           fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause), seconds);
-  }
-  /// For reads. Spikes that have ended had no saturation.
-  void spike_that_goes_on(const std::string& cause, double seconds) {
-    excess("saturation", 0);
-    metric("ssdpulse_latency_spike_active", fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause),
-           1);
-    metric("ssdpulse_latency_spike_pending_excess_seconds", "device=\"nvme0n1\",operation=\"read\"", seconds);
-  }
-  void amplification(double lower) {
-    const auto at = page.find("ssdpulse_write_amplification_lower_ratio");
-    page.erase(at, page.find('\n', at) + 1 - at);
-    metric("ssdpulse_write_amplification_lower_ratio", "controller=\"nvme0\",window=\"24h\"", lower);
-    metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 1e12);
-  }
-  void forget(const std::string& metric_name) {
-    for (auto at = page.find(metric_name); at != std::string::npos; at = page.find(metric_name)) {
-      page.erase(at, page.find('\n', at) + 1 - at);
-    }
+  /// A daemon that has just started, or none.
+  void measured_for(std::optional<double> seconds) {
+    facts.measured = {};
+    facts.measured.answered = seconds.has_value();
+    facts.measured.observed_seconds = seconds;
   }
 
-  [[nodiscard]] audit::Facts gathered() const {
-    audit::Facts all = facts;
-    all.measured = audit::Measurements::parse(page);
-    return all;
+  /// For the drive: this many I/Os more of an operation, with these total bytes, latencies and queue times.
+  void io(model::Operation operation, double ios, double seconds, double queue_seconds, double bytes) {
+    audit::MeasuredOperation& one = measured(operation);
+    for (const auto& [values, sum] :
+         {std::pair(&one.total_seconds, seconds), std::pair(&one.device_seconds, seconds - queue_seconds),
+          std::pair(&one.queue_seconds, queue_seconds), std::pair(&one.size_bytes, bytes)}) {
+      audit::add_figure(values->count, ios);
+      audit::add_figure(values->sum, sum);
+    }
+    audit::add_figure(one.bytes, bytes);
   }
+  void commits(double ios, double seconds) {
+    audit::add_figure(measured_disk().commit_seconds.count, ios);
+    audit::add_figure(measured_disk().commit_seconds.sum, seconds);
+  }
+  /// Instead of those that there are.
+  void discards(double bytes) { measured(model::Operation::discard).bytes = bytes; }
+  void excess(model::SpikeCause cause, double seconds) {
+    audit::add_figure(spikes_of_reads().excess_seconds[index(cause)], seconds);
+  }
+  /// For reads. Spikes that have ended had no saturation.
+  void spike_that_goes_on(model::SpikeCause cause, double seconds) {
+    excess(model::SpikeCause::saturation, 0);
+    spikes_of_reads().active_cause = cause;
+    spikes_of_reads().pending_excess_seconds = seconds;
+  }
+  void amplification(double lower) {
+    measured_drive().write_amplification_lower_24h = lower;
+    audit::add_figure(measured(model::Operation::write).bytes, 1e12);
+  }
+  void burst_seconds(model::DiscardTrigger trigger, double seconds, const std::string& disk = "nvme0n1") {
+    audit::add_figure(measured_disk(disk).discards[index(trigger)].burst_seconds, seconds);
+  }
+  void written(model::WriteClass by, double bytes) {
+    audit::add_figure(measured_disk().written_bytes[index(by)], bytes);
+  }
+
+ private:
+  audit::MeasuredSpikes& spikes_of_reads() { return measured_disk().spikes[index(model::SpikeOperation::read)]; }
 };
 
 }  // namespace ssdpulse::tests

@@ -56,95 +56,71 @@ std::vector<Looked> hosts() {
 /// How much of something was measured in two days: `healthy` of it, or whatever a test chooses.
 using Amount = std::function<double(double healthy)>;
 
-class Page {
- public:
-  explicit Page(Amount amount) : amount_(std::move(amount)) {
-    text_ = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1172800\n";
-  }
-  void line(const std::string& name, const std::string& labels, double healthy) {
-    text_ += fmt::format("{}{{{}}} {}\n", name, labels, amount_(healthy));
-  }
-  [[nodiscard]] Measurements parsed() const { return Measurements::parse(text_); }
-
- private:
-  Amount amount_;
-  std::string text_;
-};
-
-void add_disk(const model::DiskSettings& disk, Page& page) {
-  const std::string device = fmt::format("device=\"{}\"", disk.device.name);
+void measure_disk(const model::DiskSettings& disk, const Amount& amount, Measured& measured) {
+  MeasuredDevice& device = measured.devices[disk.device.name];
   const double read_seconds = disk.device.rotational ? 600 : 10;
-  for (const auto& [operation, ios, seconds, bytes] : std::vector<std::tuple<const char*, double, double, double>>{
-           {"read", 1e5, read_seconds, 1e9}, {"write", 1e5, 5, 2e9}, {"discard", 100, 1, 1e9}, {"commit", 1e4, 5, 0}}) {
-    const std::string labels = fmt::format("{},operation=\"{}\"", device, operation);
-    for (const auto& [name, sum] :
-         std::vector<std::pair<const char*, double>>{{"ssdpulse_io_latency_seconds", seconds},
-                                                     {"ssdpulse_io_device_latency_seconds", 0.98 * seconds},
-                                                     {"ssdpulse_io_queue_latency_seconds", 0.02 * seconds},
-                                                     {"ssdpulse_io_size_bytes", bytes}}) {
-      page.line(std::string(name) + "_count", labels, ios);
-      page.line(std::string(name) + "_sum", labels, sum);
-    }
-    page.line("ssdpulse_io_bytes_total", labels, bytes);
-    page.line("ssdpulse_io_sequential_bytes_total", labels, bytes / 2);
-    page.line("ssdpulse_io_queue_full_seconds_total", labels, 0);
-    page.line("ssdpulse_io_errors_total", labels + ",error=\"timeout\"", 0);
-    page.line("ssdpulse_io_requeues_total", labels + ",reason=\"failover\"", 0);
+  const auto some = [&](double ios, double sum) { return Distribution{amount(ios), amount(sum)}; };
+  for (const auto& [operation, ios, seconds, bytes] :
+       std::vector<std::tuple<Operation, double, double, double>>{{Operation::read, 1e5, read_seconds, 1e9},
+                                                                  {Operation::write, 1e5, 5, 2e9},
+                                                                  {Operation::discard, 100, 1, 1e9}}) {
+    device.operations[index(operation)] = {
+        amount(bytes),     amount(bytes / 2), some(ios, bytes), some(ios, 0.02 * seconds), some(ios, 0.98 * seconds),
+        some(ios, seconds)};
   }
-  for (const char* operation : {"read", "write", "flush"}) {
-    for (const char* cause : {"discard", "queue", "saturation", "thermal", "unknown"}) {
-      page.line("ssdpulse_latency_excess_seconds_total",
-                fmt::format("{},operation=\"{}\",cause=\"{}\"", device, operation, cause), 0.3);
+  device.commit_seconds = some(1e4, 5);
+  device.queue_full_seconds = amount(0);
+  device.timeouts = amount(0);
+  device.failovers = amount(0);
+  device.unstamped_ios = amount(0);
+  for (const auto operation :
+       {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
+    for (const SpikeCause cause :
+         {SpikeCause::discard, SpikeCause::queue, SpikeCause::saturation, SpikeCause::thermal, SpikeCause::unknown}) {
+      device.spikes[index(operation)].excess_seconds[index(cause)] = amount(0.3);
     }
   }
-  for (const char* write_class : {"journal", "metadata", "writeback", "direct"}) {
-    page.line("ssdpulse_write_class_bytes_total", fmt::format("{},class=\"{}\"", device, write_class), 5e8);
+  using model::WriteClass;
+  for (const WriteClass by : {WriteClass::journal, WriteClass::metadata, WriteClass::writeback, WriteClass::direct}) {
+    device.written_bytes[index(by)] = amount(5e8);
   }
-  page.line("ssdpulse_write_class_bytes_total", device + ",class=\"swap\"", 1e6);
-  page.line("ssdpulse_write_misaligned_bytes_total", device, 1e6);
-  page.line("ssdpulse_write_hint_bytes_total", device + ",hint=\"short\"", disk.device.write_streams > 0 ? 1e9 : 0);
-  page.line("ssdpulse_write_hint_path_info", device + ",kernel=\"drive\",drive=\"fdp\"", 1);
-  page.line("ssdpulse_lost_events_total", device + ",cause=\"unstamped\"", 0);
-  for (const char* trigger : {"fstrim", "online"}) {
-    page.line("ssdpulse_discard_burst_seconds_total", fmt::format("{},trigger=\"{}\"", device, trigger), 2);
+  device.written_bytes[index(WriteClass::swap)] = amount(1e6);
+  device.misaligned_bytes = amount(1e6);
+  for (const auto trigger : {model::DiscardTrigger::fstrim, model::DiscardTrigger::online}) {
+    device.discards[index(trigger)].burst_seconds = amount(2);
   }
-  for (const int bytes : {512, 4096}) {
-    page.line("ssdpulse_nvme_block_size_rank", fmt::format("{},block_bytes=\"{}\"", device, bytes), 0);
-  }
-  const std::string controller = fmt::format("controller=\"{}\"", disk.controller_name);
-  for (const auto& [name, labels, value] : std::vector<std::tuple<const char*, const char*, double>>{
-           {"ssdpulse_write_amplification_lower_ratio", ",window=\"24h\"", 1.1},
-           {"ssdpulse_nvme_temperature_celsius", ",sensor=\"composite\"", 40},
-           {"ssdpulse_nvme_thermal_throttle_seconds_total", "", 0},
-           {"ssdpulse_nvme_power_on_seconds_total", "", 1e7},
-           {"ssdpulse_nvme_percentage_used_ratio", "", 0.1},
-           {"ssdpulse_nvme_available_spare_ratio", "", 1},
-           {"ssdpulse_nvme_available_spare_threshold_ratio", "", 0.1},
-           {"ssdpulse_nvme_critical_warning", ",warning=\"temperature\"", 0},
-           {"ssdpulse_nvme_media_errors_total", "", 0},
-           {"ssdpulse_nvme_host_memory_buffer_bytes", ",amount=\"preferred\"", 0},
-           {"ssdpulse_nvme_host_memory_buffer_bytes", ",amount=\"minimum\"", 0},
-           {"ssdpulse_nvme_log_read_latency_effect_ratio", "", 1}}) {
-    if (!disk.controller_name.empty()) {
-      page.line(name, controller + labels, value);
-    }
+  device.block_size_ranks = {{512, amount(0)}, {4096, amount(0)}};
+  if (!disk.controller_name.empty()) {
+    MeasuredDrive& drive = measured.drives[disk.controller_name];
+    drive.write_amplification_lower_24h = amount(1.1);
+    drive.composite_celsius = amount(40);
+    drive.thermal_throttle_seconds = amount(0);
+    drive.power_on_seconds = amount(1e7);
+    drive.percentage_used_ratio = amount(0.1);
+    drive.available_spare_ratio = amount(1);
+    drive.available_spare_threshold_ratio = amount(0.1);
+    drive.warnings[1] = amount(0);  // temperature
+    drive.media_errors = amount(0);
+    drive.host_memory_preferred_bytes = amount(0);
+    drive.host_memory_minimum_bytes = amount(0);
+    drive.log_read_latency_effect_ratio = amount(1);
   }
 }
 
 Facts measured(const model::HostSettings& settings, const Amount& amount) {
-  Page page(amount);
+  Measured measured;
+  measured.answered = true;
+  measured.observed_seconds = 172800;
   for (const model::DiskSettings& disk : settings.disks) {
-    add_disk(disk, page);
+    measure_disk(disk, amount, measured);
   }
   for (const model::MountSettings& mount : settings.mounts) {
     const bool online = mount.options.count("discard") + mount.options.count("discard=async") > 0;
-    for (const char* trigger : {"fstrim", "online"}) {
-      const bool trims = online == (std::string_view(trigger) == "online");
-      page.line("ssdpulse_filesystem_discard_bytes_total",
-                fmt::format("mountpoint=\"{}\",trigger=\"{}\"", mount.mountpoint.raw(), trigger), trims ? 1e9 : 0);
-    }
+    auto& bytes = measured.mounts[util::for_label(mount.mountpoint)].discarded_bytes;
+    bytes[index(model::DiscardTrigger::fstrim)] = amount(online ? 0 : 1e9);
+    bytes[index(model::DiscardTrigger::online)] = amount(online ? 1e9 : 0);
   }
-  return {settings, page.parsed()};
+  return {settings, measured};
 }
 
 bool counts(const Finding& one) { return one.verdict == Verdict::advise || one.verdict == Verdict::danger; }
@@ -564,7 +540,7 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
   const std::uint64_t count = number_of("SSDPULSE_AUDIT_TREES", long_tier() ? 100'000U : 300U);
   const std::uint64_t seed = number_of("SSDPULSE_TEST_SEED", 1);
   std::vector<std::vector<files::path>> places;
-  std::vector<Measurements> pages;
+  std::vector<Measured> pages;
   for (const Looked& one : hosts()) {
     places.emplace_back();
     for (const auto& entry : files::recursive_directory_iterator(one.host->tree().path())) {
@@ -591,7 +567,7 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
     if (inventory) {
       Facts facts{settings::read({host.tree().path()}, *inventory), {}};
       const bool daemon = chance() % 2 == 0;
-      facts.measured = daemon ? pages[which] : Measurements();
+      facts.measured = daemon ? pages[which] : Measured();
       const auto all = judge(facts);
       findings += all.size();
       unreadable += static_cast<std::uint64_t>(unknown_where_unreadable(facts, all));

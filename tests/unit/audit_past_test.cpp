@@ -204,7 +204,7 @@ TEST(audit_past, names_both_ways_of_trimming_with_their_costs_and_drops_the_dear
   for (const bool fstrim_is_dearer : {true, false}) {
     auto host = trimmed_twice();
     host.facts.evidence.emplace("nvme0n1", fstrim_is_dearer ? past_of_trims(2000, 1) : past_of_trims(10, 100));
-    const Finding one = of(judge(host.gathered()), "F1");
+    const Finding one = of(judge(host.facts), "F1");
     ASSERT_EQ(one.verdict, Verdict::advise) << one.why;
     EXPECT_EQ(one.change.find("fstrim.timer") != std::string::npos, fstrim_is_dearer) << one.change;
     EXPECT_NEAR(one.evidence.at("fstrim_excess_seconds_per_day"), fstrim_is_dearer ? 1000 : 5, 1);
@@ -225,7 +225,7 @@ TEST(audit_past, what_happens_once_a_week_is_weighed_after_a_week) {
     sums.add(minute(i, 0.2, 20));
   }
   host.facts.evidence.emplace("nvme0n1", sums.take());
-  const Finding one = of(judge(host.gathered()), "F1");
+  const Finding one = of(judge(host.facts), "F1");
   EXPECT_EQ(one.verdict, Verdict::info);
   EXPECT_NE(one.why.find("observed for 2 d of 7 d"), std::string::npos) << one.why;
   EXPECT_TRUE(one.proof.empty());
@@ -235,8 +235,8 @@ TEST(audit_past, a_daemon_that_has_just_started_is_no_reason_to_wait) {
   tests::MadeUpHost host;
   host.disk().device.scheduler = "mq-deadline";
   host.disk().files.set("queue/scheduler", "none [mq-deadline]");
-  host.page = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1000060\n";
-  const auto verdict = [&] { return of(judge(host.gathered()), "Q1"); };
+  host.measured_for(60);
+  const auto verdict = [&] { return of(judge(host.facts), "Q1"); };
   EXPECT_EQ(verdict().verdict, Verdict::info);
   DeviceEvidence past;
   past.load.measured_ms = 2 * 86'400'000;
@@ -246,31 +246,31 @@ TEST(audit_past, a_daemon_that_has_just_started_is_no_reason_to_wait) {
   EXPECT_EQ(verdict().verdict, Verdict::advise) << verdict().why;
   EXPECT_NEAR(verdict().evidence.at("excess_seconds_per_day"), 150, 0.1);
   EXPECT_NEAR(verdict().evidence.at("queue_time_share"), 0.3, 0.01);
-  host.page.clear();
+  host.measured_for({});
   EXPECT_EQ(verdict().verdict, Verdict::advise) << "nor is one that does not answer";
 }
 
 TEST(audit_past, of_what_the_history_has_not_a_young_daemon_says_nothing) {
   tests::MadeUpHost host;
   host.disk().partitions[0].start_bytes = 63 * 512;
-  host.page = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1000060\n";
-  host.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 1e9);
-  host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 1e9);
+  host.measured_for(60);
+  host.measured_disk().misaligned_bytes = 1e9;
+  host.measured(Operation::write).bytes = 1e9;
   DeviceEvidence past;
   past.load.measured_ms = 2 * 86'400'000;
   host.facts.evidence.emplace("nvme0n1", past);
-  EXPECT_EQ(of(judge(host.gathered()), "N2").verdict, Verdict::info) << "misaligned bytes are counted by the daemon";
+  EXPECT_EQ(of(judge(host.facts), "N2").verdict, Verdict::info) << "misaligned bytes are counted by the daemon";
 }
 
 TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_long) {
   tests::MadeUpHost host;
   host.disk().files.set("queue/wbt_lat_usec", "75000");
-  host.excess("saturation", 1000);
+  host.excess(SpikeCause::saturation, 1000);
   DeviceEvidence past;
   past.load.measured_ms = 600'000;
   past.spikes_observed_seconds = 600;
   host.facts.evidence.emplace("nvme0n1", past);
-  const Finding one = of(judge(host.gathered()), "Q6");
+  const Finding one = of(judge(host.facts), "Q6");
   EXPECT_EQ(one.verdict, Verdict::advise) << one.why;
   EXPECT_EQ(one.observer, model::Observer::daemon);
 }
@@ -293,9 +293,9 @@ TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {
   past.spikes_observed_seconds = 172'800;
   past.excess_seconds[model::Operation::read][model::index(model::SpikeCause::saturation)] = 200;
   host.facts.evidence.emplace("nvme0n1", past);
-  EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 100);
-  host.spike_that_goes_on("saturation", 60);
-  EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 130);
+  EXPECT_DOUBLE_EQ(of(judge(host.facts), "F17").excess_seconds_per_day.value_or(0), 100);
+  host.spike_that_goes_on(SpikeCause::saturation, 60);
+  EXPECT_DOUBLE_EQ(of(judge(host.facts), "F17").excess_seconds_per_day.value_or(0), 130);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace {
 
 using tests::MadeUpHost;
 using Host = MadeUpHost&;
+using model::DiscardTrigger;
+using model::WriteClass;
 
 struct Row {
   const char* id;
@@ -55,14 +57,12 @@ void deadline(Host h) {
 }
 void full_queue(Host h) {
   h.disk().files.set("queue/nr_requests", "16");
-  h.metric("ssdpulse_io_queue_full_seconds_total", "device=\"nvme0n1\",operation=\"read\"", 1000);
+  h.measured_disk().queue_full_seconds = 1000;
 }
 void trims_of_both(Host h) {
   h.mount().options.insert("discard");
-  for (const char* trigger : {"fstrim", "online"}) {
-    h.metric("ssdpulse_filesystem_discard_bytes_total", fmt::format("mountpoint=\"/data\",trigger=\"{}\"", trigger),
-             1e9);
-  }
+  h.measured_mount().discarded_bytes[index(DiscardTrigger::fstrim)] = 1e9;
+  h.measured_mount().discarded_bytes[index(DiscardTrigger::online)] = 1e9;
 }
 void never_trimmed(Host h) {
   h.facts.settings.fstrim.enabled = false;
@@ -88,8 +88,8 @@ std::function<void(MadeUpHost&)> crypt_takes(int above, int below, int ios_below
   };
 }
 void random_reads(Host h) {
-  h.io("read", 1e6, 2000, 0, 4e9);
-  h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+  h.io(Operation::read, 1e6, 2000, 0, 4e9);
+  h.measured(Operation::read).sequential_bytes = 0;
 }
 void many_tags(Host h) {
   h.disk().files.set("mq/0/nr_tags", "5000");
@@ -124,19 +124,12 @@ std::function<void(MadeUpHost&)> two_paths(const char* policy, double slower, in
     }
   };
 }
-void better_blocks(Host h) {
-  h.forget("ssdpulse_nvme_block_size_rank");
-  h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"512\"", 2);
-  h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"4096\"", 0);
-}
+void better_blocks(Host h) { h.measured_disk().block_size_ranks = {{512, 2}, {4096, 0}}; }
 /// Host memory in MiB.
 std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
   return [=](Host h) {
-    h.forget("ssdpulse_nvme_host_memory_buffer_bytes");
-    for (const auto& [amount, mebibytes] : {std::pair("preferred", preferred), std::pair("minimum", minimum)}) {
-      h.metric("ssdpulse_nvme_host_memory_buffer_bytes", fmt::format("controller=\"nvme0\",amount=\"{}\"", amount),
-               mebibytes * (1 << 20));
-    }
+    h.measured_drive().host_memory_preferred_bytes = preferred * (1 << 20);
+    h.measured_drive().host_memory_minimum_bytes = minimum * (1 << 20);
   };
 }
 std::function<void(MadeUpHost&)> machines(std::vector<util::OutsideText> lines) {
@@ -168,7 +161,7 @@ const std::vector<Row>& table() {
       {"Q1", kNot, both(deadline, file("queue/zoned", "host-managed"))},
       {"Q1", kNot, both(deadline, file("queue/scheduler", "[mq-deadline]"))},
       {"Q1", kInfo, deadline},
-      {"Q1", kAdvise, both(deadline, [](Host h) { h.io("read", 1e6, 1000, 300, 4e9); })},
+      {"Q1", kAdvise, both(deadline, [](Host h) { h.io(Operation::read, 1e6, 1000, 300, 4e9); })},
       {"Q2", kOk, nothing},
       {"Q2", kUnknown, no_files()},
       {"Q2", kInfo, file("queue/nr_requests", "16")},
@@ -180,30 +173,30 @@ const std::vector<Row>& table() {
       {"Q3", kInfo, file("queue/nomerges", "2")},
       {"Q3", kAdvise, both(file("queue/nomerges", "2"),
                            [](Host h) {
-                             h.io("write", 1e6, 100, 0, 4e9);
-                             h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 3e9);
+                             h.io(Operation::write, 1e6, 100, 0, 4e9);
+                             h.measured(Operation::write).sequential_bytes = 3e9;
                            })},
       {"Q5", kOk, nothing},
       {"Q5", kUnknown, no_files()},
       {"Q5", kInfo, [](Host h) {
-         h.io("read", 1000, 1, 0, 1000.0 * 131072);
-         h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+         h.io(Operation::read, 1000, 1, 0, 1000.0 * 131072);
+         h.measured(Operation::read).sequential_bytes = 0;
        }},
       {"Q5", kAdvise, [](Host h) {
-         h.io("read", 1e6, 1, 0, 1e6 * 131072);
-         h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+         h.io(Operation::read, 1e6, 1, 0, 1e6 * 131072);
+         h.measured(Operation::read).sequential_bytes = 0;
        }},
       {"Q6", kOk, nothing},
       {"Q6", kNot, no_files()},
       {"Q6", kInfo, file("queue/wbt_lat_usec", "75000")},
-      {"Q6", kAdvise, both(file("queue/wbt_lat_usec", "75000"), [](Host h) { h.excess("saturation", 1000); })},
+      {"Q6", kAdvise, both(file("queue/wbt_lat_usec", "75000"), [](Host h) { h.excess(SpikeCause::saturation, 1000); })},
       {"Q7", kOk, nothing},
       {"Q7", kUnknown, no_files()},
-      {"Q7", kInfo, [](Host h) { h.io("read", 1e5, 800, 0, 4e8); }},
+      {"Q7", kInfo, [](Host h) { h.io(Operation::read, 1e5, 800, 0, 4e8); }},
       {"Q7", kInfo, [](Host h) { h.disk().device.rotational = true; }},
       {"Q7", kAdvise, [](Host h) {
          h.disk().device.rotational = true;
-         h.io("read", 1e5, 10, 0, 4e8);
+         h.io(Operation::read, 1e5, 10, 0, 4e8);
        }},
       {"Q8", kOk, nothing},
       {"Q8", kUnknown, no_files()},
@@ -211,20 +204,20 @@ const std::vector<Row>& table() {
       {"Q9", kOk, nothing},
       {"Q9", kUnknown, no_files()},
       {"Q9", kInfo, file("queue/max_sectors_kb", "64")},
-      {"Q9", kAdvise, both(file("queue/max_sectors_kb", "64"), [](Host h) { h.io("write", 1e6, 1, 0, 1e6 * 65536); })},
+      {"Q9", kAdvise, both(file("queue/max_sectors_kb", "64"), [](Host h) { h.io(Operation::write, 1e6, 1, 0, 1e6 * 65536); })},
       {"Q9", kAdvise, both(file("queue/max_sectors_kb", "2048"),
                            [](Host h) {
-                             h.metric("ssdpulse_io_errors_total", "device=\"nvme0n1\",operation=\"read\",error=\"timeout\"", 2);
+                             h.measured_disk().timeouts = 2;
                            })},
       {"Q10", kOk, nothing},
       {"Q10", kUnknown, no_files()},
       {"Q10", kInfo, file("queue/iostats", "0")},
       {"Q10", kNot, both(file("queue/iostats", "0"), [](Host h) { h.disk().device.has_requests = false; })},
       {"Q10", kNot, both(file("queue/iostats", "0"),
-                         [](Host h) { h.metric("ssdpulse_device_unseen", "device=\"nvme0n1\"", 1); })},
+                         [](Host h) { h.measured_disk().unseen = true; })},
       {"Q10", kAdvise, both(file("queue/iostats", "0"),
                             [](Host h) {
-                              h.metric("ssdpulse_lost_events_total", "device=\"nvme0n1\",cause=\"unstamped\"", 5);
+                              h.measured_disk().unstamped_ios = 5;
                             })},
       {"Q11", kOk, nothing},
       {"Q11", kUnknown, no_files()},
@@ -232,7 +225,7 @@ const std::vector<Row>& table() {
       {"Q11", kInfo, file("queue/io_timeout", "4294967295")},
       {"Q11", kAdvise, [](Host h) {
          h.disk().device.model = "Amazon Elastic Block Store";
-         h.metric("ssdpulse_io_errors_total", "device=\"nvme0n1\",operation=\"read\",error=\"timeout\"", 2);
+         h.measured_disk().timeouts = 2;
        }},
       {"Q13", kOk, nothing},
       {"Q13", kUnknown, no_files()},
@@ -240,8 +233,8 @@ const std::vector<Row>& table() {
       {"Q13", kInfo, file("queue/discard_max_bytes", "2199023255040")},
       {"Q13", kAdvise, both(file("queue/discard_max_bytes", "2199023255040"),
                             [](Host h) {
-                              h.excess("discard", 1000);
-                              h.io("discard", 10, 10, 0, 1e10);
+                              h.excess(SpikeCause::discard, 1000);
+                              h.io(Operation::discard, 10, 10, 0, 1e10);
                             })},
       {"Q14", kOk, nothing},
       {"Q14", kUnknown, [](Host h) { h.facts.settings.cpus.reset(); }},
@@ -250,38 +243,38 @@ const std::vector<Row>& table() {
       {"Q14", kAdvise, [](Host h) {
          h.facts.settings.cpus = 64;
          h.disk().device.transport = "virtio";
-         h.excess("queue", 1000);
+         h.excess(SpikeCause::queue, 1000);
        }},
       {"N1", kOk, nothing},
       {"N1", kOk, [](Host h) { h.disk().device.logical_block_bytes = 4096; }},
       {"N1", kNot, no_nvme},
-      {"N1", kUnknown, [](Host h) { h.page.clear(); }},
-      {"N1", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_block_size_rank"); }},
+      {"N1", kUnknown, [](Host h) { h.measured_for({}); }},
+      {"N1", kUnknown, [](Host h) { h.measured_disk().block_size_ranks.clear(); }},
       {"N1", kInfo, better_blocks},
-      {"N1", kAdvise, both(better_blocks, [](Host h) { h.excess("saturation", 1000); })},
+      {"N1", kAdvise, both(better_blocks, [](Host h) { h.excess(SpikeCause::saturation, 1000); })},
       {"N2", kOk, nothing},
       {"N2", kInfo, [](Host h) { h.disk().partitions[0].start_bytes = 63 * 512; }},
       {"N2", kAdvise, [](Host h) {
          h.disk().partitions[0].start_bytes = 63 * 512;
-         h.io("write", 1e7, 1, 0, 100e9);
-         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         h.io(Operation::write, 1e7, 1, 0, 100e9);
+         h.measured_disk().misaligned_bytes = 90e9;
        }},
       {"N2", kInfo, [](Host h) {
          h.disk().partitions[0].start_bytes = 63 * 512;
          h.disk().device.write_granularity_bytes = 512;  // at a granularity of 512 bytes nothing is misaligned
-         h.io("write", 1e7, 1, 0, 100e9);
-         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         h.io(Operation::write, 1e7, 1, 0, 100e9);
+         h.measured_disk().misaligned_bytes = 90e9;
        }},
       {"N3", kOk, nothing},
       {"N3", kNot, [](Host h) { h.array().files = {}; }},
       {"N3", kInfo, [](Host h) { h.array().files.set("md/chunk_size", "512"); }},
       {"N3", kAdvise, [](Host h) {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
-         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         h.measured_disk().misaligned_bytes = 90e9;
        }},
       {"N3", kAdvise, [](Host h) {  // next to a member that prefers larger units and is aligned
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
-         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         h.measured_disk().misaligned_bytes = 90e9;
          model::DiskSettings other = h.disk();
          other.device.name = "nvme1n1";
          other.device.write_granularity_bytes = 16384;
@@ -293,11 +286,11 @@ const std::vector<Row>& table() {
       {"N3", kInfo, [](Host h) {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
          h.disk().device.write_granularity_bytes = 512;
-         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         h.measured_disk().misaligned_bytes = 90e9;
        }},
       {"N4", kOk, nothing},
       {"N4", kNot, no_nvme},
-      {"N4", kUnknown, [](Host h) { h.forget("ssdpulse_write_amplification_lower_ratio"); }},
+      {"N4", kUnknown, [](Host h) { h.measured_drive().write_amplification_lower_24h.reset(); }},
       {"N4", kInfo, [](Host h) { h.amplification(3); }},
       {"N4", kAdvise, [](Host h) {
          h.amplification(3);
@@ -309,29 +302,28 @@ const std::vector<Row>& table() {
       {"N7", kInfo, [](Host h) { h.disk().controller.set("device/current_link_width", "1"); }},
       {"N7", kAdvise, [](Host h) {
          h.disk().controller.set("device/current_link_width", "1");
-         h.excess("saturation", 1000);
+         h.excess(SpikeCause::saturation, 1000);
        }},
       {"N9", kOk, nothing},
       {"N9", kNot, no_nvme},
-      {"N9", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_temperature_celsius"); }},
+      {"N9", kUnknown, [](Host h) { h.measured_drive().composite_celsius.reset(); }},
       {"N9", kInfo, [](Host h) {
-         h.metric("ssdpulse_nvme_thermal_throttle_seconds_total", "controller=\"nvme0\"", 86400);
-         h.metric("ssdpulse_nvme_power_on_seconds_total", "controller=\"nvme0\"", 864000);
+         h.measured_drive().thermal_throttle_seconds = 86400;
+         h.measured_drive().power_on_seconds = 864000;
        }},
-      {"N9", kAdvise, [](Host h) { h.excess("thermal", 1000); }},
+      {"N9", kAdvise, [](Host h) { h.excess(SpikeCause::thermal, 1000); }},
       {"N10", kOk, nothing},
       {"N10", kNot, no_nvme},
-      {"N10", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_percentage_used_ratio"); }},
-      {"N10", kAdvise, [](Host h) { h.metric("ssdpulse_nvme_media_errors_total", "controller=\"nvme0\"", 1); }},
+      {"N10", kUnknown, [](Host h) { h.measured_drive().percentage_used_ratio.reset(); }},
+      {"N10", kAdvise, [](Host h) { h.measured_drive().media_errors = 1; }},
       {"N10", kDanger, [](Host h) {
-         h.metric("ssdpulse_nvme_critical_warning", "controller=\"nvme0\",warning=\"reliability\"", 1);
+         h.measured_drive().warnings[2] = 1;
        }},
       // The daemon reads the drive through another controller of its subsystem than the audit.
       {"N10", kDanger, [](Host h) {
          h.disk().controller_name = "nvme7";
-         h.metric("ssdpulse_nvme_namespace_info", "device=\"nvme0n1\",controller=\"nvme0\",nsid=\"1\"", 1);
-         h.forget("ssdpulse_nvme_available_spare_ratio");
-         h.metric("ssdpulse_nvme_available_spare_ratio", "controller=\"nvme0\"", 0.03);
+         h.measured_disk().controller = "nvme0";
+         h.measured_drive().available_spare_ratio = 0.03;
        }},
       {"N11", kOk, nothing},
       {"N11", kNot, [](Host h) {
@@ -350,8 +342,8 @@ const std::vector<Row>& table() {
       {"N12", kOk, nothing},
       {"N12", kNot, no_nvme},
       {"N12", kNot, asks_for(0, 0)},
-      {"N12", kUnknown, [](Host h) { h.page.clear(); }},
-      {"N12", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_host_memory_buffer_bytes"); }},
+      {"N12", kUnknown, [](Host h) { h.measured_for({}); }},
+      {"N12", kUnknown, [](Host h) { h.measured_drive().host_memory_preferred_bytes.reset(); }},
       {"N12", kUnknown, [](Host h) { h.facts.settings.files = {}; }},
       {"N12", kOk, asks_for(128, 128)},
       {"N12", kInfo, asks_for(200, 16)},
@@ -364,7 +356,7 @@ const std::vector<Row>& table() {
       {"N13", kOk, both(no_nvme, file("device/queue_depth", "31"))},
       {"N13", kOk, both(both(no_nvme, file("device/queue_depth", "1")), file("mq/0/nr_tags", "1"))},
       {"N13", kInfo, both(no_nvme, file("device/queue_depth", "1"))},
-      {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess("queue", 1000); })},
+      {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess(SpikeCause::queue, 1000); })},
       {"N14", kNot, nothing},
       {"N14", kOk, [](Host h) { h.disk().device.paths.resize(2); }},
       {"N14", kOk, two_paths("round-robin", 1.4)},
@@ -385,21 +377,21 @@ const std::vector<Row>& table() {
       {"N14", kInfo, two_paths("numa", 3)},
       {"N14", kUnknown, [](Host h) {
          h.disk().device.paths.resize(2);
-         h.forget("ssdpulse_io_requeues_total");
+         h.measured_disk().failovers.reset();
        }},
       {"N14", kInfo, [](Host h) {
          h.disk().device.paths.resize(2);
-         h.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
+         h.measured_disk().failovers = 4;
        }},
       {"N16", kOk, nothing},
       {"N16", kInfo, [](Host h) {
          h.disk().device.write_back_cache = false;
-         h.io("commit", 1e6, 11000, 0, 0);
+         h.commits(1e6, 11000);
        }},
       {"N16", kOk, [](Host h) { h.disk().device.write_back_cache = false; }},
-      {"N16", kUnknown, [](Host h) { h.forget("ssdpulse_io_latency_seconds"); }},
-      {"N16", kInfo, [](Host h) { h.io("commit", 1e4, 1100, 0, 0); }},
-      {"N16", kAdvise, [](Host h) { h.io("commit", 1e5, 11000, 0, 0); }},
+      {"N16", kUnknown, [](Host h) { h.measured_disk().commit_seconds = {}; }},
+      {"N16", kInfo, [](Host h) { h.commits(1e4, 1100); }},
+      {"N16", kAdvise, [](Host h) { h.commits(1e5, 11000); }},
       {"F1", kOk, nothing},
       {"F1", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F1", kInfo, option("discard")},
@@ -414,21 +406,21 @@ const std::vector<Row>& table() {
       {"F2", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F2", kInfo, both(never_trimmed, option("discard"))},
       {"F2", kUnknown, both(never_trimmed, may_have_other_options)},
-      {"F2", kAdvise, both(both(never_trimmed, option("discard")), [](Host h) { h.excess("discard", 1000); })},
+      {"F2", kAdvise, both(both(never_trimmed, option("discard")), [](Host h) { h.excess(SpikeCause::discard, 1000); })},
       {"F3", kOk, nothing},
       {"F3", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F3", kNot, never_trimmed},
       {"F3", kInfo, no_discards(31)},
       {"F3", kOk, no_discards(3)},
       {"F3", kNot, both(trims_of_both, [](Host h) {
-         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
+         h.burst_seconds(DiscardTrigger::fstrim, 500);
        })},
       {"F3", kInfo, [](Host h) {
-         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
+         h.burst_seconds(DiscardTrigger::fstrim, 100);
        }},
       {"F3", kAdvise, [](Host h) {
-         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
-         h.excess("discard", 1000);
+         h.burst_seconds(DiscardTrigger::fstrim, 100);
+         h.excess(SpikeCause::discard, 1000);
        }},
       {"F1", kInfo, both(no_discards(34), option("discard"))},
       {"F7", kDanger, both(option("barrier=none"), [](Host h) { h.disk().device.write_back_cache = true; })},
@@ -510,8 +502,8 @@ const std::vector<Row>& table() {
       {"F8", kInfo, option("data=journal")},
       {"F8", kAdvise, both(option("data=journal"),
                            [](Host h) {
-                             h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"journal\"", 50e9);
-                             h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"writeback\"", 50e9);
+                             h.written(WriteClass::journal, 50e9);
+                             h.written(WriteClass::writeback, 50e9);
                            })},
       {"F9", kOk, nothing},
       {"F9", kOk, may_have_other_options},
@@ -519,7 +511,7 @@ const std::vector<Row>& table() {
       {"F9", kInfo, [](Host h) { h.mount().options.clear(); }},
       {"F9", kAdvise, [](Host h) {
          h.mount().options.clear();
-         h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"metadata\"", 50e9);
+         h.written(WriteClass::metadata, 50e9);
        }},
       {"F12", kOk, nothing},
       {"F12", kUnknown, [](Host h) { h.mount().used_ratio.reset(); }},
@@ -531,20 +523,20 @@ const std::vector<Row>& table() {
          h.amplification(3);
        }},
       {"F12", kAdvise, [](Host h) {
-         h.metric("ssdpulse_filesystem_available_bytes", "mountpoint=\"/data\"", 1e9);
-         h.metric("ssdpulse_filesystem_filling_bytes_per_second", "mountpoint=\"/data\"", 1e5);
+         h.measured_mount().available_bytes = 1e9;
+         h.measured_mount().filling_bytes_per_second = 1e5;
        }},
       {"F12", kOk, [](Host h) {  // in four months
-         h.metric("ssdpulse_filesystem_available_bytes", "mountpoint=\"/data\"", 1e12);
-         h.metric("ssdpulse_filesystem_filling_bytes_per_second", "mountpoint=\"/data\"", 1e5);
+         h.measured_mount().available_bytes = 1e12;
+         h.measured_mount().filling_bytes_per_second = 1e5;
        }},
       {"F13", kOk, nothing},
       {"F13", kUnknown, [](Host h) { h.facts.settings.memory_bytes.reset(); }},
       {"F13", kInfo, much_memory},
       {"F13", kAdvise, both(much_memory,
                             [](Host h) {
-                              h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"writeback\"", 1e9);
-                              h.excess("queue", 1000);
+                              h.written(WriteClass::writeback, 1e9);
+                              h.excess(SpikeCause::queue, 1000);
                             })},
       {"F14", kNot, nothing},
       {"F14", kUnknown, [](Host h) { h.facts.settings.swaps = {{"/dev/gone", {}, false}}; }},
@@ -555,21 +547,21 @@ const std::vector<Row>& table() {
       {"F14", kInfo, [](Host h) { h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}}; }},
       {"F14", kAdvise, [](Host h) {
          h.facts.settings.swaps = {{"/dev/nvme0n1p1", {"nvme0n1"}, true}};
-         h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"swap\"", 9e9);
+         h.written(WriteClass::swap, 9e9);
        }},
       {"F15", kOk, nothing},
       {"F15", kInfo, [](Host h) { h.facts.settings.cgroup_limits = {{"a.slice/io.max", "259:0 rbps=1"}}; }},
       {"F15", kInfo, [](Host h) {
-         h.metric("ssdpulse_tenant_io_limit_ios_per_second", "tenant=\"a.service\",device=\"nvme0n1\",operation=\"read\"", 5);
+         h.facts.measured.tenant_limits = true;
        }},
-      {"F15", kAdvise, [](Host h) { h.metric("ssdpulse_host_wait_seconds_total", "cause=\"cgroup_limit\"", 200); }},
-      {"F15", kOk, [](Host h) { h.metric("ssdpulse_host_wait_seconds_total", "cause=\"pressure\"", 200); }},
+      {"F15", kAdvise, [](Host h) { h.facts.measured.cgroup_limit_seconds = 200; }},
+      {"F15", kOk, [](Host h) { h.facts.measured.cgroup_limit_seconds = 0; }},
       {"F17", kOk, nothing},
       {"F17", kNot, [](Host h) { h.array().files = {}; }},
       {"F17", kInfo, check_runs},
-      {"F17", kAdvise, both(check_runs, [](Host h) { h.excess("saturation", 1000); })},
-      {"F17", kInfo, both(check_runs, [](Host h) { h.spike_that_goes_on("gc", 1000); })},
-      {"F17", kAdvise, both(check_runs, [](Host h) { h.spike_that_goes_on("saturation", 1000); })},
+      {"F17", kAdvise, both(check_runs, [](Host h) { h.excess(SpikeCause::saturation, 1000); })},
+      {"F17", kInfo, both(check_runs, [](Host h) { h.spike_that_goes_on(SpikeCause::gc, 1000); })},
+      {"F17", kAdvise, both(check_runs, [](Host h) { h.spike_that_goes_on(SpikeCause::saturation, 1000); })},
       {"F18", kNot, nothing},
       {"F18", kUnknown, machines({""})},
       {"F18", kUnknown, machines({"qemu -readconfig db1.cfg"})},
@@ -580,21 +572,19 @@ const std::vector<Row>& table() {
       {"F18", kInfo, machines({"qemu -drive file=x,aio=native", kQemuJson})},
       {"F18", kOk, machines({"qemu -drive file=x,aio=io_uring"})},
       {"F18", kAdvise, both(machines({kQemuJson}), [](Host h) {
-         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"sync\",access=\"raw\"", 50e6);
+         h.measured_disk().path_ios[index(model::IoPath::sync)] = 50e6;
        })},
       {"F18", kInfo, both(machines({kQemuJson}), [](Host h) {
-         h.metric("ssdpulse_path_ios_total", "device=\"nvme0n1\",operation=\"read\",path=\"io_uring\",access=\"raw\"", 50e6);
+         h.measured_disk().path_ios[index(model::IoPath::io_uring)] = 50e6;
        })},
       {"F21", kOk, nothing},
       {"F21", kNot, no_nvme},
-      {"F21", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_log_read_latency_effect_ratio"); }},
+      {"F21", kUnknown, [](Host h) { h.measured_drive().log_read_latency_effect_ratio.reset(); }},
       {"F21", kAdvise, [](Host h) {
-         h.forget("ssdpulse_nvme_log_read_latency_effect_ratio");
-         h.metric("ssdpulse_nvme_log_read_latency_effect_ratio", "controller=\"nvme0\"", 2);
+         h.measured_drive().log_read_latency_effect_ratio = 2;
        }},
       {"F21", kInfo, [](Host h) {
-         h.forget("ssdpulse_nvme_log_read_latency_effect_ratio");
-         h.metric("ssdpulse_nvme_log_read_latency_effect_ratio", "controller=\"nvme0\"", 2);
+         h.measured_drive().log_read_latency_effect_ratio = 2;
          h.facts.enough = std::chrono::hours(72);
        }},
   };
@@ -613,7 +603,7 @@ TEST(audit, every_verdict_of_every_rule) {
   for (const Row& row : table()) {
     MadeUpHost host;
     row.change(host);
-    const Finding finding = of(judge(host.gathered()), row.id);
+    const Finding finding = of(judge(host.facts), row.id);
     EXPECT_EQ(word(finding.verdict), word(row.verdict)) << row.id << ": " << finding.found << ": " << finding.why;
     EXPECT_FALSE(finding.found.empty() || finding.source.empty()) << row.id;
     const bool needs_reason = row.verdict != kOk;
@@ -656,7 +646,7 @@ TEST(audit, does_not_claim_trimming_where_nothing_was_discarded) {
     if (online) {
       host.mount().options.insert("discard");
     }
-    const Finding one = of(judge(host.gathered()), "F4");
+    const Finding one = of(judge(host.facts), "F4");
     EXPECT_NE(one.found.find("yet nothing was discarded in the 7 d 18 h measured"), std::string::npos) << one.found;
     EXPECT_EQ((one.found + one.why).find("it is trimmed"), (one.found + one.why).find("it is trimmed, ")) << one.found;
   }
@@ -669,18 +659,18 @@ TEST(audit, advises_nothing_without_measurements_or_before_enough_of_them) {
     }
     MadeUpHost blind;
     row.change(blind);
-    blind.page.clear();
-    EXPECT_NE(of(judge(blind.gathered()), row.id).verdict, kAdvise) << row.id;
+    blind.measured_for({});
+    EXPECT_NE(of(judge(blind.facts), row.id).verdict, kAdvise) << row.id;
     MadeUpHost early;
     row.change(early);
     early.facts.enough = std::chrono::hours(49);
-    const Verdict verdict = of(judge(early.gathered()), row.id).verdict;
+    const Verdict verdict = of(judge(early.facts), row.id).verdict;
     EXPECT_TRUE(verdict == kInfo || verdict == kOk) << row.id;  // ok: what is measured may still happen
   }
 }
 
 TEST(audit, a_host_that_is_well) {
-  for (const Finding& one : judge(MadeUpHost().gathered())) {
+  for (const Finding& one : judge(MadeUpHost().facts)) {
     EXPECT_TRUE(one.verdict == kOk || one.verdict == kNot) << one.id << ": " << one.found;
   }
 }
@@ -688,7 +678,7 @@ TEST(audit, a_host_that_is_well) {
 TEST(audit, changes_are_what_a_shell_understands) {
   MadeUpHost host;
   deadline(host);
-  const Finding one = of(judge(host.gathered()), "Q1");
+  const Finding one = of(judge(host.facts), "Q1");
   EXPECT_EQ(one.change, "echo none > /sys/block/nvme0n1/queue/scheduler");
   EXPECT_EQ(one.undo,
             "echo mq-deadline > /sys/block/nvme0n1/queue/scheduler; "
@@ -700,7 +690,7 @@ TEST(audit, changes_are_what_a_shell_understands) {
 TEST(audit, undoes_what_the_kernel_would_refuse_to_take_back) {
   MadeUpHost host;
   host.disk().files.set("queue/discard_max_bytes", "4294966784");  // not a multiple of 4096
-  EXPECT_EQ(of(judge(host.gathered()), "Q13").undo,
+  EXPECT_EQ(of(judge(host.facts), "Q13").undo,
             "echo 4294963200 > /sys/block/nvme0n1/queue/discard_max_bytes; "
             "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-discard_max_bytes.rules");
 }
@@ -714,7 +704,7 @@ TEST(audit, undo_removes_each_file_that_was_made_for_good) {
     host.disk().files.set(name, text);
   }
   int files = 0;
-  for (const Finding& one : judge(host.gathered())) {
+  for (const Finding& one : judge(host.facts)) {
     const auto to = one.persistent.find(" > /etc/");
     if (to != std::string::npos) {
       ++files;
@@ -729,12 +719,12 @@ TEST(audit, rules_of_udev_match_the_disk_and_not_its_name_of_today) {
   deadline(host);
   host.disk().device.name = "sda";
   host.disk().device.wwid = "t10.ATA     Disk 1   S1";
-  EXPECT_EQ(of(judge(host.gathered()), "Q1").persistent,
+  EXPECT_EQ(of(judge(host.facts), "Q1").persistent,
             R"(echo 'ACTION=="add|change", KERNEL=="sd*", ATTR{device/wwid}=="t10.ATA     Disk 1   S1", )"
             R"(ATTR{queue/scheduler}="none"' > /etc/udev/rules.d/60-ssdpulse-t10.ATA_____Disk_1___S1-scheduler.rules)");
   for (const char* none : {"", "naa.5*", "x\", RUN+=\"reboot"}) {
     host.disk().device.wwid = none;
-    const Finding one = of(judge(host.gathered()), "Q1");
+    const Finding one = of(judge(host.facts), "Q1");
     EXPECT_EQ(one.persistent, "");
     EXPECT_EQ(one.undo, "echo mq-deadline > /sys/block/sda/queue/scheduler");
     EXPECT_NE(one.why.find("no udev rule"), std::string::npos);
@@ -744,17 +734,17 @@ TEST(audit, rules_of_udev_match_the_disk_and_not_its_name_of_today) {
 TEST(audit, drops_the_dearer_trim) {
   MadeUpHost host;
   trims_of_both(host);
-  EXPECT_EQ(of(judge(host.gathered()), "F1").change, "mount -o remount,nodiscard /data");
-  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
-  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"online\"", 50);
-  EXPECT_EQ(of(judge(host.gathered()), "F1").change.rfind("systemctl disable --now fstrim.timer", 0), 0U);
+  EXPECT_EQ(of(judge(host.facts), "F1").change, "mount -o remount,nodiscard /data");
+  host.burst_seconds(DiscardTrigger::fstrim, 500);
+  host.burst_seconds(DiscardTrigger::online, 50);
+  EXPECT_EQ(of(judge(host.facts), "F1").change.rfind("systemctl disable --now fstrim.timer", 0), 0U);
 }
 
 TEST(audit, unmounts_xfs_which_takes_the_option_at_a_remount_and_ignores_it) {
   MadeUpHost host;
   trims_of_both(host);
   host.mount().fstype = "xfs";
-  const Finding one = of(judge(host.gathered()), "F1");
+  const Finding one = of(judge(host.facts), "F1");
   EXPECT_EQ(one.change, "umount /data && mount -o nodiscard /data");
   EXPECT_EQ(one.undo.rfind("umount /data && mount -o discard /data", 0), 0U) << one.undo;
 }
@@ -763,7 +753,7 @@ TEST(audit, remounts_only_with_options_that_the_file_system_has) {
   MadeUpHost host;
   trims_of_both(host);
   host.mount().fstype = "vfat";
-  const Finding one = of(judge(host.gathered()), "F1");
+  const Finding one = of(judge(host.facts), "F1");
   EXPECT_EQ(one.change, "remove discard from the options of /data in /etc/fstab, unmount it and mount it again");
   EXPECT_EQ(one.undo, "add discard to its options again, unmount it and mount it again");
 }
@@ -774,7 +764,7 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
     encrypted({}, luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x")(host);
     host.array().files.set("queue/discard_max_bytes", "0");
     host.amplification(2);
-    const Finding one = of(judge(host.gathered()), "F5");
+    const Finding one = of(judge(host.facts), "F5");
     EXPECT_EQ(one.change, "cryptsetup refresh --allow-discards data");
     EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
                                     : "add discard to the options of data in /etc/crypttab");
@@ -788,8 +778,8 @@ TEST(audit, gives_no_command_that_erases_a_drive) {
   settings.arrays.clear();
   settings.mounts.clear();
   host.disk().partitions.clear();
-  host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 0);
-  const Finding one = of(judge(host.gathered()), "N1");
+  host.measured(Operation::write).bytes = 0;
+  const Finding one = of(judge(host.facts), "N1");
   EXPECT_NE(one.change.find("the next drive"), std::string::npos) << "a volume that is not active is not seen";
   EXPECT_EQ((one.change + one.undo).find("nvme format"), std::string::npos) << one.change;
   EXPECT_EQ(one.persistent, "");
@@ -799,21 +789,21 @@ TEST(audit, gives_no_command_that_erases_a_drive) {
 TEST(audit, a_drive_gets_the_memory_that_the_host_can_spare) {
   MadeUpHost host;
   asks_for(199.5, 129)(host);
-  const Finding one = of(judge(host.gathered()), "N12");
+  const Finding one = of(judge(host.facts), "N12");
   EXPECT_EQ(one.change, "nvme.max_host_mem_size_mb=200 on the kernel's command line, then restart the host");
   EXPECT_NE(one.found.find("and gets none"), std::string::npos) << one.found;
   asks_for(16.0 * (1 << 20), 16)(host);  // the largest value of the field
-  EXPECT_EQ(of(judge(host.gathered()), "N12").change, "");
+  EXPECT_EQ(of(judge(host.facts), "N12").change, "");
   host.facts.settings.memory_bytes.reset();
   asks_for(200, 16)(host);
-  EXPECT_EQ(of(judge(host.gathered()), "N12").change, "");
+  EXPECT_EQ(of(judge(host.facts), "N12").change, "");
 }
 
 TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hidden) {
   MadeUpHost host;
   two_paths("round-robin", 3)(host);
-  host.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
-  const Finding one = of(judge(host.gathered()), "N14");
+  host.measured_disk().failovers = 4;
+  const Finding one = of(judge(host.facts), "N14");
   EXPECT_EQ(one.verdict, kAdvise);
   EXPECT_EQ(one.change, "echo queue-depth > /sys/block/nvme0n1/device/iopolicy");
   EXPECT_EQ(one.undo,
@@ -826,16 +816,16 @@ TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hi
   EXPECT_EQ(one.observed_seconds, 172800);
   EXPECT_EQ(one.observer, model::Observer::kernel);
   two_paths("numa", 3)(host);
-  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "each path has a load of its own";
+  EXPECT_EQ(of(judge(host.facts), "N14").change, "") << "each path has a load of its own";
   two_paths("round-robin", 3)(host);
   kernel("6.10")(host);
-  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
+  EXPECT_EQ(of(judge(host.facts), "N14").change, "") << "which the kernel would refuse";
 }
 
 TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
   MadeUpHost host;
   encrypted({"allow_discards", "same_cpu_crypt"})(host);
-  const Finding one = of(judge(host.gathered()), "F6");
+  const Finding one = of(judge(host.facts), "F6");
   EXPECT_EQ(one.change,
             "cryptsetup refresh --allow-discards --perf-no_read_workqueue --perf-no_write_workqueue "
             "--perf-same_cpu_crypt data");
@@ -845,7 +835,7 @@ TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
   EXPECT_EQ(one.undo,
             "cryptsetup refresh --allow-discards --perf-same_cpu_crypt data  # --persistent if it was made for good");
   encrypted({}, "CRYPT-LUKS1-x")(host);
-  EXPECT_EQ(of(judge(host.gathered()), "F6").persistent,
+  EXPECT_EQ(of(judge(host.facts), "F6").persistent,
             "add no-read-workqueue,no-write-workqueue to the options of data in /etc/crypttab");
 }
 
@@ -856,7 +846,7 @@ TEST(audit, gives_no_command_that_drops_flags_which_were_not_read) {
     host.array().crypt_flags.reset();  // as for a user other than root, and for the daemon
     host.array().files.set("queue/discard_max_bytes", "0");
     host.amplification(2);
-    const Finding one = of(judge(host.gathered()), "F5");
+    const Finding one = of(judge(host.facts), "F5");
     EXPECT_EQ(one.verdict, kAdvise);
     EXPECT_EQ(one.change.rfind("run ssdpulse audit as root", 0), 0U) << one.change;
     EXPECT_EQ(one.persistent + one.undo, "");
@@ -867,38 +857,38 @@ TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {
   MadeUpHost host;
   encrypted({"no_write_workqueue"})(host);
   host.array().files.set("queue/discard_max_bytes", "0");
-  const auto all = judge(host.gathered());
+  const auto all = judge(host.facts);
   EXPECT_EQ(of(all, "F5").change, "cryptsetup refresh --allow-discards --perf-no_write_workqueue data");
   EXPECT_EQ(of(all, "F5").undo,
             "cryptsetup refresh --perf-no_write_workqueue data  # --persistent if it was made for good");
   EXPECT_EQ(of(all, "F6").change + of(all, "F6").persistent + of(all, "F6").undo, "");
   encrypted({"allow_discards"})(host);  // the layer below keeps them
-  EXPECT_EQ(of(judge(host.gathered()), "F5").change, "");
-  EXPECT_NE(of(judge(host.gathered()), "F6").change, "");
+  EXPECT_EQ(of(judge(host.facts), "F5").change, "");
+  EXPECT_NE(of(judge(host.facts), "F6").change, "");
 }
 
 TEST(audit, a_scheduler_takes_fewer_requests_than_some_drivers_have_tags) {
   MadeUpHost host;
   full_queue(host);
   host.disk().files.set("mq/0/nr_tags", "5000");
-  EXPECT_EQ(of(judge(host.gathered()), "Q2").change, "echo 5000 > /sys/block/nvme0n1/queue/nr_requests");
+  EXPECT_EQ(of(judge(host.facts), "Q2").change, "echo 5000 > /sys/block/nvme0n1/queue/nr_requests");
   deadline(host);
-  EXPECT_EQ(of(judge(host.gathered()), "Q2").change, "echo 2048 > /sys/block/nvme0n1/queue/nr_requests");
+  EXPECT_EQ(of(judge(host.facts), "Q2").change, "echo 2048 > /sys/block/nvme0n1/queue/nr_requests");
 }
 
 TEST(audit, leaves_the_timer_to_mounts_that_need_it) {
   MadeUpHost host;
   trims_of_both(host);
-  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
-  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"online\"", 50);
+  host.burst_seconds(DiscardTrigger::fstrim, 500);
+  host.burst_seconds(DiscardTrigger::online, 50);
   host.facts.settings.mounts.push_back({"/other", "ext4", {"rw", "relatime"}, {"nvme0n1p2"}, {"nvme0n1"}, 0.5});
-  const Finding one = of(judge(host.gathered()), "F1");
+  const Finding one = of(judge(host.facts), "F1");
   EXPECT_EQ(one.device, "/data");
   EXPECT_EQ(one.change + one.undo, "");
   EXPECT_NE(one.why.find("other file systems need its timer"), std::string::npos) << one.why;
 }
 
-TEST(audit, weighs_what_drives_do_now_and_not_over_their_lives) {
+TEST(audit, weighs_what_drives_did_in_a_week) {
   for (const char* id : {"F4", "F5", "F12", "N4"}) {
     MadeUpHost host;
     never_trimmed(host);
@@ -908,18 +898,11 @@ TEST(audit, weighs_what_drives_do_now_and_not_over_their_lives) {
              {"queue/discard_max_bytes", "0"}, {"dm/uuid", "CRYPT-LUKS2-x"}, {"dm/name", "data"}}) {
       host.array().files.set(file, text);
     }
-    const auto add = [&](const char* window, double ratio) {
-      host.metric("ssdpulse_write_amplification_lower_ratio", fmt::format("controller=\"nvme0\",window=\"{}\"", window),
-                  ratio);
-    };
-    add("lifetime", 9);
-    add("1h", 9);
-    EXPECT_NE(of(judge(host.gathered()), id).verdict, kAdvise) << id;
-    host.forget("ssdpulse_write_amplification_lower_ratio");
-    add("24h", 1);
-    add("7d", 3);
-    host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 1e12);
-    EXPECT_EQ(of(judge(host.gathered()), id).verdict, kAdvise) << id;
+    EXPECT_NE(of(judge(host.facts), id).verdict, kAdvise) << id;
+    host.measured_drive().write_amplification_lower_24h = 1;
+    host.measured_drive().write_amplification_lower_7d = 3;
+    host.measured(Operation::write).bytes = 1e12;
+    EXPECT_EQ(of(judge(host.facts), id).verdict, kAdvise) << id;
   }
 }
 
@@ -927,10 +910,10 @@ TEST(audit, danger_first_then_by_what_it_costs) {
   MadeUpHost host;
   host.mount().options.insert("nobarrier");
   deadline(host);
-  host.io("read", 1e6, 1000, 300, 4e9);
+  host.io(Operation::read, 1e6, 1000, 300, 4e9);
   host.disk().files.set("queue/wbt_lat_usec", "75000");
-  host.excess("saturation", 10'000);
-  const auto all = judge(host.gathered());
+  host.excess(SpikeCause::saturation, 10'000);
+  const auto all = judge(host.facts);
   ASSERT_GE(all.size(), 3U);
   EXPECT_EQ(all[0].id, "F7");
   EXPECT_EQ(all[1].id, "Q6");
@@ -947,7 +930,7 @@ TEST(audit, options_of_the_super_block_are_changed_there) {
            {"F8", "data=journal", "journal_data"}}) {
     MadeUpHost host;
     unshown(option)(host);
-    const Finding finding = of(judge(host.gathered()), id);
+    const Finding finding = of(judge(host.facts), id);
     EXPECT_NE((finding.change + finding.persistent).find(fmt::format("tune2fs -o ^{} /dev/nvme0n1p1", command)),
               std::string::npos)
         << id << ": " << finding.change << "; " << finding.persistent;
@@ -959,7 +942,7 @@ TEST(audit, firmware_is_bad_only_where_a_source_says_so) {
     MadeUpHost host;
     host.disk().device.model = model;
     host.disk().device.firmware = revision;
-    return of(judge(host.gathered()), "N11").verdict;
+    return of(judge(host.facts), "N11").verdict;
   };
   EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42105"), kDanger);
   EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42109"), kOk);
@@ -972,7 +955,7 @@ TEST(accepted, until_the_day_and_never_by_a_pattern_if_it_is_danger) {
   MadeUpHost host;
   host.mount().options.insert("nobarrier");
   full_queue(host);
-  const auto all = judge(host.gathered());
+  const auto all = judge(host.facts);
   const auto standing = [&](const Acceptance& one) {
     const Accepted result = accept(all, {one}, "2026-11-23");
     return std::count_if(result.standing.begin(), result.standing.end(), [](const Finding& finding) {
@@ -987,26 +970,6 @@ TEST(accepted, until_the_day_and_never_by_a_pattern_if_it_is_danger) {
   EXPECT_EQ(standing({"F7", "/data", "a test", "2027-01-01"}), 1);
   EXPECT_EQ(accept(all, {{"Q2", "*", "x", "2020-01-01"}, {"Z9", "*", "x", "2027-01-01"}}, "2026-11-23").words.size(),
             2U);
-}
-
-TEST(measurements, read_what_a_page_says) {
-  const auto page = Measurements::parse(
-      "# HELP a b\n"
-      "a{x=\"1\",y=\"q\\\"u\\\\o\\n\"} 2\n"
-      "a{x=\"1\",y=\"z\"} 3 1700000000\n"
-      "a{x=\"2\"} 5\n"
-      "a_bucket{le=\"1\"} 9\n"
-      "b 1e3\n"
-      "c NaN\n"
-      "broken{x=\"1 4\nd{x=1} 2\n{} 3\nlonely");
-  EXPECT_EQ(page.sum("a", {{"x", "1"}}), 5);
-  EXPECT_EQ(page.largest("a", {}), 5);
-  EXPECT_EQ(page.sum("a", {{"y", "q\"u\\o\n"}}), 2);
-  EXPECT_EQ(page.sum("b", {}), 1000);
-  EXPECT_FALSE(page.sum("a_bucket", {}) || page.sum("c", {}) || page.sum("broken", {}) || page.sum("d", {}));
-  EXPECT_EQ(page.label("a", "x", {{"y", "z"}}), "1");
-  EXPECT_FALSE(page.observed_seconds());
-  EXPECT_TRUE(Measurements::parse("").empty());
 }
 
 }  // namespace

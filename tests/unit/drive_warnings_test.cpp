@@ -55,7 +55,7 @@ bool selects(const std::string& rule, const std::string& warning) {
 Finding n10(const std::function<void(tests::MadeUpHost&)>& change) {
   tests::MadeUpHost host;
   change(host);
-  for (Finding& finding : audit::judge(host.gathered())) {
+  for (Finding& finding : audit::judge(host.facts)) {
     if (finding.id == "N10" && finding.device == "nvme0n1") {
       return finding;
     }
@@ -64,33 +64,30 @@ Finding n10(const std::function<void(tests::MadeUpHost&)>& change) {
   return {};
 }
 
-Finding warned_of(const std::string& metric, const std::string& warning) {
-  return n10(
-      [&](tests::MadeUpHost& host) { host.metric(metric, "controller=\"nvme0\",warning=\"" + warning + "\"", 1); });
+Finding warned_of(std::size_t warning) {
+  return n10([&](tests::MadeUpHost& host) { host.measured_drive().warnings[warning] = 1; });
+}
+
+/// By its place in the table.
+std::size_t number_of(std::string_view label) {
+  const auto& names = audit::kDriveWarningNames;
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), label) - names.begin());
 }
 
 TEST(DriveWarnings, TheAuditSaysWhatTheTableSays) {
   for (const DriveWarning& warning : kDriveWarnings) {
     const std::string label(warning.label);
-    const Finding finding = warned_of("ssdpulse_nvme_critical_warning", label);
+    const Finding finding = warned_of(number_of(label));
     EXPECT_EQ(finding.verdict, warning.condition.verdict) << label;
     EXPECT_EQ(finding.why, warning.condition.meaning);
     EXPECT_EQ(finding.change, warning.condition.advice);
-    if (warning.of_groups) {
-      EXPECT_EQ(warned_of("ssdpulse_nvme_endurance_group_warning", label).verdict, warning.condition.verdict) << label;
-    }
   }
 }
 
 TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
   const auto judged = [](double spare, double used) {
     return n10([&](tests::MadeUpHost& host) {
-      for (const auto& [group, has_spare, has_used] : {std::tuple("1", 1.0, 0.1), std::tuple("2", spare, used)}) {
-        const std::string labels = fmt::format("controller=\"nvme0\",endurance_group=\"{}\"", group);
-        host.metric("ssdpulse_nvme_endurance_group_available_spare_ratio", labels, has_spare);
-        host.metric("ssdpulse_nvme_endurance_group_available_spare_threshold_ratio", labels, 0.1);
-        host.metric("ssdpulse_nvme_endurance_group_percentage_used_ratio", labels, has_used);
-      }
+      host.measured_drive().endurance_groups = {{1, {1.0, 0.1, 0.1}}, {2, {spare, 0.1, used}}};
     });
   };
   EXPECT_EQ(judged(0.9, 0.1).verdict, Verdict::ok);
@@ -99,7 +96,7 @@ TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
 }
 
 TEST(DriveWarnings, HeatAloneDoesNotReplaceADrive) {
-  const Finding finding = warned_of("ssdpulse_nvme_critical_warning", "temperature");
+  const Finding finding = warned_of(number_of("temperature"));
   EXPECT_EQ(finding.verdict, Verdict::advise);
   EXPECT_EQ(finding.change.find("replace"), std::string::npos) << finding.change;
 }
@@ -107,9 +104,9 @@ TEST(DriveWarnings, HeatAloneDoesNotReplaceADrive) {
 TEST(DriveWarnings, TheMostUrgentOfSeveralGivesTheAdvice) {
   const Finding finding = n10([](tests::MadeUpHost& host) {
     for (const char* warning : {"temperature", "read_only"}) {
-      host.metric("ssdpulse_nvme_critical_warning", fmt::format("controller=\"nvme0\",warning=\"{}\"", warning), 1);
+      host.measured_drive().warnings[number_of(warning)] = 1;
     }
-    host.metric("ssdpulse_nvme_media_errors_total", "controller=\"nvme0\"", 3);
+    host.measured_drive().media_errors = 3;
   });
   EXPECT_EQ(finding.verdict, Verdict::danger);
   EXPECT_EQ(finding.change, kDriveWarnings[3].condition.advice);
@@ -119,10 +116,10 @@ TEST(DriveWarnings, TheMostUrgentOfSeveralGivesTheAdvice) {
 }
 
 void use_up(tests::MadeUpHost& host, double used, double spare) {
-  host.forget("ssdpulse_nvme_percentage_used_ratio");
-  host.forget("ssdpulse_nvme_available_spare_ratio");
-  host.metric("ssdpulse_nvme_percentage_used_ratio", "controller=\"nvme0\"", used);
-  host.metric("ssdpulse_nvme_available_spare_ratio", "controller=\"nvme0\"", spare);
+  host.measured_drive().percentage_used_ratio.reset();
+  host.measured_drive().available_spare_ratio.reset();
+  host.measured_drive().percentage_used_ratio = used;
+  host.measured_drive().available_spare_ratio = spare;
 }
 
 TEST(DriveWarnings, AUsedUpLifeIsAgeUntilTheSpareIsGone) {

@@ -646,6 +646,7 @@ class Fuzzer {
     messages(exposition::render_protobuf(families));
     live::RecentPast past(1 << 20);
     past.observe(snapshot);
+    json(audit::measured_json(audit::measure(snapshot)));
     json(page::devices_json(snapshot, past).dump());
     json(page::status_json(snapshot, past).dump());
     json(page::tenants_json(snapshot.devices[1], snapshot).dump());
@@ -887,7 +888,7 @@ class Fuzzer {
     settings.virtual_machines = {"qemu-system-x86_64 -drive file=" +
                                  (plant_.in("HostSettings.virtual_machines", "/")).raw().substr(0, 60) + ",if=virtio"};
     settings.cgroup_limits = {{plant_.in("HostSettings.cgroup_limits"), "8:0 rbps=1"}};
-    Commands all = audit::judge(host.gathered());
+    Commands all = audit::judge(host.facts);
     print(all);
     json(findings::to_json(all).dump());
     names_ = {host.mount().mountpoint.raw(), host.array().files.text("dm/name").raw()};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 namespace ssdpulse::gathering {
@@ -15,10 +16,10 @@ class EvidenceRefresh {
   explicit EvidenceRefresh(std::chrono::minutes most) : most_(most) {}
 
   /// `spikes`: how many have ended since the daemon's start.
-  [[nodiscard]] bool is_due(Time now, double spikes) const {
+  [[nodiscard]] bool is_due(Time now, std::uint64_t spikes) const {
     return !read_at_ || now - *read_at_ >= most_ || spikes != spikes_;
   }
-  void was_read(Time now, double spikes) {
+  void was_read(Time now, std::uint64_t spikes) {
     read_at_ = now;
     spikes_ = spikes;
   }
@@ -26,7 +27,7 @@ class EvidenceRefresh {
  private:
   std::chrono::minutes most_;
   std::optional<Time> read_at_;
-  double spikes_ = 0;
+  std::uint64_t spikes_ = 0;
 };
 
 }  // namespace ssdpulse::gathering

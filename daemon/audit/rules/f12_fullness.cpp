@@ -27,10 +27,8 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
     return unknown("how full it is", "it was not asked, or this user may not ask");
   }
   const std::string found = fmt::format("{:.0f} % of it is used", 100 * *mount.used_ratio);
-  const std::string mountpoint = util::for_label(mount.mountpoint);
-  const Measurements::Labels here{{"mountpoint", mountpoint}};
-  const auto available = facts.measured.sum("ssdpulse_filesystem_available_bytes", here);
-  const auto filling = facts.measured.sum("ssdpulse_filesystem_filling_bytes_per_second", here);
+  const auto available = facts.measured.mount(mount.mountpoint).available_bytes;
+  const auto filling = facts.measured.mount(mount.mountpoint).filling_bytes_per_second;
   if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {
     Finding soon = advise_to_free(info(
         fmt::format("{}, and it will be full in {} if it goes on like this", found, duration(*available / *filling)),

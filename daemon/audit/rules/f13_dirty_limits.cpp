@@ -44,13 +44,9 @@ Finding dirty_limits(const Facts& facts) {
   std::optional<double> all;
   for (const DiskSettings& disk : facts.settings.disks) {
     const std::string& name = disk.device.name;
-    const auto one = excess_per_day(facts, name, {"queue", "saturation"});
-    excess = one ? std::optional(excess.value_or(0) + *one) : excess;
-    const auto part =
-        facts.measured.sum("ssdpulse_write_class_bytes_total", {{"device", name}, {"class", "writeback"}});
-    const auto whole = facts.measured.sum("ssdpulse_write_class_bytes_total", {{"device", name}});
-    writeback = part ? std::optional(writeback.value_or(0) + *part) : writeback;
-    all = whole ? std::optional(all.value_or(0) + *whole) : all;
+    add_figure(excess, excess_per_day(facts, name, {SpikeCause::queue, SpikeCause::saturation}));
+    add_figure(writeback, facts.measured.device(name).written_bytes_by(model::WriteClass::writeback));
+    add_figure(all, facts.measured.device(name).all_written_bytes());
   }
   return weigh(
       facts, std::move(bad),

@@ -33,7 +33,7 @@ Finding swap(const Facts& facts, const DiskSettings& disk) {
   return weigh(
       facts, std::move(bad),
       {{"swap_bytes_per_day",
-        facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk.device.name}, {"class", "swap"}}),
+        facts.measured.per_day(facts.measured.device(disk.device.name).written_bytes_by(model::WriteClass::swap)),
         kSwapBytesPerDay}});
 }
 

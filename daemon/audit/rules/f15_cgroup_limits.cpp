@@ -10,14 +10,11 @@ std::string limited(const Facts& facts) {
   for (const auto& [file, limit] : facts.settings.cgroup_limits) {
     groups += (groups.empty() ? "" : " ") + util::for_json(file);
   }
-  const bool deeper = facts.measured.sum("ssdpulse_tenant_io_limit_bytes_per_second", {}).has_value() ||
-                      facts.measured.sum("ssdpulse_tenant_io_limit_ios_per_second", {}).has_value();
-  return groups.empty() && deeper ? "some below the top two levels" : util::for_json(groups, 200);
+  return groups.empty() && facts.measured.tenant_limits ? "some below the top two levels" : util::for_json(groups, 200);
 }
 
 Finding cgroup_limits(const Facts& facts) {
-  const Measurements::Labels at_limit{{"cause", "cgroup_limit"}};
-  const auto waited = facts.measured.per_day("ssdpulse_host_wait_seconds_total", at_limit);
+  const auto waited = facts.measured.per_day(facts.measured.cgroup_limit_seconds);
   const std::string groups = limited(facts);
   if (groups.empty() && waited.value_or(0) == 0) {
     return ok("no control group is known to limit I/O");

@@ -39,7 +39,7 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   }
   std::optional<double> excess;
   for (const std::string& disk : array.disks) {
-    const auto one = excess_per_day(facts, disk, {"queue", "saturation"});
+    const auto one = excess_per_day(facts, disk, {SpikeCause::queue, SpikeCause::saturation});
     excess = one ? std::optional(excess.value_or(0) + *one) : excess;
   }
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", excess, kExcessLimit}});

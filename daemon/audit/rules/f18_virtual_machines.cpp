@@ -14,10 +14,8 @@ constexpr double kThreadIosPerDay = 10e6;  // a wake-up of 6 us for each of them
 std::optional<double> thread_ios_per_day(const Facts& facts) {
   std::optional<double> all;
   for (const DiskSettings& disk : facts.settings.disks) {
-    for (const char* path : {"sync", "direct"}) {
-      const auto one =
-          facts.measured.per_day("ssdpulse_path_ios_total", {{"device", disk.device.name}, {"path", path}});
-      all = one ? std::optional(all.value_or(0) + *one) : all;
+    for (const model::IoPath path : {model::IoPath::sync, model::IoPath::direct}) {
+      add_figure(all, facts.measured.per_day(facts.measured.device(disk.device.name).path_ios[index(path)]));
     }
   }
   return all;

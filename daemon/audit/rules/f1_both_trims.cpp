@@ -8,6 +8,8 @@
 namespace ssdpulse::audit {
 namespace {
 
+using model::DiscardTrigger;
+
 /// Adds what each of the two costs.
 void tell_costs(const TrimCost& cost, Finding& finding) {
   for (const auto& [name, value] : {std::pair("fstrim_excess_seconds_per_day", cost.fstrim.excess_seconds),
@@ -19,12 +21,13 @@ void tell_costs(const TrimCost& cost, Finding& finding) {
   }
 }
 
+std::optional<double> discarded_by(const Facts& facts, const MountSettings& mount, DiscardTrigger trigger) {
+  return facts.measured.mount(mount.mountpoint).discarded_bytes[index(trigger)];
+}
+
 /// Without its timer: by hand, or by cron.
 bool was_trimmed_by_fstrim(const Facts& facts, const MountSettings& mount) {
-  const std::string mountpoint = util::for_label(mount.mountpoint);
-  return facts.measured
-             .sum("ssdpulse_filesystem_discard_bytes_total", {{"mountpoint", mountpoint}, {"trigger", "fstrim"}})
-             .value_or(0) > 0;
+  return discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
 }
 
 Finding both_trims(const Facts& facts, const MountSettings& mount) {
@@ -53,14 +56,12 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
                                  by_timer ? "fstrim.timer is enabled" : "fstrim is run without its timer"),
                      "the second one does the work again, in bursts");
   const TrimCost cost = trim_cost(facts, mount.disks);
-  const std::string mountpoint = util::for_label(mount.mountpoint);
-  const auto bytes = [&](const char* trigger, const WayOfTrimming& way) {
-    const auto here = facts.measured.per_day("ssdpulse_filesystem_discard_bytes_total",
-                                             {{"mountpoint", mountpoint}, {"trigger", trigger}});
+  const auto bytes = [&](DiscardTrigger trigger, const WayOfTrimming& way) {
+    const auto here = facts.measured.per_day(discarded_by(facts, mount, trigger));
     return std::max(here, way.bytes);  // the daemon may have started after the last fstrim
   };
-  const auto by_fstrim = bytes("fstrim", cost.fstrim);
-  const auto by_mount = bytes("online", cost.online);
+  const auto by_fstrim = bytes(DiscardTrigger::fstrim, cost.fstrim);
+  const auto by_mount = bytes(DiscardTrigger::online, cost.online);
   tell_costs(cost, bad);
   add_tail(facts, mount.disks, bad);
   const std::vector<Evidence> discarded{{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}};

@@ -11,7 +11,7 @@ Finding ourselves(const Facts& facts, const DiskSettings& disk) {
   if (drive.empty()) {
     return not_applicable("no log pages are read of it");
   }
-  const auto effect = facts.measured.largest("ssdpulse_nvme_log_read_latency_effect_ratio", {{"controller", drive}});
+  const auto effect = facts.measured.drive(drive).log_read_latency_effect_ratio;
   if (!effect) {
     return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
   }

@@ -43,7 +43,7 @@ Finding trim_time(const Facts& facts) {
   if (cost.fstrim.longest_burst_seconds) {
     bad.evidence["longest_fstrim_burst_seconds"] = *cost.fstrim.longest_burst_seconds;
   }
-  if ((!facts.measured.empty() || !facts.evidence.empty()) && seconds.value_or(0) == 0) {
+  if ((facts.measured.answered || !facts.evidence.empty()) && seconds.value_or(0) == 0) {
     std::vector<std::string> disks;
     for (const DiskSettings& disk : facts.settings.disks) {
       if (disk.device.discard) {

@@ -40,11 +40,9 @@ Finding journal_mode(const Facts& facts, const MountSettings& mount) {
   std::optional<double> journal;
   std::optional<double> all;
   for (const std::string& disk : mount.disks) {
-    const auto one =
-        facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}, {"class", "journal"}});
-    const auto written = facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}});
-    journal = one ? std::optional(journal.value_or(0) + *one) : journal;
-    all = written ? std::optional(all.value_or(0) + *written) : all;
+    const MeasuredDevice& device = facts.measured.device(disk);
+    add_figure(journal, facts.measured.per_day(device.written_bytes_by(model::WriteClass::journal)));
+    add_figure(all, facts.measured.per_day(device.all_written_bytes()));
   }
   return weigh(facts, std::move(bad),
                {{"journal_share", ratio(journal, all), kJournalShare}, {"wear_bytes_per_day", journal, kWearLimit}});

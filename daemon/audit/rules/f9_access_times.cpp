@@ -27,11 +27,9 @@ Finding access_times(const Facts& facts, const MountSettings& mount) {
   std::optional<double> metadata;
   std::optional<double> all;
   for (const std::string& disk : mount.disks) {
-    const auto one =
-        facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}, {"class", "metadata"}});
-    const auto written = facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}});
-    metadata = one ? std::optional(metadata.value_or(0) + *one) : metadata;
-    all = written ? std::optional(all.value_or(0) + *written) : all;
+    const MeasuredDevice& device = facts.measured.device(disk);
+    add_figure(metadata, facts.measured.per_day(device.written_bytes_by(model::WriteClass::metadata)));
+    add_figure(all, facts.measured.per_day(device.all_written_bytes()));
   }
   return weigh(
       facts, std::move(bad),

@@ -23,34 +23,21 @@ void add(Finding& finding, const DriveCondition& condition) {
   }
 }
 
-/// The drive's own, or that of one of its endurance groups.
-bool warns(const Facts& facts, const std::string& controller, std::string_view warning) {
-  double bits = 0;
-  for (const char* metric : {"ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_groups_warning",
-                             "ssdpulse_nvme_endurance_group_warning"}) {
-    bits += facts.measured.sum(metric, {{"controller", controller}, {"warning", warning}}).value_or(0);
-  }
-  return bits > 0;
-}
-
 /// Of the drive, or of one of its endurance groups, which may be worn differently.
 struct Wear {
   bool spare_is_low = false;
   bool life_is_used_up = false;
 };
 
-Wear wear_of_groups(const Facts& facts, const std::string& controller) {
-  constexpr const char* kSpareOfGroup = "ssdpulse_nvme_endurance_group_available_spare_ratio";
+Wear wear_of_groups(const MeasuredDrive& drive) {
   Wear worst;
-  for (const std::string& group :
-       facts.measured.values_of(kSpareOfGroup, "endurance_group", {{"controller", controller}})) {
-    const Measurements::Labels one{{"controller", controller}, {"endurance_group", group}};
-    const auto spare = facts.measured.sum(kSpareOfGroup, one);
-    const auto threshold = facts.measured.sum("ssdpulse_nvme_endurance_group_available_spare_threshold_ratio", one);
-    worst.spare_is_low = worst.spare_is_low || (spare && threshold && *spare < *threshold);
-    worst.life_is_used_up =
-        worst.life_is_used_up ||
-        facts.measured.sum("ssdpulse_nvme_endurance_group_percentage_used_ratio", one).value_or(0) >= 1;
+  for (const auto& [number, group] : drive.endurance_groups) {
+    const auto spare = group.available_spare_ratio;
+    if (spare) {
+      const auto threshold = group.available_spare_threshold_ratio;
+      worst.spare_is_low = worst.spare_is_low || (threshold && *spare < *threshold);
+      worst.life_is_used_up = worst.life_is_used_up || group.percentage_used_ratio.value_or(0) >= 1;
+    }
   }
   return worst;
 }
@@ -60,21 +47,22 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
   if (controller.empty()) {
     return not_applicable("wear is read only from NVMe drives");
   }
-  const Measurements::Labels drive{{"controller", controller}};
-  const auto used = facts.measured.sum("ssdpulse_nvme_percentage_used_ratio", drive);
-  const auto spare = facts.measured.sum("ssdpulse_nvme_available_spare_ratio", drive);
-  const auto threshold = facts.measured.sum("ssdpulse_nvme_available_spare_threshold_ratio", drive);
-  const auto errors = facts.measured.sum("ssdpulse_nvme_media_errors_total", drive);
+  const MeasuredDrive& drive = facts.measured.drive(controller);
+  const auto used = drive.percentage_used_ratio;
+  const auto spare = drive.available_spare_ratio;
+  const auto threshold = drive.available_spare_threshold_ratio;
+  const auto errors = drive.media_errors;
   if (!used || !spare) {
     return unknown("its wear", "no daemon has read it");
   }
   Finding finding =
       ok(fmt::format("{:.0f} % of its life is used, {:.0f} % of its spare is left", 100 * *used, 100 * *spare));
   finding.evidence = {{"used_ratio", *used}, {"spare_ratio", *spare}, {"media_errors", errors.value_or(0)}};
-  const Wear groups = wear_of_groups(facts, controller);
-  for (const model::DriveWarning& warning : model::kDriveWarnings) {
+  const Wear groups = wear_of_groups(drive);
+  for (std::size_t i = 0; i < drive.warnings.size(); ++i) {
+    const model::DriveWarning& warning = model::kDriveWarnings[i];
     const bool low = warning.label == "available_spare" && ((threshold && *spare < *threshold) || groups.spare_is_low);
-    if (low || warns(facts, controller, warning.label)) {
+    if (low || drive.warnings[i].value_or(0) > 0) {
       add(finding, warning.condition);
     }
   }

@@ -55,7 +55,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
     Finding finding = info("firmware " + util::for_json(revision) + " of " + util::for_json(disk.device.model),
                            bad.words + " (" + bad.source + ")");
     finding.verdict = bad.verdict;
-    const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", {{"controller", drive_of(facts, disk)}});
+    const auto on = facts.measured.drive(drive_of(facts, disk)).power_on_seconds;
     if (bad.hours && on) {
       finding.evidence["hours_left"] = static_cast<double>(*bad.hours) - *on / 3600;
     }

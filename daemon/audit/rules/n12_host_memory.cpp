@@ -14,17 +14,12 @@ constexpr double kMaxShare = 1.0 / 16;  // of the host's memory, for one drive
 constexpr double kRandom = 0.5;
 constexpr double kReadingPerDay = 600;  // seconds, of all reads together
 
-std::optional<double> wanted(const Facts& facts, const DiskSettings& disk, std::string_view amount) {
-  return facts.measured.largest("ssdpulse_nvme_host_memory_buffer_bytes",
-                                {{"controller", drive_of(facts, disk)}, {"amount", amount}});
-}
-
 /// Seconds that reads take.
 std::optional<double> reading_per_day(const Facts& facts, const std::string& name) {
   if (const DeviceEvidence* past = evidence_of(facts, name)) {
     return past->per_day(latency_total(*past, {model::Latency::read_total}).seconds);
   }
-  return facts.measured.per_day("ssdpulse_io_latency_seconds_sum", {{"device", name}, {"operation", "read"}});
+  return facts.measured.per_day(facts.measured.device(name).operation(Operation::read).total_seconds.sum);
 }
 
 Finding raise_limit(const Facts& facts, const std::string& name, double bytes, Finding finding) {
@@ -38,9 +33,8 @@ Finding raise_limit(const Facts& facts, const std::string& name, double bytes, F
       fmt::format("nvme.max_host_mem_size_mb={:.0f} on the kernel's command line, then restart the host", mebibytes);
   finding.undo = "remove it again, then restart the host";
   finding.risk = fmt::format("each drive that asks for it takes up to {:.0f} MiB of memory", mebibytes);
-  const Measurements::Labels reads{{"device", name}, {"operation", "read"}};
-  const auto sequential = ratio(facts.measured.sum("ssdpulse_io_sequential_bytes_total", reads),
-                                facts.measured.sum("ssdpulse_io_bytes_total", reads));
+  const MeasuredOperation& reads = facts.measured.device(name).operation(Operation::read);
+  const auto sequential = ratio(reads.sequential_bytes, reads.bytes);
   return weigh(facts, std::move(finding),
                {{"random_share_of_reads", sequential ? std::optional(1 - *sequential) : std::nullopt, kRandom},
                 {"reading_seconds_per_day", reading_per_day(facts, name), kReadingPerDay}});
@@ -50,11 +44,12 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
     return not_applicable("it is not an NVMe drive");
   }
-  const auto preferred = wanted(facts, disk, "preferred");
-  const auto minimum = wanted(facts, disk, "minimum");
+  const MeasuredDrive& drive = facts.measured.drive(drive_of(facts, disk));
+  const auto preferred = drive.host_memory_preferred_bytes;
+  const auto minimum = drive.host_memory_minimum_bytes;
   if (!preferred || !minimum) {
     return unknown("whether it wants host memory",
-                   facts.measured.empty() ? "no daemon answers" : "the drive was not read yet");
+                   facts.measured.answered ? "the drive was not read yet" : "no daemon answers");
   }
   if (*preferred <= 0) {
     return not_applicable("it requests no host memory");

@@ -27,7 +27,8 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
     bad.risk = "the kernel refuses if it knows the drive to be faulty";
     return weigh(
         facts, std::move(bad),
-        {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
+        {{"excess_seconds_per_day",
+          excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
   }
   const util::OutsideText power = disk.files.text("link_power_management_policy");
   if (!power.empty() && power != "max_performance") {

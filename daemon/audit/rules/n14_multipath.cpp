@@ -130,8 +130,7 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty() || paths.size() < 2) {
     return not_applicable("it has one path");
   }
-  const auto failovers =
-      facts.measured.per_day("ssdpulse_io_requeues_total", {{"device", disk.device.name}, {"reason", "failover"}});
+  const auto failovers = facts.measured.per_day(facts.measured.device(disk.device.name).failovers);
   if (!failovers) {
     return unknown("its paths", "no daemon answers");
   }

@@ -17,9 +17,8 @@ Commits commits_of(const Facts& facts, const std::string& name) {
     const LatencyTotal all = latency_total(*past, {model::Latency::commit});
     return {all.mean(), past->per_day(all.seconds)};
   }
-  const Measurements::Labels all{{"device", name}, {"operation", "commit"}};
-  return {mean(facts, "ssdpulse_io_latency_seconds", all),
-          facts.measured.per_day("ssdpulse_io_latency_seconds_sum", all)};
+  const Distribution& all = facts.measured.device(name).commit_seconds;
+  return {mean(all), facts.measured.per_day(all.sum)};
 }
 
 Finding commits(const Facts& facts, const DiskSettings& disk) {

@@ -14,8 +14,9 @@ constexpr std::array kRanks{"best", "better", "good", "degraded"};  // NVM Comma
 const char* rank_text(double rank) { return kRanks[static_cast<std::size_t>(std::clamp(rank, 0.0, 3.0))]; }
 
 std::optional<double> rank_of(const Facts& facts, const DiskSettings& disk, std::uint32_t block_bytes) {
-  return facts.measured.largest("ssdpulse_nvme_block_size_rank",
-                                {{"device", disk.device.name}, {"block_bytes", std::to_string(block_bytes)}});
+  const auto& ranks = facts.measured.device(disk.device.name).block_size_ranks;
+  const auto found = ranks.find(block_bytes);
+  return found == ranks.end() ? std::nullopt : std::optional(found->second);
 }
 
 Finding block_size(const Facts& facts, const DiskSettings& disk) {
@@ -25,9 +26,9 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   const std::uint32_t now = disk.device.logical_block_bytes;
   const auto rank = rank_of(facts, disk, now);
   if (!rank) {
-    return unknown("how fast its block size is", facts.measured.empty()
-                                                     ? "no daemon answers"
-                                                     : "it was not read yet, or it is formatted with metadata");
+    return unknown("how fast its block size is", facts.measured.answered
+                                                     ? "it was not read yet, or it is formatted with metadata"
+                                                     : "no daemon answers");
   }
   const std::uint32_t other = now == 512 ? 4096 : 512;  // the only two that file systems can rely on
   const auto rank_of_other = rank_of(facts, disk, other);
@@ -41,10 +42,10 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   bad.change = fmt::format("format the next drive of this model with blocks of {} bytes, before it is used", other);
   bad.undo = "format it again, while it is empty";
   bad.risk = "systems that boot from it must know such blocks";
-  return weigh(
-      facts, std::move(bad),
-      {{"ranks_above", *rank - *rank_of_other, 1},
-       {"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
+  return weigh(facts, std::move(bad),
+               {{"ranks_above", *rank - *rank_of_other, 1},
+                {"excess_seconds_per_day",
+                 excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ Finding alignment(const Facts& facts, const DiskSettings& disk) {
   bad.undo = "the former partition table and data, from a backup";
   bad.risk = "the partitions are recreated: everything on them is lost";
   const auto misaligned = misaligned_bytes_of(facts, disk, preferred);
-  const auto written =
-      facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk.device.name}, {"operation", "write"}});
+  const auto written = facts.measured.device(disk.device.name).operation(Operation::write).bytes;
   return weigh(facts, std::move(bad),
                {{"misaligned_share", ratio(misaligned, written), kMisalignedShare},
                 {"wear_bytes_per_day", misaligned_bytes_per_day(facts, disk, preferred), kWearLimit}});

@@ -35,8 +35,9 @@ Finding link(const Facts& facts, const DiskSettings& disk) {
   bad.change = "put it into another slot, or seat it again";
   bad.undo = "the former slot";
   bad.risk = "the host is down meanwhile";
-  return weigh(facts, std::move(bad),
-               {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"saturation"}), kExcessLimit}});
+  return weigh(
+      facts, std::move(bad),
+      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::saturation}), kExcessLimit}});
 }
 
 }  // namespace

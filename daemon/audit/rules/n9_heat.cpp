@@ -15,23 +15,15 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
   if (controller.empty()) {
     return not_applicable("temperatures are read only from NVMe drives");
   }
-  const Measurements::Labels drive{{"controller", controller}};
-  const auto degrees =
-      facts.measured.sum("ssdpulse_nvme_temperature_celsius", {{"controller", controller}, {"sensor", "composite"}});
+  const MeasuredDrive& drive = facts.measured.drive(controller);
+  const auto degrees = drive.composite_celsius;
   if (!degrees) {
     return unknown("its temperature", "no daemon has read it");
   }
-  std::optional<double> throttled;
-  for (const char* name :
-       {"ssdpulse_nvme_thermal_throttle_seconds_total", "ssdpulse_nvme_thermal_management_seconds_total"}) {
-    if (const auto one = facts.measured.sum(name, drive)) {
-      throttled = std::max(throttled.value_or(0), *one);
-    }
-  }
-  const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", drive);
-  const auto share = ratio(throttled, on);
+  const auto throttled = std::max(drive.thermal_throttle_seconds, drive.thermal_management_seconds);
+  const auto share = ratio(throttled, drive.power_on_seconds);
   const double per_day = share.value_or(0) * kSecondsPerDay;
-  const auto excess = excess_per_day(facts, disk.device.name, {"thermal"});
+  const auto excess = excess_per_day(facts, disk.device.name, {SpikeCause::thermal});
   const std::string found = fmt::format("the drive is at {:.0f} degrees Celsius", *degrees);
   if (per_day < kThrottled && excess.value_or(0) < kExcessLimit) {
     Finding finding = ok(found);

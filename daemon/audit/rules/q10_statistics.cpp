@@ -18,8 +18,7 @@ Finding statistics(const Facts& facts, const DiskSettings& disk) {
   Finding bad = info("the kernel keeps no statistics", "no total latency, no spikes, and nothing in iostat");
   change_file(bad, disk, "queue/iostats", "1");
   bad.risk = "the kernel reads its clock twice for each I/O, as it does by default";
-  const auto blind =
-      facts.measured.sum("ssdpulse_lost_events_total", {{"device", disk.device.name}, {"cause", "unstamped"}});
+  const auto blind = facts.measured.device(disk.device.name).unstamped_ios;
   bad.evidence["unstamped_ios"] = blind.value_or(0);
   if (blind.value_or(0) > 0) {  // nothing to weigh: none of them was measured
     bad.verdict = Verdict::advise;

@@ -18,8 +18,7 @@ Finding timeout(const Facts& facts, const DiskSettings& disk) {
   }
   const std::string found = fmt::format("an I/O may take {} s", *milliseconds / 1000);
   const bool cloud = disk.device.model.starts_with("Amazon Elastic Block Store");
-  const auto timeouts =
-      facts.measured.sum("ssdpulse_io_errors_total", {{"device", disk.device.name}, {"error", "timeout"}});
+  const auto timeouts = facts.measured.device(disk.device.name).timeouts;
   if (cloud && *milliseconds <= kDefault) {
     Finding bad = info(found, "a cloud volume that stalls longer gives errors, and file systems become read-only");
     change_file(bad, disk, "queue/io_timeout", "4294967295");

@@ -20,8 +20,8 @@ Discard mean_discard(const Facts& facts, const std::string& name) {
     return {latency_total(*past, {model::Latency::discard}).mean(),
             ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
   }
-  const Measurements::Labels discards{{"device", name}, {"operation", "discard"}};
-  return {mean(facts, "ssdpulse_io_device_latency_seconds", discards), mean(facts, "ssdpulse_io_size_bytes", discards)};
+  const MeasuredOperation& discards = facts.measured.device(name).operation(Operation::discard);
+  return {mean(discards.device_seconds), mean(discards.size_bytes)};
 }
 
 Finding discard_size(const Facts& facts, const DiskSettings& disk) {
@@ -49,9 +49,10 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
   if (seconds) {
     bad.evidence["mean_discard_seconds"] = *seconds;
   }
-  return weigh(facts, std::move(bad),
-               {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"discard"}), kExcessLimit},
-                {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
+  return weigh(
+      facts, std::move(bad),
+      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::discard}), kExcessLimit},
+       {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
     bad.why += "; the drive has no more";
     return bad;
   }
-  return weigh(facts, std::move(bad),
-               {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue"}), kExcessLimit}});
+  return weigh(
+      facts, std::move(bad),
+      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::queue}), kExcessLimit}});
 }
 
 }  // namespace

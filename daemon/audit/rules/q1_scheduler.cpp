@@ -20,12 +20,11 @@ Waiting waiting_per_day(const Facts& facts, const std::string& name) {
             past->per_day(latency_total(*past, {Latency::read_total, Latency::write_total}).seconds)};
   }
   Waiting waiting;
-  for (const char* operation : {"read", "write"}) {
-    const Measurements::Labels where{{"device", name}, {"operation", operation}};
-    if (const auto one = facts.measured.per_day("ssdpulse_io_queue_latency_seconds_sum", where)) {
+  for (const Operation operation : {Operation::read, Operation::write}) {
+    const MeasuredOperation& all = facts.measured.device(name).operation(operation);
+    if (const auto one = facts.measured.per_day(all.queue_seconds.sum)) {
       waiting.queue = waiting.queue.value_or(0) + *one;
-      waiting.total =
-          waiting.total.value_or(0) + facts.measured.per_day("ssdpulse_io_latency_seconds_sum", where).value_or(0);
+      waiting.total = waiting.total.value_or(0) + facts.measured.per_day(all.total_seconds.sum).value_or(0);
     }
   }
   return waiting;

@@ -20,7 +20,7 @@ std::optional<double> full_per_day(const Facts& facts, const std::string& name) 
     }
     return past->per_day(seconds);
   }
-  return facts.measured.per_day("ssdpulse_io_queue_full_seconds_total", {{"device", name}});
+  return facts.measured.per_day(facts.measured.device(name).queue_full_seconds);
 }
 
 Finding queue_depth(const Facts& facts, const DiskSettings& disk) {

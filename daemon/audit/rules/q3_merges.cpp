@@ -19,13 +19,10 @@ Finding merges(const Facts& facts, const DiskSettings& disk) {
                      "each small sequential write becomes a command of its own");
   change_file(bad, disk, "queue/nomerges", "0");
   bad.risk = "a little CPU for each I/O";
-  const Measurements::Labels writes{{"device", disk.device.name}, {"operation", "write"}};
+  const MeasuredOperation& writes = facts.measured.device(disk.device.name).operation(Operation::write);
   return weigh(facts, std::move(bad),
-               {{"sequential_share_of_writes",
-                 ratio(facts.measured.sum("ssdpulse_io_sequential_bytes_total", writes),
-                       facts.measured.sum("ssdpulse_io_bytes_total", writes)),
-                 kSequential},
-                {"writes_per_day", facts.measured.per_day("ssdpulse_io_size_bytes_count", writes), kWritesPerDay}});
+               {{"sequential_share_of_writes", ratio(writes.sequential_bytes, writes.bytes), kSequential},
+                {"writes_per_day", facts.measured.per_day(writes.size_bytes.count), kWritesPerDay}});
 }
 
 }  // namespace

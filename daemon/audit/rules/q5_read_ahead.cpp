@@ -22,12 +22,10 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   if (is_unseen(facts, disk)) {
     return not_applicable("none of its I/O is measured");
   }
-  const Measurements::Labels reads{{"device", disk.device.name}, {"operation", "read"}};
-  const auto size = mean(facts, "ssdpulse_io_size_bytes", reads);
-  const auto sequential = ratio(facts.measured.sum("ssdpulse_io_sequential_bytes_total", reads),
-                                facts.measured.sum("ssdpulse_io_bytes_total", reads));
-  const auto fullness = ratio(size, static_cast<double>(*kilobytes) * 1024);
-  if (!facts.measured.empty() && (fullness.value_or(0) < kReadAheadUsed || sequential.value_or(0) > 1 - kRandom)) {
+  const MeasuredOperation& reads = facts.measured.device(disk.device.name).operation(Operation::read);
+  const auto sequential = ratio(reads.sequential_bytes, reads.bytes);
+  const auto fullness = ratio(mean(reads.size_bytes), static_cast<double>(*kilobytes) * 1024);
+  if (facts.measured.answered && (fullness.value_or(0) < kReadAheadUsed || sequential.value_or(0) > 1 - kRandom)) {
     return ok(fmt::format("read-ahead is {} KiB, and the reads do not look like it", *kilobytes));
   }
   Finding bad = info(fmt::format("read-ahead is {} KiB", *kilobytes),
@@ -37,7 +35,7 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   return weigh(facts, std::move(bad),
                {{"mean_read_to_read_ahead_ratio", fullness, kReadAheadUsed},
                 {"random_share_of_reads", sequential ? std::optional(1 - *sequential) : std::nullopt, kRandom},
-                {"read_bytes_per_day", facts.measured.per_day("ssdpulse_io_bytes_total", reads), kReadBytesPerDay}});
+                {"read_bytes_per_day", facts.measured.per_day(reads.bytes), kReadBytesPerDay}});
 }
 
 }  // namespace

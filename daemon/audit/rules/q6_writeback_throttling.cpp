@@ -20,9 +20,9 @@ Finding writeback_throttling(const Facts& facts, const DiskSettings& disk) {
                      "reads may wait 75 ms for writeback before it gives way; on SSDs the kernel's target is 2 ms");
   change_file(bad, disk, "queue/wbt_lat_usec", "-1");
   bad.risk = "writers wait earlier";
-  return weigh(
-      facts, std::move(bad),
-      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
+  return weigh(facts, std::move(bad),
+               {{"excess_seconds_per_day",
+                 excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
 }
 
 }  // namespace

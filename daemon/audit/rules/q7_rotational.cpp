@@ -20,9 +20,8 @@ Reads reads_of(const Facts& facts, const std::string& name) {
                                                    Latency::read_device_flush, Latency::read_device_both});
     return {all.mean(), all.ios};
   }
-  const Measurements::Labels reads{{"device", name}, {"operation", "read"}};
-  return {mean(facts, "ssdpulse_io_device_latency_seconds", reads),
-          facts.measured.sum("ssdpulse_io_device_latency_seconds_count", reads)};
+  const Distribution& seconds = facts.measured.device(name).operation(Operation::read).device_seconds;
+  return {mean(seconds), seconds.count};
 }
 
 Finding rotational(const Facts& facts, const DiskSettings& disk) {

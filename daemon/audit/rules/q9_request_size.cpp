@@ -18,8 +18,8 @@ Finding request_size(const Facts& facts, const DiskSettings& disk) {
     return unknown("the largest request", "queue/max_sectors_kb is not readable");
   }
   const std::string found = fmt::format("requests are at most {} KiB", *most);
-  const auto timeouts =
-      facts.measured.sum("ssdpulse_io_errors_total", {{"device", disk.device.name}, {"error", "timeout"}});
+  const MeasuredDevice& device = facts.measured.device(disk.device.name);
+  const auto timeouts = device.timeouts;
   if (*most > kOldDefault && timeouts.value_or(0) > 0) {
     Finding bad = info(found, "some drives time out on requests above 1280 KiB, the default until Linux 6.16");
     change_file(bad, disk, "queue/max_sectors_kb", std::to_string(kOldDefault));
@@ -30,7 +30,7 @@ Finding request_size(const Facts& facts, const DiskSettings& disk) {
     Finding bad = info(found, "larger ones are split, although the drive takes more");
     change_file(bad, disk, "queue/max_sectors_kb", std::to_string(std::min(*hardware, kOldDefault)));
     bad.risk = "large writes delay small reads";
-    const auto size = mean(facts, "ssdpulse_io_size_bytes", {{"device", disk.device.name}, {"operation", "write"}});
+    const auto size = mean(device.operation(Operation::write).size_bytes);
     return weigh(facts, std::move(bad),
                  {{"mean_write_to_limit_ratio", ratio(size, static_cast<double>(*most) * 1024), 0.75}});
   }

@@ -94,8 +94,7 @@ TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks);
 
 /// None of its requests is seen, so that nothing of it is measured.
 inline bool is_unseen(const Facts& facts, const DiskSettings& disk) {
-  return !disk.device.has_requests ||
-         facts.measured.sum("ssdpulse_device_unseen", {{"device", disk.device.name}}).value_or(0) > 0;
+  return !disk.device.has_requests || facts.measured.device(disk.device.name).unseen;
 }
 
 /// What was discarded on some disks, by whomever, as far back as is known.

@@ -31,14 +31,10 @@ bool stops_discards(const Facts& facts, const std::string& volume) {
   });
 }
 
-void add(std::optional<double>& total, std::optional<double> one) {
-  total = one ? std::optional(total.value_or(0) + *one) : total;
-}
-
 void add_evidence(const DeviceEvidence& past, const TrimEvidence& trim, WayOfTrimming& way) {
   using model::Latency;
-  add(way.burst_seconds, past.per_day(trim.burst_seconds));
-  add(way.bytes, past.per_day(static_cast<double>(trim.bytes)));
+  add_figure(way.burst_seconds, past.per_day(trim.burst_seconds));
+  add_figure(way.bytes, past.per_day(static_cast<double>(trim.bytes)));
   way.longest_burst_seconds = std::max(way.longest_burst_seconds, std::optional(trim.longest_burst_seconds));
   // Where device times are not measured, it is unknown what ran during a discard.
   const LatencyTotal device =
@@ -47,7 +43,7 @@ void add_evidence(const DeviceEvidence& past, const TrimEvidence& trim, WayOfTri
                            Latency::write_device_flush, Latency::write_device_both});
   const LatencyTotal total = latency_total(past, {Latency::read_total, Latency::write_total});
   if (device.ios > 0 || total.ios == 0) {
-    add(way.excess_seconds, past.per_day(trim.excess_seconds));
+    add_figure(way.excess_seconds, past.per_day(trim.excess_seconds));
   }
 }
 
@@ -188,20 +184,21 @@ TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
   TrimCost cost;
   std::optional<double> beside;
   for (const std::string& disk : disks) {
-    add(cost.excess_seconds, excess_per_day(facts, disk, {"discard"}));
+    add_figure(cost.excess_seconds, excess_per_day(facts, disk, {SpikeCause::discard}));
     if (const DeviceEvidence* past = evidence_of(facts, disk)) {
       add_evidence(*past, past->online, cost.online);
       add_evidence(*past, past->fstrim, cost.fstrim);
       continue;
     }
-    for (const auto& [way, trigger] : {std::pair(&cost.online, "online"), std::pair(&cost.fstrim, "fstrim")}) {
-      const Measurements::Labels where{{"device", disk}, {"trigger", trigger}};
-      add(way->burst_seconds, facts.measured.per_day("ssdpulse_discard_burst_seconds_total", where));
-      add(way->bytes, facts.measured.per_day("ssdpulse_discard_burst_bytes_total", where));
+    for (const auto& [way, trigger] : {std::pair(&cost.online, model::DiscardTrigger::online),
+                                       std::pair(&cost.fstrim, model::DiscardTrigger::fstrim)}) {
+      const MeasuredDiscards& bursts = facts.measured.device(disk).discards[index(trigger)];
+      add_figure(way->burst_seconds, facts.measured.per_day(bursts.burst_seconds));
+      add_figure(way->bytes, facts.measured.per_day(bursts.burst_bytes));
     }
   }
-  add(beside, cost.online.excess_seconds);
-  add(beside, cost.fstrim.excess_seconds);
+  add_figure(beside, cost.online.excess_seconds);
+  add_figure(beside, cost.fstrim.excess_seconds);
   cost.excess_seconds = std::max(cost.excess_seconds, beside);
   return cost;
 }
@@ -211,12 +208,12 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
   std::optional<double> least;
   for (const std::string& disk : disks) {
     const DeviceEvidence* past = evidence_of(facts, disk);
-    const auto live = facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk}, {"operation", "discard"}});
+    const auto live = facts.measured.device(disk).operation(Operation::discard).bytes;
     if (past == nullptr && !live) {
       return {};
     }
     const double seconds =
-        past != nullptr ? past->discards_observed_seconds : facts.measured.observed_seconds().value_or(0);
+        past != nullptr ? past->discards_observed_seconds : facts.measured.observed_seconds.value_or(0);
     const double kept = past != nullptr ? past->discarded_bytes : 0;
     all.bytes = all.bytes.value_or(0) + std::max(kept, live.value_or(0));  // its last minute is not in the history yet
     least = std::min(least.value_or(seconds), seconds);
