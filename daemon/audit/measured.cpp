@@ -78,7 +78,7 @@ void add_operations(const model::DeviceIo& io, Sight sight, MeasuredDevice& devi
 }
 
 void add_spikes(const model::DeviceSnapshot& from, MeasuredDevice& device) {
-  for (std::size_t i = 0; i < model::kSpikeOperations; ++i) {
+  for (std::size_t i = 0; i < model::kSpikeOperations.size(); ++i) {
     const model::SpikeFigures& figures = from.spikes[i];
     MeasuredSpikes& spikes = device.spikes[i];
     spikes.active_cause = figures.active;

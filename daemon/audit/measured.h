@@ -104,7 +104,7 @@ struct MeasuredDevice {
   // Of issued writes:
   std::array<Figure, model::kWriteClasses> written_bytes;
   Figure misaligned_bytes;
-  std::array<MeasuredSpikes, model::kSpikeOperations> spikes;
+  model::ByOperation<MeasuredSpikes, model::kSpikeOperations> spikes;
   std::array<MeasuredDiscards, model::kDiscardTriggers> discards;
   std::array<Figure, model::kIoPaths> path_ios;
   std::map<std::uint32_t, double> block_size_ranks;  // by bytes of a block; 0: best, 3: degraded
@@ -114,7 +114,7 @@ struct MeasuredDevice {
   static void visit(Self& self, const Field& field) {
     field("unseen", self.unseen);
     field("controller", self.controller);
-    field("operations", self.operations, model::kOperationNames);
+    field("operations", self.operations, model::kRequestNames);
     field("commit_seconds", self.commit_seconds);
     field("queue_full_seconds", self.queue_full_seconds);
     field("timeouts", self.timeouts);
@@ -122,7 +122,7 @@ struct MeasuredDevice {
     field("unstamped_ios", self.unstamped_ios);
     field("written_bytes", self.written_bytes, model::kWriteClassNames);
     field("misaligned_bytes", self.misaligned_bytes);
-    field("spikes", self.spikes, model::kSpikeOperationNames);
+    field("spikes", self.spikes, model::names_of(model::kSpikeOperations));
     field("discards", self.discards, model::kDiscardTriggerNames);
     field("path_ios", self.path_ios, model::kIoPathNames);
     field("block_size_ranks", self.block_size_ranks);

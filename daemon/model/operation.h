@@ -42,6 +42,12 @@ inline constexpr std::size_t kOperations = index(Operation::commit);  // those o
 inline constexpr auto kOperationNames = util::names<Operation>(
     {"read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough", "commit"});
 
+inline constexpr auto kRequestNames = [] {
+  std::array<std::string_view, kOperations> names{};
+  std::copy_n(kOperationNames.begin(), kOperations, names.begin());
+  return names;
+}();
+
 // The operations that something is known of. Spikes: those in which they are detected. Live: those with a histogram of
 // their own in each second. Attributed: whose I/O it was; other requests are the kernel's own or nobody's.
 inline constexpr auto kSpikeOperations =
@@ -68,7 +74,7 @@ constexpr std::optional<Operation> operation_named(std::string_view wanted, cons
 
 /// Where an operation is in a list. It must be there.
 template <std::size_t Size>
-constexpr std::size_t place_in(const std::array<Operation, Size>& list, Operation operation) {
+constexpr std::size_t index_in(const std::array<Operation, Size>& list, Operation operation) {
   return static_cast<std::size_t>(std::find(list.begin(), list.end(), operation) - list.begin());
 }
 
@@ -77,9 +83,9 @@ template <typename Value, const auto& kList>
 struct ByOperation : std::array<Value, kList.size()> {
   using Values = std::array<Value, kList.size()>;
   using Values::operator[];
-  constexpr Value& operator[](Operation operation) { return Values::operator[](place_in(kList, operation)); }
+  constexpr Value& operator[](Operation operation) { return Values::operator[](index_in(kList, operation)); }
   constexpr const Value& operator[](Operation operation) const {
-    return Values::operator[](place_in(kList, operation));
+    return Values::operator[](index_in(kList, operation));
   }
 };
 

@@ -36,7 +36,7 @@ struct SpikeSentence {
   util::Text runbook;     // name of the page with more about it
 
   [[nodiscard]] constexpr bool is_about(Operation operation, Load load) const {
-    return operations.view().find("rwfc"[place_in(kSpikeOperations, operation)]) != std::string_view::npos &&
+    return operations.view().find("rwfc"[index_in(kSpikeOperations, operation)]) != std::string_view::npos &&
            loads.view().find("um"[index(load)]) != std::string_view::npos;
   }
 };

@@ -25,8 +25,7 @@ inline constexpr auto kTrueOrFalse = std::to_array<std::string_view>({"true", "f
 inline constexpr auto kReadAndWrite = std::to_array<std::string_view>({"read", "write"});
 
 inline constexpr LabelDescription kDevice{"device", "the disk, as the kernel names it"};
-inline constexpr LabelDescription kOperation{"operation", "what the request does",
-                                             std::span(model::kOperationNames).first(model::kOperations)};
+inline constexpr LabelDescription kOperation{"operation", "what the request does", model::kRequestNames};
 inline constexpr LabelDescription kController{"controller",
                                               "the NVMe drive: the lowest live controller of its subsystem"};
 

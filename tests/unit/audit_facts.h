@@ -157,7 +157,7 @@ struct MadeUpHost {
   }
 
  private:
-  audit::MeasuredSpikes& spikes_of_reads() { return measured_disk().spikes[index(model::SpikeOperation::read)]; }
+  audit::MeasuredSpikes& spikes_of_reads() { return measured_disk().spikes[model::Operation::read]; }
 };
 
 }  // namespace ssdpulse::tests

@@ -73,11 +73,10 @@ void measure_disk(const model::DiskSettings& disk, const Amount& amount, Measure
   device.timeouts = amount(0);
   device.failovers = amount(0);
   device.unstamped_ios = amount(0);
-  for (const auto operation :
-       {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
+  for (const auto operation : {model::Operation::read, model::Operation::write, model::Operation::flush}) {
     for (const SpikeCause cause :
          {SpikeCause::discard, SpikeCause::queue, SpikeCause::saturation, SpikeCause::thermal, SpikeCause::unknown}) {
-      device.spikes[index(operation)].excess_seconds[index(cause)] = amount(0.3);
+      device.spikes[operation].excess_seconds[index(cause)] = amount(0.3);
     }
   }
   using model::WriteClass;

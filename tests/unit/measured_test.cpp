@@ -133,7 +133,7 @@ std::vector<std::pair<std::size_t, std::string>> numbered(const std::array<std::
 void compare_device(const Metrics& metrics, const std::string& name, const MeasuredDevice& device) {
   SCOPED_TRACE(name);
   EXPECT_EQ(device.unseen, metrics.sum("ssdpulse_device_unseen", {{"device", name}}).value_or(0) > 0);
-  for (const auto& [i, operation] : numbered(model::kOperationNames)) {
+  for (const auto& [i, operation] : numbered(model::kRequestNames)) {
     SCOPED_TRACE(operation);
     const Metrics::Where where{{"device", name}, {"operation", operation}};
     const MeasuredOperation& one = device.operations[i];
@@ -158,7 +158,7 @@ void compare_device(const Metrics& metrics, const std::string& name, const Measu
     EXPECT_EQ(device.written_bytes[i],
               metrics.sum("ssdpulse_write_class_bytes_total", {{"device", name}, {"class", one}}));
   }
-  for (const auto& [i, operation] : numbered(model::kSpikeOperationNames)) {
+  for (const auto& [i, operation] : numbered(model::names_of(model::kSpikeOperations))) {
     const MeasuredSpikes& spikes = device.spikes[i];
     EXPECT_EQ(spikes.pending_excess_seconds, metrics.sum("ssdpulse_latency_spike_pending_excess_seconds",
                                                          {{"device", name}, {"operation", operation}}));

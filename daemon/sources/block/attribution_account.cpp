@@ -8,10 +8,12 @@
 namespace ssdpulse::block {
 namespace {
 
-constexpr std::size_t place_of(model::Operation operation) { return place_in(model::kAttributedOperations, operation); }
+constexpr std::size_t list_index(model::Operation operation) {
+  return index_in(model::kAttributedOperations, operation);
+}
 
-static_assert(place_of(model::Operation::write) == ATTRIBUTED_WRITE);
-static_assert(place_of(model::Operation::discard) == ATTRIBUTED_DISCARD);
+static_assert(list_index(model::Operation::write) == ATTRIBUTED_WRITE);
+static_assert(list_index(model::Operation::discard) == ATTRIBUTED_DISCARD);
 static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations.size(), "commits come behind what has bytes");
 
 /// Stands for all cgroups that departed; no directory has this inode.
@@ -99,7 +101,7 @@ void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals 
 
 void AttributionAccount::leave_out(model::Operation which, std::uint64_t ios, std::uint64_t bytes) {
   Operation& operation = operations_[which];
-  publish_all(place_of(which), {kAll, kAll, 0});
+  publish_all(list_index(which), {kAll, kAll, 0});
   operation.target = {ios, bytes, 0};
   operation.left_out = {ios - std::min(ios, operation.published.ios),
                         bytes - std::min(bytes, operation.published.bytes), 0};
@@ -118,7 +120,7 @@ void AttributionAccount::settle(model::Operation which, std::uint64_t ios, std::
   if (stood_still && operation.waited) {
     room = {kAll, kAll, 0};
   }
-  publish_all(place_of(which), room);
+  publish_all(list_index(which), room);
 }
 
 void AttributionAccount::depart(model::CgroupId cgroup) {
