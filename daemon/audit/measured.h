@@ -122,7 +122,7 @@ struct MeasuredDevice {
     field("unstamped_ios", self.unstamped_ios);
     field("written_bytes", self.written_bytes, model::kWriteClassNames);
     field("misaligned_bytes", self.misaligned_bytes);
-    field("spikes", self.spikes, model::names_of(model::kSpikeOperations));
+    field("spikes", self.spikes, model::kSpikeOperationNames);
     field("discards", self.discards, model::kDiscardTriggerNames);
     field("path_ios", self.path_ios, model::kIoPathNames);
     field("block_size_ranks", self.block_size_ranks);

@@ -65,6 +65,10 @@ constexpr auto names_of(const std::array<Operation, Size>& list) {
   return names;
 }
 
+inline constexpr auto kSpikeOperationNames = names_of(kSpikeOperations);
+inline constexpr auto kLiveOperationNames = names_of(kLiveOperations);
+inline constexpr auto kAttributedOperationNames = names_of(kAttributedOperations);
+
 /// The operation of this name, if it is in the list.
 template <std::size_t Size>
 constexpr std::optional<Operation> operation_named(std::string_view wanted, const std::array<Operation, Size>& list) {

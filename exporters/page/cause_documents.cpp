@@ -2,7 +2,6 @@
 #include "exporters/page/cause_documents.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -31,11 +30,6 @@ std::string links_to_runbooks(const model::SpikeCauseInfo& cause) {
   return links;
 }
 
-template <std::size_t kNames>
-std::string definition(std::string_view name, const std::array<std::string_view, kNames>& names) {
-  return fmt::format("    \"{}\": {{ \"enum\": [\"{}\"] }},\n", name, fmt::join(names, "\", \""));
-}
-
 }  // namespace
 
 std::string causes_script() {
@@ -52,10 +46,6 @@ std::string causes_script() {
     script += fmt::format("{}\n  \"{}\": {}", script.back() == '{' ? "" : ",", cause.name.view(), members.dump());
   }
   return script + "\n};\n";
-}
-
-std::string cause_definitions() {
-  return definition("spike_cause", model::kSpikeCauseNames) + definition("host_wait_cause", model::kHostWaitCauseNames);
 }
 
 std::string spike_cause_rows() {

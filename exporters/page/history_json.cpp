@@ -18,8 +18,6 @@ using model::Latency;
 using model::Operation;
 using model::SparseHistogram;
 
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json time_json(const std::optional<model::PastTime>& time) { return time ? Json(seconds_of(*time)) : Json(); }
 
 Json mean(const SparseHistogram& histogram) {
@@ -38,67 +36,171 @@ Json most(const SparseHistogram& histogram) {
   return histogram.empty() ? Json() : latency_of(histogram.words.back().first);
 }
 
-void put(Json& kind, const SparseHistogram& total) {
-  kind["ios"].push_back(total.count());
-  kind["min"].push_back(least(total));
-  kind["mean"].push_back(mean(total));
-  kind["max"].push_back(most(total));
-  kind["p50"].push_back(quantile_of(total, 0.5));
-  kind["p99"].push_back(quantile_of(total, 0.99));
-  kind["p999"].push_back(quantile_of(total, 0.999));
+/// One kind of I/O in one point.
+struct KindPoint {
+  const model::DeviceLoad& load;
+  Latency latency;
+  std::optional<Operation> operation = {};  // where bytes are known
+
+  [[nodiscard]] const SparseHistogram& total() const { return load.latency(latency); }
+  [[nodiscard]] bool is_transfer() const { return operation == Operation::read || operation == Operation::write; }
+  [[nodiscard]] const SparseHistogram& device(model::During during) const {
+    const Latency first = operation == Operation::read ? Latency::read_device_none : Latency::write_device_none;
+    return load.latencies.at(index(first) + static_cast<std::size_t>(during));
+  }
+};
+
+template <model::During kDuring>
+Json ios_during(const KindPoint& point) {
+  return point.is_transfer() ? Json(point.device(kDuring).count()) : absent();
 }
 
-void put_direction(Json& kind, const model::DeviceLoad& load, Operation operation) {
-  const bool read = operation == Operation::read;
-  put(kind, load.latency(read ? Latency::read_total : Latency::write_total));
-  kind["bytes"].push_back(load.operations[index(operation)].bytes);
-  kind["queue_p99"].push_back(quantile_of(load.latency(read ? Latency::read_queue : Latency::write_queue), 0.99));
-  kind["device_p99"].push_back(quantile_of(load.device(operation), 0.99));
-  const auto first = index(read ? Latency::read_device_none : Latency::write_device_none);
-  for (std::size_t during = 0; during < model::kDurings; ++during) {
-    const SparseHistogram& part = load.latencies.at(first + during);
-    const std::string name = fmt::format("during_{}", model::kDuringNames.at(during));
-    kind[name + "_ios"].push_back(part.count());
-    kind[name + "_p99"].push_back(quantile_of(part, 0.99));
-  }
+template <model::During kDuring>
+Json p99_during(const KindPoint& point) {
+  return point.is_transfer() ? quantile_of(point.device(kDuring), 0.99) : absent();
 }
 
-Json points_json(const model::Series& series) {
-  Json points;
-  points["start"] = Json::array();
-  for (const model::SeriesPoint& point : series.points) {
-    const model::DeviceLoad& load = point.load;
-    points["start"].push_back(seconds_of(point.start));
-    points["measured_seconds"].push_back(static_cast<double>(load.measured_ms) / 1000);
-    put_direction(points["read"], load, Operation::read);
-    put_direction(points["write"], load, Operation::write);
-    put(points["flush"], load.latency(Latency::flush));
-    put(points["commit"], load.latency(Latency::commit));
-    put(points["discard"], load.latency(Latency::discard));
-    points["discard"]["bytes"].push_back(load.operations[index(Operation::discard)].bytes);
-    std::uint64_t errors = 0;
-    for (const model::OperationLoad& operation : load.operations) {
-      errors += operation.errors;
-    }
-    std::uint64_t losses = 0;
-    for (const std::uint64_t lost : load.losses) {
-      losses += lost;
-    }
-    points["errors"].push_back(errors);
-    points["losses"].push_back(losses);
+constexpr Field<KindPoint> kKindPointFields[] = {
+    {"ios", kCount, [](const KindPoint& point) { return point.total().count(); }},
+    {"min", or_null(kSeconds), [](const KindPoint& point) { return least(point.total()); }},
+    {"mean", or_null(kSeconds), [](const KindPoint& point) { return mean(point.total()); }},
+    {"max", or_null(kSeconds), [](const KindPoint& point) { return most(point.total()); }},
+    {"p50", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.5); }},
+    {"p99", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.99); }},
+    {"p999", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.999); }},
+    {"bytes", kCount,
+     [](const KindPoint& point) {
+       return point.operation ? Json(point.load.operations[index(*point.operation)].bytes) : absent();
+     },
+     "Of reads, writes and discards.", Presence::sometimes},
+    {"queue_p99", or_null(kSeconds),
+     [](const KindPoint& point) {
+       const Latency queue = point.operation == Operation::read ? Latency::read_queue : Latency::write_queue;
+       return point.is_transfer() ? quantile_of(point.load.latency(queue), 0.99) : absent();
+     },
+     "Of reads and writes, as all that follow.", Presence::sometimes},
+    {"device_p99", or_null(kSeconds),
+     [](const KindPoint& point) {
+       return point.is_transfer() ? quantile_of(point.load.device(*point.operation), 0.99) : absent();
+     },
+     "", Presence::sometimes},
+    {"during_none_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::none>(point); },
+     "By what else was in flight; p99: in the device.", Presence::sometimes},
+    {"during_none_p99", or_null(kSeconds),
+     [](const KindPoint& point) { return p99_during<model::During::none>(point); }, "", Presence::sometimes},
+    {"during_discard_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::discard>(point); }, "",
+     Presence::sometimes},
+    {"during_discard_p99", or_null(kSeconds),
+     [](const KindPoint& point) { return p99_during<model::During::discard>(point); }, "", Presence::sometimes},
+    {"during_flush_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::flush>(point); }, "",
+     Presence::sometimes},
+    {"during_flush_p99", or_null(kSeconds),
+     [](const KindPoint& point) { return p99_during<model::During::flush>(point); }, "", Presence::sometimes},
+    {"during_both_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::both>(point); }, "",
+     Presence::sometimes},
+    {"during_both_p99", or_null(kSeconds),
+     [](const KindPoint& point) { return p99_during<model::During::both>(point); }, "", Presence::sometimes},
+};
+constexpr Object<KindPoint> kKindPoint{"history_kind",
+                                       "Arrays with one entry a point: min and max are bounds of the quickest and the "
+                                       "slowest, mean is exact, quantiles are "
+                                       "upper bounds of buckets.",
+                                       kKindPointFields, Head::none, Layout::arrays};
+
+using Points = std::vector<model::SeriesPoint>;
+
+template <typename Value>
+Json by_point(const Points& points, Value value) {
+  Json all = Json::array();
+  for (const model::SeriesPoint& point : points) {
+    all.push_back(value(point.load));
   }
-  return points;
+  return points.empty() ? absent() : all;
 }
 
-Json tenant_json(const model::TenantLoad& tenant) {
-  Json one{{"name", util::for_json(tenant.name)}, {"title", util::for_json(model::tenant_title(tenant.name))}};
-  for (const model::Operation operation : model::kAttributedOperations) {
-    const auto& totals = tenant.totals[operation];
-    one[std::string(name(operation))] = {
-        {"ios", totals.ios}, {"bytes", totals.bytes}, {"device_seconds", static_cast<double>(totals.device_ns) / 1e9}};
+Json kind_json(const Points& points, Latency latency, std::optional<Operation> operation = {}) {
+  std::vector<KindPoint> kind;
+  for (const model::SeriesPoint& point : points) {
+    kind.push_back({point.load, latency, operation});
   }
-  return one;
+  return points.empty() ? absent() : kKindPoint.arrays(kind);
 }
+
+std::uint64_t errors_of(const model::DeviceLoad& load) {
+  std::uint64_t errors = 0;
+  for (const model::OperationLoad& operation : load.operations) {
+    errors += operation.errors;
+  }
+  return errors;
+}
+
+std::uint64_t losses_of(const model::DeviceLoad& load) {
+  std::uint64_t losses = 0;
+  for (const std::uint64_t lost : load.losses) {
+    losses += lost;
+  }
+  return losses;
+}
+
+constexpr Field<Points> kPointsFields[] = {
+    {"start", list_of(kNumber),
+     [](const Points& points) {
+       Json starts = Json::array();
+       for (const model::SeriesPoint& point : points) {
+         starts.push_back(seconds_of(point.start));
+       }
+       return starts;
+     },
+     "Of each point. Without points, all else is absent."},
+    {"measured_seconds", list_of(kSeconds),
+     [](const Points& points) {
+       return by_point(points,
+                       [](const model::DeviceLoad& load) { return static_cast<double>(load.measured_ms) / 1000; });
+     },
+     "Of the point's time.", Presence::sometimes},
+    {"read", defined_as("history_kind"),
+     [](const Points& points) { return kind_json(points, Latency::read_total, Operation::read); }, "",
+     Presence::sometimes},
+    {"write", defined_as("history_kind"),
+     [](const Points& points) { return kind_json(points, Latency::write_total, Operation::write); }, "",
+     Presence::sometimes},
+    {"flush", defined_as("history_kind"), [](const Points& points) { return kind_json(points, Latency::flush); }, "",
+     Presence::sometimes},
+    {"commit", defined_as("history_kind"), [](const Points& points) { return kind_json(points, Latency::commit); }, "",
+     Presence::sometimes},
+    {"discard", defined_as("history_kind"),
+     [](const Points& points) { return kind_json(points, Latency::discard, Operation::discard); }, "",
+     Presence::sometimes},
+    {"errors", list_of(kCount), [](const Points& points) { return by_point(points, errors_of); }, "",
+     Presence::sometimes},
+    {"losses", list_of(kCount), [](const Points& points) { return by_point(points, losses_of); }, "",
+     Presence::sometimes},
+};
+constexpr Object<Points> kPoints{"history_points", "", kPointsFields};
+
+struct TenantView {
+  const model::TenantLoad& tenant;
+  std::optional<std::size_t> point = {};  // absent: of the whole window
+};
+
+template <model::Operation kOperation>
+Json totals_of(const TenantView& view) {
+  return attributed_json(view.tenant.totals[kOperation]);
+}
+
+constexpr Field<TenantView> kPastTenantFields[] = {
+    {"point", kCount, [](const TenantView& view) { return view.point ? Json(*view.point) : absent(); },
+     "Its number, counted from 0.", Presence::sometimes},
+    {"name", kText, [](const TenantView& view) { return util::for_json(view.tenant.name); }},
+    {"title", kText, [](const TenantView& view) { return util::for_json(model::tenant_title(view.tenant.name)); },
+     "For people: the root's is not its name."},
+    {"read", defined_as("attributed"), [](const TenantView& view) { return totals_of<model::Operation::read>(view); }},
+    {"write", defined_as("attributed"),
+     [](const TenantView& view) { return totals_of<model::Operation::write>(view); }},
+    {"discard", defined_as("attributed"),
+     [](const TenantView& view) { return totals_of<model::Operation::discard>(view); }},
+};
+constexpr Object<TenantView> kPastTenant{"history_tenant", "", kPastTenantFields};
 
 Json past_tenants_json(const model::Series& series, bool totals) {
   Json all = Json::array();
@@ -109,13 +211,11 @@ Json past_tenants_json(const model::Series& series, bool totals) {
       continue;
     }
     for (const model::TenantLoad& tenant : series.tenants[i]) {
-      Json one{{"point", i}};
-      one.update(tenant_json(tenant));
-      all.push_back(std::move(one));
+      all.push_back(kPastTenant({tenant, i}));
     }
   }
   for (const model::TenantLoad& tenant : sum) {
-    all.push_back(tenant_json(tenant));
+    all.push_back(kPastTenant({tenant}));
   }
   return all;
 }
@@ -127,44 +227,93 @@ const SparseHistogram& histogram_of(const model::DeviceLoad& load, model::Operat
 }
 
 /// The histograms of each point's minutes added up: nothing is lost but time resolution.
-Json heat_json(const model::Series& series, const std::string& name) {
+Json levels_of(const model::Series& series, const std::string& name) {
   Json levels = Json::array();
   const auto operation = operation_in(name);
   for (const model::SeriesPoint& point : series.points) {
     levels.push_back(operation ? heat_text(histogram_of(point.load, *operation).words) : "");
   }
-  return {{"operation", name}, {"levels", std::move(levels)}};
+  return levels;
 }
 
-Json device_json(const model::PastDevice& device) {
-  return {{"name", util::for_json(device.name)},
-          {"model", util::for_json(device.model)},
-          {"serial", util::for_json(device.serial)},
-          {"first", seconds_of(device.first)},
-          {"last", seconds_of(device.last)}};
-}
+constexpr Field<model::PastDevice> kPastDeviceFields[] = {
+    {"name", kText, [](const model::PastDevice& device) { return util::for_json(device.name); },
+     "The kernel's last one."},
+    {"model", kText, [](const model::PastDevice& device) { return util::for_json(device.model); }},
+    {"serial", kText, [](const model::PastDevice& device) { return util::for_json(device.serial); }},
+    {"first", kNumber, [](const model::PastDevice& device) { return seconds_of(device.first); },
+     "Of what is kept, as the next."},
+    {"last", kNumber, [](const model::PastDevice& device) { return seconds_of(device.last); }},
+};
+constexpr Object<model::PastDevice> kPastDevice{"history_device", "", kPastDeviceFields};
 
-Json settings_json(const std::vector<model::SettingChange>& settings) {
-  Json all = Json::array();
-  for (const model::SettingChange& change : settings) {
-    all.push_back({{"at", seconds_of(change.at)},
-                   {"device", change.device.empty() ? Json() : Json(util::for_json(change.device))},
-                   {"name", util::for_json(change.name, util::kLongestSentence)},
-                   {"before", change.before ? Json(util::for_json(*change.before, util::kLongestSentence)) : Json()},
-                   {"value", util::for_json(change.value, util::kLongestSentence)},
-                   {"clock_ahead", change.clock_ahead}});
-  }
-  return all;
-}
+constexpr std::string_view kClockAhead = "It was stamped by a clock that went back to an earlier time since.";
 
-Json marks_json(const std::vector<model::Mark>& marks) {
-  Json all = Json::array();
-  for (const model::Mark& mark : marks) {
-    all.push_back(
-        {{"at", seconds_of(mark.at)}, {"text", util::for_json(mark.text)}, {"clock_ahead", mark.clock_ahead}});
-  }
-  return all;
-}
+constexpr Field<model::SettingChange> kSettingFields[] = {
+    {"at", kNumber, [](const model::SettingChange& change) { return seconds_of(change.at); }},
+    {"device", or_null(kText),
+     [](const model::SettingChange& change) {
+       return change.device.empty() ? Json() : Json(util::for_json(change.device));
+     },
+     "null: the host."},
+    {"name", kText,
+     [](const model::SettingChange& change) { return util::for_json(change.name, util::kLongestSentence); }},
+    {"before", or_null(kText),
+     [](const model::SettingChange& change) {
+       return change.before ? Json(util::for_json(*change.before, util::kLongestSentence)) : Json();
+     },
+     "null: seen for the first time."},
+    {"value", kText,
+     [](const model::SettingChange& change) { return util::for_json(change.value, util::kLongestSentence); }},
+    {"clock_ahead", kFlag, [](const model::SettingChange& change) { return change.clock_ahead; }, kClockAhead},
+};
+constexpr Object<model::SettingChange> kSetting{"history_setting", "", kSettingFields};
+
+constexpr Field<model::Mark> kMarkFields[] = {
+    {"at", kNumber, [](const model::Mark& mark) { return seconds_of(mark.at); }},
+    {"text", kText, [](const model::Mark& mark) { return util::for_json(mark.text); }},
+    {"clock_ahead", kFlag, [](const model::Mark& mark) { return mark.clock_ahead; }, kClockAhead},
+};
+constexpr Object<model::Mark> kMark{"history_mark", "", kMarkFields};
+
+struct PastSpikeView {
+  const model::PastSpike& past;
+  live::Explanation explanation;
+  live::EvidenceWords evidence;
+};
+
+constexpr Field<PastSpikeView> kPastSpikeFields[] = {
+    {"begin", kNumber, [](const PastSpikeView& one) { return seconds_of(one.past.begin); }},
+    {"seconds", kSeconds, [](const PastSpikeView& one) { return one.past.duration_seconds; }},
+    {"operation", kText, [](const PastSpikeView& one) { return util::for_json(one.past.operation); }},
+    {"cause", kText, [](const PastSpikeView& one) { return util::for_json(one.past.cause); }},
+    {"words", kText,
+     [](const PastSpikeView& one) {
+       return util::for_json(one.explanation.because, util::kLongestSentence) +
+              (one.past.clock_ahead ? " It was stamped by a clock that was ahead." : "");
+     }},
+    {"peak_seconds", kNumber, [](const PastSpikeView& one) { return one.past.peak_seconds; }},
+    {"baseline_seconds", kNumber, [](const PastSpikeView& one) { return one.past.baseline_seconds; }},
+    {"excess_seconds", kNumber, [](const PastSpikeView& one) { return one.past.excess_seconds; }},
+    {"ios", kCount, [](const PastSpikeView& one) { return one.past.ios; }},
+    {"evidence", kText,
+     [](const PastSpikeView& one) { return util::for_json(one.past.evidence, util::kLongestSentence); },
+     "As it is kept: names and numbers."},
+    {"sentences", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.decided); },
+     "What decided the cause."},
+    {"ruled_out", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.ruled_out); },
+     "Why it is no other cause."},
+    {"other", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.other); },
+     "Figures that decided nothing."},
+    {"missing", kText,
+     [](const PastSpikeView& one) { return util::for_json(one.past.missing, util::kLongestSentence); }},
+    {"next", kText, [](const PastSpikeView& one) { return one.explanation.next; }},
+    {"runbook", defined_as("runbook"), [](const PastSpikeView& one) { return one.explanation.runbook; }},
+    {"has_columns", kFlag, [](const PastSpikeView& one) { return one.past.has_columns; },
+     "The seconds around it are kept."},
+    {"clock_ahead", kFlag, [](const PastSpikeView& one) { return one.past.clock_ahead; }, kClockAhead},
+};
+constexpr Object<PastSpikeView> kPastSpike{"history_spike", "", kPastSpikeFields};
 
 Json spikes_json(const model::Series& series) {
   std::vector<live::Burst> bursts;
@@ -174,99 +323,139 @@ Json spikes_json(const model::Series& series) {
   Json all = Json::array();
   for (const model::PastSpike& past : series.spikes) {
     const model::LatencySpike spike = live::spike_of(past);
-    const auto explanation = live::explain(spike, bursts, live::Tense::past);
-    const auto evidence = live::evidence_words(spike);
-    all.push_back({{"begin", seconds_of(past.begin)},
-                   {"seconds", past.duration_seconds},
-                   {"operation", util::for_json(past.operation)},
-                   {"cause", util::for_json(past.cause)},
-                   {"words", util::for_json(explanation.because, util::kLongestSentence) +
-                                 (past.clock_ahead ? " It was stamped by a clock that was ahead." : "")},
-                   {"peak_seconds", past.peak_seconds},
-                   {"baseline_seconds", past.baseline_seconds},
-                   {"excess_seconds", past.excess_seconds},
-                   {"ios", past.ios},
-                   {"evidence", util::for_json(past.evidence, util::kLongestSentence)},
-                   {"sentences", sentences_json(evidence.decided)},
-                   {"ruled_out", sentences_json(evidence.ruled_out)},
-                   {"other", sentences_json(evidence.other)},
-                   {"missing", util::for_json(past.missing, util::kLongestSentence)},
-                   {"next", explanation.next},
-                   {"runbook", explanation.runbook},
-                   {"has_columns", past.has_columns},
-                   {"clock_ahead", past.clock_ahead}});
+    all.push_back(kPastSpike({past, live::explain(spike, bursts, live::Tense::past), live::evidence_words(spike)}));
   }
   return all;
 }
 
-Json bursts_json(const std::vector<model::PastBurst>& bursts) {
-  Json all = Json::array();
-  for (const model::PastBurst& burst : bursts) {
-    all.push_back({{"begin", seconds_of(burst.begin)},
-                   {"seconds", burst.duration_seconds},
-                   {"trigger", util::for_json(burst.trigger)},
-                   {"bytes", burst.bytes},
-                   {"clock_ahead", burst.clock_ahead}});
-  }
-  return all;
-}
+constexpr Field<model::PastBurst> kPastBurstFields[] = {
+    {"begin", kNumber, [](const model::PastBurst& burst) { return seconds_of(burst.begin); }},
+    {"seconds", kSeconds, [](const model::PastBurst& burst) { return burst.duration_seconds; }},
+    {"trigger", kText, [](const model::PastBurst& burst) { return util::for_json(burst.trigger); }},
+    {"bytes", kCount, [](const model::PastBurst& burst) { return burst.bytes; }},
+    {"clock_ahead", kFlag, [](const model::PastBurst& burst) { return burst.clock_ahead; }, kClockAhead},
+};
+constexpr Object<model::PastBurst> kPastBurst{"history_burst", "", kPastBurstFields};
 
 /// Volumes and disks have their kernel's names: how they were called then is not kept.
 Json waits_json(const std::vector<model::PastWait>& waits) {
   Json all = Json::array();
   for (const model::PastWait& past : waits) {
     if (const auto wait = live::wait_of(past)) {
-      all.push_back(wait_mark_json(*wait, {}));
-      all.back()["clock_ahead"] = past.clock_ahead;
+      all.push_back(wait_mark_json(*wait, {}, past.clock_ahead));
     }
   }
   return all;
 }
 
-Json wear_json(const std::vector<model::PastWear>& wear) {
-  Json all = Json::array();
-  for (const model::PastWear& one : wear) {
-    all.push_back({{"at", seconds_of(one.at)},
-                   {"percentage_used", number(one.percentage_used)},
-                   {"available_spare", number(one.available_spare)},
-                   {"temperature_celsius", number(one.temperature_celsius)},
-                   {"host_bytes", number(one.host_bytes)},
-                   {"media_bytes", number(one.media_bytes)},
-                   {"source", util::for_json(one.source)},
-                   {"host_unit_bytes", one.host_unit_bytes > 0 ? Json(one.host_unit_bytes) : Json()},
-                   {"media_unit_bytes", one.media_unit_bytes > 0 ? Json(one.media_unit_bytes) : Json()}});
-  }
-  return all;
-}
+constexpr Field<model::PastWear> kWearFields[] = {
+    {"at", kNumber, [](const model::PastWear& one) { return seconds_of(one.at); }},
+    {"percentage_used", or_null(kNumber), [](const model::PastWear& one) { return one.percentage_used; },
+     "0.01 is one percent, like the spare."},
+    {"available_spare", or_null(kNumber), [](const model::PastWear& one) { return one.available_spare; }},
+    {"temperature_celsius", or_null(kNumber), [](const model::PastWear& one) { return one.temperature_celsius; }},
+    {"host_bytes", or_null(kNumber), [](const model::PastWear& one) { return one.host_bytes; },
+     "Written since the point before, by the drive's own counters, as media_bytes."},
+    {"media_bytes", or_null(kNumber), [](const model::PastWear& one) { return one.media_bytes; }},
+    {"source", kText, [](const model::PastWear& one) { return util::for_json(one.source); }},
+    {"host_unit_bytes", or_null(kSeconds),
+     [](const model::PastWear& one) { return one.host_unit_bytes > 0 ? Json(one.host_unit_bytes) : Json(); },
+     "In which the drive counts, as media_unit_bytes: host_bytes and media_bytes are each off by less than one."},
+    {"media_unit_bytes", or_null(kSeconds),
+     [](const model::PastWear& one) { return one.media_unit_bytes > 0 ? Json(one.media_unit_bytes) : Json(); }},
+};
+constexpr Object<model::PastWear> kWear{"history_wear", "", kWearFields};
+
+constexpr Field<model::Window> kWindowFields[] = {
+    {"from", kNumber, [](const model::Window& window) { return seconds_of(window.from); }},
+    {"to", kNumber, [](const model::Window& window) { return seconds_of(window.to); }},
+};
+constexpr Object<model::Window> kPastWindow{"history_window", "", kWindowFields};
+
+constexpr Field<model::PastReach> kPastReachFields[] = {
+    {"minutes", or_null(kNumber), [](const model::PastReach& reach) { return time_json(reach.minutes); }},
+    {"hours", or_null(kNumber), [](const model::PastReach& reach) { return time_json(reach.hours); }},
+};
+constexpr Object<model::PastReach> kPastReach{"history_reach", "The oldest time with minutes, and with hours.",
+                                              kPastReachFields};
+
+struct HistoryView {
+  const model::Series& series;
+  const HistoryWish& wish;
+};
+
+constexpr Field<HistoryView> kHistoryFields[] = {
+    {"device", defined_as("history_device"), [](const HistoryView& view) { return kPastDevice(view.series.device); }},
+    {"from", kNumber, [](const HistoryView& view) { return seconds_of(view.series.window.from); }},
+    {"to", kNumber, [](const HistoryView& view) { return seconds_of(view.series.window.to); }},
+    {"step_seconds",
+     {.name = "integer", .limits = R"("minimum": 60)"},
+     [](const HistoryView& view) { return std::chrono::seconds(view.series.step).count(); }},
+    {"reach", defined_as("history_reach"), [](const HistoryView& view) { return kPastReach(view.series.reach); }},
+    {"points", defined_as("history_points"), [](const HistoryView& view) { return kPoints(view.series.points); }},
+    {"heat", defined_as("heat"),
+     [](const HistoryView& view) {
+       return view.wish.heat.empty() ? absent() : heat_json(view.wish.heat, levels_of(view.series, view.wish.heat));
+     },
+     "", Presence::sometimes},
+    {"bounds_seconds", list_of(kSeconds),
+     [](const HistoryView& view) { return view.wish.heat.empty() ? absent() : bounds_json(); }, "With heat.",
+     Presence::sometimes},
+    {"tenants", list_of(defined_as("history_tenant")),
+     [](const HistoryView& view) { return past_tenants_json(view.series, view.wish.tenant_totals); }},
+    {"wear", list_of(defined_as("history_wear")), [](const HistoryView& view) { return kWear.list(view.series.wear); }},
+    {"spikes", list_of(defined_as("history_spike")), [](const HistoryView& view) { return spikes_json(view.series); }},
+    {"bursts", list_of(defined_as("history_burst")),
+     [](const HistoryView& view) { return kPastBurst.list(view.series.bursts); }},
+    {"waits", list_of(defined_as("wait")), [](const HistoryView& view) { return waits_json(view.series.waits); }},
+    {"settings", list_of(defined_as("history_setting")),
+     [](const HistoryView& view) { return kSetting.list(view.series.settings); }},
+    {"marks", list_of(defined_as("history_mark")),
+     [](const HistoryView& view) { return kMark.list(view.series.marks); }},
+    {"clock_ahead", list_of(defined_as("history_window")),
+     [](const HistoryView& view) { return kPastWindow.list(view.series.clock_ahead); }},
+    {"cut", kFlag, [](const HistoryView& view) { return view.series.cut; },
+     "There are more spikes, bursts or waits: the newest are here."},
+};
+constexpr Object<HistoryView> kHistory{
+    "history",
+    "/api/v1/history/DEVICE?from=&to=&points=&heat=&tenants=: at most 2000 points of equal length. A time that is "
+    "missing was not measured, or lies in clock_ahead: what was recorded then was stamped by a clock that went back "
+    "to an earlier time since. Marks, spikes, bursts and changes are of the whole window. heat=read, write, flush, "
+    "discard or commit: a column of a heatmap for each point, as in live, and bounds_seconds. tenants=total: of the "
+    "whole window instead of each point, without `point`.",
+    kHistoryFields};
+
+struct HistoryList {
+  const std::vector<model::PastDevice>& devices;
+  const std::vector<model::SettingChange>& settings;
+  const std::vector<model::Mark>& marks;
+};
+
+constexpr Field<HistoryList> kHistoryListFields[] = {
+    {"devices", list_of(defined_as("history_device")),
+     [](const HistoryList& all) { return kPastDevice.list(all.devices); }},
+    {"settings", list_of(defined_as("history_setting")),
+     [](const HistoryList& all) { return kSetting.list(all.settings); }},
+    {"marks", list_of(defined_as("history_mark")), [](const HistoryList& all) { return kMark.list(all.marks); }},
+};
+constexpr Object<HistoryList> kHistoryList{
+    "history_list",
+    "/api/v1/history?from=&to=: which devices are known; settings that changed and marks in that time. Also what POST "
+    "/api/v1/marks answers.",
+    kHistoryListFields};
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
+Definitions history_definitions() {
+  return {kKindPoint, kPoints, kPastTenant, kPastDevice, kSetting, kMark,       kPastSpike,
+          kPastBurst, kWear,   kPastWindow, kPastReach,  kHistory, kHistoryList};
+}
+
 std::string history_json(const model::Series& series, const HistoryWish& wish) {
-  Json answer{{"device", device_json(series.device)},
-              {"from", seconds_of(series.window.from)},
-              {"to", seconds_of(series.window.to)},
-              {"step_seconds", std::chrono::seconds(series.step).count()},
-              {"reach", {{"minutes", time_json(series.reach.minutes)}, {"hours", time_json(series.reach.hours)}}}};
-  answer["points"] = points_json(series);
-  if (!wish.heat.empty()) {
-    answer["heat"] = heat_json(series, wish.heat);
-    answer["bounds_seconds"] = bounds_json();
-  }
-  answer["tenants"] = past_tenants_json(series, wish.tenant_totals);
-  answer["wear"] = wear_json(series.wear);
-  answer["spikes"] = spikes_json(series);
-  answer["bursts"] = bursts_json(series.bursts);
-  answer["waits"] = waits_json(series.waits);
-  answer["settings"] = settings_json(series.settings);
-  answer["marks"] = marks_json(series.marks);
-  answer["clock_ahead"] = Json::array();
-  for (const model::Window& window : series.clock_ahead) {
-    answer["clock_ahead"].push_back({{"from", seconds_of(window.from)}, {"to", seconds_of(window.to)}});
-  }
-  answer["cut"] = series.cut;
-  return dumped(answer);
+  return dumped(kHistory({series, wish}));
 }
 
 void MinutesJson::add(const model::MinuteOf& minute) {
@@ -308,13 +497,7 @@ std::string MinutesJson::take() { return std::move(text_) + "]}"; }
 std::string history_list_json(const std::vector<model::PastDevice>& devices,
                               const std::vector<model::SettingChange>& settings,
                               const std::vector<model::Mark>& marks) {
-  Json answer{{"devices", Json::array()}};
-  for (const model::PastDevice& device : devices) {
-    answer["devices"].push_back(device_json(device));
-  }
-  answer["settings"] = settings_json(settings);
-  answer["marks"] = marks_json(marks);
-  return dumped(answer);
+  return dumped(kHistoryList({devices, settings, marks}));
 }
 
 bool is_heat(const std::string& name) { return !name.empty() && operation_in(name).has_value(); }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,10 +17,9 @@
 #include "daemon/model/past.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/util/outside_text.h"
+#include "exporters/page/object.h"
 
 namespace ssdpulse::page {
-
-using Json = nlohmann::ordered_json;
 
 double seconds_of(model::WallTime time);
 Json rounded(double value);         // to four digits: words are 9 % apart
@@ -48,12 +46,16 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
                 std::optional<live::Load> load = std::nullopt);
 Json burst_json(const live::Burst& burst);
 /// What held up I/O above the drives, as a mark. `now`: to name volumes and disks as people know them.
-Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now);
+/// `clock_ahead`: of the history, whether the clock was that stamped it.
+Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead = {});
 Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts);
+Json heat_json(const std::string& operation, Json levels);
+Json attributed_json(const model::AttributedTotals& totals);
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past);
 
 // The answers of /api/v1, each documented in api.schema.json.
 Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past);
+Json why_answer_json(const model::Snapshot& snapshot, const live::Why& why, const std::vector<live::Burst>& bursts);
 /// The columns after the snapshot `since`; 0: all in memory.
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, model::Operation heat);
@@ -65,5 +67,15 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
 Json day_json(const model::PastDay* past, std::string_view reason);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const doctor::FindingAges& finding_ages);
+
+// The objects that each file makes, for the schema.
+Definitions mark_definitions();
+Definitions device_definitions();
+Definitions day_definitions();
+Definitions what_if_definitions();
+Definitions live_definitions();
+Definitions history_definitions();
+Definitions tenant_definitions();
+Definitions status_definitions();
 
 }  // namespace ssdpulse::page

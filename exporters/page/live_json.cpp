@@ -19,8 +19,8 @@ using model::Operation;
 constexpr std::chrono::milliseconds kRounding{2};  // of the times at which columns end
 
 /// Null if I/Os ended but none was timed.
-Json heat_of(const OperationColumn& column) {
-  return column.buckets.empty() && column.ios > 0 ? Json() : Json(heat_text(column.buckets));
+Json heat_of(const OperationColumn& one) {
+  return one.buckets.empty() && one.ios > 0 ? Json() : Json(heat_text(one.buckets));
 }
 
 /// The arrays of an answer; each has one entry per column.
@@ -90,54 +90,183 @@ class Columns {
   std::optional<Column> column_;
 };
 
+struct Marks {
+  Json spikes = Json::array();
+  Json bursts = Json::array();
+  Json waits = Json::array();
+};
+
+constexpr Field<Marks> kMarksFields[] = {
+    {"spikes", list_of(defined_as("spike")), [](const Marks& marks) { return marks.spikes; }},
+    {"bursts", list_of(defined_as("burst")), [](const Marks& marks) { return marks.bursts; }},
+    {"waits", list_of(defined_as("wait")), [](const Marks& marks) { return marks.waits; }},
+};
+constexpr Object<Marks> kMarks{"live_marks", "", kMarksFields};
+
 /// Those of the device that are going on, or ended after `from`.
 Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
               model::WallTime from) {
-  Json marks{{"spikes", Json::array()}, {"bursts", Json::array()}, {"waits", Json::array()}};
+  Marks marks;
   const auto bursts = past.bursts();
   // The cause of a spike is final some time after its end.
   constexpr std::chrono::minutes kFinalLater{2};
   for (const model::LatencySpike& spike : past.ended_spikes()) {
     if (spike.device == device && spike.begin + spike.duration >= from - kFinalLater) {
-      marks["spikes"].push_back(spike_json(spike, true, bursts));
+      marks.spikes.push_back(spike_json(spike, true, bursts));
     }
   }
   for (const model::LatencySpike& spike : snapshot.spikes_unjudged) {
     if (spike.device == device) {
-      marks["spikes"].push_back(spike_json(spike, true, bursts));
+      marks.spikes.push_back(spike_json(spike, true, bursts));
     }
   }
   for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
     if (spike.device == device) {
-      marks["spikes"].push_back(spike_json(spike, false, bursts));
+      marks.spikes.push_back(spike_json(spike, false, bursts));
     }
   }
   for (const live::Burst& burst : bursts) {
     if (burst.device == device && burst.end.value_or(snapshot.taken_at) >= from) {
-      marks["bursts"].push_back(burst_json(burst));
+      marks.bursts.push_back(burst_json(burst));
     }
   }
   const auto add_wait = [&](const model::HostWait& wait) {
     // A wait is over some seconds after its last proof.
     if (live::concerns(wait, device, snapshot) && (!wait.over || end_of(wait) >= from - kFinalLater)) {
-      marks["waits"].push_back(wait_mark_json(wait, snapshot));
+      marks.waits.push_back(wait_mark_json(wait, snapshot));
     }
   };
   const auto ended = past.ended_waits();
   std::for_each(ended.begin(), ended.end(), add_wait);
   std::for_each(snapshot.host.waits.begin(), snapshot.host.waits.end(), add_wait);
-  return marks;
+  return kMarks(marks);
 }
 
+struct ClockStep {
+  std::uint64_t column;
+  model::WallTime at;
+  std::int64_t milliseconds;
+};
+
+constexpr Field<ClockStep> kClockStepFields[] = {
+    {"column", kCount, [](const ClockStep& step) { return step.column; }},
+    {"at", kNumber, [](const ClockStep& step) { return seconds_of(step.at); }},
+    {"milliseconds", kInteger, [](const ClockStep& step) { return step.milliseconds; }},
+};
+constexpr Object<ClockStep> kClockStep{"clock_step", "", kClockStepFields};
+
+struct Heat {
+  std::string operation;
+  Json levels;
+};
+
+constexpr Field<Heat> kHeatFields[] = {
+    {"operation", one_of(model::kLiveOperationNames), [](const Heat& heat) { return heat.operation; }},
+    {"levels", list_of(or_null({.name = "string", .limits = R"("pattern": "^([0-9]+:[0-r]+)?$")"})),
+     [](const Heat& heat) { return heat.levels; },
+     "FIRST:LEVELS, the word of the first level and one level for each word from there: '0' none, '1' one I/O, '2' two "
+     "or three, each sign further twice as many. Empty: no I/Os. null: not measured."},
+};
+constexpr Object<Heat> kHeat{"heat", "", kHeatFields};
+
+struct LiveView {
+  std::string device;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  Json begin = {};
+  Json columns = {};
+  std::vector<ClockStep> steps = {};
+  Heat heat = {};
+  Json marks = {};
+};
+
+constexpr std::size_t kWords = std::size_t{LATENCY_OVER_WORD} + 1;
+
+constexpr Field<LiveView> kLiveFields[] = {
+    {"device", kText, [](const LiveView& view) { return view.device; }},
+    {"from", kCount, [](const LiveView& view) { return view.from; }},
+    {"to", kCount, [](const LiveView& view) { return view.to; }},
+    {"begin", or_null(kNumber), [](const LiveView& view) { return view.begin; }, "When the first column begins."},
+    {"columns", defined_as("columns"), [](const LiveView& view) { return view.columns; }},
+    {"clock_steps", list_of(defined_as("clock_step")), [](const LiveView& view) { return kClockStep.list(view.steps); },
+     "Columns that do not begin when the one before ended, and by how much: the clock was set, or the host slept. "
+     "Elsewhere each begins where the one before ends."},
+    {"heat", defined_as("heat"), [](const LiveView& view) { return kHeat(view.heat); }},
+    {"marks", defined_as("live_marks"), [](const LiveView& view) { return view.marks; }},
+    {"bounds_seconds", list_of(kSeconds, kWords),
+     [](const LiveView& view) { return view.from == 0 ? bounds_json() : absent(); }, "With since=0.",
+     Presence::sometimes},
+};
+constexpr Object<LiveView> kLive{
+    "live",
+    "/api/v1/devices/NAME/live?since=N&heat=KIND: the columns of the snapshots after N, up to `to`. An answer whose "
+    "`from` is 0 is all there is. Each array has one entry a column; null: the device was not measured then, or, of "
+    "quantiles, nothing was done.",
+    kLiveFields, Head::snapshot};
+
+struct ColumnView {
+  const std::string& device;
+  const Second& second;
+  Column column;
+};
+
+Json latency_json(const Column& column) {
+  Json latency = Json::object();
+  for (const Operation operation : model::kLiveOperations) {
+    Json buckets = Json::array();
+    for (const auto& [word, ios] : column.operations[operation].buckets) {
+      buckets.push_back({word, ios});
+    }
+    latency[name(operation)] = std::move(buckets);
+  }
+  return latency;
+}
+
+constexpr Field<ColumnView> kColumnFields[] = {
+    {"device", kText, [](const ColumnView& view) { return view.device; }},
+    {"column", kCount, [](const ColumnView& view) { return view.second.number; }},
+    {"end", kNumber, [](const ColumnView& view) { return seconds_of(view.second.end); }},
+    {"seconds", kSeconds,
+     [](const ColumnView& view) { return static_cast<double>(view.second.length.count()) / 1000; }},
+    {"latency", map_of(defined_as("histogram")), [](const ColumnView& view) { return latency_json(view.column); }},
+};
+constexpr Object<ColumnView> kColumn{
+    "column",
+    "/api/v1/devices/NAME/column?snapshot=N: the exact histograms of total latency of one column, as pairs of word and "
+    "I/Os.",
+    kColumnFields, Head::snapshot};
+
+struct PastSeconds {
+  const std::string& device;
+  Json end = Json::array();
+  Json columns = {};
+  Heat heat = {};
+};
+
+constexpr Field<PastSeconds> kPastSecondsFields[] = {
+    {"device", kText, [](const PastSeconds& past) { return util::for_json(past.device); }},
+    {"end", list_of(kNumber), [](const PastSeconds& past) { return past.end; }},
+    {"columns", defined_as("columns"), [](const PastSeconds& past) { return past.columns; }},
+    {"heat", defined_as("heat"), [](const PastSeconds& past) { return kHeat(past.heat); }},
+    {"bounds_seconds", list_of(kSeconds), [](const PastSeconds&) { return bounds_json(); }},
+};
+constexpr Object<PastSeconds> kPastSeconds{"history_seconds",
+                                           "/api/v1/history/DEVICE?seconds=1&from=&to=&heat=: of an hour at most, the "
+                                           "seconds around spikes, as far as they are "
+                                           "kept; columns as in live, and when each ends.",
+                                           kPastSecondsFields};
+
 }  // namespace
+
+Json heat_json(const std::string& operation, Json levels) { return kHeat({operation, std::move(levels)}); }
+
+Definitions live_definitions() { return {kMarks, kClockStep, kHeat, kLive, kColumn, kPastSeconds}; }
 
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, Operation heat) {
   auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the one before
   Columns columns;
-  Json first;
-  Json steps = Json::array();
-  std::uint64_t last = since;
+  LiveView view{.device = device, .from = since, .to = since};
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const Second& second = seconds[i];
     if (second.number <= since || second.number > snapshot.number) {  // the ring may be one ahead
@@ -148,54 +277,32 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
     if (i > 0) {
       const auto step = std::chrono::round<std::chrono::milliseconds>(begin - seconds[i - 1].end);
       if (std::chrono::abs(step) > kRounding) {
-        steps.push_back({{"column", second.number}, {"at", seconds_of(begin)}, {"milliseconds", step.count()}});
+        view.steps.push_back({second.number, begin, step.count()});
       }
     }
-    first = first.is_null() ? Json(seconds_of(begin)) : first;
-    last = second.number;
+    view.begin = view.begin.is_null() ? Json(seconds_of(begin)) : view.begin;
+    view.to = second.number;
   }
   std::erase_if(seconds, [since](const Second& second) { return second.number <= since; });
+  view.heat.operation = name(heat);
+  view.columns = columns.take(view.heat.levels);
+  view.marks = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
   Json answer = head_of(snapshot);
-  answer["device"] = device;
-  answer["from"] = since;
-  answer["to"] = last;
-  answer["begin"] = std::move(first);
-  Json heats;
-  Json arrays = columns.take(heats);
-  answer["columns"] = std::move(arrays);
-  answer["clock_steps"] = std::move(steps);
-  answer["heat"] = {{"operation", name(heat)}, {"levels", std::move(heats)}};
-  answer["marks"] = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
-  if (since == 0) {
-    answer["bounds_seconds"] = bounds_json();
-  }
+  kLive.append_to(answer, view);
   return answer;
 }
 
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                  std::uint64_t number) {
   const auto seconds = past.ring().after(number == 0 ? 0 : number - 1, device);
-  if (seconds.empty() || seconds.front().number != number || !seconds.front().bytes) {
-    return {};
-  }
-  const Second& second = seconds.front();
-  const auto column = live::decode(*second.bytes);
+  const auto column = seconds.empty() || seconds.front().number != number || !seconds.front().bytes
+                          ? std::nullopt
+                          : live::decode(*seconds.front().bytes);
   if (!column) {
     return {};
   }
   Json answer = head_of(snapshot);
-  answer["device"] = device;
-  answer["column"] = number;
-  answer["end"] = seconds_of(second.end);
-  answer["seconds"] = static_cast<double>(second.length.count()) / 1000;
-  answer["latency"] = Json::object();
-  for (const Operation operation : model::kLiveOperations) {
-    Json buckets = Json::array();
-    for (const auto& [word, ios] : column->operations[operation].buckets) {
-      buckets.push_back({word, ios});
-    }
-    answer["latency"][name(operation)] = std::move(buckets);
-  }
+  kColumn.append_to(answer, {device, seconds.front(), *column});
   return answer;
 }
 
@@ -210,17 +317,15 @@ std::string past_seconds_json(const std::string& device, const std::vector<std::
       }
     }
   }
-  Json answer{{"device", util::for_json(device)}, {"end", Json::array()}};
+  PastSeconds past{device};
   Columns columns;
   for (const Second& second : seconds) {
     columns.add(second, operation_in(heat).value_or(Operation::read));
-    answer["end"].push_back(seconds_of(second.end));
+    past.end.push_back(seconds_of(second.end));
   }
-  Json heats;
-  answer["columns"] = columns.take(heats);
-  answer["heat"] = {{"operation", heat}, {"levels", std::move(heats)}};
-  answer["bounds_seconds"] = bounds_json();
-  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+  past.heat.operation = heat;
+  past.columns = columns.take(past.heat.levels);
+  return kPastSeconds(past).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace ssdpulse::page

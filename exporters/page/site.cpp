@@ -143,9 +143,7 @@ Json why_at(const model::Snapshot& snapshot, const live::RecentPast& past, const
       situation.no_past = "the history does not answer (" + moment.error().message + ")";
     }
   }
-  Json answer = head_of(snapshot);
-  answer["why"] = why_json(live::why(situation, when), situation.bursts);
-  return answer;
+  return why_answer_json(snapshot, live::why(situation, when), situation.bursts);
 }
 
 std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live::RecentPast& past,

@@ -11,84 +11,123 @@ namespace ssdpulse::page {
 namespace {
 
 /// What is missing, why, and what would change it, if anything.
-class Gaps {
- public:
-  void add(const std::string& what, const std::string& why, const std::string& change = "") {
-    gaps_.push_back({{"what", util::for_json(what, util::kLongestSentence)},
-                     {"why", util::for_json(why, util::kLongestSentence)},
-                     {"change", util::for_json(change, util::kLongestSentence)}});
-  }
-  Json take() { return std::move(gaps_); }
-
- private:
-  Json gaps_ = Json::array();
+struct Gap {
+  std::string what;
+  std::string why;
+  std::string change = {};
 };
 
+constexpr Field<Gap> kGapFields[] = {
+    {"what", kSentence, [](const Gap& gap) { return util::for_json(gap.what, util::kLongestSentence); }},
+    {"why", kSentence, [](const Gap& gap) { return util::for_json(gap.why, util::kLongestSentence); }},
+    {"change", kText, [](const Gap& gap) { return util::for_json(gap.change, util::kLongestSentence); },
+     "Empty: nothing on this host would."},
+};
+constexpr Object<Gap> kGap{"gap", "", kGapFields};
+
 /// The doctor's findings, as sentences.
-void not_measured(const model::Snapshot& snapshot, Gaps& gaps) {
+void not_measured(const model::Snapshot& snapshot, std::vector<Gap>& gaps) {
   for (const model::Finding& one : doctor::examine(snapshot)) {
     if (one.verdict != model::Verdict::ok) {
-      gaps.add(one.device.empty() ? one.found : one.who() + ": " + one.found, one.why, one.change);
+      gaps.push_back({one.device.empty() ? one.found : one.who() + ": " + one.found, one.why, one.change});
     }
   }
 }
 
-void forgotten(const live::RecentPast& past, Gaps& gaps) {
+void forgotten(const live::RecentPast& past, std::vector<Gap>& gaps) {
   const auto reach = past.ring().reach();
   if (reach.last - reach.first + 1 < live::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
-    gaps.add("Seconds before " + live::format_clock(reach.begin),
-             "with so many busy devices, there is not enough memory for 15 minutes");
+    gaps.push_back({"Seconds before " + live::format_clock(reach.begin),
+                    "with so many busy devices, there is not enough memory for 15 minutes"});
   }
 }
 
-/// What is wrong permanently, not just for a moment.
-Json findings_of(const model::Snapshot& snapshot) {
-  Json findings = Json::array();
-  if (snapshot.audit) {
-    for (const model::Finding& one : *snapshot.audit) {
-      const std::string where = one.device.empty() ? "" : util::for_json(one.who()) + ": ";
-      findings.push_back({{"what", util::for_json(where + one.found + ": " + one.why + ".", util::kLongestSentence)},
-                          {"evidence", util::for_json(findings::evidence_sentence(one), util::kLongestSentence)},
-                          {"change", util::for_json(one.change, util::kLongestSentence)},
-                          {"runbook", one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger"}});
-    }
+constexpr Field<model::Finding> kAuditFields[] = {
+    {"what", kText,
+     [](const model::Finding& one) {
+       const std::string where = one.device.empty() ? "" : util::for_json(one.who()) + ": ";
+       return util::for_json(where + one.found + ": " + one.why + ".", util::kLongestSentence);
+     }},
+    {"evidence", kText,
+     [](const model::Finding& one) {
+       return util::for_json(findings::evidence_sentence(one), util::kLongestSentence);
+     }},
+    {"change", kText, [](const model::Finding& one) { return util::for_json(one.change, util::kLongestSentence); }},
+    {"runbook", defined_as("runbook"),
+     [](const model::Finding& one) {
+       return one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger";
+     }},
+};
+constexpr Object<model::Finding> kAudit{"audit_finding", "", kAuditFields};
+
+constexpr Field<model::SourceStatus> kSourceFields[] = {
+    {"name", kText, [](const model::SourceStatus& source) { return source.name; }},
+    {"controller", or_null(kText),
+     [](const model::SourceStatus& source) { return source.controller.empty() ? Json() : Json(source.controller); },
+     "null: it is of the host."},
+    {"up", kFlag, [](const model::SourceStatus& source) { return source.up; }},
+    {"reason", kText, [](const model::SourceStatus& source) { return util::for_json(source.reason); },
+     "Why it is not up."},
+    {"errors", map_of(kCount), [](const model::SourceStatus& source) { return source.errors; }, "By kind."},
+};
+constexpr Object<model::SourceStatus> kSource{"source", "", kSourceFields};
+
+Json kernel_features_of(const model::Snapshot& snapshot) {
+  Json features = Json::object();
+  for (const auto& [feature, decision] : snapshot.kernel_features) {
+    features[std::string(name(feature, model::kKernelFeatureNames))] = name(decision, model::kKernelDecisionNames);
   }
-  return findings;
+  return features;
 }
+
+struct Status {
+  const model::Snapshot& snapshot;
+  std::vector<Gap> gaps;
+};
+
+constexpr Field<Status> kStatusFields[] = {
+    {"version", kText, [](const Status&) { return model::kVersion; }},
+    {"started_at", kNumber, [](const Status& status) { return status.snapshot.process.start_time_seconds; }},
+    {"latency_mode", kText, [](const Status& status) { return status.snapshot.latency_mode; }},
+    {"missed_ticks", kCount, [](const Status& status) { return status.snapshot.missed_ticks; }},
+    {"not_measured", list_of(defined_as("gap")), [](const Status& status) { return kGap.list(status.gaps); }},
+    {"findings", list_of(defined_as("audit_finding")),
+     [](const Status& status) { return status.snapshot.audit ? kAudit.list(*status.snapshot.audit) : Json::array(); },
+     "What is wrong permanently, not just for a moment."},
+    {"sources", list_of(defined_as("source")),
+     [](const Status& status) { return kSource.list(status.snapshot.sources); }},
+    {"kernel_features", map_of(kText), [](const Status& status) { return kernel_features_of(status.snapshot); },
+     "What this kernel offers, as in ssdpulse_kernel_feature_info."},
+};
+constexpr Object<Status> kStatus{"status", "/api/v1/status: the daemon itself, and what is not measured here, and why.",
+                                 kStatusFields, Head::snapshot};
+
+constexpr Field<doctor::Findings> kDoctorFields[] = {
+    {"findings", some_of(defined_as("finding")),
+     [](const doctor::Findings& all) { return findings::to_json(all)["findings"]; }},
+};
+constexpr Object<doctor::Findings> kDoctor{"doctor",
+                                           "/api/v1/doctor: every check of what is measured. What is well is ok; info "
+                                           "cannot be changed here, or was wanted so.",
+                                           kDoctorFields, Head::snapshot};
 
 }  // namespace
 
+Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor}; }
+
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
-  Gaps gaps;
+  std::vector<Gap> gaps;
   not_measured(snapshot, gaps);
   forgotten(past, gaps);
   Json answer = head_of(snapshot);
-  answer["version"] = model::kVersion;
-  answer["started_at"] = snapshot.process.start_time_seconds;
-  answer["latency_mode"] = snapshot.latency_mode;
-  answer["missed_ticks"] = snapshot.missed_ticks;
-  answer["not_measured"] = gaps.take();
-  answer["findings"] = findings_of(snapshot);
-  answer["sources"] = Json::array();
-  for (const model::SourceStatus& source : snapshot.sources) {
-    answer["sources"].push_back({{"name", source.name},
-                                 {"controller", source.controller.empty() ? Json() : Json(source.controller)},
-                                 {"up", source.up},
-                                 {"reason", util::for_json(source.reason)},
-                                 {"errors", Json(source.errors)}});
-  }
-  answer["kernel_features"] = Json::object();
-  for (const auto& [feature, decision] : snapshot.kernel_features) {
-    answer["kernel_features"][std::string(name(feature, model::kKernelFeatureNames))] =
-        name(decision, model::kKernelDecisionNames);
-  }
+  kStatus.append_to(answer, {snapshot, std::move(gaps)});
   return answer;
 }
 
 Json doctor_json(const model::Snapshot& snapshot, const doctor::FindingAges& finding_ages) {
   Json answer = head_of(snapshot);
-  answer["findings"] = findings::to_json(finding_ages.examine(snapshot))["findings"];
+  kDoctor.append_to(answer, finding_ages.examine(snapshot));
   return answer;
 }
 

@@ -12,107 +12,205 @@
 namespace ssdpulse::page {
 namespace {
 
-Json totals_json(const model::TotalsByOperation& totals) {
-  Json all;
-  for (const model::Operation operation : model::kAttributedOperations) {
-    const model::AttributedTotals& one = totals[operation];
-    all[std::string(name(operation))] = {
-        {"ios", one.ios}, {"bytes", one.bytes}, {"device_seconds", static_cast<double>(one.device_ns) / 1e9}};
-  }
-  return all;
+struct NamedTotals {
+  std::string name;
+  const model::TotalsByOperation& totals;
+  Json title = absent();
+};
+
+template <model::Operation kOperation>
+Json totals_of(const NamedTotals& one) {
+  return attributed_json(one.totals[kOperation]);
 }
 
-Json named(const std::string& name, const model::TotalsByOperation& totals) {
-  Json one{{"name", util::for_json(name)}};
-  one.update(totals_json(totals));
-  return one;
+constexpr Field<NamedTotals> kNamedTotalsFields[] = {
+    {"name", kText, [](const NamedTotals& one) { return util::for_json(one.name); }},
+    {"read", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<model::Operation::read>(one); }},
+    {"write", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<model::Operation::write>(one); }},
+    {"discard", defined_as("attributed"),
+     [](const NamedTotals& one) { return totals_of<model::Operation::discard>(one); }},
+    {"title", kText, [](const NamedTotals& one) { return one.title; }, "For people: the root's is not its name.",
+     Presence::sometimes},
+};
+constexpr Object<NamedTotals> kNamedTotals{"tenant", "", kNamedTotalsFields};
+
+struct Hint {
+  const model::WriteDetails& writes;
+  std::size_t hint;
+};
+
+constexpr Field<Hint> kHintFields[] = {
+    {"name", one_of(model::kWriteHintNames), [](const Hint& one) { return model::kWriteHintNames.at(one.hint); }},
+    {"ios", kCount, [](const Hint& one) { return one.writes.hint_ios.at(one.hint); }},
+    {"bytes", kCount, [](const Hint& one) { return one.writes.hint_bytes.at(one.hint); }},
+    {"device_seconds", kSeconds,
+     [](const Hint& one) { return static_cast<double>(one.writes.hint_latency.at(one.hint).sum_ns) / 1e9; }},
+};
+constexpr Object<Hint> kHint{"hint", "", kHintFields};
+
+struct NamedBytes {
+  std::string name;
+  std::uint64_t bytes;
+};
+
+constexpr Field<NamedBytes> kNamedBytesFields[] = {
+    {"name", kText, [](const NamedBytes& one) { return one.name; }},
+    {"bytes", kCount, [](const NamedBytes& one) { return one.bytes; }},
+};
+constexpr Object<NamedBytes> kNamedBytes{"named_bytes", "", kNamedBytesFields};
+
+Json hints_of(const model::WriteDetails& writes) {
+  Json hints = Json::array();
+  for (std::size_t i = 0; i < model::kWriteHints; ++i) {
+    hints.push_back(kHint({writes, i}));
+  }
+  return hints;
 }
+
+Json classes_of(const model::WriteDetails& writes) {
+  Json classes = Json::array();
+  for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
+    classes.push_back(kNamedBytes({std::string(model::kWriteClassNames.at(i)), writes.class_bytes.at(i)}));
+  }
+  return classes;
+}
+
+Json streams_of(const model::WriteDetails& writes) {
+  Json streams = Json::array();
+  for (const auto& [stream, bytes] : writes.stream_bytes) {
+    streams.push_back(kNamedBytes({std::to_string(stream), bytes}));
+  }
+  return streams;
+}
+
+constexpr Field<model::WriteDetails> kWritesFields[] = {
+    {"hints", list_of(defined_as("hint")), [](const model::WriteDetails& writes) { return hints_of(writes); },
+     "By the lifetime that the writer declared."},
+    {"classes", list_of(defined_as("named_bytes")),
+     [](const model::WriteDetails& writes) { return classes_of(writes); }, "By who made them."},
+    {"streams", list_of(defined_as("named_bytes")),
+     [](const model::WriteDetails& writes) { return streams_of(writes); },
+     "By the stream that they named; those that did."},
+};
+constexpr Object<model::WriteDetails> kWrites{"writes", "", kWritesFields};
 
 /// Counted only in full mode; null in completion-only mode, as nothing is known then.
 Json writes_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
   if (snapshot.latency_mode == "completion-only" || !device.io) {
     return {};
   }
-  const model::WriteDetails& writes = device.io->writes;
-  Json answer{{"hints", Json::array()}, {"classes", Json::array()}, {"streams", Json::array()}};
-  for (std::size_t i = 0; i < model::kWriteHints; ++i) {
-    answer["hints"].push_back({{"name", model::kWriteHintNames.at(i)},
-                               {"ios", writes.hint_ios.at(i)},
-                               {"bytes", writes.hint_bytes.at(i)},
-                               {"device_seconds", static_cast<double>(writes.hint_latency.at(i).sum_ns) / 1e9}});
-  }
-  for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
-    answer["classes"].push_back({{"name", model::kWriteClassNames.at(i)}, {"bytes", writes.class_bytes.at(i)}});
-  }
-  for (const auto& [stream, bytes] : writes.stream_bytes) {
-    answer["streams"].push_back({{"name", std::to_string(stream)}, {"bytes", bytes}});
-  }
-  return answer;
+  return kWrites(device.io->writes);
 }
 
-Json hint_path_json(const model::DeviceSnapshot& device) {
-  if (!device.hint_path) {
-    return {};
-  }
-  return {{"kernel", model::kHintReachWords.at(static_cast<std::size_t>(device.hint_path->kernel))},
-          {"drive", model::kDriveSeparationWords.at(static_cast<std::size_t>(device.hint_path->drive))}};
-}
+constexpr Field<model::WriteHintPath> kHintPathFields[] = {
+    {"kernel", kText,
+     [](const model::WriteHintPath& path) { return model::kHintReachWords.at(static_cast<std::size_t>(path.kernel)); }},
+    {"drive", kText,
+     [](const model::WriteHintPath& path) {
+       return model::kDriveSeparationWords.at(static_cast<std::size_t>(path.drive));
+     }},
+};
+constexpr Object<model::WriteHintPath> kHintPath{"hint_path", "", kHintPathFields};
 
-/// Reclaim unit handles of flexible data placement, by their use; null if the drive does not report it.
+/// Reclaim unit handles of flexible data placement, by their use.
+using Handles = std::array<std::uint64_t, 3>;
+
+constexpr Field<Handles> kHandlesFields[] = {
+    {"unused", kCount, [](const Handles& handles) { return handles[0]; }},
+    {"host", kCount, [](const Handles& handles) { return handles[1]; }},
+    {"controller", kCount, [](const Handles& handles) { return handles[2]; }},
+};
+constexpr Object<Handles> kHandles{"placement_handles", "", kHandlesFields};
+static_assert(std::size(kHandlesFields) == std::tuple_size_v<Handles>);
+
+/// Null if the drive does not report them.
 Json handles_json(const model::NvmeDrive* drive) {
-  constexpr auto kUses = std::to_array<std::string_view>({"unused", "host", "controller"});
-  std::array<std::uint64_t, kUses.size()> handles{};
+  Handles handles{};
   bool any = false;
   for (const model::NvmeValue& value : drive != nullptr ? drive->values : std::vector<model::NvmeValue>{}) {
-    for (std::size_t use = 0; use < kUses.size(); ++use) {
+    for (std::size_t use = 0; use < handles.size(); ++use) {
       if (value.field == model::NvmeField::fdp_handle_use && value.value == static_cast<double>(use)) {
         ++handles.at(use);
         any = true;
       }
     }
   }
-  if (!any) {
-    return {};
-  }
-  Json answer;
-  for (std::size_t use = 0; use < kUses.size(); ++use) {
-    answer[std::string(kUses.at(use))] = handles.at(use);
-  }
-  return answer;
+  return any ? kHandles(handles) : Json();
 }
 
-}  // namespace
+struct TenantsView {
+  const model::DeviceSnapshot& device;
+  const model::Snapshot& snapshot;
+};
 
-Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
-  Json answer = head_of(snapshot);
-  answer["device"] = util::for_json(device.device->name);
-  answer["tenants"] = Json();
-  answer["paths"] = Json();
-  answer["writes"] = writes_json(device, snapshot);
-  answer["hint_path"] = hint_path_json(device);
-  answer["placement_handles"] = handles_json(drive_of(snapshot, device.device->name));
-  if (!device.tenants) {
-    return answer;
+Json tenants_of(const TenantsView& view) {
+  if (!view.device.tenants || !view.device.tenants->named) {
+    return {};
   }
-  const model::DeviceTenants& who = *device.tenants;
-  if (who.named) {
-    answer["tenants"] = Json::array();
-    for (const model::TenantIo& one : who.tenants) {
-      answer["tenants"].push_back(named(one.tenant.name, one.totals));
-      answer["tenants"].back()["title"] = util::for_json(model::tenant_title(one.tenant.name));
-    }
-    answer["tenants"].push_back(named(std::string(model::kOtherTenants), who.other));
+  Json all = Json::array();
+  for (const model::TenantIo& one : view.device.tenants->tenants) {
+    all.push_back(kNamedTotals({one.tenant.name, one.totals, util::for_json(model::tenant_title(one.tenant.name))}));
   }
-  answer["paths"] = Json::array();
+  all.push_back(kNamedTotals({std::string(model::kOtherTenants), view.device.tenants->other}));
+  return all;
+}
+
+Json paths_of(const TenantsView& view) {
+  if (!view.device.tenants) {
+    return {};
+  }
+  Json all = Json::array();
   for (std::size_t path = 0; path < model::kIoPaths; ++path) {
     for (std::size_t access = 0; access < model::kIoAccesses; ++access) {
-      const model::TotalsByOperation& totals = who.paths.at(path).at(access);
+      const model::TotalsByOperation& totals = view.device.tenants->paths.at(path).at(access);
       if (totals != model::TotalsByOperation{}) {
         const std::string raw = access == model::index(model::IoAccess::raw) ? " (raw)" : "";
-        answer["paths"].push_back(named(std::string(model::kIoPathNames.at(path)) + raw, totals));
+        all.push_back(kNamedTotals({std::string(model::kIoPathNames.at(path)) + raw, totals}));
       }
     }
   }
+  return all;
+}
+
+constexpr Field<TenantsView> kTenantsFields[] = {
+    {"device", kText, [](const TenantsView& view) { return util::for_json(view.device.device->name); }},
+    {"tenants", or_null(list_of(defined_as("tenant"))), [](const TenantsView& view) { return tenants_of(view); }},
+    {"paths", or_null(list_of(defined_as("tenant"))), [](const TenantsView& view) { return paths_of(view); }},
+    {"writes", or_null(defined_as("writes")),
+     [](const TenantsView& view) { return writes_json(view.device, view.snapshot); },
+     "null: latency.mode is completion-only."},
+    {"hint_path", or_null(defined_as("hint_path")),
+     [](const TenantsView& view) { return view.device.hint_path ? kHintPath(*view.device.hint_path) : Json(); },
+     "In words: how far the kernel carries a hint, and what the drive could do with it. null: not known yet."},
+    {"placement_handles", or_null(defined_as("placement_handles")),
+     [](const TenantsView& view) { return handles_json(drive_of(view.snapshot, view.device.device->name)); },
+     "How many reclaim unit handles (FDP) are in use, and by whom. null: the drive does not say."},
+};
+constexpr Object<TenantsView> kTenants{
+    "tenants",
+    "/api/v1/devices/NAME/tenants: whose I/O it was, how it entered the kernel, and what was said of writes, since the "
+    "daemon began; rates are differences of two answers. null: this kernel does not tell, or names are switched off.",
+    kTenantsFields, Head::snapshot};
+
+constexpr Field<model::AttributedTotals> kAttributedFields[] = {
+    {"ios", kCount, [](const model::AttributedTotals& one) { return one.ios; }},
+    {"bytes", kCount, [](const model::AttributedTotals& one) { return one.bytes; }},
+    {"device_seconds", kSeconds,
+     [](const model::AttributedTotals& one) { return static_cast<double>(one.device_ns) / 1e9; }},
+};
+constexpr Object<model::AttributedTotals> kAttributed{"attributed", "", kAttributedFields};
+
+}  // namespace
+
+Json attributed_json(const model::AttributedTotals& totals) { return kAttributed(totals); }
+
+Definitions tenant_definitions() {
+  return {kAttributed, kNamedTotals, kHint, kNamedBytes, kWrites, kHintPath, kHandles, kTenants};
+}
+
+Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
+  Json answer = head_of(snapshot);
+  kTenants.append_to(answer, {device, snapshot});
   return answer;
 }
 

@@ -5,67 +5,165 @@
 namespace ssdpulse::page {
 namespace {
 
-template <typename Bounds>
-Json bounds_json(const std::optional<Bounds>& value) {
-  return value ? Json{{"ratio", value->ratio}, {"lower", value->lower}, {"upper", value->upper}} : Json();
+/// A ratio with its bounds.
+struct Bounds {
+  double ratio;
+  double lower;
+  double upper;
+  Json window = absent();  // of what was measured
+  Json basis = absent();   // of over-provisioning
+};
+
+template <typename Given>
+std::optional<Bounds> bounds_of(const std::optional<Given>& value) {
+  return value ? std::optional(Bounds{value->ratio, value->lower, value->upper}) : std::nullopt;
 }
 
-Json life_json(const std::optional<model::Estimate>& life) {
-  return life ? Json{{"seconds", life->ratio}, {"lower", life->lower}, {"upper", life->upper}} : Json();
+constexpr Field<Bounds> kBoundsFields[] = {
+    {"ratio", kNumber, [](const Bounds& bounds) { return bounds.ratio; }},
+    {"lower", kNumber, [](const Bounds& bounds) { return bounds.lower; }},
+    {"upper", kNumber, [](const Bounds& bounds) { return bounds.upper; }},
+    {"window", kText, [](const Bounds& bounds) { return bounds.window; }, "Of what was measured.", Presence::sometimes},
+    {"basis", one_of(model::kOverprovisioningBasisNames), [](const Bounds& bounds) { return bounds.basis; },
+     "Of over-provisioning: what it is derived from.", Presence::sometimes},
+};
+constexpr Object<Bounds> kBounds{"bounds", "", kBoundsFields};
+
+Json bounds_json(const std::optional<Bounds>& bounds) { return bounds ? kBounds(*bounds) : Json(); }
+
+constexpr Field<model::Estimate> kLifeFields[] = {
+    {"seconds", or_null(kSeconds), [](const model::Estimate& life) { return life.ratio; }},
+    {"lower", or_null(kSeconds), [](const model::Estimate& life) { return life.lower; }},
+    {"upper", or_null(kSeconds), [](const model::Estimate& life) { return life.upper; }},
+};
+constexpr Object<model::Estimate> kLife{"what_if_life", "", kLifeFields};
+
+constexpr Field<live::WhatIfRow> kRowFields[] = {
+    {"overprovisioning", kSeconds, [](const live::WhatIfRow& row) { return row.what.overprovisioning; }},
+    {"policy", one_of(model::kCollectionPolicyNames),
+     [](const live::WhatIfRow& row) { return name(row.what.policy, model::kCollectionPolicyNames); }},
+    {"discards", one_of(model::kDiscardsNames),
+     [](const live::WhatIfRow& row) { return name(row.what.discards, model::kDiscardsNames); }},
+    {"placement", one_of(model::kPlacementNames),
+     [](const live::WhatIfRow& row) { return name(row.what.placement, model::kPlacementNames); }},
+    {"write_amplification", or_null(defined_as("bounds")),
+     [](const live::WhatIfRow& row) { return bounds_json(bounds_of(std::optional(row.estimate))); }},
+    {"interpolated", kFlag, [](const live::WhatIfRow& row) { return row.interpolated; }, "Between what was modelled."},
+    {"life", or_null(defined_as("what_if_life")),
+     [](const live::WhatIfRow& row) { return row.life_seconds ? kLife(*row.life_seconds) : Json(); }},
+};
+constexpr Object<live::WhatIfRow> kRow{"what_if_row", "", kRowFields};
+
+struct WhatIfView {
+  const std::string& device;
+  bool switched_off;
+  const model::FlashEstimate* drive;  // null: it is not modelled; then there is no answer
+  const live::WhatIfAnswer& answer;
+};
+
+std::string words_of(const WhatIfView& view) {
+  return view.drive != nullptr ? util::for_json(view.answer.words)
+         : view.switched_off   ? "none modelled: flash_model.enabled is false"
+                               : "none modelled yet: the drive has not been identified";
 }
 
-Json row_json(const live::WhatIfRow& row) {
-  return {{"overprovisioning", row.what.overprovisioning},
-          {"policy", name(row.what.policy, model::kCollectionPolicyNames)},
-          {"discards", name(row.what.discards, model::kDiscardsNames)},
-          {"placement", name(row.what.placement, model::kPlacementNames)},
-          {"write_amplification", bounds_json(std::optional(row.estimate))},
-          {"interpolated", row.interpolated},
-          {"life", life_json(row.life_seconds)}};
+Json silence_of(const WhatIfView& view) {
+  if (view.drive == nullptr) {
+    return view.switched_off ? "switched_off" : "warming_up";
+  }
+  return view.answer.silence ? Json(name(*view.answer.silence, model::kFlashSilenceNames)) : Json();
 }
+
+Json overprovisioning_of(const model::FlashEstimate& drive) {
+  const auto& spare = drive.overprovisioning;
+  if (spare.likely == 0) {
+    return {};
+  }
+  Bounds bounds{spare.likely, spare.lower, spare.upper};
+  bounds.basis = name(spare.basis, model::kOverprovisioningBasisNames);
+  return kBounds(bounds);
+}
+
+Json measured_of(const live::WhatIfAnswer& answer) {
+  auto bounds = bounds_of(answer.measured);
+  if (bounds) {
+    bounds->window = util::for_json(answer.measured->window);
+  }
+  return bounds_json(bounds);
+}
+
+Json assumptions_of(const live::WhatIfAnswer& answer) {
+  Json assumptions = Json::array();
+  for (const std::string& assumption : answer.assumptions) {
+    assumptions.push_back(util::for_json(assumption));
+  }
+  return assumptions;
+}
+
+constexpr auto kSilences = [] {
+  std::array<std::string_view, model::kFlashSilenceNames.size() + 1> all{"switched_off"};
+  std::copy(model::kFlashSilenceNames.begin(), model::kFlashSilenceNames.end(), all.begin() + 1);
+  return all;
+}();
+
+constexpr Field<WhatIfView> kWhatIfFields[] = {
+    {"device", kText, [](const WhatIfView& view) { return util::for_json(view.device); }},
+    {"drive", kText,
+     [](const WhatIfView& view) { return view.drive ? Json(util::for_json(view.drive->name())) : absent(); },
+     "The controller, or the disk.", Presence::sometimes},
+    {"words", kSentence, [](const WhatIfView& view) { return words_of(view); }},
+    {"silence", or_null(one_of(kSilences)), [](const WhatIfView& view) { return silence_of(view); },
+     "Why there are no rows; null: there are."},
+    {"window", one_of(model::kFlashWindowNames),
+     [](const WhatIfView& view) {
+       return view.drive ? Json(name(view.answer.window, model::kFlashWindowNames)) : absent();
+     },
+     "", Presence::sometimes},
+    {"drive_writes", or_null(kSeconds),
+     [](const WhatIfView& view) {
+       return !view.drive ? absent() : view.drive->report ? Json(view.drive->report->drive_writes) : Json();
+     },
+     "Seen since the model began.", Presence::sometimes},
+    {"unknown_ratio", or_null(kRatio),
+     [](const WhatIfView& view) {
+       return !view.drive ? absent() : view.drive->report ? Json(view.drive->report->unknown_pages) : Json();
+     },
+     "", Presence::sometimes},
+    {"overprovisioning", or_null(defined_as("bounds")),
+     [](const WhatIfView& view) { return view.drive ? overprovisioning_of(*view.drive) : absent(); }, "",
+     Presence::sometimes},
+    {"modelled", or_null(defined_as("bounds")),
+     [](const WhatIfView& view) { return view.drive ? bounds_json(bounds_of(view.answer.likely)) : absent(); },
+     "Of the drive as it is.", Presence::sometimes},
+    {"measured", or_null(defined_as("bounds")),
+     [](const WhatIfView& view) { return view.drive ? measured_of(view.answer) : absent(); },
+     "By the drive's own counter.", Presence::sometimes},
+    {"life_seconds", or_null(kSeconds),
+     [](const WhatIfView& view) { return view.drive ? json_of(view.answer.life_seconds) : absent(); }, "",
+     Presence::sometimes},
+    {"rows", list_of(defined_as("what_if_row")), [](const WhatIfView& view) { return kRow.list(view.answer.rows); }},
+    {"assumptions", list_of(kText),
+     [](const WhatIfView& view) { return view.drive ? assumptions_of(view.answer) : absent(); }, "",
+     Presence::sometimes},
+    {"beyond", list_of(kNumber),
+     [](const WhatIfView& view) { return view.drive ? Json(view.answer.beyond) : absent(); },
+     "Over-provisioning that is not modelled.", Presence::sometimes},
+};
+constexpr Object<WhatIfView> kWhatIf{
+    "what_if",
+    "/api/v1/devices/NAME/what-if?op=PERCENT,...&window=WINDOW: what the drive would write to its media, by the model "
+    "of its load. `words` says what is modelled, or why nothing is; then there are no rows.",
+    kWhatIfFields, Head::snapshot};
 
 }  // namespace
 
+Definitions what_if_definitions() { return {kBounds, kLife, kRow, kWhatIf}; }
+
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question) {
   Json answer = head_of(snapshot);
-  answer["device"] = util::for_json(device);
   const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
-  if (drive == nullptr) {
-    answer["words"] = snapshot.flash ? "none modelled yet: the drive has not been identified"
-                                     : "none modelled: flash_model.enabled is false";
-    answer["silence"] = snapshot.flash ? "warming_up" : "switched_off";
-    answer["rows"] = Json::array();
-    return answer;
-  }
-  const live::WhatIfAnswer said = live::what_if(snapshot, *drive, question);
-  answer["drive"] = util::for_json(drive->name());
-  answer["words"] = util::for_json(said.words);
-  answer["silence"] = said.silence ? Json(name(*said.silence, model::kFlashSilenceNames)) : Json();
-  answer["window"] = name(said.window, model::kFlashWindowNames);
-  answer["drive_writes"] = drive->report ? Json(drive->report->drive_writes) : Json();
-  answer["unknown_ratio"] = drive->report ? Json(drive->report->unknown_pages) : Json();
-  const auto& spare = drive->overprovisioning;
-  answer["overprovisioning"] = spare.likely == 0
-                                   ? Json()
-                                   : Json{{"ratio", spare.likely},
-                                          {"lower", spare.lower},
-                                          {"upper", spare.upper},
-                                          {"basis", name(spare.basis, model::kOverprovisioningBasisNames)}};
-  answer["modelled"] = bounds_json(said.likely);
-  answer["measured"] = bounds_json(said.measured);
-  if (said.measured) {
-    answer["measured"]["window"] = util::for_json(said.measured->window);
-  }
-  answer["life_seconds"] = said.life_seconds ? Json(*said.life_seconds) : Json();
-  answer["rows"] = Json::array();
-  for (const live::WhatIfRow& row : said.rows) {
-    answer["rows"].push_back(row_json(row));
-  }
-  answer["assumptions"] = Json::array();
-  for (const std::string& assumption : said.assumptions) {
-    answer["assumptions"].push_back(util::for_json(assumption));
-  }
-  answer["beyond"] = said.beyond;
+  const auto said = drive == nullptr ? live::WhatIfAnswer{} : live::what_if(snapshot, *drive, question);
+  kWhatIf.append_to(answer, {device, !snapshot.flash, drive, said});
   return answer;
 }
 

@@ -33,11 +33,10 @@ void for_each_cause(
   }
 }
 
-constexpr auto kSpikeOperationNames = names_of(model::kSpikeOperations);
 
 constexpr LabelDescription kSpikeLabels[] = {
     kDevice,
-    {"operation", "which latency spiked; commit: what a caller of fsync waits for", kSpikeOperationNames},
+    {"operation", "which latency spiked; commit: what a caller of fsync waits for", model::kSpikeOperationNames},
     {"cause", "what explains most of the slow time; unknown: nothing does", model::kSpikeCauseNames},
 };
 

@@ -103,9 +103,8 @@ void info(const Snapshot& snapshot, Samples& out) {
   });
 }
 
-constexpr auto kAttributedOperationNames = names_of(model::kAttributedOperations);
 
-constexpr LabelDescription kAttributedOperation{"operation", "what the request does", kAttributedOperationNames};
+constexpr LabelDescription kAttributedOperation{"operation", "what the request does", model::kAttributedOperationNames};
 constexpr LabelDescription kTenant{
     "tenant",
     "a systemd unit, docker/ID, podman/ID, pod/UID/ID, lxc/NAME, vm/NAME, user/UID, job/ID, a name of "

@@ -3,7 +3,6 @@
 // keys by indentation, both without the parser under test. SSDPULSE_TEST_GOLDEN=write rewrites what the table of keys
 // makes: these two, and the manual.
 #include <gtest/gtest.h>
-#include <regex.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,29 +16,19 @@
 #include "daemon/config/key_documents.h"
 #include "daemon/config/keys.h"
 #include "daemon/config/parse.h"
+#include "tests/unit/json_schema.h"
 
 namespace ssdpulse::config {
 namespace {
 
 using nlohmann::json;
+using test::matches;
 
 const std::string kFolder = std::string(SSDPULSE_SOURCE_DIR) + "/deploy/config/";
 
 json schema() {
   std::ifstream file(kFolder + "schema.json");
   return json::parse(file);
-}
-
-/// With the POSIX library: std::regex under sanitizers makes g++ 12 warn in its own headers.
-bool matches(const std::string& text, const std::string& pattern) {
-  regex_t compiled;
-  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
-    ADD_FAILURE() << "not a pattern: " << pattern;
-    return false;
-  }
-  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-  regfree(&compiled);
-  return found;
 }
 
 std::string words(const ParseOutcome& outcome) { return outcome ? "accepted" : to_string(outcome.error()); }
@@ -49,45 +38,8 @@ ParseOutcome parse_one(const std::string& section, const std::string& key, const
   return parse(json{{section, {{key, value}}}}.dump(), "one");
 }
 
-/// The schema's text for `node`, following a reference in it.
-const json& resolve(const json& root, const json& node) {
-  return node.contains("$ref") ? root.at(json::json_pointer(node.at("$ref").get<std::string>().substr(1))) : node;
-}
-
-/// The part of JSON Schema that ours uses.
-bool allows(const json& root, const json& unresolved, const json& value) {
-  const json& node = resolve(root, unresolved);
-  if (node.contains("anyOf")) {
-    return std::any_of(node.at("anyOf").begin(), node.at("anyOf").end(),
-                       [&](const json& branch) { return allows(root, branch, value); });
-  }
-  if (node.at("type") == "array") {
-    const bool repeats =
-        node.value("uniqueItems", false) && std::set<json>(value.begin(), value.end()).size() != value.size();
-    return value.is_array() && value.size() >= node.value("minItems", 0U) && !repeats &&
-           std::all_of(value.begin(), value.end(),
-                       [&](const json& item) { return allows(root, node.at("items"), item); });
-  }
-  if (node.at("type") == "boolean") {
-    return value.is_boolean();
-  }
-  if (node.at("type") == "integer") {
-    return value.is_number_integer() && value >= node.at("minimum") && value <= node.at("maximum");
-  }
-  if (node.at("type") == "object") {
-    const json& keys = node.at("properties");
-    return value.is_object() && value.size() == keys.size() && value.size() == node.at("required").size() &&
-           std::all_of(value.items().begin(), value.items().end(), [&](const auto& item) {
-             return keys.contains(item.key()) && allows(root, keys.at(item.key()), item.value());
-           });
-  }
-  EXPECT_EQ(node.at("type"), "string");
-  if (!value.is_string()) {
-    return false;
-  }
-  const std::string text = value.get<std::string>();
-  const bool listed = !node.contains("enum") || std::count(node.at("enum").begin(), node.at("enum").end(), value) == 1;
-  return listed && text.size() >= node.value("minLength", 0U) && matches(text, node.value("pattern", ".*"));
+bool allows(const json& root, const json& node, const json& value) {
+  return test::JsonSchema(root).flaw(node, value).empty();
 }
 
 TEST(Schema, has_exactly_the_keys_of_the_parser) {

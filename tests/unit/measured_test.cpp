@@ -158,7 +158,7 @@ void compare_device(const Metrics& metrics, const std::string& name, const Measu
     EXPECT_EQ(device.written_bytes[i],
               metrics.sum("ssdpulse_write_class_bytes_total", {{"device", name}, {"class", one}}));
   }
-  for (const auto& [i, operation] : numbered(model::names_of(model::kSpikeOperations))) {
+  for (const auto& [i, operation] : numbered(model::kSpikeOperationNames)) {
     const MeasuredSpikes& spikes = device.spikes[i];
     EXPECT_EQ(spikes.pending_excess_seconds, metrics.sum("ssdpulse_latency_spike_pending_excess_seconds",
                                                          {{"device", name}, {"operation", operation}}));

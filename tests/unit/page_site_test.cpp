@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "exporters/page/api_schema.h"
 #include "exporters/page/assets.h"
 #include "exporters/page/site.h"
+#include "tests/unit/json_schema.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::page {
@@ -24,6 +26,17 @@ Question question(const std::string& path, std::map<std::string, std::string> qu
             return found == query.end() ? "" : found->second;
           },
           "", std::move(known)};
+}
+
+/// Which definition of the schema an answer has.
+std::string definition_of(const std::string& path) {
+  const std::string last = path.substr(path.rfind('/') + 1);
+  return last == "why" ? "why_answer" : last == "what-if" ? "what_if" : last;
+}
+
+void expect_fits(const std::string& definition, const Json& answer) {
+  static const test::JsonSchema kSchema{Json::parse(api_schema())};
+  EXPECT_EQ(kSchema.flaw_by_name(definition, answer), "");
 }
 
 std::string file_text(const std::filesystem::path& path) {
@@ -49,7 +62,9 @@ struct Rig {
   Json ask(const std::string& path, std::map<std::string, std::string> query = {}) {
     const auto answer = site.api(current, question(path, std::move(query)));
     EXPECT_EQ(answer->status, 200U) << answer->bytes;
-    return Json::parse(answer->bytes);
+    Json json = Json::parse(answer->bytes);
+    expect_fits(definition_of(path), json);
+    return json;
   }
 
   live::RecentPast past{1U << 20};
