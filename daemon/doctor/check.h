@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. A new one needs a file in
-// `running` or `host`, and a line each in checks.h and check_list.cpp.
+// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. A new one is a function and
+// a row of the table at the end of the file of its subject, X_checks.cpp.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,14 @@ struct Check {
 using RunningCheck = Check<model::Snapshot>;
 using HostCheck = Check<Start>;
 
+// In the order in which their findings are shown. Of a running daemon:
+std::span<const RunningCheck> io_checks();
+std::span<const RunningCheck> kernel_checks();
+std::span<const RunningCheck> drive_checks();
+std::span<const RunningCheck> record_checks();
+// Of a host without one:
+std::span<const HostCheck> host_checks();
+
 /// Its id is filled in by examine(). The fields are explained in model/finding.h.
 inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
                               std::string change = "") {
@@ -31,5 +40,13 @@ inline model::Finding finding(model::Verdict verdict, std::string device, std::s
   made.change = std::move(change);
   return made;
 }
+
+// Of both: the remedy, and what it costs, is written only once.
+
+/// The kernel does not stamp the requests of this device.
+model::Finding not_stamped(const std::string& device);
+
+/// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of the caller.
+model::Finding no_kernel_symbols(std::string found, std::string why, std::string change);
 
 }  // namespace ssdpulse::doctor

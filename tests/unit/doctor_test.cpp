@@ -177,6 +177,14 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"late-ticks", Verdict::info, "CPUWeight", [](auto& s) { s.missed_ticks = 100; }},
       {"io-accounting", Verdict::advise, "DefaultIOAccounting=yes",
        [](auto& s) { s.kernel_features[KernelFeature::io_accounting] = KernelDecision::root_only; }},
+      {"pressure", Verdict::info, "psi=1", [](auto& s) { s.host.signals = std::make_shared<model::HostSignals>(); }},
+      {"pressure", Verdict::info, "unified_cgroup_hierarchy",
+       [](auto& s) {
+         model::HostSignals signals;
+         signals.pressure.emplace();
+         signals.cgroups_unified = false;
+         s.host.signals = std::make_shared<const model::HostSignals>(signals);
+       }},
       {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features[KernelFeature::discard_submitters] = KernelDecision::not_hooked; }},
       {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER",
