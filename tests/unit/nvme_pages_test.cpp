@@ -147,7 +147,11 @@ TEST(PageList, BestSourcesComeFirst) {
     EXPECT_EQ(page.bytes % 4, 0) << page.name;
     EXPECT_LE(page.bytes, nvme::kMaxPageBytes) << page.name;
   }
-  EXPECT_EQ(names, page_cases()["pages"].get<std::vector<std::string>>());
+  std::vector<std::string> expected;
+  for (const auto& page : page_cases()["pages"]) {
+    expected.push_back(page["page"].get<std::string>());
+  }
+  EXPECT_EQ(names, expected);
 }
 
 TEST(PageList, EachDriveIsAskedOnlyForWhatItMayHave) {
@@ -164,44 +168,15 @@ TEST(PageList, EachDriveIsAskedOnlyForWhatItMayHave) {
 }
 
 TEST(PageList, CommandsAreThoseOfTheSpecifications) {
-  struct Command {
-    const char* page;
-    int lid;
-    int lsp;
-    nvme::Scope scope;
-    bool per_endurance_group;
-  };
-  using nvme::Scope;
-  for (const Command& command : {Command{"smart", 0x02, 0, Scope::controller, false},
-                                 Command{"fdp_configurations", 0x20, 0, Scope::no_namespace, true},
-                                 Command{"fdp_handle_usage", 0x21, 0, Scope::no_namespace, true},
-                                 Command{"fdp_statistics", 0x22, 0, Scope::no_namespace, true},
-                                 Command{"fdp_host_events", 0x23, 1, Scope::no_namespace, true},
-                                 Command{"fdp_controller_events", 0x23, 0, Scope::no_namespace, true},
-                                 Command{"endurance_group", 0x09, 0, Scope::no_namespace, true},
-                                 Command{"ocp_smart", 0xc0, 0, Scope::controller, false},
-                                 Command{"boot_ssd_smart", 0xc0, 0, Scope::controller, false},
-                                 Command{"inspur_smart", 0xc0, 0, Scope::controller, false},
-                                 Command{"intel_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"memblaze_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"ymtc_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"dapustor_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"scaleflux_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"ssstc_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"samsung_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"micron_client_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"wdc_customer_smart", 0xca, 0, Scope::controller, false},
-                                 Command{"micron_nand", 0xfb, 0, Scope::controller, false},
-                                 Command{"wdc_nand", 0xfb, 0, Scope::controller, false},
-                                 Command{"micron_smart", 0xd0, 0, Scope::controller, false},
-                                 Command{"wdc_smart", 0xd0, 0, Scope::controller, false},
-                                 Command{"amazon_volume", 0xd0, 0, Scope::first_namespace, false},
-                                 Command{"seagate_smart", 0xc4, 0, Scope::controller, false}}) {
-    const auto& page = page_named(command.page);
-    EXPECT_EQ(page.lid, command.lid) << command.page;
-    EXPECT_EQ(page.lsp, command.lsp) << command.page;
-    EXPECT_EQ(page.scope, command.scope) << command.page;
-    EXPECT_EQ(page.per_endurance_group, command.per_endurance_group) << command.page;
+  const std::map<std::string, nvme::Scope> scopes{{"controller", nvme::Scope::controller},
+                                                  {"no_namespace", nvme::Scope::no_namespace},
+                                                  {"first_namespace", nvme::Scope::first_namespace}};
+  for (const auto& command : page_cases()["pages"]) {
+    const auto& page = page_named(command["page"].get<std::string>());
+    EXPECT_EQ(page.lid, command["lid"].get<int>()) << page.name;
+    EXPECT_EQ(page.lsp, command["lsp"].get<int>()) << page.name;
+    EXPECT_EQ(page.scope, scopes.at(command["scope"].get<std::string>())) << page.name;
+    EXPECT_EQ(page.per_endurance_group, command["per_endurance_group"].get<bool>()) << page.name;
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -73,22 +72,18 @@ bool add_histogram(Bytes histogram, F field, std::vector<model::NvmeValue>& valu
   return true;
 }
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kMaxPageBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  const auto magic = read_number(*page, 0, 4);
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  const auto magic = read_number(page, 0, 4);
   if (magic != kBlockStore && magic != kInstanceStore) {
     return util::fail("not Amazon's page: its magic number is different");
   }
   PageContent content;
-  add_fields(*page, kFields, content.values);
+  add_fields(page, kFields, content.values);
   if (magic == kBlockStore) {
-    add_fields(*page, kBlockStoreFields, content.values);
+    add_fields(page, kBlockStoreFields, content.values);
   }
-  if (!add_histogram(page->subspan(kReads), F::volume_reads_by_latency, content.values) ||
-      !add_histogram(page->subspan(kWrites), F::volume_writes_by_latency, content.values)) {
+  if (!add_histogram(page.subspan(kReads), F::volume_reads_by_latency, content.values) ||
+      !add_histogram(page.subspan(kWrites), F::volume_writes_by_latency, content.values)) {
     return util::fail("a histogram with too many bins, or with bounds that do not grow");
   }
   return content;
@@ -96,20 +91,16 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 
 }  // namespace
 
-const LogPage kAmazonVolume{
+extern const LogPage kAmazonVolume{
     .name = "amazon_volume",
-    .source = "",
     .lid = 0xd0,
-    .lsp = 0,
     .bytes = kMaxPageBytes,
     .scope = Scope::first_namespace,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) {
           return identity.vendor_id == kAmazon && identity.model.starts_with("Amazon ");
         },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

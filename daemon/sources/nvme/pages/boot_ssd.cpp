@@ -5,7 +5,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -65,28 +64,20 @@ PageContent decode_layout(Bytes page) {
   return content;
 }
 
-util::Result<PageContent> decode_boot(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if (!std::equal(kGuid.begin(), kGuid.end(), page->begin() + kGuidOffset)) {
+util::Result<PageContent> decode_boot(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (!std::equal(kGuid.begin(), kGuid.end(), page.begin() + kGuidOffset)) {
     return util::fail("not the boot SSD page: its GUID is different");
   }
-  PageContent content = decode_layout(*page);
-  add_fields(*page, kBootFields, content.values);
+  PageContent content = decode_layout(page);
+  add_fields(page, kBootFields, content.values);
   return content;
 }
 
-util::Result<PageContent> decode_micron(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if (read_number(*page, kVersionOffset, 2) == 0 || (*page)[156] > 100 || (*page)[168] > 100) {
+util::Result<PageContent> decode_micron(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (read_number(page, kVersionOffset, 2) == 0 || page[156] > 100 || page[168] > 100) {
     return util::fail("not Micron's NAND page: no version, or more than all blocks are free");
   }
-  return decode_layout(*page);
+  return decode_layout(page);
 }
 
 constexpr Family kBootDrives[] = {{kSandisk, "SN820CL"}};
@@ -97,35 +88,27 @@ constexpr std::uint8_t kBootCustomer = 0x16;
 
 }  // namespace
 
-const LogPage kBootSsd{
+extern const LogPage kBootSsd{
     .name = "boot_ssd_smart",
     .source = "boot_ssd",
     .lid = 0xc0,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) {
           return is_of(identity, kBootDrives) ||
                  (identity.vendor_id == kMicron && identify_byte(identity, kMicronCustomer) == kBootCustomer);
         },
-    .decode = decode_boot,
+    .decode_whole = decode_boot,
     .media_in_bytes_or_data_units = true,
 };
 
-const LogPage kMicronNand{
+extern const LogPage kMicronNand{
     .name = "micron_nand",
     .source = "micron_nand",
     .lid = 0xfb,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kMicronDrives); },
-    .decode = decode_micron,
+    .decode_whole = decode_micron,
     .media_in_bytes_or_data_units = true,
 };
 

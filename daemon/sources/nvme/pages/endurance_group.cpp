@@ -3,7 +3,6 @@
 // 10^9 bytes, rounded up; 0 means not reported. unit_calibration.h detects firmware that counts in other units.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -27,44 +26,38 @@ constexpr Field kFields[] = {
 // Where the capacity is reported, 0 unallocated bytes is a value.
 constexpr Field kUnallocated[] = {{176, 16, F::endurance_group_unallocated_bytes}};
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if (all_zero(*page)) {
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (all_zero(page)) {
     return PageContent{};  // nothing is reported about this group: its spare is not 0 either
   }
   constexpr auto kUnit = std::uint64_t{1'000'000'000};
   const auto read = [&](std::size_t offset) {
-    return read_counter(*page, offset, 16, kUnit, model::Rounding::up, Zero::not_reported);
+    return read_counter(page, offset, 16, kUnit, model::Rounding::up, Zero::not_reported);
   };
   PageContent content;
-  add_warnings((*page)[0], true, F::endurance_group_warning, content.values);
-  add_fields(*page, kFields, content.values);
-  if (read_count(*page, 160, 16, Zero::not_reported)) {
-    add_fields(*page, kUnallocated, content.values);
+  add_warnings(page[0], true, F::endurance_group_warning, content.values);
+  add_fields(page, kFields, content.values);
+  if (read_count(page, 160, 16, Zero::not_reported)) {
+    add_fields(page, kUnallocated, content.values);
   }
   content.writes = {.host = read(64), .media = read(80)};
   content.endurance_estimate = read(32);
-  content.percentage_used = scaled((*page)[5], kPercent);
+  content.percentage_used = scaled(page[5], kPercent);
   return content;
 }
 
 }  // namespace
 
-const LogPage kEnduranceGroup{
+extern const LogPage kEnduranceGroup{
     .name = "endurance_group",
     .source = "endurance_group",
     .lid = 0x09,
-    .lsp = 0,
     .bytes = kBytes,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasEnduranceGroups) != 0; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

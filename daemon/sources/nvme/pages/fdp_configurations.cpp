@@ -5,7 +5,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -28,19 +27,15 @@ void add_configuration(Bytes descriptor, std::size_t index, PageContent& content
   }
 }
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kMaxPageBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  const auto size = read_number(*page, 4, 4);
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  const auto size = read_number(page, 4, 4);
   if (size < kHeader) {
     return util::fail("the page says that it is " + std::to_string(size) + " bytes long");
   }
   // Of a longer page, only what was asked for is read.
-  Bytes rest = page->first(std::min<std::size_t>(size, page->size())).subspan(kHeader);
+  Bytes rest = page.first(std::min<std::size_t>(size, page.size())).subspan(kHeader);
   PageContent content;
-  const auto configurations = read_number(*page, 0, 2) + 1;
+  const auto configurations = read_number(page, 0, 2) + 1;
   for (std::size_t index = 0; index < configurations && rest.size() >= kDescriptor; ++index) {
     const auto length = static_cast<std::size_t>(read_number(rest, 0, 2));
     if (length < kDescriptor) {
@@ -56,18 +51,15 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 
 }  // namespace
 
-const LogPage kFdpConfigurations{
+extern const LogPage kFdpConfigurations{
     .name = "fdp_configurations",
-    .source = "",
     .lid = 0x20,
-    .lsp = 0,
     .bytes = kMaxPageBytes,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

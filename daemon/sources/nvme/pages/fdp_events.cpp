@@ -7,7 +7,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -26,15 +25,11 @@ constexpr Kind kHostKinds[] = {{0x00, "reclaim_unit_not_fully_written"},
                                {0x03, "invalid_placement_identifier"}};
 constexpr Kind kControllerKinds[] = {{0x80, "media_reallocated"}, {0x81, "implicit_handle_change"}};
 
-util::Result<PageContent> count(Bytes bytes, std::span<const Kind> kinds, std::string_view other) {
-  const auto page = whole(bytes, kMaxPageBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> count(Bytes page, std::span<const Kind> kinds, std::string_view other) {
   std::array<std::size_t, 256> events{};
-  const auto in_log = std::min<std::size_t>(read_number(*page, 0, 4), kMaxEvents);
+  const auto in_log = std::min<std::size_t>(read_number(page, 0, 4), kMaxEvents);
   for (std::size_t event = 0; event < in_log; ++event) {
-    ++events.at((*page)[kHeader + kEvent * event]);
+    ++events.at(page[kHeader + kEvent * event]);
   }
   PageContent content;
   std::size_t unknown = in_log;
@@ -52,24 +47,21 @@ bool offered(const model::NvmeIdentity& identity) { return (identity.controller_
 constexpr LogPage events_page(std::string_view name, std::uint8_t lsp,
                               util::Result<PageContent> (*decode)(Bytes, const model::NvmeIdentity&)) {
   return {.name = name,
-          .source = "",
           .lid = 0x23,
           .lsp = lsp,
           .bytes = kMaxPageBytes,
           .scope = Scope::no_namespace,
           .per_endurance_group = true,
-          .uuid = nullptr,
           .offered = offered,
-          .decode = decode};
+          .decode_whole = decode};
 }
 
 }  // namespace
 
-const LogPage kFdpHostEvents = events_page("fdp_host_events", 1, [](Bytes bytes, const model::NvmeIdentity&) {
-  return count(bytes, kHostKinds, "other_host");
-});
-const LogPage kFdpControllerEvents = events_page(
+extern const LogPage kFdpHostEvents = events_page(
+    "fdp_host_events", 1, [](Bytes page, const model::NvmeIdentity&) { return count(page, kHostKinds, "other_host"); });
+extern const LogPage kFdpControllerEvents = events_page(
     "fdp_controller_events", 0,
-    [](Bytes bytes, const model::NvmeIdentity&) { return count(bytes, kControllerKinds, "other_controller"); });
+    [](Bytes page, const model::NvmeIdentity&) { return count(page, kControllerKinds, "other_controller"); });
 
 }  // namespace ssdpulse::nvme

@@ -5,7 +5,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -14,15 +13,11 @@ constexpr std::size_t kHeader = 8;
 constexpr std::size_t kDescriptor = 8;
 constexpr std::size_t kMaxHandles = (kMaxPageBytes - kHeader) / kDescriptor;
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kMaxPageBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
   PageContent content;
-  const auto handles = std::min<std::size_t>(read_number(*page, 0, 2), kMaxHandles);
+  const auto handles = std::min<std::size_t>(read_number(page, 0, 2), kMaxHandles);
   for (std::size_t handle = 0; handle < handles; ++handle) {
-    const auto use = read_number(*page, kHeader + kDescriptor * handle, 1);
+    const auto use = read_number(page, kHeader + kDescriptor * handle, 1);
     content.values.push_back({F::fdp_handle_use, std::to_string(handle), static_cast<double>(use)});
   }
   return content;
@@ -30,18 +25,15 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 
 }  // namespace
 
-const LogPage kFdpHandleUsage{
+extern const LogPage kFdpHandleUsage{
     .name = "fdp_handle_usage",
-    .source = "",
     .lid = 0x21,
-    .lsp = 0,
     .bytes = kMaxPageBytes,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

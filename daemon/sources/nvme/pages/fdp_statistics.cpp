@@ -3,7 +3,6 @@
 // The best source there is. It saturates, and it is cleared when the placement feature is set.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -16,32 +15,26 @@ constexpr Field kFields[] = {
     {32, 16, F::fdp_media_erased_bytes},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
   PageContent content;
-  add_fields(*page, kFields, content.values);
-  content.writes = {.host = read_counter(*page, 0, 16, 1, model::Rounding::exact),
-                    .media = read_counter(*page, 16, 16, 1, model::Rounding::exact)};
+  add_fields(page, kFields, content.values);
+  content.writes = {.host = read_counter(page, 0, 16, 1, model::Rounding::exact),
+                    .media = read_counter(page, 16, 16, 1, model::Rounding::exact)};
   return content;
 }
 
 }  // namespace
 
-const LogPage kFdpStatistics{
+extern const LogPage kFdpStatistics{
     .name = "fdp_statistics",
     .source = "fdp",
     .lid = 0x22,
-    .lsp = 0,
     .bytes = kBytes,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

@@ -79,13 +79,6 @@ std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCo
   return model::ByteCounter{saturating_sum(one->count, other->count), one->unit_bytes, one->rounding};
 }
 
-util::Result<Bytes> whole(Bytes bytes, std::size_t wanted) {
-  if (bytes.size() < wanted) {
-    return util::fail("short page: " + std::to_string(bytes.size()) + " of " + std::to_string(wanted) + " bytes");
-  }
-  return bytes.first(wanted);
-}
-
 bool all_zero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
 }

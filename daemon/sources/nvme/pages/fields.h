@@ -71,9 +71,6 @@ model::Uint128 saturating_sum(model::Uint128 one, model::Uint128 other);
 std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& one,
                                                const std::optional<model::ByteCounter>& other);
 
-/// The first `wanted` bytes, or an error that says how many there are.
-util::Result<Bytes> whole(Bytes bytes, std::size_t wanted);
-
 bool all_zero(Bytes bytes);
 
 }  // namespace ssdpulse::nvme

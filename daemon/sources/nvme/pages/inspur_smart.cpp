@@ -4,7 +4,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -29,16 +28,12 @@ constexpr PartField kFields[] = {
     {1048, kWearPart, F::background_operations, "forced_garbage_collection"},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
   model::Uint128 written = 0;
   std::uint64_t most_erases = 0;
   for (std::size_t part = 0; part < kParts; ++part) {
-    written += read_number(*page, 336 + 8 * part, 8);
-    most_erases = std::max(most_erases, read_number(*page, kMaxErases + kWearPart * part, 4));
+    written += read_number(page, 336 + 8 * part, 8);
+    most_erases = std::max(most_erases, read_number(page, kMaxErases + kWearPart * part, 4));
   }
   if (written == 0) {
     return util::fail("not Inspur's page: no media writes");
@@ -47,7 +42,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
   for (const auto& field : kFields) {
     std::uint64_t sum = 0;
     for (std::size_t part = 0; part < kParts; ++part) {
-      sum += read_number(*page, field.offset + field.stride * part, 4);
+      sum += read_number(page, field.offset + field.stride * part, 4);
     }
     content.values.push_back({field.field, std::string(field.label), static_cast<double>(sum)});
   }
@@ -58,17 +53,13 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 
 }  // namespace
 
-const LogPage kInspurSmart{
+extern const LogPage kInspurSmart{
     .name = "inspur_smart",
     .source = "inspur",
     .lid = 0xc0,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return identity.vendor_id == kInspur; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

@@ -5,7 +5,6 @@
 // Memblaze's oldest format is not read: its two counters begin at different events.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -78,21 +77,9 @@ util::Result<PageContent> decode_list(Bytes list, const Format& format) {
   return content;
 }
 
-util::Result<PageContent> decode(Bytes bytes, const Format& format) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  return decode_list(*page, format);
-}
-
-util::Result<PageContent> decode_memblaze(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  const Bytes list = page->first(kMemblazeVersion);
-  switch ((*page)[kMemblazeVersion]) {
+util::Result<PageContent> decode_memblaze(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  const Bytes list = page.first(kMemblazeVersion);
+  switch (page[kMemblazeVersion]) {
     case 0:
       return decode_list(list, kMemblaze0Format);
     case 2:
@@ -116,44 +103,42 @@ constexpr LogPage items_page(std::string_view name, std::string_view source,
   return {.name = name,
           .source = source,
           .lid = 0xca,
-          .lsp = 0,
           .bytes = kBytes,
-          .scope = Scope::controller,
-          .per_endurance_group = false,
           .uuid = uuid,
           .offered = offered,
-          .decode = decode_page};
+          .decode_whole = decode_page};
 }
 
 constexpr Family kIntelDrives[] = {{kIntel, ""}, {kSolidigm, ""}};
 
 }  // namespace
 
-const LogPage kIntelSmart = items_page(
+extern const LogPage kIntelSmart = items_page(
     "intel_smart", "intel", [](const model::NvmeIdentity& identity) { return is_of(identity, kIntelDrives); },
-    [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kIntelFormat); }, &kAskWith);
+    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kIntelFormat); }, &kAskWith);
 
-const LogPage kMemblazeSmart = items_page("memblaze_smart", "memblaze", has_current_memblaze_format, decode_memblaze);
+extern const LogPage kMemblazeSmart =
+    items_page("memblaze_smart", "memblaze", has_current_memblaze_format, decode_memblaze);
 
-const LogPage kYmtcSmart = items_page(
+extern const LogPage kYmtcSmart = items_page(
     "ymtc_smart", "ymtc",
     [](const model::NvmeIdentity& identity) {
       return identity.vendor_id == kYmtc && !identity.model.starts_with("ZHITAI");  // client drives
     },
-    [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kYmtcFormat); });
+    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kYmtcFormat); });
 
-const LogPage kDapustorSmart = items_page(
+extern const LogPage kDapustorSmart = items_page(
     "dapustor_smart", "dapustor", [](const model::NvmeIdentity& identity) { return identity.vendor_id == kDapustor; },
-    [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kOtherFormat); });
+    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kOtherFormat); });
 
 // It compresses: writing less than one byte to the media for a byte from the host is not an error.
-const LogPage kScalefluxSmart = items_page(
+extern const LogPage kScalefluxSmart = items_page(
     "scaleflux_smart", "scaleflux",
     [](const model::NvmeIdentity& identity) { return identity.vendor_id == kScaleflux; },
-    [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kOtherFormat); });
+    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kOtherFormat); });
 
-const LogPage kSsstcSmart = items_page(
+extern const LogPage kSsstcSmart = items_page(
     "ssstc_smart", "ssstc", [](const model::NvmeIdentity& identity) { return identity.vendor_id == kSsstc; },
-    [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kTenByteFormat); });
+    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kTenByteFormat); });
 
 }  // namespace ssdpulse::nvme

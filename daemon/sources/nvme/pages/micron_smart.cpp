@@ -3,7 +3,6 @@
 // keys of Micron's own, media writes in GiB). FBh is in boot_ssd.cpp, C0h in ocp_smart.cpp.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -18,17 +17,13 @@ constexpr Field kFields[] = {
     {144, 16, F::program_failures, kCount, "all"},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
   PageContent content;
-  content.writes.media = read_counter(*page, 176, 8, 1, model::Rounding::exact, Zero::not_reported);
+  content.writes.media = read_counter(page, 176, 8, 1, model::Rounding::exact, Zero::not_reported);
   if (!content.writes.media) {
     return util::fail("not Micron's page: no media writes");
   }
-  add_fields(*page, kFields, content.values);
+  add_fields(page, kFields, content.values);
   return content;
 }
 
@@ -37,17 +32,13 @@ constexpr ItemField kClientItems[] = {
     {0xfa, {0, 6, F::media_read_bytes, {.numerator = kGibibyte}}},
 };
 
-util::Result<PageContent> decode_client(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  const auto raw = find_item(*page, kTwelveBytes, kMediaKey);
+util::Result<PageContent> decode_client(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  const auto raw = find_item(page, kTwelveBytes, kMediaKey);
   if (!raw) {
     return util::fail("not Micron's page: no item with key f9h");
   }
   PageContent content;
-  add_items(*page, kTwelveBytes, kClientItems, content.values);
+  add_items(page, kTwelveBytes, kClientItems, content.values);
   content.writes.media = read_counter(*raw, 0, kRawBytes, kGibibyte, model::Rounding::unknown, Zero::not_reported);
   return content;
 }
@@ -58,30 +49,22 @@ constexpr Family kClientDrives[] = {{kMicron, "Micron_2"}, {kMicron, "Micron_3"}
 
 }  // namespace
 
-const LogPage kMicronSmart{
+extern const LogPage kMicronSmart{
     .name = "micron_smart",
     .source = "micron",
     .lid = 0xd0,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kDrives); },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
-const LogPage kMicronClientSmart{
+extern const LogPage kMicronClientSmart{
     .name = "micron_client_smart",
     .source = "micron_client",
     .lid = 0xca,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kClientDrives); },
-    .decode = decode_client,
+    .decode_whole = decode_client,
 };
 
 }  // namespace ssdpulse::nvme

@@ -5,7 +5,6 @@
 
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -66,38 +65,31 @@ constexpr Family kFamilies[] = {
     {kKioxia, "KXD"},      {kToshiba, "KCD"},     {kToshiba, "KCM"},     {kToshiba, "KXD"},        {kSeagate, "XP"},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if (!std::equal(kGuid.begin(), kGuid.end(), page->begin() + kGuidOffset)) {
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (!std::equal(kGuid.begin(), kGuid.end(), page.begin() + kGuidOffset)) {
     return util::fail("not the OCP page: its GUID is different");
   }
   PageContent content;
-  add_fields(*page, kFields, content.values);
-  if (read_number(*page, kVersionOffset, 2) >= kDiesSince) {
-    add_fields(*page, kNewerFields, content.values);
+  add_fields(page, kFields, content.values);
+  if (read_number(page, kVersionOffset, 2) >= kDiesSince) {
+    add_fields(page, kNewerFields, content.values);
   }
-  content.writes.media = read_counter(*page, 0, 16, 1, model::Rounding::exact);
-  content.endurance_estimate = read_counter(*page, 176, 16, 1, model::Rounding::exact, Zero::not_reported);
+  content.writes.media = read_counter(page, 0, 16, 1, model::Rounding::exact);
+  content.endurance_estimate = read_counter(page, 176, 16, 1, model::Rounding::exact, Zero::not_reported);
   return content;
 }
 
 }  // namespace
 
-const LogPage kOcpSmart{
+extern const LogPage kOcpSmart{
     .name = "ocp_smart",
     .source = "ocp",
     .lid = 0xc0,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
     .uuid = &kAskWith,
     .offered =
         [](const model::NvmeIdentity& identity) { return lists(identity, kAskWith) || is_of(identity, kFamilies); },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

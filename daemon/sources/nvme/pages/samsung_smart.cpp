@@ -3,7 +3,6 @@
 // is published nowhere, but it is the same for both.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -30,41 +29,33 @@ constexpr Field kFields[] = {
     {340, 4, F::reserved_blocks, kCount, "used"},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if ((*page)[0] != kItemFields[0].key) {
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (page[0] != kItemFields[0].key) {
     return util::fail("not Samsung's page: it does not begin with key abh");
   }
   const auto read = [&](std::size_t offset) {
-    return read_counter(*page, offset, 16, 0, model::Rounding::unknown, Zero::not_reported);
+    return read_counter(page, offset, 16, 0, model::Rounding::unknown, Zero::not_reported);
   };
   PageContent content;
-  add_items(page->first(kItems), kTwelveBytes, kItemFields, content.values);
-  add_fields(*page, kFields, content.values);
+  add_items(page.first(kItems), kTwelveBytes, kItemFields, content.values);
+  add_fields(page, kFields, content.values);
   content.writes = {.host = read(264), .media = read(280)};
   return content;
 }
 
 }  // namespace
 
-const LogPage kSamsungSmart{
+extern const LogPage kSamsungSmart{
     .name = "samsung_smart",
     .source = "samsung",
     .lid = 0xca,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     // Drives that have the page say so in the Identify Controller data structure.
     .offered =
         [](const model::NvmeIdentity& identity) {
           return identity.vendor_id == kSamsung && identify_byte(identity, kPresence) == 1;
         },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

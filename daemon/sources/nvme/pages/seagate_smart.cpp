@@ -4,7 +4,6 @@
 // same unit, probably data units of 512000 bytes.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -61,11 +60,7 @@ struct Page {
 };
 
 util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto whole_page = whole(bytes, kBytes);
-  if (!whole_page) {
-    return util::fail(whole_page.error().message);
-  }
-  const Page page{*whole_page, read_number(*whole_page, 0, 2)};
+  const Page page{bytes, read_number(bytes, 0, 2)};
   if ((page.version != 1 && page.version != 2) || !page.find(kMediaLow) || !page.find(kHostLow)) {
     return util::fail("not Seagate's page: no known version, or no attributes 233 and 241");
   }
@@ -91,20 +86,16 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 
 }  // namespace
 
-const LogPage kSeagateSmart{
+extern const LogPage kSeagateSmart{
     .name = "seagate_smart",
     .source = "seagate",
     .lid = 0xc4,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered =
         [](const model::NvmeIdentity& identity) {
           return identity.vendor_id == kSeagate && !identity.model.starts_with("Seagate ");  // client drives
         },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

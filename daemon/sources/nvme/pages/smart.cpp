@@ -3,7 +3,6 @@
 // Its data units written are the host counter for all pages that count only the media.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -41,39 +40,30 @@ constexpr Field kFields[] = {
     {228, 4, F::thermal_management_seconds, kCount, "2"},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& identity) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& identity) {
   // Controllers that fail this way still report success; no drive has a temperature of 0 K.
-  if (all_zero(*page)) {
+  if (all_zero(page)) {
     return util::fail("the page is all zero");
   }
   PageContent content;
-  add_warnings((*page)[0], false, F::critical_warning, content.values);
+  add_warnings(page[0], false, F::critical_warning, content.values);
   if ((identity.controller_attributes & kHasEnduranceGroups) != 0) {
-    add_warnings((*page)[6], true, F::endurance_groups_warning, content.values);
+    add_warnings(page[6], true, F::endurance_groups_warning, content.values);
   }
-  add_fields(*page, kFields, content.values);
-  content.writes.host = read_counter(*page, 48, 16, 512'000, model::Rounding::up, Zero::not_reported);
-  content.percentage_used = scaled((*page)[5], kPercent);
+  add_fields(page, kFields, content.values);
+  content.writes.host = read_counter(page, 48, 16, 512'000, model::Rounding::up, Zero::not_reported);
+  content.percentage_used = scaled(page[5], kPercent);
   return content;
 }
 
 }  // namespace
 
-const LogPage kSmart{
+extern const LogPage kSmart{
     .name = "smart",
-    .source = "",
     .lid = 0x02,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity&) { return true; },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

@@ -4,7 +4,6 @@
 // its keys, the first by what it leaves empty; a page that is neither is refused.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -71,23 +70,19 @@ PageContent decode_items(Bytes page) {
   return content;
 }
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (is_items(page)) {
+    return decode_items(page);
   }
-  if (is_items(*page)) {
-    return decode_items(*page);
-  }
-  if (!all_zero(page->subspan(kUsed)) || (*page)[kUsed - 1] > 100) {
+  if (!all_zero(page.subspan(kUsed)) || page[kUsed - 1] > 100) {
     return util::fail("neither of Western Digital's layouts");
   }
   PageContent content;
-  content.writes.media = read_counter(*page, 0, 16, 1, model::Rounding::exact, Zero::not_reported);
+  content.writes.media = read_counter(page, 0, 16, 1, model::Rounding::exact, Zero::not_reported);
   if (!content.writes.media) {
     return util::fail("not Western Digital's page: no media writes");
   }
-  add_fields(*page, kFields, content.values);
+  add_fields(page, kFields, content.values);
   return content;
 }
 
@@ -95,17 +90,13 @@ constexpr Family kDrives[] = {{kHgst, "HUS"}, {kWesternDigital, "HUS"}, {kHgst, 
 
 }  // namespace
 
-const LogPage kWdcCustomerSmart{
+extern const LogPage kWdcCustomerSmart{
     .name = "wdc_customer_smart",
     .source = "wdc_customer",
     .lid = 0xca,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kDrives); },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme

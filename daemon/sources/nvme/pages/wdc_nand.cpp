@@ -3,7 +3,6 @@
 // which of two layouts it is: 0 counts in bytes, 3 perhaps in data units.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -50,28 +49,24 @@ constexpr Field kFields3[] = {
     {207, 8, F::unaligned_ios},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  const auto version = read_number(*page, kVersionOffset, 2);
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  const auto version = read_number(page, kVersionOffset, 2);
   if (version != 0 && version != 3) {
     return util::fail("a version of Western Digital's NAND page that is not known: " + std::to_string(version));
   }
-  if (all_zero(*page) || (version == 0 && !all_zero(page->subspan(kUsed0)))) {
+  if (all_zero(page) || (version == 0 && !all_zero(page.subspan(kUsed0)))) {
     return util::fail("not Western Digital's NAND page: its reserved bytes are in use, or it is empty");
   }
   const auto written = [&](std::size_t offset) {
-    return version == 0 ? read_counter(*page, offset, 16, 1, model::Rounding::exact)
-                        : read_counter(*page, offset, 16, 0, model::Rounding::unknown);
+    return version == 0 ? read_counter(page, offset, 16, 1, model::Rounding::exact)
+                        : read_counter(page, offset, 16, 0, model::Rounding::unknown);
   };
   PageContent content;
   if (version == 0) {
-    add_fields(*page, kFields0, content.values);
+    add_fields(page, kFields0, content.values);
   } else {
-    add_fields(*page, kFields3, content.values);
-    content.endurance_estimate = read_counter(*page, 189, 16, 1, model::Rounding::exact, Zero::not_reported);
+    add_fields(page, kFields3, content.values);
+    content.endurance_estimate = read_counter(page, 189, 16, 1, model::Rounding::exact, Zero::not_reported);
   }
   content.writes.media = sum_counters(written(0), written(16));
   content.media_includes_slc = true;
@@ -85,17 +80,13 @@ bool offered(const model::NvmeIdentity& identity) {
 
 }  // namespace
 
-const LogPage kWdcNand{
+extern const LogPage kWdcNand{
     .name = "wdc_nand",
     .source = "wdc_nand",
     .lid = 0xfb,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = offered,
-    .decode = decode,
+    .decode_whole = decode,
     .media_in_bytes_or_data_units = true,
 };
 

@@ -3,7 +3,6 @@
 // media writes in pages whose size it does not report, and host writes in a unit that need not be the same.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
-#include "daemon/sources/nvme/pages/pages.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -24,16 +23,12 @@ constexpr Field kFields[] = {
     {100, 4, F::erase_cycles_remaining_ratio, kPercent},
 };
 
-util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*identity*/) {
-  const auto page = whole(bytes, kBytes);
-  if (!page) {
-    return util::fail(page.error().message);
-  }
-  if (all_zero(page->first(kUsed)) || !all_zero(page->subspan(kUsed)) || read_number(*page, 100, 4) > 100) {
+util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  if (all_zero(page.first(kUsed)) || !all_zero(page.subspan(kUsed)) || read_number(page, 100, 4) > 100) {
     return util::fail("not Western Digital's page: its reserved bytes are in use, or it is empty");
   }
   PageContent content;
-  add_fields(*page, kFields, content.values);
+  add_fields(page, kFields, content.values);
   return content;
 }
 
@@ -41,17 +36,12 @@ constexpr Family kDrives[] = {{kHgst, "WUS"}, {kWesternDigital, "WUS"}};
 
 }  // namespace
 
-const LogPage kWdcSmart{
+extern const LogPage kWdcSmart{
     .name = "wdc_smart",
-    .source = "",
     .lid = 0xd0,
-    .lsp = 0,
     .bytes = kBytes,
-    .scope = Scope::controller,
-    .per_endurance_group = false,
-    .uuid = nullptr,
     .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kDrives); },
-    .decode = decode,
+    .decode_whole = decode,
 };
 
 }  // namespace ssdpulse::nvme
