@@ -20,7 +20,8 @@ concept Record = requires(T& record) {
 
 std::string text_of(const std::string& key) { return key; }
 std::string text_of(std::uint32_t key) { return std::to_string(key); }
-std::string text_of(const util::OutsideText& key) { return util::for_label(key); }
+// Whole, and unchanged: it is what for_label() has made, which is harmless in JSON, too.
+std::string text_of(const util::OutsideText& key) { return util::for_json(key, std::string::npos); }
 
 /// Null, or an object without members, is what a reader takes for absent.
 class Writer {
@@ -74,14 +75,20 @@ class Writer {
 /// Each function returns what is wrong, in words; empty: nothing.
 class Parser {
  public:
-  static std::string read(const Json& json, Figure& figure) {
-    return json.is_number() ? (figure = json.get<double>(), "") : "expected a number";
-  }
+  static std::string read(const Json& json, Figure& figure) { return read(json, figure.emplace()); }
   static std::string read(const Json& json, double& figure) {
-    return json.is_number() ? (figure = json.get<double>(), "") : "expected a number";
+    if (!json.is_number()) {
+      return "expected a number";
+    }
+    figure = json.get<double>();
+    return "";
   }
   static std::string read(const Json& json, bool& is) {
-    return json.is_boolean() ? (is = json.get<bool>(), "") : "expected true or false";
+    if (!json.is_boolean()) {
+      return "expected true or false";
+    }
+    is = json.get<bool>();
+    return "";
   }
   static std::string read(const Json& json, std::string& name) {
     return json.is_string() && key_in(json.get_ref<const std::string&>(), name) ? "" : "expected a plain name";

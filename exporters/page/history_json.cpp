@@ -302,7 +302,7 @@ constexpr Field<PastSpikeView> kPastSpikeFields[] = {
     {"sentences", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.decided); },
      "What decided the cause."},
     {"ruled_out", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.ruled_out); },
-     "Why it is no other cause."},
+     "Why it is not another cause."},
     {"other", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.other); },
      "Figures that decided nothing."},
     {"missing", kText,

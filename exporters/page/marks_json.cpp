@@ -75,7 +75,7 @@ constexpr Field<SpikeView> kSpikeFields[] = {
     {"evidence", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.decided); },
      "What decided the cause."},
     {"ruled_out", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.ruled_out); },
-     "Why it is no other cause."},
+     "Why it is not another cause."},
     {"other", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.other); },
      "Figures that decided nothing."},
     {"missing", list_of(kText), [](const SpikeView& one) { return missing_of(one.spike); }, "What could not be known."},
