@@ -332,7 +332,7 @@ class Reader {
     const std::string owner = name.substr(first + 1, second - first - 1);
     const std::string counter = name.substr(second + 1);
     Add found;
-    const auto look = [&](const std::string& one, auto& value, int unit) {
+    const auto apply = [&](const std::string& one, auto& value, int unit) {
       if (one == counter) {
         found = [&value, unit](std::int64_t change) {
           value =
@@ -341,19 +341,19 @@ class Reader {
       }
     };
     if (kind == "volume") {
-      visit_submissions(discards_[owner], look);
+      visit_submissions(discards_[owner], apply);
     } else {
       DeviceCounters& device = devices_[owner];
       if (counter.starts_with("cgroup.")) {
-        visit_cgroup(std::stoull(counter.substr(7)), device.attribution, look);
+        visit_cgroup(std::stoull(counter.substr(7)), device.attribution, apply);
       } else {
-        visit_scalars(device, look);
+        visit_scalars(device, apply);
         visit_histograms(device.io,
                          [&](const std::string& histogram, auto& words, std::size_t size, auto& sum, int unit) {
-                           look(histogram + ".sum", sum, unit);
+                           apply(histogram + ".sum", sum, unit);
                            if (counter.starts_with(histogram + ".") && counter != histogram + ".sum") {
                              words.resize(size);
-                             look(counter, words.at(std::stoul(counter.substr(histogram.size() + 1))), 1);
+                             apply(counter, words.at(std::stoul(counter.substr(histogram.size() + 1))), 1);
                            }
                          });
       }

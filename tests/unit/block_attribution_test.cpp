@@ -349,7 +349,7 @@ TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
     host.make_cgroup(1);
     static std::uint32_t looks;
     looks = 0;
-    fake_look = [] {
+    fake_on_lookup = [] {
       ++looks;
       for (std::uint32_t operation = 0; operation < model::kAttributedOperations.size(); ++operation) {
         ASSERT_GE(test::attributed_to_all(operation).bytes, test::counted(operation, true).bytes) << operation;
@@ -369,7 +369,7 @@ TEST(Attribution, NothingIsInTheDevicesCellsBeforeItIsAttributed) {
       fake_request refused = Host::io(operation, 1, FAKE_FILE_LIBAIO, 3);
       host.end(refused, 4096);
     }
-    fake_look = nullptr;
+    fake_on_lookup = nullptr;
     EXPECT_GT(looks, 30U);
     EXPECT_EQ(own(1, true).bytes, 4096U * 3 + 65536U);
     host.observe();

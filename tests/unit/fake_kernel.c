@@ -24,7 +24,7 @@ struct fake_cgroup fake_cgroups[FAKE_CGROUPS];
 struct sample_event fake_events[FAKE_EVENTS];
 __u32 fake_events_sent;
 __u32 fake_events_room;
-void (*fake_look)(void);
+void (*fake_on_lookup)(void);
 
 static struct issue_slot slots[FAKE_TAGS];
 static struct tagged_cell of_hints;
@@ -125,7 +125,7 @@ void* bpf_rdonly_cast(void* pointer, __u32 type) {
 static struct bio___write bios[FAKE_RANGES];
 
 void* fake_element(void* map, __u32 key) {
-  if (fake_look) fake_look();
+  if (fake_on_lookup) fake_on_lookup();
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
     if (tables[i].map == map) return key < tables[i].count ? (char*)tables[i].elements + key * tables[i].size : NULL;
   abort();
@@ -144,7 +144,7 @@ long fake_copy(void* to, __u32 size, const void* from) {
 }
 
 void fake_kernel_boot(void) {
-  fake_look = NULL;
+  fake_on_lookup = NULL;
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
     memset(tables[i].elements, 0, tables[i].size * tables[i].count);
   memset(queue_entries, 0, sizeof queue_entries);

@@ -79,7 +79,7 @@ extern __u32 fake_events_sent;
 extern __u32 fake_events_room; /* more than this are refused */
 
 /* Called whenever a program looks something up in a table, as if user space read it at that moment. */
-extern void (*fake_look)(void);
+extern void (*fake_on_lookup)(void);
 
 void fake_kernel_boot(void);
 void fake_kernel_share_slots(void); /* two tags for each */
