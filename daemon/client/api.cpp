@@ -200,16 +200,27 @@ util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fet
   return std::move(fetched->body);
 }
 
+std::optional<nlohmann::json> parse_answer(std::string_view body) {
+  constexpr int kMaxDepth = 32;  // of ours: 10. To print what is much deeper takes more stack than there is
+  bool too_deep = false;
+  const auto keep = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return !too_deep;
+  };
+  auto answer = nlohmann::json::parse(body, keep, false);
+  return too_deep || answer.is_discarded() ? std::nullopt : std::optional(std::move(answer));
+}
+
 util::Result<nlohmann::json> Api::parsed(const util::Result<std::string>& body) const {
   if (!body) {
     return tl::make_unexpected(body.error());
   }
-  auto answer = nlohmann::json::parse(*body, nullptr, false);
-  if (answer.is_discarded()) {
+  auto answer = parse_answer(*body);
+  if (!answer) {
     return util::fail(address_ + " answered something other than JSON: " + first_line_of(*body));
   }
-  clean_strings(answer);
-  return answer;
+  clean_strings(*answer);
+  return std::move(*answer);
 }
 
 }  // namespace ssdpulse::client

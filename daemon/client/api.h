@@ -39,6 +39,9 @@ std::string escaped(std::string_view text);
 inline constexpr int kNobodyAnswers = 111;
 inline constexpr int kNotTrusted = 1;
 
+/// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
+std::optional<nlohmann::json> parse_answer(std::string_view body);
+
 /// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
 class Api {
  public:

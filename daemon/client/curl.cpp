@@ -10,7 +10,7 @@
 namespace ssdpulse::client {
 namespace {
 
-constexpr std::size_t kMaxBytes = 16U << 20;
+constexpr std::size_t kMaxPageBytes = 16U << 20;
 
 /// The functions that are used, with their own types.
 struct Library {
@@ -45,7 +45,7 @@ util::Result<Library> load() {
 
 std::size_t append(char* bytes, std::size_t size, std::size_t count, void* body) {
   auto& text = *static_cast<std::string*>(body);
-  if (text.size() + size * count > kMaxBytes) {
+  if (text.size() + size * count > kMaxPageBytes) {
     return 0;
   }
   try {

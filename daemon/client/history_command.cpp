@@ -72,13 +72,14 @@ Answer read_file(const std::string& path, const Asked& asked) {
       return parsed(page::history_json(series));
     });
   }
-  const auto devices = (*reader)->devices();
+  std::uint64_t left_out = 0;
+  const auto devices = (*reader)->devices(&left_out);
   const auto settings = (*reader)->settings(asked.window);
   const auto marks = (*reader)->marks(asked.window);
   if (!devices || !settings || !marks) {
     return tl::make_unexpected(!devices ? devices.error() : !settings ? settings.error() : marks.error());
   }
-  return parsed(page::history_list_json(*devices, *settings, *marks));
+  return parsed(page::history_list_json(*devices, *settings, *marks, left_out));
 }
 
 Answer find(const Where& where, const config::Config& config, const Asked& asked) {

@@ -279,6 +279,9 @@ std::string history_list_text(const Json& answer) {
     out += fmt::format("{:12} {:19} {:19} {} {}\n", text_of(device, "name"), local_time(device["first"]),
                        local_time(device["last"]), text_of(device, "model"), text_of(device, "serial"));
   }
+  if (const auto left_out = answer.value("devices_left_out", std::uint64_t{0}); left_out > 0) {
+    out += fmt::format("and {} that were measured before these; --device shows each\n", left_out);
+  }
   return out + sorted_lines(changes_text(answer));
 }
 

@@ -197,13 +197,13 @@ util::Result<UniqueFd> first_question(const UniqueFd& socket_file) {
 
 /// The last line of its log, without time and level.
 std::string last_words(const UniqueFd& log) {
-  constexpr std::size_t kMaxBytes = 4096;
+  constexpr std::size_t kMaxLineBytes = 4096;
   constexpr std::string_view kLevel = " error ";
-  std::string text(kMaxBytes, '\0');
+  std::string text(kMaxLineBytes, '\0');
   struct stat status {};
   ::fstat(log.get(), &status);
-  const ssize_t got =
-      ::pread(log.get(), text.data(), text.size(), std::max<off_t>(0, status.st_size - static_cast<off_t>(kMaxBytes)));
+  const ssize_t got = ::pread(log.get(), text.data(), text.size(),
+                              std::max<off_t>(0, status.st_size - static_cast<off_t>(kMaxLineBytes)));
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   text.erase(text.find_last_not_of('\n') + 1);
   text.erase(0, text.rfind('\n') + 1);

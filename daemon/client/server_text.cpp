@@ -30,8 +30,8 @@ void clean_names(Json& object) {
 }  // namespace
 
 std::string first_line_of(std::string_view body) {
-  constexpr std::size_t kMaxBytes = 300;
-  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxBytes), util::kLongestSentence);
+  constexpr std::size_t kMaxLineBytes = 300;
+  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxLineBytes), util::kLongestSentence);
 }
 
 void clean_strings(Json& answer) {

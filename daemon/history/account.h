@@ -6,6 +6,7 @@
 
 #include "daemon/history/rows.h"
 #include "daemon/history/sqlite.h"
+#include "daemon/model/past.h"
 
 namespace ssdpulse::history {
 
@@ -15,11 +16,16 @@ struct Account {
   std::int64_t wall_measured = 0;             // measured minutes at that reading
   std::int64_t drive_minutes_thinned_to = 0;  // measured minutes; older ones are one an hour
   std::int64_t tenant_bytes = 0;              // in tenant_minute and tenant_hour
+  std::int64_t minutes_reach = 0;             // minutes since the epoch: the first that is kept; 0: none
+  std::int64_t hours_reach = 0;               // likewise
   bool operator==(const Account&) const = default;
 
   /// In minutes, as all rows have it.
   [[nodiscard]] std::int64_t measured() const { return measured_ms / 60'000; }
 };
+
+/// How far back the file goes, by the last write.
+model::PastReach reach_of(const Account& account);
 
 /// Nothing: this version has never written a row.
 Outcome<std::optional<Account>> load_account(Connection& connection);

@@ -7,7 +7,6 @@
 
 #include "daemon/history/clock_steps.h"
 #include "daemon/history/past_reader.h"
-#include "daemon/history/reach.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -54,17 +53,18 @@ Outcome<std::vector<PastReader::Found>> PastReader::seen_since(model::PastTime s
   }
   std::map<std::string, std::pair<std::pair<std::int64_t, model::PastTime>, Found>> newest;
   for (Found& found : *every) {
+    const bool may_be = std::any_of(found.lanes.begin(), found.lanes.end(),
+                                    [&](const Lane& lane) { return lane.last_minute >= number_of(since); });
+    if (!may_be) {
+      continue;
+    }
     if (const auto known = first_and_last(found); !known) {
       return tl::unexpected(known.error());
     }
     if (found.device.last < since) {
       continue;
     }
-    std::int64_t measured = 0;
-    for (const Lane& lane : found.lanes) {
-      measured = std::max(measured, lane.last_measured);
-    }
-    const std::pair last{measured, found.device.last};
+    const std::pair last{last_measured(found), found.device.last};
     auto& known = newest[found.device.name];
     if (known.second.lanes.empty() || known.first < last) {
       known = {last, std::move(found)};
@@ -165,12 +165,11 @@ Outcome<model::PastDay> PastReader::day(model::PastTime at) {
     PastDay day;
     day.window = {to - PastDay::kSlot * PastDay::kSlots, to};
     day.hour = {at - std::chrono::hours(1), at};
-    const auto reach = reach_of(connection_, *before);
-    const auto devices = reach ? seen_since(day.window.from) : tl::unexpected(reach.error());
+    const auto devices = seen_since(day.window.from);
     if (!devices) {
       return tl::unexpected(devices.error());
     }
-    day.reach = *reach;
+    day.reach = reach_of(*before);
     for (const Found& one : *devices) {
       if (const auto read = add_day_of(one, day); !read) {
         return tl::unexpected(read.error());

@@ -5,7 +5,6 @@
 
 #include "daemon/history/clock_steps.h"
 #include "daemon/history/past_reader.h"
-#include "daemon/history/reach.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -127,11 +126,7 @@ Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
     if (!devices || !kept) {
       return tl::unexpected(devices ? kept.error() : devices.error());
     }
-    const auto reach = reach_of(connection_, *kept);
-    if (!reach) {
-      return tl::unexpected(reach.error());
-    }
-    moment.reach = *reach;
+    moment.reach = reach_of(*kept);
     const auto done =
         add_measured(*devices, at, moment)
             .and_then([&] { return moment.devices.empty() ? add_neighbours(*devices, moment) : Outcome<void>(); })

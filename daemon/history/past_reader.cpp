@@ -11,7 +11,6 @@
 #include "daemon/history/database_file.h"
 #include "daemon/history/events.h"
 #include "daemon/history/load_codec.h"
-#include "daemon/history/reach.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -88,13 +87,14 @@ Outcome<std::vector<PastReader::Found>> PastReader::all() {
   std::map<std::string, Found> by_identity;
   return slices()
       .read(
-          "SELECT id, name, model, serial, identity, minutes_from, hours_made_to, last_measured FROM device WHERE id "
+          "SELECT id, name, model, serial, identity, minutes_from, hours_made_to, last_measured, last_minute FROM "
+          "device WHERE id "
           "BETWEEN ? AND ? ORDER BY id",
           1, kMinutesOfADevice / 2,
           [&](const Statement& row) {
             const std::string identity = row.text(4).value_or("").raw();
             const Lane lane{row.integer(0).value_or(0), row.integer(5).value_or(0), row.integer(6).value_or(0),
-                            row.integer(7).value_or(0)};
+                            row.integer(7).value_or(0), row.integer(8).value_or(0)};
             Found& found = by_identity[identity];
             const bool last = std::all_of(found.lanes.begin(), found.lanes.end(),
                                           [&](const Lane& other) { return other.last_measured <= lane.last_measured; });
@@ -113,10 +113,18 @@ Outcome<std::vector<PastReader::Found>> PastReader::all() {
       });
 }
 
-Outcome<std::vector<model::PastDevice>> PastReader::devices() {
+Outcome<std::vector<model::PastDevice>> PastReader::devices(std::uint64_t* left_out) {
   auto found = all();
   if (!found) {
     return tl::unexpected(found.error());
+  }
+  if (const std::size_t count = found->size(); count > Reader::kMaxDevices) {
+    std::sort(found->begin(), found->end(),
+              [](const Found& a, const Found& b) { return last_measured(a) > last_measured(b); });
+    found->resize(Reader::kMaxDevices);
+    if (left_out != nullptr) {
+      *left_out = count - Reader::kMaxDevices;
+    }
   }
   std::vector<model::PastDevice> devices;
   for (Found& one : *found) {
@@ -136,10 +144,7 @@ Outcome<std::vector<model::PastDevice>> PastReader::devices_called(const std::se
   }
   std::map<std::string, std::pair<std::int64_t, Found*>> newest;
   for (Found& one : *found) {
-    const std::int64_t measured =
-        std::max_element(one.lanes.begin(), one.lanes.end(), [](const Lane& a, const Lane& b) {
-          return a.last_measured < b.last_measured;
-        })->last_measured;
+    const std::int64_t measured = last_measured(one);
     if (names.contains(one.device.name)) {
       const auto known = newest.try_emplace(one.device.name, measured, &one).first;
       known->second = std::max(known->second, std::pair(measured, &one));
@@ -156,8 +161,10 @@ Outcome<std::vector<model::PastDevice>> PastReader::devices_called(const std::se
 }
 
 Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& identity) {
-  Statement rows(connection_,
-                 "SELECT id, minutes_from, hours_made_to, last_measured FROM device WHERE identity = ? ORDER BY id");
+  Statement rows(
+      connection_,
+      "SELECT id, minutes_from, hours_made_to, last_measured, last_minute FROM device WHERE identity = ? ORDER "
+      "BY id");
   rows.with(identity);
   std::vector<Lane> lanes;
   while (true) {
@@ -170,7 +177,8 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
     }
     const std::int64_t id = rows.integer(0).value_or(0);
     if (id > 0 && id < kMinutesOfADevice / 2) {
-      lanes.push_back({id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0)});
+      lanes.push_back({id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0),
+                       rows.integer(4).value_or(0)});
     }
   }
 }
@@ -325,14 +333,9 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
   if (!found || !kept) {
     return tl::unexpected(found ? kept.error() : found.error());
   }
-  auto account_now = *kept;
-  auto reach = reach_of(connection_, account_now);
-  if (!reach) {
-    return tl::unexpected(reach.error());
-  }
   model::Series series;
   series.device = found->device;
-  series.reach = *reach;
+  series.reach = reach_of(*kept);
   series.window = window;
   series.step = step_of(window, std::clamp<std::size_t>(points, 2, Reader::kMaxPoints));
   if (std::any_of(found->lanes.begin(), found->lanes.end(),

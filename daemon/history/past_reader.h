@@ -2,6 +2,7 @@
 // PastReader: answers from past rows, over one connection, until a deadline. See reader.h, which gives it a thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,7 +30,7 @@ class PastReader {
 
   using EachLoad = std::function<void(model::MinuteOf&&)>;
 
-  Outcome<std::vector<model::PastDevice>> devices();
+  Outcome<std::vector<model::PastDevice>> devices(std::uint64_t* left_out);
   /// Those that had one of these names last.
   Outcome<std::vector<model::PastDevice>> devices_called(const std::set<std::string>& names);
   Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
@@ -52,12 +53,20 @@ class PastReader {
     std::int64_t minutes_from = 0;
     std::int64_t hours_made_to = 0;
     std::int64_t last_measured = 0;
+    std::int64_t last_minute = 0;  // no row is younger
     bool operator==(const Lane&) const = default;
   };
   struct Found {
     model::PastDevice device;
     std::vector<Lane> lanes;
   };
+  static std::int64_t last_measured(const Found& found) {
+    std::int64_t last = 0;
+    for (const Lane& lane : found.lanes) {
+      last = std::max(last, lane.last_measured);
+    }
+    return last;
+  }
   [[nodiscard]] Slices slices() { return {connection_, slice_, deadline_}; }
   Outcome<Account> account();
   Outcome<std::vector<Found>> all();

@@ -5,7 +5,7 @@
 
 namespace ssdpulse::history {
 
-Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
+Outcome<model::PastReach> find_reach(Connection& connection, Account& account) {
   DeletedRows none;
   DeviceRows rows(connection, account, none);
   model::PastReach reach;

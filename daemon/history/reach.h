@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reach_of(): how far back a history file goes.
+// find_reach(): how far back a history file goes, by its rows.
 #pragma once
 
 #include "daemon/history/account.h"
@@ -8,7 +8,7 @@
 
 namespace ssdpulse::history {
 
-/// Does not change `account`.
-Outcome<model::PastReach> reach_of(Connection& connection, Account& account);
+/// A look-up for each device that is kept. Does not change `account`.
+Outcome<model::PastReach> find_reach(Connection& connection, Account& account);
 
 }  // namespace ssdpulse::history

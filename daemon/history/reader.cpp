@@ -140,8 +140,20 @@ bool Reader::is_stuck() const {
   return implementation_->is_stuck();
 }
 
-util::Result<std::vector<model::PastDevice>> Reader::devices() {
-  return implementation_->ask<std::vector<model::PastDevice>>([](PastReader& past) { return past.devices(); });
+util::Result<std::vector<model::PastDevice>> Reader::devices(std::uint64_t* left_out) {
+  using Listed = std::pair<std::vector<model::PastDevice>, std::uint64_t>;
+  return implementation_
+      ->ask<Listed>([](PastReader& past) {
+        std::uint64_t others = 0;
+        return past.devices(&others).map(
+            [&](std::vector<model::PastDevice> devices) { return Listed(std::move(devices), others); });
+      })
+      .map([&](Listed listed) {
+        if (left_out != nullptr) {
+          *left_out = listed.second;
+        }
+        return std::move(listed.first);
+      });
 }
 
 util::Result<std::vector<model::PastDevice>> Reader::devices_called(std::set<std::string> names) {

@@ -56,7 +56,9 @@ class Reader {
   /// A question was given up at its deadline, and the thread still reads for it: the disk hangs. Any thread.
   [[nodiscard]] bool is_stuck() const;
 
-  util::Result<std::vector<model::PastDevice>> devices();
+  /// By name; of more than kMaxDevices those that were measured last. `left_out`: how many others there are.
+  static constexpr std::size_t kMaxDevices = 1000;
+  util::Result<std::vector<model::PastDevice>> devices(std::uint64_t* left_out = nullptr);
   /// Of each of these names the device that had it last, if there is one: all others cost nothing.
   util::Result<std::vector<model::PastDevice>> devices_called(std::set<std::string> names);
 

@@ -186,16 +186,16 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
           .and_then([&] { return insert_events(batch, measured, written); })
           .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
+          .and_then([&] { return reach_after(batch, account, written.deleted); })
+          .map([&](const model::PastReach& reach) {
+            const auto number = [](const auto& minute) { return minute ? number_of(*minute) : 0; };
+            account.minutes_reach = number(reach.minutes);
+            account.hours_reach = number(reach.hours);
+            reach_ = written.reach = reach;
+          })
           .and_then([&] { return save_account(connection_, account); })
           .and_then([&] { return give_space_back(); });
-  if (!done) {
-    return tl::unexpected(done.error());
-  }
-  return reach_after(batch, account, written.deleted).map([&](model::PastReach reach) {
-    reach_ = reach;
-    written.reach = reach;
-    return written;
-  });
+  return done.map([&] { return std::move(written); });
 }
 
 /// Between two upkeeps, only what came late can make it longer.
@@ -205,7 +205,7 @@ Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& accoun
     return rows != deleted.end() && rows->second > 0;
   };
   if (!reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
-    return reach_of(connection_, account);
+    return find_reach(connection_, account);
   }
   model::PastReach reach = *reach_;
   for (const DeviceMinute& row : batch.device_minutes) {
@@ -232,7 +232,9 @@ Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, Wr
       })
       .and_then([&] {
         return insert_all(batch.marks, [&](const model::Mark& mark) {
-          return history::insert(connection_, mark, measured).map([&](model::WallTime at) { written.marks.push_back(at); });
+          return history::insert(connection_, mark, measured).map([&](model::WallTime at) {
+            written.marks.push_back(at);
+          });
         });
       });
 }

@@ -73,13 +73,14 @@ std::optional<model::Window> window_of(const http::Request& request) {
 }
 
 http::Response list(const http::Request& request, history::Reader& reader, const model::Window& window) {
-  const auto devices = reader.devices();
+  std::uint64_t left_out = 0;
+  const auto devices = reader.devices(&left_out);
   const auto settings = reader.settings(window);
   const auto marks = reader.marks(window);
   if (!devices || !settings || !marks) {
     return trouble(!devices ? devices.error() : !settings ? settings.error() : marks.error());
   }
-  return json(request, page::history_list_json(*devices, *settings, *marks));
+  return json(request, page::history_list_json(*devices, *settings, *marks, left_out));
 }
 
 /// One request at a time: each takes this much memory.

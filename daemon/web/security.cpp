@@ -3,9 +3,12 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "daemon/config/entries.h"
@@ -21,11 +24,28 @@ using namespace std::chrono_literals;
 constexpr auto kCheckInterval = 5s;
 constexpr auto kRest = 1s;
 
-/// Whoever may write the file decides who may read the pages.
 void refuse_if_others_write(const std::string& file, std::vector<std::string>& problems) {
   struct stat status {};
   if (::stat(file.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0) {
     problems.push_back(file + ": everybody may write it; needed: chmod o-w");
+  }
+}
+
+/// Whoever may write the file, or put another in its place, decides who may read the pages.
+void refuse_if_others_decide(const std::string& file, std::vector<std::string>& problems) {
+  refuse_if_others_write(file, problems);
+  struct stat status {};
+  if (::stat(file.c_str(), &status) == 0) {
+    if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+      problems.push_back(file + ": belongs to user " + std::to_string(status.st_uid) + "; needed: chown root");
+    }
+    if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0 && status.st_gid != ::getegid()) {
+      problems.push_back(file + ": group " + std::to_string(status.st_gid) + " may write it; needed: chmod g-w");
+    }
+  }
+  const std::string directory = std::filesystem::absolute(file).parent_path().string();
+  if (::stat(directory.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
+    problems.push_back(directory + ": everybody may replace what is in it; needed: chmod o-w");
   }
 }
 
@@ -86,7 +106,7 @@ std::string stamps_of(const std::vector<std::string>& files) {
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
   LoadedWebSecurity loaded{nullptr, {path}, stamps_of({path}), false};
   std::vector<std::string> problems;
-  refuse_if_others_write(path, problems);
+  refuse_if_others_decide(path, problems);
   const auto file = config::load_web_file(path);
   if (!file) {
     for (const auto& problem : file.error()) {

@@ -428,13 +428,16 @@ constexpr Object<HistoryView> kHistory{
 
 struct HistoryList {
   const std::vector<model::PastDevice>& devices;
+  std::uint64_t devices_left_out;
   const std::vector<model::SettingChange>& settings;
   const std::vector<model::Mark>& marks;
 };
 
 constexpr Field<HistoryList> kHistoryListFields[] = {
     {"devices", list_of(defined_as("history_device")),
-     [](const HistoryList& all) { return kPastDevice.list(all.devices); }},
+     [](const HistoryList& all) { return kPastDevice.list(all.devices); },
+     "Of more than 1000, those that were measured last."},
+    {"devices_left_out", kCount, [](const HistoryList& all) { return all.devices_left_out; }},
     {"settings", list_of(defined_as("history_setting")),
      [](const HistoryList& all) { return kSetting.list(all.settings); }},
     {"marks", list_of(defined_as("history_mark")), [](const HistoryList& all) { return kMark.list(all.marks); }},
@@ -495,9 +498,9 @@ void MinutesJson::add(const model::MinuteOf& minute) {
 std::string MinutesJson::take() { return std::move(text_) + "]}"; }
 
 std::string history_list_json(const std::vector<model::PastDevice>& devices,
-                              const std::vector<model::SettingChange>& settings,
-                              const std::vector<model::Mark>& marks) {
-  return dumped(kHistoryList({devices, settings, marks}));
+                              const std::vector<model::SettingChange>& settings, const std::vector<model::Mark>& marks,
+                              std::uint64_t devices_left_out) {
+  return dumped(kHistoryList({devices, devices_left_out, settings, marks}));
 }
 
 bool is_heat(const std::string& name) { return !name.empty() && operation_in(name).has_value(); }

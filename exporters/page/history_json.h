@@ -39,7 +39,8 @@ class MinutesJson {
 
 /// Which devices there are, and what happened in a window.
 std::string history_list_json(const std::vector<model::PastDevice>& devices,
-                              const std::vector<model::SettingChange>& settings, const std::vector<model::Mark>& marks);
+                              const std::vector<model::SettingChange>& settings, const std::vector<model::Mark>& marks,
+                              std::uint64_t devices_left_out = 0);
 
 /// Whether a person's text can be kept: 1 to 128 characters of UTF-8, none of them a control or direction character.
 bool is_printable(const std::string& text);

@@ -48,6 +48,16 @@ TEST(server_text, cannot_steer_the_terminal) {
   clean_strings(deep);
 }
 
+TEST(server_answer, that_is_nested_deeply_is_refused) {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_TRUE(parse_answer(R"({"why": {"headline": "No drive is slower"}})"));
+  EXPECT_TRUE(parse_answer(nested(32)));
+  EXPECT_FALSE(parse_answer(nested(100)));
+  EXPECT_FALSE(parse_answer("{\"why\":" + nested(1'000'000) + "}"));
+  EXPECT_FALSE(parse_answer(std::string(1'000'000, '[')));
+  EXPECT_FALSE(parse_answer("no JSON"));
+}
+
 TEST(number_text, has_no_exponent_and_no_needless_digit) {
   struct Case {
     double value;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a change of the web configuration noticed, whenever it happens?
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -64,6 +66,28 @@ TEST(WebSecurity, WhatEverybodyMayWriteIsRefused) {
   const auto refused = load_web_security(tree.path("web.yaml"));
   ASSERT_FALSE(refused.outcome);
   EXPECT_NE(refused.outcome.error().at(0).find("everybody may write it"), std::string::npos);
+}
+
+TEST(WebSecurity, WhatOthersMayReplaceIsRefused) {
+  const tests::TemporaryTree tree;
+  tree.file("web.yaml", "basic_auth_users:\n  alice" + kUser);
+  const auto problem = [&] {
+    const auto loaded = load_web_security(tree.path("web.yaml"));
+    return loaded.outcome ? std::string() : loaded.outcome.error().at(0);
+  };
+  EXPECT_EQ(problem(), "");
+  std::filesystem::permissions(tree.path(""), std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  EXPECT_NE(problem().find("everybody may replace what is in it"), std::string::npos) << problem();
+  std::filesystem::permissions(tree.path(""), std::filesystem::perms::sticky_bit, std::filesystem::perm_options::add);
+  EXPECT_EQ(problem(), "");
+  constexpr uid_t kSomebody = 65534;
+  if (::geteuid() == 0) {  // else no file can be given away
+    ASSERT_EQ(::chown(tree.path("web.yaml").c_str(), kSomebody, 0), 0);
+    EXPECT_NE(problem().find("belongs to user 65534"), std::string::npos) << problem();
+    ASSERT_EQ(::chown(tree.path("web.yaml").c_str(), 0, kSomebody), 0);
+    ASSERT_EQ(::chmod(tree.path("web.yaml").c_str(), 0660), 0);
+    EXPECT_NE(problem().find("group 65534 may write it"), std::string::npos) << problem();
+  }
 }
 
 TEST(KeptProtection, IsWhatTheNextStartIsComparedWith) {

@@ -181,5 +181,7 @@ CREATE TABLE account (
   wall INTEGER NOT NULL,          -- the last reading of the wall clock that can be true, in minutes; 0: none yet
   wall_measured INTEGER NOT NULL, -- when that was
   drive_minutes_thinned_to INTEGER NOT NULL,  -- measured: older ones are one an hour
-  tenant_bytes INTEGER NOT NULL   -- in both tables
+  tenant_bytes INTEGER NOT NULL,  -- in both tables
+  minutes_reach INTEGER NOT NULL, -- the first minute of a device that is kept; 0: none
+  hours_reach INTEGER NOT NULL    -- likewise its first hour; until one is over, its first minute
 ) STRICT;

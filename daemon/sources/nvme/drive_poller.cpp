@@ -25,7 +25,7 @@ constexpr std::array kNoSuchPage{0x0001U, 0x0002U, 0x0109U};
 constexpr unsigned kTriesToUnderstand = 3;
 
 /// Without these limits, a drive that lies could make a poll arbitrarily long.
-constexpr std::size_t kMaxEnduranceGroups = 8;
+constexpr std::size_t kMaxPolledGroups = 8;
 constexpr std::size_t kMaxNamespaces = 32;
 
 bool is_smart(const LogPage& page) { return page.lid == kSmartLid; }
@@ -86,7 +86,7 @@ void DrivePoller::plan_page(const LogPage& page, bool again) {
     steps_.push_back({RequestKind::log_page, &page, 0, 0, again});
   } else {
     const auto& groups = identity_->endurance_groups;
-    for (std::size_t i = 0; i < std::min(groups.size(), kMaxEnduranceGroups); ++i) {
+    for (std::size_t i = 0; i < std::min(groups.size(), kMaxPolledGroups); ++i) {
       if (!refused_->contains(*identity_, page, groups[i])) {
         steps_.push_back({RequestKind::log_page, &page, groups[i], 0, again});
       }
