@@ -55,14 +55,22 @@ bool is_folded(const char* name, const char* value) {
 struct Fields {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
+  std::size_t credentials = 0;
+  bool has_control = false;  // a line break or NUL in a value, which another program may take for its end
   bool has_blank_name = false;
   bool has_folded = false;
 };
 
-MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* value) {
+MHD_Result note_field(void* to, MHD_ValueKind, const char* name, std::size_t, const char* value,
+                      std::size_t value_bytes) {
   auto& fields = *static_cast<Fields*>(to);
+  const std::string_view content(value == nullptr ? "" : value, value == nullptr ? 0 : value_bytes);
   fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
   fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
+  fields.credentials += ::strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION) == 0 ? 1 : 0;
+  fields.has_control = fields.has_control || std::any_of(content.begin(), content.end(), [](char one) {
+                         return one != '\t' && static_cast<unsigned char>(one) < ' ';
+                       });
   fields.has_blank_name =
       fields.has_blank_name || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
   fields.has_folded = fields.has_folded || is_folded(name, value);
@@ -149,10 +157,12 @@ std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
                                                                                       : std::nullopt;
 }
 
-bool is_ambiguous(MHD_Connection* connection) {
+bool is_ambiguous(MHD_Connection* connection, std::string_view version) {
   Fields fields;
-  MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
-  return fields.hosts > 1 || fields.lengths > 1 || fields.has_blank_name || fields.has_folded;
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &fields);
+  return (version != MHD_HTTP_VERSION_1_1 && version != MHD_HTTP_VERSION_1_0) || fields.hosts > 1 ||
+         fields.lengths > 1 || fields.credentials > 1 || fields.has_control || fields.has_blank_name ||
+         fields.has_folded;
 }
 
 bool has_body(MHD_Connection* connection) {

@@ -38,13 +38,13 @@ void* Server::Implementation::on_uri(void*, const char* uri, MHD_Connection*) {
 }
 
 MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
-                                              const char* method, const char*, const char*, size_t* upload_size,
+                                              const char* method, const char* version, const char*, size_t* upload_size,
                                               void** exchange) {
   auto& server = *static_cast<Implementation*>(self);
   try {
     const std::string path = (std::string_view(method) == MHD_HTTP_METHOD_POST ? "POST " : "") + std::string(url);
     if (*exchange == nullptr || *exchange == &uri_is_cut) {
-      const bool is_clear = std::exchange(*exchange, &headers_seen) == nullptr && !is_ambiguous(connection);
+      const bool is_clear = std::exchange(*exchange, &headers_seen) == nullptr && !is_ambiguous(connection, version);
       return is_clear ? server.begin(connection, method, path)
                       : server.reply(connection, short_answer(400, "this request could be read in two ways\n"));
     }

@@ -116,7 +116,7 @@ TEST(Server, OtherMethodsAndBodiesAreRefused) {
 // A proxy in front of the server may read each of these otherwise than the server does.
 TEST(Server, AmbiguousRequestsAreRefused) {
   const auto running = run({{"/metrics", [](const Request&) { return ok(bytes("x")); }}});
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<std::string, const char*> cases[] = {
       {"GET /metrics%00/x HTTP/1.1\r\nHost: a\r\n\r\n", "NUL"},
       {"GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", "NUL alone"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "two hosts"},
@@ -124,6 +124,11 @@ TEST(Server, AmbiguousRequestsAreRefused) {
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n", "two lengths"},
       {"GET /metrics HTTP/1.1\r\nHost : a\r\n\r\n", "a blank before the colon"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A : b\r\n\r\n", "a blank before the colon of another field"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTph\r\nAuthorization: Basic YTpi\r\n\r\n",
+       "two users"},
+      {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\rHost: c\r\n\r\n", "a line break that is none to all"},
+      {std::string("GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n", 44), "a NUL in a field"},
+      {"GET /metrics HTTP/1.2\r\nHost: a\r\n\r\n", "a version that is none"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\r\n  c: d\r\n\r\n", "a folded field with a name of its own"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n\r\n", "a folded field"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\n\tb\r\n\r\n", "a folded host"},
