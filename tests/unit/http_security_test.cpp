@@ -151,14 +151,14 @@ TEST(PeerQuota, AreSharedAmongAddresses) {
   EXPECT_EQ(peer("2001:db8::1"), peer("2001:db8::2:3"));  // in the same network
   EXPECT_NE(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
   EXPECT_EQ(peer_of(nullptr), Peer{});
-  Places places(3, 2);
-  EXPECT_TRUE(places.take("a"));
-  EXPECT_TRUE(places.take("a"));
-  EXPECT_FALSE(places.take("a"));
-  EXPECT_TRUE(places.take("b"));
-  EXPECT_FALSE(places.take("c"));
-  places.leave("a");
-  EXPECT_TRUE(places.take("c"));
+  PeerQuota quota(3, 2);
+  EXPECT_TRUE(quota.take("a"));
+  EXPECT_TRUE(quota.take("a"));
+  EXPECT_FALSE(quota.take("a"));
+  EXPECT_TRUE(quota.take("b"));
+  EXPECT_FALSE(quota.take("c"));
+  quota.leave("a");
+  EXPECT_TRUE(quota.take("c"));
 }
 
 TEST(Users, KnowWhoTheExportersKnow) {
