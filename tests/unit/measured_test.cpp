@@ -35,7 +35,11 @@ Snapshot full_snapshot() {
   snapshot.devices[0].io = io;
   snapshot.devices[0].spikes[0].pending_excess_seconds = 1.5;
   auto tenants = std::make_shared<model::DeviceTenants>(*snapshot.devices[0].tenants);
-  tenants->paths[index(model::IoPath::sync)] = {{{{{3, 4096, 5}, {2, 512, 1}, {}}}, {{{7, 4096, 5}, {}, {}}}}};
+  auto& path = tenants->paths[index(model::IoPath::sync)];
+  path = {};
+  path[index(model::IoAccess::file)][Operation::read] = {3, 4096, 5};
+  path[index(model::IoAccess::file)][Operation::write] = {2, 512, 1};
+  path[index(model::IoAccess::raw)][Operation::read] = {7, 4096, 5};
   snapshot.devices[0].tenants = tenants;
   for (const bool unseen : {false, true}) {
     model::Device device = *snapshot.devices[0].device;

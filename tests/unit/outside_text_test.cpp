@@ -26,6 +26,8 @@
 #include <vector>
 
 #include "daemon/analysis/tenants/tenant_namer.h"
+#include "daemon/audit/measured.h"
+#include "daemon/audit/measured_json.h"
 #include "daemon/client/server_text.h"
 #include "daemon/history/history.h"
 #include "daemon/history/sqlite.h"
