@@ -281,7 +281,7 @@ class Kept : public testing::Test {
     return which;
   }
   std::size_t devices() {
-    return history::PastReader::open(file(), 25ms, std::chrono::steady_clock::now() + 60s)->devices()->size();
+    return history::PastReader::open(file(), 25ms, std::chrono::steady_clock::now() + 60s)->devices(nullptr)->size();
   }
   std::int64_t count(const std::string& sql) {
     return history::Connection::open_to_read(file())->number("SELECT count(*) FROM " + sql).value();
