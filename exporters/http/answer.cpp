@@ -56,15 +56,14 @@ struct Fields {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
   std::size_t credentials = 0;
-  bool has_control = false;  // a line break or NUL in a value, which another program may take for its end
+  bool has_control = false;  // a line break in a value, which another program may take for its end
   bool has_blank_name = false;
   bool has_folded = false;
 };
 
-MHD_Result note_field(void* to, MHD_ValueKind, const char* name, std::size_t, const char* value,
-                      std::size_t value_bytes) {
+MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* value) {
   auto& fields = *static_cast<Fields*>(to);
-  const std::string_view content(value == nullptr ? "" : value, value == nullptr ? 0 : value_bytes);
+  const std::string_view content(value == nullptr ? "" : value);
   fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
   fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
   fields.credentials += ::strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION) == 0 ? 1 : 0;
@@ -159,7 +158,7 @@ std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
 
 bool is_ambiguous(MHD_Connection* connection, std::string_view version) {
   Fields fields;
-  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &fields);
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
   return (version != MHD_HTTP_VERSION_1_1 && version != MHD_HTTP_VERSION_1_0) || fields.hosts > 1 ||
          fields.lengths > 1 || fields.credentials > 1 || fields.has_control || fields.has_blank_name ||
          fields.has_folded;

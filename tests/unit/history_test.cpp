@@ -481,7 +481,7 @@ TEST(Marks, are_refused_with_the_reason_while_the_history_is_down) {
   ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
   const auto refused = rig.running().keep(mark_at(kBegin)).get();
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("cannot make"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("cannot create"), std::string::npos) << refused.error().message;
   EXPECT_EQ(rig.status().rows_dropped, 0U) << "it was never kept";
 }
 
