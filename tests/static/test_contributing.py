@@ -88,7 +88,7 @@ def causes(cells):
     for value, name in entries:
         for path in files:
             if path.endswith((".h", ".cpp", ".py")):
-                expect(re.search(rf"SpikeCause::{value}\b|\"{name}\"", text(path)), f"{path} lacks the cause {name}")
+                expect(re.search(rf"SpikeCause::{value}\b|\"{name}\"|, {value}, -1\)", text(path)), f"{path} lacks the cause {name}")
         expect(f'\n  "{name}": ' in script, f"the page has no cause {name}")
         expect(f"\n| `{name}` |" in text("deploy/docs/causes.md"), f"causes.md has no cause {name}")
     generated = set(files_in(cells["a cause of latency spikes"][1].partition(GENERATED)[2].partition("`")[2]))
