@@ -197,8 +197,9 @@ class Oracle {
           had[table].begin(), had[table].end(), [&](const std::string& one) { return has.count(one) == 0; }));
       // An hour that was old may go, and be there again in the same step: the clock shows it a second time.
       const auto& old = hours[table];
+      const std::string now_of = "SELECT measured FROM " + table + " WHERE at = ";
       const auto again = static_cast<std::uint64_t>(std::count_if(old.begin(), old.end(), [&](const auto& hour) {
-        const auto there = file.rows("SELECT measured FROM " + table + " WHERE at = " + hour.first);
+        const auto there = file.rows(now_of + hour.first);
         return !there.empty() && there.front().front() != hour.second;
       }));
       ASSERT_GE(now[table] - before_[table], gone) << table;
