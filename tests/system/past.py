@@ -37,12 +37,13 @@ def masked(entries, pack):
 
 
 def histogram(words):
-    out = number(len(words)) + number(sum(int(seconds(one) * 1e9) * ios for one, ios in words.items()))
-    last = 0
-    for one in sorted(words):
-        out += number(one - last) + number(words[one])
-        last = one
-    return out
+    return number(sum(int(seconds(one) * 1e9) * ios for one, ios in words.items())) + sparse(words)
+
+
+def sparse(words):
+    """How many buckets, and for each the distance to the one before, and its I/Os."""
+    return number(len(words)) + b"".join(number(one - last) + number(words[one])
+                                         for last, one in zip([0, *sorted(words)], sorted(words)))
 
 
 def load(milliseconds, operations, latencies):
@@ -74,7 +75,7 @@ def latencies(blob):
         return [place for place in range(64) if mask >> place & 1]
 
     def words():
-        count, _, at, found = next(rest), next(rest), 0, {}
+        _, count, at, found = next(rest), next(rest), 0, {}
         for _ in range(count):
             at += next(rest)
             found[at] = next(rest)
@@ -115,6 +116,8 @@ class Past:
         return self
 
     def __exit__(self, *_):
+        self._connection.execute("UPDATE account SET minutes_reach = (SELECT coalesce(min(at & 4294967295), 0) FROM device_minute), "
+                                 "hours_reach = (SELECT coalesce(min(at & 4294967295), 0) FROM (SELECT at FROM device_hour UNION ALL SELECT at FROM device_minute))")
         self._connection.execute("COMMIT")
         self._connection.close()
 
@@ -172,7 +175,6 @@ def column(words):
     ios, most = sum(words.values()), max(words)
     tail = number(ios) + number(most) * 3
     return (number(1) + number(0) * 4 +  # reads alone; errors, losses, bursts, in a spike
-            number(ios) + number(ios * 4096) + tail * 3 + number(0) +
+            number(ios) + number(ios * 4096) + tail * 3 + number(0) + sparse(words) +
             number(0) * 8 +  # by what else was in flight: nothing
-            number(len(words)) + b"".join(number(one - last) + number(words[one])
-                                          for last, one in zip([0, *sorted(words)], sorted(words))))
+            number(0) * 4)   # reads during discards and flushes; ns in the queue, in the device

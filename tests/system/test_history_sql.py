@@ -37,7 +37,7 @@ def fill(file):
     settings = [(BEGIN, "wwid of sda", "queue.scheduler", "none"),
                 (BEGIN + 9 * MINUTE, "wwid of sda", "queue.scheduler", "kyber"), (BEGIN, "", "vm.dirty_ratio", "20")]
     database.executemany("INSERT INTO setting (at_ms, device, name, value, measured) VALUES (?, ?, ?, ?, 0)", settings)
-    database.execute("INSERT INTO mark VALUES (?, ?, 0)", (BEGIN + 60 * MINUTE, "deployed 4.2"))
+    database.execute("INSERT INTO mark (at_ms, text, measured) VALUES (?, ?, 0)", (BEGIN + 60 * MINUTE, "deployed 4.2"))
     database.execute("UPDATE drive_minute SET percentage_used = 0.03, available_spare = 1 - minute % 7 * 0.01")
     database.commit()
     database.close()
