@@ -32,6 +32,9 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
   for (const Found& one : devices) {
     std::optional<model::PastMoment::Measured> sum;
     for (const Lane& lane : one.lanes) {
+      if (lane.last_minute < number_of(start)) {
+        continue;
+      }
       const bool by_minute = kept_by_minute(lane);
       auto read = loads(one, lane, by_minute ? "device_minute" : "device_hour", number_of(start),
                         number_of(by_minute ? start + length : start + std::chrono::minutes(1)) - 1, length,
@@ -51,33 +54,40 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
   return {};
 }
 
+/// The lanes that go on for longest come first: what the others have is mostly known to be farther away.
 Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment) {
+  std::vector<Lane> lanes;
   for (const Found& one : devices) {
-    for (const Lane& lane : one.lanes) {
-      for (const auto& [table, length] :
-           {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-        const auto nearest = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
-          Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
-                                      row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
-                                         .c_str());
-          return row.with(key_of(lane.id, std::max<std::int64_t>(from, 0)))
-              .with(key_of(lane.id, to))
-              .step()
-              .map([&](bool) { return row.integer(0); });
-        };
-        const auto before = nearest("DESC", 0, number_of(moment.window.from) - length);
-        const auto after = nearest("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
-        if (!before || !after) {
-          return tl::unexpected(!before ? before.error() : after.error());
-        }
-        if (*before) {
-          const Minute until = minute_of(minute_of_key(**before) + length);
-          moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
-        }
-        if (*after) {
-          const Minute from = minute_of(minute_of_key(**after));
-          moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
-        }
+    lanes.insert(lanes.end(), one.lanes.begin(), one.lanes.end());
+  }
+  std::sort(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) { return a.last_minute > b.last_minute; });
+  for (const Lane& lane : lanes) {
+    const bool has_later = lane.last_minute >= number_of(moment.window.to);
+    if (!has_later && moment.recorded_until && minute_of(hour_of(lane.last_minute) + kHour) <= *moment.recorded_until) {
+      continue;
+    }
+    for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
+      const auto nearest = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
+        Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
+                                    row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
+                                       .c_str());
+        return row.with(key_of(lane.id, std::max<std::int64_t>(from, 0)))
+            .with(key_of(lane.id, to))
+            .step()
+            .map([&](bool) { return row.integer(0); });
+      };
+      const auto before = nearest("DESC", 0, number_of(moment.window.from) - length);
+      const auto after = nearest("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
+      if (!before || !after) {
+        return tl::unexpected(!before ? before.error() : after.error());
+      }
+      if (*before) {
+        const Minute until = minute_of(minute_of_key(**before) + length);
+        moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
+      }
+      if (*after) {
+        const Minute from = minute_of(minute_of_key(**after));
+        moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
       }
     }
   }
