@@ -66,8 +66,8 @@ bool counts_misaligned_to(const DiskSettings& disk, std::uint64_t unit) {
 
 /// A spike is booked when it ends, after ten minutes at the latest, or later if few I/Os end. Until then its waiting is
 /// pending, without a cause; here it is charged to the cause of the ongoing spike.
-std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device,
-                                           model::Operation operation, SpikeCause cause) {
+std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device, model::Operation operation,
+                                           SpikeCause cause) {
   const MeasuredSpikes& spikes = facts.measured.device(device).spikes[operation];
   const bool goes_on = spikes.active_cause == cause;
   const Figure pending = goes_on ? spikes.pending_excess_seconds : std::nullopt;
@@ -184,8 +184,7 @@ std::optional<double> excess_per_day(const Facts& facts, const std::string& devi
   std::optional<double> total;
   for (const SpikeCause cause : causes) {
     // Not commits: they consist of flushes and writes, which are counted here.
-    for (const auto operation :
-         {model::Operation::read, model::Operation::write, model::Operation::flush}) {
+    for (const auto operation : {model::Operation::read, model::Operation::write, model::Operation::flush}) {
       add_figure(total, spike_excess_per_day(facts, device, operation, cause));
     }
   }

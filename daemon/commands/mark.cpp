@@ -22,8 +22,9 @@ void add_mark(CLI::App& app, ExitCode& exit_code) {
   const auto options = std::make_shared<MarkArguments>();
   command->add_option("TEXT", options->text, "What was done, such as 'deployed 4.2'; 128 characters at most")
       ->required();
-  command->add_option("--id", options->id, "Sent again with the same ID, it makes no second mark; letters, digits, "
-                                           "hyphens, 64 at most (default: random)");
+  command->add_option("--id", options->id,
+                      "Sent again with the same ID, it makes no second mark; letters, digits, "
+                      "hyphens, 64 at most (default: random)");
   add_client_options(*command, options->client);
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;

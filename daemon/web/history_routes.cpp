@@ -183,8 +183,9 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
   auto kept = keep({.at = std::chrono::system_clock::now(), .text = text, .id = id});
   constexpr std::chrono::seconds kDeadline{5};  // of this request; a disk that hangs has none
   if (kept.wait_for(kDeadline) != std::future_status::ready) {
-    return words(503, "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
-                      "trying again makes no second one");
+    return words(503,
+                 "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
+                 "trying again makes no second one");
   }
   const auto at = kept.get();
   return at ? json(request, page::history_list_json({}, {}, {{*at, text}}))

@@ -33,7 +33,6 @@ void for_each_cause(
   }
 }
 
-
 constexpr LabelDescription kSpikeLabels[] = {
     kDevice,
     {"operation", "which latency spiked; commit: what a caller of fsync waits for", model::kSpikeOperationNames},

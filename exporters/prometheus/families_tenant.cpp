@@ -103,7 +103,6 @@ void info(const Snapshot& snapshot, Samples& out) {
   });
 }
 
-
 constexpr LabelDescription kAttributedOperation{"operation", "what the request does", model::kAttributedOperationNames};
 constexpr LabelDescription kTenant{
     "tenant",

@@ -7,7 +7,9 @@ namespace ssdpulse::analysis {
 namespace {
 
 double median_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
-double mean_of(const SparseBuckets& buckets) { return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets)); }
+double mean_of(const SparseBuckets& buckets) {
+  return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets));
+}
 
 }  // namespace
 

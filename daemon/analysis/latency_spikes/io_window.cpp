@@ -122,7 +122,9 @@ double excess_above(const SparseBuckets& words, double limit, double usual) {
   return sum;
 }
 
-double slowest_seconds(const SparseBuckets& words) { return words.empty() ? 0 : upper_bound_seconds(words.back().first); }
+double slowest_seconds(const SparseBuckets& words) {
+  return words.empty() ? 0 : upper_bound_seconds(words.back().first);
+}
 
 double slowest_seconds(const OperationWindow& window) {
   const double bound = slowest_seconds(window.total);

@@ -34,8 +34,8 @@ struct SignalWindow {
   SteadyTime end;
   const OperationWindow& io;
   const SparseBuckets& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
-  bool enough = false;        // `pooled` has enough I/Os
-  bool in_spike = false;      // a spike is open
+  bool enough = false;          // `pooled` has enough I/Os
+  bool in_spike = false;        // a spike is open
   Surroundings around;
 
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
