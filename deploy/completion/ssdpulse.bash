@@ -46,7 +46,7 @@ _ssdpulse() {
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
         history) words='--address --by --cacert --config --csv --device --from --history.directory --json --points --to --help' ;;
-        mark) words='--address --cacert --config --json --help' ;;
+        mark) words='--address --cacert --config --id --json --help' ;;
         report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)

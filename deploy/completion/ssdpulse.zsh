@@ -64,7 +64,7 @@ _ssdpulse() {
     history)
       _arguments $asking '--device[name, serial number or WWID]:device:_files -W /sys/block' '--from[since when]:time' '--to[until when]:time' \
         '--points[at most this many lines]:number' '--by[what each tenant did]:what:(tenant)' '(--json)--csv[print CSV]' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
-    mark) _arguments $asking '1:what was done' ;;
+    mark) _arguments $asking '--id[sent again with it, it is kept once]:an ID' '1:what was done' ;;
     report)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--before[window or duration]:window' '--after[window or duration]:window' \
         '--change[windows on both sides of a time]:time:(last)' '--last[one window that ends now]:duration' \

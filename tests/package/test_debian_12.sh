@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian 12: does the package work as a service on its own kernel? The short form makes it from the binary already
 # built. The long one builds it twice in a chroot of its own, where lintian must find nothing, and lets things go wrong.
-# timeout: 900
+# timeout: 1500
 # timeout-long: 5400
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
