@@ -480,7 +480,7 @@ void MinutesJson::add(const model::MinuteOf& minute) {
     }
   }
   for (std::size_t i = 0; i < model::kLatencies; ++i) {
-    const SparseHistogram& histogram = minute.load.latencies.at(i);
+    const SparseHistogram& histogram = minute.load.latency(static_cast<Latency>(i));
     if (!histogram.empty()) {
       Json words = Json::array();
       for (const auto& [word, ios] : histogram.words) {
