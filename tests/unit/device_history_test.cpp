@@ -105,7 +105,7 @@ TEST(LoadCodec, survives_any_bytes_and_accepts_only_what_it_writes) {
       bytes[below(random, bytes.size())] = static_cast<std::uint8_t>(random());
     }
     if (const auto load = decode(bytes)) {
-      ++believed;
+      ++accepted;
       for (std::size_t i = 0; i < model::kLatencies; ++i) {
         const auto& histogram = load->latency(static_cast<model::Latency>(i));
         for (std::size_t word = 0; word < histogram.words.size(); ++word) {

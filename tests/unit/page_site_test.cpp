@@ -12,6 +12,7 @@
 #include "exporters/page/assets.h"
 #include "exporters/page/site.h"
 #include "tests/unit/fed_past.h"
+#include "tests/unit/json_schema.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::page {
