@@ -106,8 +106,8 @@ TEST(LoadCodec, survives_any_bytes_and_accepts_only_what_it_writes) {
     }
     if (const auto load = decode(bytes)) {
       ++accepted;
-      for (std::size_t i = 0; i < model::kLatencies; ++i) {
-        const auto& histogram = load->latency(static_cast<model::Latency>(i));
+      for (std::size_t latency = 0; latency < model::kLatencies; ++latency) {
+        const auto& histogram = load->latency(static_cast<model::Latency>(latency));
         for (std::size_t word = 0; word < histogram.words.size(); ++word) {
           ASSERT_LE(histogram.words[word].first, LATENCY_OVER_WORD);
           ASSERT_GT(histogram.words[word].second, 0U);
