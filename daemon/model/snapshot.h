@@ -34,8 +34,7 @@ namespace ssdpulse::model {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-struct FlashFigures;    // flash_estimate.h
-struct DeviceInterval;  // device_interval.h
+struct FlashFigures;  // flash_estimate.h
 
 /// One operation class on one device.
 struct OperationIo {
@@ -113,7 +112,6 @@ struct DeviceSnapshot {
   DepthHistogram depth = {};
   std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
   std::optional<Unseen> unseen = {};
-  std::shared_ptr<const DeviceInterval> interval = {};  // since the snapshot before; null: not known
 };
 
 /// One of our BPF programs, as the kernel accounts it.
