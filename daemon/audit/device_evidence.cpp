@@ -24,7 +24,7 @@ model::WallTime::duration wall_seconds(double seconds) {
 
 double seconds_of(const SparseHistogram& histogram) { return static_cast<double>(histogram.sum_ns) / 1e9; }
 
-SparseHistogram sum_of(const model::DeviceLoad& load, Latency one, Latency other) {
+SparseHistogram sum_of(const model::DeviceInterval& load, Latency one, Latency other) {
   SparseHistogram sum = load.latency(one);
   model::add(sum, load.latency(other));
   return sum;
@@ -35,7 +35,7 @@ struct Sides {
   SparseHistogram alone;
 };
 
-Sides sides_of(const model::DeviceLoad& load, bool reads) {
+Sides sides_of(const model::DeviceInterval& load, bool reads) {
   return reads ? Sides{sum_of(load, Latency::read_device_discard, Latency::read_device_both),
                        sum_of(load, Latency::read_device_none, Latency::read_device_flush)}
                : Sides{sum_of(load, Latency::write_device_discard, Latency::write_device_both),

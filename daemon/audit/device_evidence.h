@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/past.h"
 #include "daemon/model/spikes.h"
 
@@ -27,9 +27,9 @@ struct TrimEvidence {
 };
 
 struct DeviceEvidence {
-  model::DeviceLoad load;  // of all minutes that were measured
-  TrimEvidence fstrim;     // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
-  TrimEvidence online;     // all others
+  model::DeviceInterval load;  // of all minutes that were measured
+  TrimEvidence fstrim;         // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
+  TrimEvidence online;         // all others
   /// How much longer than usual I/Os took, in spikes.
   model::ByOperation<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read

@@ -12,7 +12,7 @@
 namespace ssdpulse::history {
 namespace {
 
-using model::DeviceLoad;
+using model::DeviceInterval;
 using Tenants = std::vector<NumberedTenant>;
 
 constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
@@ -100,10 +100,12 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
 }
 
 /// A row is as old as what was added to it last.
-Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const DeviceLoad& load, std::int64_t measured) {
+Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const DeviceInterval& load,
+                                std::int64_t measured) {
   std::optional<std::int64_t> known;
-  auto before = value_at<DeviceLoad>(connection_, "SELECT load, measured FROM " + std::string(table) + " WHERE at = ?",
-                                     key, known, [](auto bytes) { return decode(bytes); });
+  auto before =
+      value_at<DeviceInterval>(connection_, "SELECT load, measured FROM " + std::string(table) + " WHERE at = ?", key,
+                               known, [](auto bytes) { return decode(bytes); });
   if (!before) {
     return tl::unexpected(before.error());
   }
@@ -194,12 +196,12 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
       take(rows.blob(0).value_or(Bytes{}), rows.integer(1).value_or(0));
     }
   };
-  std::optional<DeviceLoad> sum;
+  std::optional<DeviceInterval> sum;
   std::int64_t last = 0;
   auto loads = each_of("SELECT load, measured FROM device_minute WHERE at BETWEEN ? AND ?",
                        [&](const Bytes& bytes, std::int64_t measured) {
                          if (const auto load = decode(bytes)) {
-                           sum = sum.value_or(DeviceLoad{});
+                           sum = sum.value_or(DeviceInterval{});
                            model::add(*sum, *load);
                            last = std::max(last, measured);
                          }

@@ -84,7 +84,7 @@ class DeviceRows {
   Outcome<std::int64_t> id_of(const std::string& tenant);
   Outcome<std::optional<Row>> first_of(std::int64_t lane, const char* table, std::int64_t from);
   Outcome<void> make_hour_in(std::int64_t lane, Minute now, std::set<std::int64_t>& open);
-  Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceLoad& load, std::int64_t measured);
+  Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceInterval& load, std::int64_t measured);
   Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants,
                               std::int64_t measured);
   Outcome<void> make_hour_of(std::int64_t lane, std::int64_t hour);

@@ -11,8 +11,8 @@
 namespace ssdpulse::history {
 namespace {
 
-using model::DeviceLoad;
-using model::OperationLoad;
+using model::DeviceInterval;
+using model::OperationInterval;
 using model::SparseHistogram;
 using util::VarintReader;
 using util::VarintWriter;
@@ -48,36 +48,50 @@ void for_each_of(std::uint64_t mask, Values& values, Each each) {
 
 std::uint64_t all_of(std::size_t size) { return (1ULL << size) - 1; }
 
+constexpr std::uint64_t kAllLatencies = (1ULL << model::kLatencies) - 1;
+
+template <typename Interval, typename Each>
+void for_each_latency(std::uint64_t mask, Interval& interval, Each each) {
+  for (std::size_t bit = 0; bit < model::kLatencies; ++bit) {
+    if ((mask >> bit & 1) != 0) {
+      each(interval.latency(static_cast<model::Latency>(bit)), bit);
+    }
+  }
+}
+
 bool absent(const SparseHistogram& histogram) { return histogram.empty() && histogram.sum_ns == 0; }
 
 }  // namespace
 
-std::vector<std::uint8_t> encode(const DeviceLoad& load) {
+std::vector<std::uint8_t> encode(const DeviceInterval& load) {
   VarintWriter out;
   out.put(kLayout).put(load.measured_ms);
-  const auto operations = mask_of(load.operations, [](const OperationLoad& one) { return one == OperationLoad{}; });
+  const auto operations = mask_of(load.operations, [](const OperationInterval& one) { return !one.any(); });
   out.put(operations);
-  for_each_of(operations, load.operations, [&](const OperationLoad& one) {
+  for_each_of(operations, load.operations, [&](const OperationInterval& one) {
     out.put(one.ios).put(one.bytes).put(one.sequential_bytes).put(one.queue_full_ns).put(one.errors);
   });
   const auto losses = mask_of(load.losses, [](std::uint64_t lost) { return lost == 0; });
   out.put(losses);
   for_each_of(losses, load.losses, [&](std::uint64_t lost) { out.put(lost); });
-  const auto latencies = mask_of(load.latencies, absent);
+  std::uint64_t latencies = 0;
+  for_each_latency(kAllLatencies, load, [&](const SparseHistogram& one, std::size_t bit) {
+    latencies |= (absent(one) ? 0ULL : 1ULL) << bit;
+  });
   out.put(latencies);
-  for_each_of(latencies, load.latencies, [&](const SparseHistogram& one) {
+  for_each_latency(latencies, load, [&](const SparseHistogram& one, std::size_t) {
     out.put(one.sum_ns);
     model::put(out, one.words);
   });
   return bytes_of(out);
 }
 
-std::optional<DeviceLoad> decode(std::span<const std::uint8_t> bytes) {
+std::optional<DeviceInterval> decode(std::span<const std::uint8_t> bytes) {
   VarintReader in(text_of(bytes));
   in.expect(in.take() == kLayout);
-  DeviceLoad load;
+  DeviceInterval load;
   load.measured_ms = in.take();
-  for_each_of(in.take(all_of(load.operations.size())), load.operations, [&](OperationLoad& one) {
+  for_each_of(in.take(all_of(load.operations.size())), load.operations, [&](OperationInterval& one) {
     one.ios = in.take();
     one.bytes = in.take();
     one.sequential_bytes = in.take();
@@ -85,7 +99,7 @@ std::optional<DeviceLoad> decode(std::span<const std::uint8_t> bytes) {
     one.errors = in.take();
   });
   for_each_of(in.take(all_of(load.losses.size())), load.losses, [&](std::uint64_t& lost) { lost = in.take(); });
-  for_each_of(in.take(all_of(load.latencies.size())), load.latencies, [&](SparseHistogram& one) {
+  for_each_latency(in.take(kAllLatencies), load, [&](SparseHistogram& one, std::size_t) {
     one.sum_ns = in.take();
     one.words = model::take_words(in);
   });

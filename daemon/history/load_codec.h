@@ -21,12 +21,12 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 
 namespace ssdpulse::history {
 
-std::vector<std::uint8_t> encode(const model::DeviceLoad& load);
-std::optional<model::DeviceLoad> decode(std::span<const std::uint8_t> bytes);
+std::vector<std::uint8_t> encode(const model::DeviceInterval& load);
+std::optional<model::DeviceInterval> decode(std::span<const std::uint8_t> bytes);
 
 /// A tenant as stored in the file, where names have numbers.
 struct NumberedTenant {

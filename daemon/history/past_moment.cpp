@@ -13,9 +13,9 @@ model::WallTime end_of(model::WallTime begin, double seconds) {
   return begin + std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
 }
 
-std::uint64_t ios_of(const model::DeviceLoad& load) {
+std::uint64_t ios_of(const model::DeviceInterval& load) {
   return std::accumulate(load.operations.begin(), load.operations.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const model::OperationLoad& one) { return sum + one.ios; });
+                         [](std::uint64_t sum, const model::OperationInterval& one) { return sum + one.ios; });
 }
 
 }  // namespace

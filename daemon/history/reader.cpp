@@ -190,8 +190,8 @@ util::Result<std::vector<model::MinuteOf>> Reader::minutes(const Which& device, 
   });
 }
 
-util::Result<model::DeviceLoad> Reader::load(const Which& device, const model::Window& window) {
-  model::DeviceLoad sum;
+util::Result<model::DeviceInterval> Reader::load(const Which& device, const model::Window& window) {
+  model::DeviceInterval sum;
   return minutes(device, window, [&](const model::MinuteOf& one) { model::add(sum, one.load); }).map([&] {
     return std::move(sum);
   });

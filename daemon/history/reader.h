@@ -69,7 +69,7 @@ class Reader {
   util::Result<std::vector<model::MinuteOf>> minutes(const Which& device, const model::Window& window);
 
   /// The sum of all minutes of a window.
-  util::Result<model::DeviceLoad> load(const Which& device, const model::Window& window);
+  util::Result<model::DeviceInterval> load(const Which& device, const model::Window& window);
 
   /// At most `points` points, of equal and round length; at most kMaxPoints.
   util::Result<model::Series> series(const Which& device, const model::Window& window, std::size_t points = kMaxPoints);

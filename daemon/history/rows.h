@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/past.h"
 #include "daemon/model/spikes.h"
@@ -71,7 +71,7 @@ struct DeviceKey {
 struct DeviceMinute {
   DeviceKey device;
   Minute minute;
-  model::DeviceLoad load;
+  model::DeviceInterval load;
   std::vector<model::TenantLoad> tenants = {};  // the heaviest and the rest; none where they are unknown
 };
 

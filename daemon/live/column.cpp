@@ -11,7 +11,6 @@
 namespace ssdpulse::live {
 namespace {
 
-using model::Difference;
 using model::Operation;
 using util::VarintReader;
 using util::VarintWriter;
@@ -27,82 +26,23 @@ Tail tail_of(const SparseBuckets& words) {
   return tail;
 }
 
-OperationColumn operation_between(const model::OperationIo& before, const model::OperationIo& after,
-                                  Difference& difference) {
+OperationColumn column_of(const model::OperationInterval& interval) {
   OperationColumn column;
-  column.buckets = difference.of(before.total_latency.words, after.total_latency.words);
+  column.buckets = interval.total.words;
   column.total = tail_of(column.buckets);
-  SparseBuckets device;
-  for (std::size_t during = 0; during < model::kDurings; ++during) {
-    model::add(device, difference.of(before.device_latency[during].words, after.device_latency[during].words));
-  }
-  column.device = tail_of(device);
-  column.queue = tail_of(difference.of(before.queue_latency.words, after.queue_latency.words));
-  const bool timed = std::any_of(after.device_latency.begin(), after.device_latency.end(),
-                                 [](const model::LatencyHistogram& one) { return !one.empty(); });
-  column.ios = timed ? column.device.ios : column.total.ios;
-  column.bytes = difference.of(before.bytes, after.bytes);
-  column.in_flight = after.in_flight;
+  column.device = tail_of(interval.in_device().words);
+  column.queue = tail_of(interval.queue.words);
+  column.ios = column.device.ios > 0 ? column.device.ios : column.total.ios;
+  column.bytes = interval.bytes;
+  column.in_flight = interval.in_flight_after;
   return column;
 }
 
-/// What was in flight during a drive's reads, and where its I/Os waited.
-void add_times(Column& column, const model::DeviceIo& before, const model::DeviceIo& now, Difference& difference) {
-  using model::During;
-  const auto& reads = now.operation(Operation::read).device_latency;
-  const auto& reads_before = before.operation(Operation::read).device_latency;
-  for (const During during : {During::discard, During::flush, During::both}) {
-    const auto words = difference.of(reads_before[model::index(during)].words, reads[model::index(during)].words);
-    if (during != During::flush) {
-      model::add(column.reads_during_discard, words);
-    }
-    if (during != During::discard) {
-      model::add(column.reads_during_flush, words);
-    }
-  }
-  for (const Operation operation : {Operation::read, Operation::write}) {
-    const model::OperationIo& io = now.operation(operation);
-    const model::OperationIo& io_before = before.operation(operation);
-    column.queue_ns += difference.of(io_before.queue_latency.sum_ns, io.queue_latency.sum_ns);
-    for (std::size_t during = 0; during < model::kDurings; ++during) {
-      column.device_ns += difference.of(io_before.device_latency[during].sum_ns, io.device_latency[during].sum_ns);
-    }
-  }
-}
-
-Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot& after, Difference& difference) {
-  const model::DeviceIo& now = *after.io;
-  Column column;
-  for (const Operation operation : {Operation::read, Operation::write, Operation::flush, Operation::discard}) {
-    column.operations[operation] = operation_between(before.operation(operation), now.operation(operation), difference);
-  }
-  const auto commits = difference.of(before.commit_latency.words, now.commit_latency.words);
-  OperationColumn& commit = column.operations[Operation::commit];
-  commit.total = tail_of(commits);
-  commit.buckets = commits;
-  commit.ios = commit.total.ios;
-  for (std::size_t operation = 0; operation < column.during.size(); ++operation) {
-    for (std::size_t during = 0; during < model::kDurings; ++during) {
-      column.during[operation][during] =
-          tail_of(difference.of(before.operations[operation].device_latency[during].words,
-                                now.operations[operation].device_latency[during].words));
-    }
-  }
-  add_times(column, before, now, difference);
-  for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
-    const auto& errors = now.operations[operation].errors;
-    const auto& errors_before = before.operations[operation].errors;
-    column.errors += difference.of(std::accumulate(errors_before.begin(), errors_before.end(), std::uint64_t{0}),
-                                   std::accumulate(errors.begin(), errors.end(), std::uint64_t{0}));
-  }
-  column.losses = difference.of(std::accumulate(before.losses.begin(), before.losses.end(), std::uint64_t{0}),
-                                std::accumulate(now.losses.begin(), now.losses.end(), std::uint64_t{0}));
-  for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
-    column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
-  }
-  column.in_spike = std::any_of(after.spikes.begin(), after.spikes.end(),
-                                [](const model::SpikeFigures& one) { return one.active.has_value(); });
-  return column;
+/// The device times of an operation's I/Os while it was in flight, alone or with the other.
+SparseBuckets during(const model::OperationInterval& interval, model::During only) {
+  SparseBuckets words = interval.device[index(only)].words;
+  model::add(words, interval.device[index(model::During::both)].words);
+  return words;
 }
 
 // --- bytes ---
@@ -164,13 +104,31 @@ ColumnSummary summarize(const Column& column) {
   return summary;
 }
 
-std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after) {
-  if (before == nullptr || after.io == nullptr) {
-    return std::nullopt;
+Column column_of(const model::DeviceInterval& interval, const model::DeviceSnapshot& after) {
+  Column column;
+  for (const Operation operation : kLiveOperations) {
+    column.operations[operation] = column_of(interval.operation(operation));
   }
-  Difference difference;
-  Column column = column_between(*before, after, difference);
-  return difference.good() ? std::optional(std::move(column)) : std::nullopt;
+  for (const Operation operation : {Operation::read, Operation::write}) {
+    const model::OperationInterval& one = interval.operation(operation);
+    for (std::size_t during = 0; during < model::kDurings; ++during) {
+      column.during[index(operation)][during] = tail_of(one.device[during].words);
+    }
+    column.queue_ns += one.queue.sum_ns;
+    column.device_ns += one.device_ns();
+  }
+  column.reads_during_discard = during(interval.operation(Operation::read), model::During::discard);
+  column.reads_during_flush = during(interval.operation(Operation::read), model::During::flush);
+  for (const model::OperationInterval& one : interval.operations) {
+    column.errors += one.errors;
+  }
+  column.losses = std::accumulate(interval.losses.begin(), interval.losses.end(), std::uint64_t{0});
+  for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
+    column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
+  }
+  column.in_spike = std::any_of(after.spikes.begin(), after.spikes.end(),
+                                [](const model::SpikeFigures& one) { return one.active.has_value(); });
+  return column;
 }
 
 // Anything idle is one bit.

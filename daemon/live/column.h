@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Column: what one device did between two snapshots, about a second apart.
+// Column: what the live memory keeps of a DeviceInterval of about a second: quantiles, and the words of total latency.
 // Values only, and the few bytes in which a column is kept: counts are variable-length, empty buckets are left out.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/model/latency_buckets.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::live {
@@ -71,8 +71,8 @@ struct ColumnSummary {
 
 ColumnSummary summarize(const Column& column);
 
-/// Nothing if `before` or after.io is null, or if a count decreased (the device was replaced).
-std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
+/// What the device did in the interval, and what the snapshot at its end says of it.
+Column column_of(const model::DeviceInterval& interval, const model::DeviceSnapshot& after);
 
 std::string encode(const Column& column);
 

@@ -35,9 +35,9 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
     const std::string& name = device.device->name;
     const DeviceState& then = before[name];
     DeviceState& now = states_[name];
-    now.io = device.io;
-    if (const auto column = difference(then.io.get(), device)) {
-      frame.entries.push_back({name, summarize(*column), encode(*column)});
+    if (device.io && device.interval) {
+      const Column column = column_of(*device.interval, device);
+      frame.entries.push_back({name, summarize(column), encode(column)});
     }
     note_bursts(device, then, now, snapshot.taken_at);
   }

@@ -47,7 +47,6 @@ class RecentPast {
 
  private:
   struct DeviceState {
-    std::shared_ptr<const model::DeviceIo> io;
     std::array<bool, model::kDiscardTriggers> bursting{};
     std::array<std::uint64_t, model::kDiscardTriggers> burst_bytes{};  // cumulative, before the burst if one is active
     bool seen = false;

@@ -91,6 +91,9 @@ void add(SparseHistogram& sum, const SparseHistogram& more) {
 }
 
 SparseBuckets Difference::of(const LatencyBuckets& before, const LatencyBuckets& after) {
+  if (&before == &after) {  // the reading of an idle device is the same object
+    return {};
+  }
   const auto was = [&before](std::size_t bucket) { return bucket < before.size() ? before[bucket] : 0; };
   std::size_t changed = 0;
   for (std::size_t bucket = 0; bucket < after.size(); ++bucket) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/util/outside_text.h"
 
@@ -24,7 +24,7 @@ struct MinuteOf {
   std::string device;  // the kernel's name when it was last seen
   PastTime start;
   std::chrono::minutes length{1};
-  DeviceLoad load;
+  DeviceInterval load;
 };
 
 /// `from` is included, `to` is not.
@@ -179,7 +179,7 @@ struct PastWear {
 /// One stretch of a series, and what was measured in it.
 struct SeriesPoint {
   PastTime start;
-  DeviceLoad load;
+  DeviceInterval load;
 };
 
 /// Everything to be shown about a device in a window.

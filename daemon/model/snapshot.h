@@ -34,7 +34,8 @@ namespace ssdpulse::model {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-struct FlashFigures;  // flash_estimate.h
+struct FlashFigures;    // flash_estimate.h
+struct DeviceInterval;  // device_interval.h
 
 /// One operation class on one device.
 struct OperationIo {
@@ -112,6 +113,7 @@ struct DeviceSnapshot {
   DepthHistogram depth = {};
   std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
   std::optional<Unseen> unseen = {};
+  std::shared_ptr<const DeviceInterval> interval = {};  // since the snapshot before; null: not known
 };
 
 /// One of our BPF programs, as the kernel accounts it.

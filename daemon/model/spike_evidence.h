@@ -3,6 +3,7 @@
 // not compile, and its name in evidence (`device_share=0.97`) is that of the enumerator.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,25 +68,51 @@ struct EvidenceRow {
   ROW(longest_standstill_seconds, hidden, "", unknown, -1) \
   ROW(standstill_waited_seconds, hidden, "", unknown, -1) /* by all that wait, together */ \
   ROW(device_standstill_seconds, hidden, "", unknown, -1) /* for so long, nothing at all has completed */ \
-  ROW(heaviest_written_share, hidden, "", unknown, -1) /* of the bytes of the heaviest tenant; the rest was read */ \
-  /* Of each cause, how well it explains the spike: 0 to 1 */ \
-  ROW(discard_score, hidden, "", discard, -1) \
-  ROW(flush_score, hidden, "", flush, -1) \
-  ROW(gc_score, hidden, "", gc, -1) \
-  ROW(queue_score, hidden, "", queue, -1) \
-  ROW(saturation_score, hidden, "", saturation, -1) \
-  ROW(thermal_score, hidden, "", thermal, -1) \
-  ROW(error_score, hidden, "", error, -1)
+  ROW(heaviest_written_share, hidden, "", unknown, -1) /* of the bytes of the heaviest tenant; the rest was read */
 // clang-format on
 
 #define SSDPULSE_ENUMERATOR(name, form, sentence, cause, against) name,
 #define SSDPULSE_ROW(name, form, sentence, cause, against) \
   EvidenceRow{#name, EvidenceForm::form, sentence, SpikeCause::cause, against},
+/// After those of the table come the scores of the causes: see score_of().
 enum class EvidenceKey : std::uint8_t { SSDPULSE_EVIDENCE(SSDPULSE_ENUMERATOR) };
-inline constexpr std::array kEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};
+inline constexpr std::array kMeasuredEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};
 #undef SSDPULSE_ROW
 #undef SSDPULSE_ENUMERATOR
 #undef SSDPULSE_EVIDENCE
+
+/// `unknown` is what remains where no cause can be claimed.
+inline constexpr std::size_t kClaimableCauses = kSpikeCauses - 1;
+static_assert(index(SpikeCause::unknown) == kClaimableCauses, "it comes last");
+
+/// Of a cause that can be claimed: how well it explains the spike, 0 to 1. In evidence, it is "gc_score".
+constexpr EvidenceKey score_of(SpikeCause cause) {
+  return static_cast<EvidenceKey>(kMeasuredEvidence.size() + index(cause));
+}
+
+inline constexpr auto kScoreNames = [] {
+  std::array<std::array<char, 32>, kClaimableCauses> names{};  // each ends with a zero
+  for (std::size_t i = 0; i < kClaimableCauses; ++i) {
+    std::size_t size = 0;
+    for (const std::string_view part : {kSpikeCauseNames[i], std::string_view("_score")}) {
+      for (const char c : part) {
+        names.at(i).at(size++) = c;
+      }
+    }
+  }
+  return names;
+}();
+
+/// By EvidenceKey.
+inline constexpr auto kEvidence = [] {
+  std::array<EvidenceRow, kMeasuredEvidence.size() + kClaimableCauses> all{};
+  std::copy(kMeasuredEvidence.begin(), kMeasuredEvidence.end(), all.begin());
+  for (std::size_t i = 0; i < kClaimableCauses; ++i) {
+    all.at(kMeasuredEvidence.size() + i) = {kScoreNames.at(i).data(), EvidenceForm::hidden, "",
+                                            static_cast<SpikeCause>(i), -1};
+  }
+  return all;
+}();
 
 constexpr const EvidenceRow& evidence_row(EvidenceKey key) { return kEvidence[static_cast<std::size_t>(key)]; }
 

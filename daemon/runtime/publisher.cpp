@@ -51,6 +51,7 @@ stages::Tick Publisher::sample(const stages::AnalysisSettings& settings) {
   tick.before = parts_.current.get();
   join_drives(tick);
   keys_.give(tick);
+  intervals_.give(tick);
   return tick;
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/runtime/audit_watch.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/stages/history_keys.h"
+#include "daemon/stages/intervals.h"
 #include "daemon/stages/stage.h"
 #include "daemon/web/current_snapshot.h"
 #include "daemon/web/server.h"
@@ -63,6 +64,7 @@ class Publisher {
 
   Parts parts_;
   stages::HistoryKeys keys_;
+  stages::Intervals intervals_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
   std::shared_ptr<const AuditWatch::Outcome> seen_;   // as of the last tick; null before the audit's first check

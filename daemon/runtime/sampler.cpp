@@ -323,6 +323,7 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
   for (const stages::DeviceTick& entry : tick.devices) {
     model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
     device.kernel_in_flight = entry.kernel_in_flight;
+    device.interval = entry.interval;
     snapshot->devices.push_back(std::move(device));
   }
   for (const model::DriveTick& seen : tick.drives) {

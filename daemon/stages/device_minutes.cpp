@@ -114,11 +114,11 @@ void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batc
 void DeviceMinutes::end(const Counted& known, history::Minute minute, history::Batch& rows) const {
   static const auto& nothing = *new model::DeviceIo;
   const auto measured = std::chrono::round<std::chrono::milliseconds>(known.last_at - known.begin_at);
-  auto load = model::load_between(known.begin ? *known.begin : nothing, *known.last, measured);
-  if (!load || (measured.count() <= 0 && known.begin)) {
+  auto interval = model::between(known.begin ? *known.begin : nothing, *known.last, measured);
+  if (!interval || (measured.count() <= 0 && known.begin)) {
     return;
   }
-  rows.device_minutes.push_back({known.key, minute, std::move(*load)});
+  rows.device_minutes.push_back({known.key, minute, model::kept(std::move(*interval))});
   if (known.last_tenants && known.last_tenants->named) {
     static const auto& nobody = *new model::DeviceTenants;
     rows.device_minutes.back().tenants =

@@ -68,7 +68,7 @@ analysis::SpikeTick Spikes::spike_tick(const DeviceTick& device, Device& known, 
   analysis::SpikeTick seen;
   seen.at = tick.at;
   seen.wall = tick.wall;
-  seen.io = device.block.io;
+  seen.interval = device.interval;
   seen.drive = drive_of(device, tick);
   seen.kernel_in_flight = device.kernel_in_flight;
   seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();

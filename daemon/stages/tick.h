@@ -41,6 +41,7 @@ struct DeviceTick {
   std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const model::NvmeNamespace* drive_namespace = nullptr;       // of that drive
   std::shared_ptr<const history::DeviceKey> history_key = {};  // see HistoryKeys
+  std::shared_ptr<const model::DeviceInterval> interval = {};  // since the tick before; null: not known; see Intervals
 };
 
 /// What the analyses need from the configuration; it may change at the next tick.

@@ -38,15 +38,14 @@ Json most(const SparseHistogram& histogram) {
 
 /// One kind of I/O in one point.
 struct KindPoint {
-  const model::DeviceLoad& load;
+  const model::DeviceInterval& load;
   Latency latency;
   std::optional<Operation> operation = {};  // where bytes are known
 
   [[nodiscard]] const SparseHistogram& total() const { return load.latency(latency); }
   [[nodiscard]] bool is_transfer() const { return operation == Operation::read || operation == Operation::write; }
   [[nodiscard]] const SparseHistogram& device(model::During during) const {
-    const Latency first = operation == Operation::read ? Latency::read_device_none : Latency::write_device_none;
-    return load.latencies.at(index(first) + static_cast<std::size_t>(during));
+    return load.operation(*operation).device[index(during)];
   }
 };
 
@@ -81,7 +80,7 @@ constexpr Field<KindPoint> kKindPointFields[] = {
      "Of reads and writes, as all that follow.", Presence::sometimes},
     {"device_p99", or_null(kSeconds),
      [](const KindPoint& point) {
-       return point.is_transfer() ? quantile_of(point.load.device(*point.operation), 0.99) : absent();
+       return point.is_transfer() ? quantile_of(point.load.operation(*point.operation).in_device(), 0.99) : absent();
      },
      "", Presence::sometimes},
     {"during_none_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::none>(point); },
@@ -126,15 +125,15 @@ Json kind_json(const Points& points, Latency latency, std::optional<Operation> o
   return points.empty() ? absent() : kKindPoint.arrays(kind);
 }
 
-std::uint64_t errors_of(const model::DeviceLoad& load) {
+std::uint64_t errors_of(const model::DeviceInterval& load) {
   std::uint64_t errors = 0;
-  for (const model::OperationLoad& operation : load.operations) {
+  for (const model::OperationInterval& operation : load.operations) {
     errors += operation.errors;
   }
   return errors;
 }
 
-std::uint64_t losses_of(const model::DeviceLoad& load) {
+std::uint64_t losses_of(const model::DeviceInterval& load) {
   std::uint64_t losses = 0;
   for (const std::uint64_t lost : load.losses) {
     losses += lost;
@@ -155,7 +154,7 @@ constexpr Field<Points> kPointsFields[] = {
     {"measured_seconds", list_of(kSeconds),
      [](const Points& points) {
        return by_point(points,
-                       [](const model::DeviceLoad& load) { return static_cast<double>(load.measured_ms) / 1000; });
+                       [](const model::DeviceInterval& load) { return static_cast<double>(load.measured_ms) / 1000; });
      },
      "Of the point's time.", Presence::sometimes},
     {"read", defined_as("history_kind"),
@@ -220,7 +219,7 @@ Json past_tenants_json(const model::Series& series, bool totals) {
   return all;
 }
 
-const SparseHistogram& histogram_of(const model::DeviceLoad& load, model::Operation operation) {
+const SparseHistogram& histogram_of(const model::DeviceInterval& load, model::Operation operation) {
   constexpr model::ByOperation<Latency, model::kLiveOperations> kLatencies{
       Latency::read_total, Latency::write_total, Latency::flush, Latency::discard, Latency::commit};
   return load.latency(kLatencies[operation]);
@@ -466,8 +465,8 @@ void MinutesJson::add(const model::MinuteOf& minute) {
            {"seconds", std::chrono::seconds(minute.length).count()},
            {"measured_ms", minute.load.measured_ms}};
   for (std::size_t i = 0; i < model::kOperations; ++i) {
-    const model::OperationLoad& load = minute.load.operations.at(i);
-    if (load != model::OperationLoad{}) {
+    const model::OperationInterval& load = minute.load.operations.at(i);
+    if (load != model::OperationInterval{}) {
       one["operations"][std::string(model::kOperationNames.at(i))] = {{"ios", load.ios},
                                                                       {"bytes", load.bytes},
                                                                       {"sequential_bytes", load.sequential_bytes},
@@ -481,7 +480,7 @@ void MinutesJson::add(const model::MinuteOf& minute) {
     }
   }
   for (std::size_t i = 0; i < model::kLatencies; ++i) {
-    const SparseHistogram& histogram = minute.load.latencies.at(i);
+    const SparseHistogram& histogram = minute.load.latency(static_cast<Latency>(i));
     if (!histogram.empty()) {
       Json words = Json::array();
       for (const auto& [word, ios] : histogram.words) {

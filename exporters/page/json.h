@@ -13,7 +13,7 @@
 #include "daemon/live/recent_past.h"
 #include "daemon/live/what_if.h"
 #include "daemon/live/why.h"
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/past.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/util/outside_text.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "daemon/model/device_load.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/tenant_title.h"
 #include "daemon/model/tenants.h"
 #include "exporters/page/json.h"

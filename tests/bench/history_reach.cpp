@@ -37,11 +37,11 @@ model::SparseHistogram log_normal(std::mt19937_64& random, std::uint64_t ios, do
   return {model::sparse(words), sum * std::max<std::uint64_t>(ios / kDrawn, 1)};
 }
 
-model::DeviceLoad busy_minute(std::mt19937_64& random) {
-  model::DeviceLoad load;
+model::DeviceInterval busy_minute(std::mt19937_64& random) {
+  model::DeviceInterval load;
   load.measured_ms = 60'000;
   const auto put = [&](Latency which, std::uint64_t ios, double median, double sigma) {
-    load.latencies[index(which)] = log_normal(random, ios, median, sigma);
+    load.latency(which) = log_normal(random, ios, median, sigma);
   };
   put(Latency::read_total, 400'000, 150e-6, 0.6);
   put(Latency::read_device_none, 390'000, 130e-6, 0.6);
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path directory = argc > 5 ? argv[5] : "/dev/shm";
   const std::string path = directory / ("ssdpulse-reach-" + std::to_string(::getpid()) + ".db");
   std::mt19937_64 random(1);
-  std::vector<model::DeviceLoad> loads(each > 1 ? 4 : 64);
+  std::vector<model::DeviceInterval> loads(each > 1 ? 4 : 64);
   std::size_t bytes = 0;
   std::size_t histograms = 0;
   for (auto& load : loads) {
@@ -82,8 +82,8 @@ int main(int argc, char** argv) {
       model::add(load, busy_minute(random));
     }
     bytes += history::encode(load).size();
-    for (const auto& one : load.latencies) {
-      histograms += one.empty() ? 0 : 1;
+    for (std::size_t i = 0; i < model::kLatencies; ++i) {
+      histograms += load.latency(static_cast<Latency>(i)).empty() ? 0 : 1;
     }
   }
   std::cout << each << " busy minutes: " << bytes / loads.size() << " bytes, " << bytes / histograms

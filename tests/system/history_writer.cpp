@@ -60,7 +60,8 @@ Batch batch_of(std::int64_t minute) {
     row.minute = Minute(std::chrono::minutes(minute));
     row.load.measured_ms = 60'000;
     row.load.operations[0].ios = static_cast<std::uint64_t>(minute - kFirst + 1);
-    row.load.latencies[0] = {{{100, static_cast<std::uint64_t>(minute - kFirst + 1)}}, 7};
+    row.load.latency(ssdpulse::model::Latency::read_total) = {{{100, static_cast<std::uint64_t>(minute - kFirst + 1)}},
+                                                              7};
     batch.device_minutes.push_back(std::move(row));
   }
   const std::string state = std::to_string(minute);

@@ -28,18 +28,18 @@ struct Plan {
 };
 
 /// Writes are like reads, at half the rate; some of the reads overlapped a discard and took three times as long.
-model::DeviceLoad completed(const model::DeviceLoad& reads, const model::DeviceLoad& writes) {
-  model::DeviceLoad load = reads;
+model::DeviceInterval completed(const model::DeviceInterval& reads, const model::DeviceInterval& writes) {
+  model::DeviceInterval load = reads;
   const auto& total = reads.latency(model::Latency::read_total);
-  load.latencies[index(model::Latency::read_device_none)] = total;
-  load.latencies[index(model::Latency::read_queue)] = {{{40, total.count()}}, total.sum_ns / 10};
+  load.latency(model::Latency::read_device_none) = total;
+  load.latency(model::Latency::read_queue) = {{{40, total.count()}}, total.sum_ns / 10};
   for (const auto& [word, count] : total.words) {
     if (count >= 20) {
       const auto slower = static_cast<std::uint8_t>(std::min(209, word + 13));
-      load.latencies[index(model::Latency::read_device_discard)].words.emplace_back(slower, count / 20);
+      load.latency(model::Latency::read_device_discard).words.emplace_back(slower, count / 20);
     }
   }
-  load.latencies[index(model::Latency::write_total)] = writes.latency(model::Latency::read_total);
+  load.latency(model::Latency::write_total) = writes.latency(model::Latency::read_total);
   load.operations[index(model::Operation::write)] = writes.operations[index(model::Operation::read)];
   return load;
 }

@@ -26,10 +26,9 @@ std::uint8_t word_of(double seconds) {
   return word;
 }
 
-void put(model::DeviceLoad& load, Latency where, double seconds, std::uint64_t ios) {
+void put(model::DeviceInterval& load, Latency where, double seconds, std::uint64_t ios) {
   if (ios > 0) {
-    model::add(load.latencies.at(model::index(where)),
-               {{{word_of(seconds), ios}}, static_cast<std::uint64_t>(seconds * 1e9) * ios});
+    model::add(load.latency(where), {{{word_of(seconds), ios}}, static_cast<std::uint64_t>(seconds * 1e9) * ios});
   }
 }
 

@@ -359,8 +359,8 @@ std::vector<model::MinuteOf> commits(PastTime begin, std::size_t minutes, double
     for (int io = 0; io < count; ++io) {
       ++words[static_cast<std::uint8_t>(std::lround(8 * (level + 0.8 * normal(random)) + 161))];
     }
-    minute.load.latencies[index(model::Latency::commit)].words.assign(words.begin(), words.end());
-    model::OperationLoad& writes = minute.load.operations[index(model::Operation::write)];
+    minute.load.latency(model::Latency::commit).words.assign(words.begin(), words.end());
+    model::OperationInterval& writes = minute.load.operations[index(model::Operation::write)];
     writes.ios = static_cast<std::uint64_t>(count);
     writes.bytes = writes.ios * 8192;
     result.push_back(std::move(minute));
@@ -426,7 +426,7 @@ TEST(FewMinutes, NoneDiffersFromTooFew) {
   EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::too_few);
   EXPECT_FALSE(find(compare(asked), "commit.p99")->raw);
   for (model::MinuteOf& minute : asked.after.minutes) {
-    minute.load.latencies[index(model::Latency::commit)] = {};
+    minute.load.latency(model::Latency::commit) = {};
   }
   EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::no_data);
 }

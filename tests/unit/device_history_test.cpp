@@ -58,8 +58,8 @@ model::SparseHistogram some_histogram(Random& random, std::size_t words) {
   return {model::sparse(dense), random()};
 }
 
-model::DeviceLoad some_load(Random& random) {
-  model::DeviceLoad load;
+model::DeviceInterval some_load(Random& random) {
+  model::DeviceInterval load;
   load.measured_ms = below(random, 3) == 0 ? random() : 60'000;
   for (auto& one : load.operations) {
     if (below(random, 2) == 0) {
@@ -67,15 +67,16 @@ model::DeviceLoad some_load(Random& random) {
     }
   }
   load.losses.at(below(random, load.losses.size())) = below(random, 3);
-  for (auto& one : load.latencies) {
-    one = below(random, 3) == 0 ? model::SparseHistogram{} : some_histogram(random, below(random, 70));
+  for (std::size_t i = 0; i < model::kLatencies; ++i) {
+    load.latency(static_cast<model::Latency>(i)) =
+        below(random, 3) == 0 ? model::SparseHistogram{} : some_histogram(random, below(random, 70));
   }
   return load;
 }
 
 TEST(LoadCodec, gives_back_what_it_was_given) {
   Random random = seeded();
-  EXPECT_EQ(decode(encode(model::DeviceLoad{})), model::DeviceLoad{});
+  EXPECT_EQ(decode(encode(model::DeviceInterval{})), model::DeviceInterval{});
   for (int i = 0; i < 2000; ++i) {
     const auto load = some_load(random);
     ASSERT_EQ(decode(encode(load)), load);
@@ -105,7 +106,8 @@ TEST(LoadCodec, survives_any_bytes_and_accepts_only_what_it_writes) {
     }
     if (const auto load = decode(bytes)) {
       ++accepted;
-      for (const auto& histogram : load->latencies) {
+      for (std::size_t latency = 0; latency < model::kLatencies; ++latency) {
+        const auto& histogram = load->latency(static_cast<model::Latency>(latency));
         for (std::size_t word = 0; word < histogram.words.size(); ++word) {
           ASSERT_LE(histogram.words[word].first, LATENCY_OVER_WORD);
           ASSERT_GT(histogram.words[word].second, 0U);
@@ -148,13 +150,13 @@ constexpr std::size_t kWords = LATENCY_OVER_WORD + 1;
 constexpr std::size_t kCounts = model::kLatencies * kWords + model::kLatencies + 2 * model::kOperations;
 using Counts = std::vector<std::uint64_t>;
 
-Counts counts_of(const model::DeviceLoad& load) {
+Counts counts_of(const model::DeviceInterval& load) {
   Counts counts(kCounts);
   for (std::size_t i = 0; i < model::kLatencies; ++i) {
-    for (const auto& [word, ios] : load.latencies[i].words) {
+    for (const auto& [word, ios] : load.latency(static_cast<model::Latency>(i)).words) {
       counts[i * kWords + word] += ios;
     }
-    counts[model::kLatencies * kWords + i] = load.latencies[i].sum_ns;
+    counts[model::kLatencies * kWords + i] = load.latency(static_cast<model::Latency>(i)).sum_ns;
   }
   for (std::size_t i = 0; i < model::kOperations; ++i) {
     counts[model::kLatencies * (kWords + 1) + 2 * i] = load.operations[i].ios;
@@ -273,10 +275,10 @@ class Rig {
     EXPECT_TRUE(written.has_value()) << written.error().message;
     return written ? written->reach : model::PastReach{};
   }
-  model::DeviceLoad load(const std::string& device, const Window& window) {
+  model::DeviceInterval load(const std::string& device, const Window& window) {
     auto past = PastReader::open(file(), 25ms, std::chrono::steady_clock::now() + 60s);
     EXPECT_TRUE(past.has_value()) << past.error().message;
-    model::DeviceLoad sum;
+    model::DeviceInterval sum;
     const auto read = past->minutes(device, window, [&](const model::MinuteOf& one) { model::add(sum, one.load); });
     EXPECT_TRUE(read.has_value()) << read.error().message;
     return sum;
@@ -360,7 +362,7 @@ TEST(Windows, hold_exactly_what_went_in) {
 TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
   Rig rig;
   Random random = seeded();
-  model::DeviceLoad sum;
+  model::DeviceInterval sum;
   const auto put = [&](std::int64_t minute, std::int64_t now) {
     const auto load = some_load(random);
     model::add(sum, load);
@@ -377,14 +379,15 @@ TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
   rig.write({}, kBegin + 71min + std::chrono::days(14));
   rig.write({}, kBegin + 71min + std::chrono::days(14));
   EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 1h}), hour) << "minutes and their hour";
-  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 5min}), model::DeviceLoad{}) << "a part of an hour is not known any more";
+  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 5min}), model::DeviceInterval{})
+      << "a part of an hour is not known any more";
   put(7, 200);  // into an hour whose minutes are gone
   EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 2h}), sum);
 }
 
 TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
   Rig rig({std::chrono::hours(24), std::uint64_t{64} << 20U});
-  model::DeviceLoad load;
+  model::DeviceInterval load;
   load.operations[0].ios = 1;
   const auto row = [&](const std::string& name, Minute minute) {
     return DeviceMinute{{name, name, "m", name}, minute, load, {{"tenant of " + name, {}}}};
@@ -411,7 +414,7 @@ TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
 // ---- readers and the writer
 
 DeviceMinute minute_of_sda(std::int64_t minute) {
-  model::DeviceLoad load;
+  model::DeviceInterval load;
   load.measured_ms = 60'000;
   load.operations[0].ios = static_cast<std::uint64_t>(minute) + 1;
   return {{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load};
@@ -501,7 +504,7 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   Rig rig({std::chrono::hours(90 * 24), std::uint64_t{64} << 20U});
   Batch batch;
   for (const int minute : {0, 1, 2, 10, 11}) {
-    model::DeviceLoad load;
+    model::DeviceInterval load;
     load.measured_ms = minute == 2 ? 20'000 : 60'000;
     load.operations[0].ios = 7;
     batch.device_minutes.push_back({{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load});
@@ -573,10 +576,10 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   const Minute at = kBegin + 24h + 7min;  // so the first slot begins a quarter of an hour after kBegin
   Batch batch;
   const auto measure = [&](const std::string& identity, const std::string& name, Minute start, std::uint64_t reads) {
-    model::DeviceLoad load;
+    model::DeviceInterval load;
     load.measured_ms = 60'000;
-    load.latencies[0] = {{{100, reads}}, 1};
-    load.latencies[1] = {{{120, 2 * reads}}, 1};
+    load.latency(model::Latency::read_total) = {{{100, reads}}, 1};
+    load.latency(model::Latency::write_total) = {{{120, 2 * reads}}, 1};
     batch.device_minutes.push_back({{identity, name, "m", "s"}, start, load});
   };
   for (const auto start : {kBegin + 14min, kBegin + 15min, kBegin + 29min, kBegin + 30min}) {
@@ -802,7 +805,7 @@ TEST(Room, goes_to_hours_first_and_tenants_have_a_fifth) {
     for (std::int64_t i = minute; i < minute + 10; ++i) {
       auto row = minute_of_sda(i);
       ios += row.load.operations[0].ios;
-      row.load.latencies[0] = some_histogram(random, 300);
+      row.load.latency(model::Latency::read_total) = some_histogram(random, 300);
       for (int tenant = 0; tenant < 12; ++tenant) {
         row.tenants.push_back({"tenant " + std::to_string(tenant), {{{{1, 4096, random() % 1'000'000}}}}});
       }

@@ -258,7 +258,7 @@ class Kept : public testing::Test {
   /// One read in that minute by the device that has the name; and its scheduler.
   void write(const history::DeviceKey& key, int minute, const std::string& scheduler = "") {
     history::Batch batch;
-    model::DeviceLoad load;
+    model::DeviceInterval load;
     load.measured_ms = 60'000;
     load.operations[0].ios = 1;
     batch.device_minutes.push_back({key, kBegin + std::chrono::minutes(minute), load});

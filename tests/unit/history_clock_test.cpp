@@ -123,7 +123,7 @@ class Oracle {
     drive.discard_bytes = static_cast<std::uint64_t>(number);
     batch.minutes = {drive};
     batch.states = {{drive.drive, {1}}};
-    model::DeviceLoad load;
+    model::DeviceInterval load;
     load.operations[0].ios = 1;
     batch.device_minutes = {{{disk, disk, "m", disk}, now, load, {{tenant, {{{{1, 1, 1}}}}}}}};
     model::LatencySpike spike;

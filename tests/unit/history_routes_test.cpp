@@ -136,9 +136,9 @@ std::string written_history(const tests::TemporaryTree& tree) {
   const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
   history::Batch batch;
   for (const auto at : {now - 30min, now - 29min}) {
-    model::DeviceLoad load;
+    model::DeviceInterval load;
     load.operations[0].ios = 1;
-    load.latencies[0].words = {{100, 1}};
+    load.latency(model::Latency::read_total).words = {{100, 1}};
     batch.device_minutes.push_back({{"w", "sda", "m", "s"}, at, load});
   }
   EXPECT_TRUE(store->write(batch, {now, 60s}).has_value());

@@ -126,7 +126,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
   spike.ios = 17;
   spike.excess_seconds = 1.5;
   spike.cause = model::SpikeCause::gc;
-  spike.evidence = {{model::EvidenceKey::gc_score, 0.5}, {model::EvidenceKey::media_written_bytes, 4096}};
+  spike.evidence = {{score_of(model::SpikeCause::gc), 0.5}, {model::EvidenceKey::media_written_bytes, 4096}};
   spike.missing = {"this", "and that"};
   Batch batch;
   batch.spikes = {spike};

@@ -16,6 +16,7 @@
 #include "daemon/live/recent_past.h"
 #include "daemon/live/why.h"
 #include "daemon/stages/history_keys.h"
+#include "daemon/stages/intervals.h"
 #include "daemon/stages/stages.h"
 #include "tests/ticks/tick_recording.h"
 
@@ -165,6 +166,7 @@ class Replay {
     tick.keeps_history = false;
     tick.before = now_;
     keys_.give(tick);
+    intervals_.give(tick);
     auto snapshot = std::make_shared<model::Snapshot>();
     snapshot->number = ++number_;
     snapshot->taken_at = tick.wall;
@@ -173,6 +175,7 @@ class Replay {
     for (const stages::DeviceTick& entry : tick.devices) {
       model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
       device.kernel_in_flight = entry.kernel_in_flight;
+      device.interval = entry.interval;
       snapshot->devices.push_back(std::move(device));
     }
     for (const auto& stage : stages_) {
@@ -194,6 +197,7 @@ class Replay {
 
  private:
   stages::HistoryKeys keys_;
+  stages::Intervals intervals_;
   std::vector<std::unique_ptr<stages::Stage>> stages_ = stages::all_stages();
   live::RecentPast past_;
   std::shared_ptr<const model::Snapshot> now_;

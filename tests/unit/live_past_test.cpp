@@ -5,6 +5,7 @@
 
 #include "daemon/live/recent_past.h"
 #include "daemon/live/spike_context.h"
+#include "tests/unit/fed_past.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::live {
@@ -13,6 +14,7 @@ namespace {
 using model::index;
 using model::Operation;
 using test::at;
+using test::FedPast;
 
 /// Grows by I/Os of the given words; every histogram that a real drive has grows along.
 class Drive {
@@ -117,10 +119,9 @@ TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
   auto& writes = now.operations[index(Operation::write)];
   writes.queue_latency.sum_ns = 50;
   writes.device_latency[index(During::flush)].sum_ns = 5;
-  model::DeviceSnapshot snapshot;
-  snapshot.io = std::make_shared<const model::DeviceIo>(now);
-  const auto column = difference(&before, snapshot);
-  ASSERT_TRUE(column);
+  const auto interval = model::between(before, now, std::chrono::seconds(1));
+  ASSERT_TRUE(interval);
+  const std::optional column = column_of(*interval, {});
   EXPECT_EQ(column->reads_during_discard, (SparseBuckets{{100, 3}, {140, 5}}));
   EXPECT_EQ(column->reads_during_flush, (SparseBuckets{{120, 4}, {140, 5}}));
   EXPECT_EQ(column->queue_ns, 1050U);
@@ -195,7 +196,7 @@ TEST(live_ring, forgets_after_15_minutes_of_idle_drives) {
 }
 
 TEST(live_past, has_what_was_added_between_two_snapshots) {
-  RecentPast past;
+  FedPast past;
   Drive drive("sda");
   drive.read(100, 7);
   past.observe(second(1, {drive.snapshot()}));
@@ -216,8 +217,8 @@ TEST(live_past, has_what_was_added_between_two_snapshots) {
   EXPECT_EQ(decode(*seconds[1].bytes), Column{});
 }
 
-TEST(live_past, has_no_column_where_a_drive_was_absent_or_restarted) {
-  RecentPast past;
+TEST(live_past, has_no_column_where_a_drive_was_not_there_or_began_anew) {
+  FedPast past;
   Drive drive("sda");
   drive.read(100, 7);
   past.observe(second(1, {drive.snapshot()}));
@@ -237,7 +238,7 @@ TEST(live_past, has_no_column_where_a_drive_was_absent_or_restarted) {
 }
 
 TEST(live_past, knows_bursts_by_their_begin_end_and_bytes) {
-  RecentPast past;
+  FedPast past;
   Drive drive("sda");
   const auto observe = [&](std::uint64_t number, bool active, std::uint64_t bytes) {
     auto snapshot = drive.snapshot();
@@ -261,7 +262,7 @@ TEST(live_past, knows_bursts_by_their_begin_end_and_bytes) {
 }
 
 TEST(live_past, a_burst_ends_with_its_drive) {
-  RecentPast past;
+  FedPast past;
   Drive drive("sda");
   auto active = drive.snapshot();
   active.discards[index(model::DiscardTrigger::fstrim)] = {1, 1500, 0, true};
@@ -274,7 +275,7 @@ TEST(live_past, a_burst_ends_with_its_drive) {
 }
 
 TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
-  RecentPast past{1U << 20};
+  FedPast past{1U << 20};
   Drive sda("sda");
   SpikeContext context;
   std::vector<SpikeSeconds> kept;
@@ -324,7 +325,7 @@ RC_GTEST_PROP(spike_seconds, of_any_bytes_are_sound_or_nothing, ()) {
 
 TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {
   using namespace std::chrono_literals;
-  RecentPast past{1U << 16};
+  FedPast past{1U << 16};
   Drive sda("sda");
   const std::chrono::steady_clock::time_point begin{1h};
   const auto observe = [&](std::uint64_t number, std::chrono::milliseconds wall, std::chrono::milliseconds steady) {
@@ -349,7 +350,7 @@ TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {
 }
 
 TEST(live_past, spikes_that_were_forgotten_bound_what_is_remembered) {
-  RecentPast past{1U << 16};
+  FedPast past{1U << 16};
   auto first = second(1, {});
   past.observe(first);
   auto many = second(2, {});
@@ -365,8 +366,8 @@ TEST(live_past, spikes_that_were_forgotten_bound_what_is_remembered) {
   EXPECT_EQ(past.remembered_since(), first.taken_at + std::chrono::milliseconds(500));
 }
 
-TEST(live_past, a_clock_set_back_makes_no_negative_column) {
-  RecentPast past;
+TEST(live_past, a_clock_that_was_set_back_makes_no_column_of_less_than_nothing) {
+  FedPast past;
   Drive drive("sda");
   past.observe(second(5000, {drive.snapshot()}));
   past.observe(second(100, {drive.snapshot()}));
@@ -377,7 +378,7 @@ TEST(live_past, a_clock_set_back_makes_no_negative_column) {
 }
 
 TEST(live_past, keeps_the_newest_spikes_and_no_more) {
-  RecentPast past;
+  FedPast past;
   for (std::uint64_t number = 1; number <= RecentPast::kMarks + 10; ++number) {
     auto snapshot = second(number, {});
     snapshot.spikes_ended.resize(1);

@@ -11,6 +11,7 @@
 #include "exporters/page/api_schema.h"
 #include "exporters/page/assets.h"
 #include "exporters/page/site.h"
+#include "tests/unit/fed_past.h"
 #include "tests/unit/json_schema.h"
 #include "tests/unit/prometheus_snapshots.h"
 
@@ -67,7 +68,7 @@ struct Rig {
     return json;
   }
 
-  live::RecentPast past{1U << 20};
+  test::FedPast past{1U << 20};
   doctor::FindingAges finding_ages;
   Site site{past, finding_ages};
   std::shared_ptr<const model::Snapshot> current;

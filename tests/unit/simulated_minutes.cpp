@@ -79,7 +79,7 @@ std::vector<model::MinuteOf> simulate_minutes(const SimulatedDisk& disk, std::si
     minute.device = "nvme0n1";
     minute.start = model::PastTime(std::chrono::minutes(start + static_cast<std::int64_t>(i)));
     minute.load.measured_ms = 60000;
-    model::SparseHistogram& histogram = minute.load.latencies[index(model::Latency::read_total)];
+    model::SparseHistogram& histogram = minute.load.latency(model::Latency::read_total);
     double before = 0;
     for (int word = 2; word < 210 && before < 1 - 1e-9; ++word) {
       const double z = (end_of(word) - middle) / disk.spread;
@@ -91,7 +91,7 @@ std::vector<model::MinuteOf> simulate_minutes(const SimulatedDisk& disk, std::si
         histogram.sum_ns += static_cast<std::uint64_t>(static_cast<double>(count) * std::exp(end_of(word)) * 1e9);
       }
     }
-    model::OperationLoad& reads = minute.load.operations[index(model::Operation::read)];
+    model::OperationInterval& reads = minute.load.operations[index(model::Operation::read)];
     reads.ios = histogram.count();
     reads.bytes = reads.ios * static_cast<std::uint64_t>(kBlock);
     result.push_back(std::move(minute));

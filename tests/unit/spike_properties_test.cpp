@@ -13,22 +13,23 @@ namespace ssdpulse::test {
 namespace {
 
 using analysis::Baseline;
-using analysis::OperationWindow;
 using analysis::SpikeDetector;
 using model::Operation;
+using model::OperationInterval;
 
 analysis::SteadyTime at(double seconds) { return analysis::SteadyTime(analysis::nanoseconds_of(seconds + 1000)); }
 
 /// A second of `ios` I/Os of one latency.
-OperationWindow window_of(double latency, std::uint64_t ios = 200) {
-  OperationWindow window;
+OperationInterval window_of(double latency, std::uint64_t ios = 200) {
+  OperationInterval window;
   const auto native = std::lround(std::ceil(std::log2(latency) * 8));
-  window.total = {{static_cast<std::uint8_t>(LATENCY_FIRST_NATIVE_WORD + native - LATENCY_FIRST_NATIVE_INDEX), ios}};
+  window.total.words = {
+      {static_cast<std::uint8_t>(LATENCY_FIRST_NATIVE_WORD + native - LATENCY_FIRST_NATIVE_INDEX), ios}};
   window.ios = ios;
   return window;
 }
 
-SpikeDetector::Event feed(SpikeDetector& detector, int second, const OperationWindow& window) {
+SpikeDetector::Event feed(SpikeDetector& detector, int second, const OperationInterval& window) {
   return detector.observe(at(second), at(second + 1), window, 0.002);
 }
 
@@ -134,7 +135,7 @@ TEST(Detector, TooFewIosAreNoEvidence) {
     feed(detector, second, window_of(0.001));
   }
   for (int second = 60; second < 120; ++second) {
-    EXPECT_EQ(feed(detector, second, second % 5 == 0 ? window_of(0.3, 1) : OperationWindow{}),
+    EXPECT_EQ(feed(detector, second, second % 5 == 0 ? window_of(0.3, 1) : OperationInterval{}),
               SpikeDetector::Event::none);
   }
 }
@@ -144,7 +145,7 @@ TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
   for (int second = 0; second < 60; ++second) {
     feed(detector, second, window_of(0.001));
   }
-  OperationWindow stuck;
+  OperationInterval stuck;
   stuck.in_flight_before = stuck.in_flight_after = 1;
   for (int second = 60; second < 600; ++second) {
     feed(detector, second, stuck);
@@ -156,7 +157,7 @@ TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
 struct LeakyLoad {
   void go_on(int seconds, std::int64_t in_flight, std::optional<double> latency, std::uint64_t failovers = 0) {
     for (const int end = second + seconds; second < end; ++second) {
-      OperationWindow window = latency ? window_of(*latency) : OperationWindow{};
+      OperationInterval window = latency ? window_of(*latency) : OperationInterval{};
       window.in_flight_before = std::exchange(last_in_flight, in_flight);
       window.in_flight_after = in_flight;
       window.failovers = failovers;
@@ -243,7 +244,7 @@ TEST(Detector, WhatFailsOverDidNotLeak) {
 int claimed_after(const std::vector<int>& kernel, std::int64_t ours = 1, bool unseen_lately = false) {
   LeakyLoad load;
   load.go_on(60, 8, 0.001);
-  OperationWindow paused;
+  OperationInterval paused;
   paused.in_flight_before = paused.in_flight_after = ours;
   int seconds = 0;
   for (const int has : kernel) {
@@ -279,7 +280,7 @@ TEST(Detector, WhereTheKernelDoesNotTellOurCountDecides) {
 TEST(Detector, AStallBesideWhatLeakedIsOne) {
   LeakyLoad load;
   load.go_on(60, 8, 0.001);
-  OperationWindow paused;
+  OperationInterval paused;
   const auto pause = [&](std::int64_t ours, std::int64_t kernel) {
     paused.in_flight_before = std::exchange(paused.in_flight_after, ours);
     analysis::Surroundings around;

@@ -151,7 +151,12 @@ void Simulation::tick(double now) {
   analysis::SpikeTick tick;
   tick.at = steady(now);
   tick.wall = wall(now + wall_offset(now));
-  tick.io = std::make_shared<const model::DeviceIo>(io_);
+  if (before_) {
+    tick.interval =
+        std::make_shared<const model::DeviceInterval>(model::between(*before_, io_, tick.at - ticked_).value());
+  }
+  before_ = io_;
+  ticked_ = tick.at;
   tick.drive = drive ? &last_drive_ : nullptr;
   const std::uint64_t completed = io_.operations[0].completions + io_.operations[1].completions;
   if (std::exchange(completed_, completed) == completed) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <random>
 #include <string>
@@ -98,6 +99,8 @@ class Simulation {
   std::vector<double> running_;
   std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>>
       thinking_;
+  std::optional<model::DeviceIo> before_;  // at the last tick
+  model::SteadyTime ticked_;
   std::vector<Interval> others_;  // in the order of their begins
   double longest_other_ = 0;
   std::size_t first_other_ = 0;  // which may not have ended

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bpf/abi/latency_buckets.h"
+#include "daemon/stages/intervals.h"
 #include "daemon/stages/spikes.h"
 
 namespace ssdpulse::stages {
@@ -49,6 +50,7 @@ class Rig {
     }
     tick_.at += 1s;
     tick_.wall += 1s;
+    intervals_.give(tick_);
     Findings findings = stage_.observe(tick_);
     snapshot_.devices.resize(2);
     findings.values(snapshot_);
@@ -123,6 +125,7 @@ class Rig {
   }
 
   Tick tick_;
+  Intervals intervals_;
   std::array<model::DeviceIo, 2> io_;
   model::DeviceAttribution attribution_;
   Spikes stage_;

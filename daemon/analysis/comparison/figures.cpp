@@ -81,7 +81,7 @@ MinuteSums histogram_sums(const Latencies& histogram, const std::vector<model::M
   return sums;
 }
 
-double seconds_in(const Latencies& latencies, const model::DeviceLoad& load) {
+double seconds_in(const Latencies& latencies, const model::DeviceInterval& load) {
   double sum = 0;
   for (const Latency latency : latencies) {
     sum += static_cast<double>(load.latency(latency).sum_ns) / 1e9;

@@ -27,11 +27,11 @@ std::optional<double> ratio(double numerator, double denominator) {
 }
 
 double ios_of(const Minutes& minutes, Operation operation) {
-  return sum_of(minutes, [&](const model::DeviceLoad& load) { return load.operations[index(operation)].ios; });
+  return sum_of(minutes, [&](const model::DeviceInterval& load) { return load.operations[index(operation)].ios; });
 }
 
 double in_flight_seconds(const Minutes& minutes, Latency total) {
-  return sum_of(minutes, [&](const model::DeviceLoad& load) { return load.latency(total).sum_ns; }) / 1e9;
+  return sum_of(minutes, [&](const model::DeviceInterval& load) { return load.latency(total).sum_ns; }) / 1e9;
 }
 
 std::optional<double> temperature(const Side& side) {
@@ -65,7 +65,7 @@ Value sequential(Operation operation) {
   return [=](const Side& side) {
     return ratio(
         sum_of(side.minutes,
-               [&](const model::DeviceLoad& load) { return load.operations[index(operation)].sequential_bytes; }),
+               [&](const model::DeviceInterval& load) { return load.operations[index(operation)].sequential_bytes; }),
         bytes_of(side.minutes, operation));
   };
 }
@@ -97,11 +97,11 @@ std::vector<Planned> plans() {
 }  // namespace
 
 double measured_seconds(const Minutes& minutes) {
-  return sum_of(minutes, [](const model::DeviceLoad& load) { return load.measured_ms; }) / 1000;
+  return sum_of(minutes, [](const model::DeviceInterval& load) { return load.measured_ms; }) / 1000;
 }
 
 double bytes_of(const Minutes& minutes, Operation operation) {
-  return sum_of(minutes, [&](const model::DeviceLoad& load) { return load.operations[index(operation)].bytes; });
+  return sum_of(minutes, [&](const model::DeviceInterval& load) { return load.operations[index(operation)].bytes; });
 }
 
 std::vector<Rates> rates_of(const Minutes& minutes) {

@@ -9,7 +9,7 @@ namespace {
 
 using model::Operation;
 
-bool has_long(const OperationWindow& window) { return slowest_seconds(window.total) >= kLongSeconds; }
+bool has_long(const OperationInterval& window) { return slowest_seconds(window.total.words) >= kLongSeconds; }
 
 /// An operation's load relative to its usual one: in I/Os, in bytes, or in bytes per I/O, whichever is highest.
 double load_of(double ios, double bytes, double seconds, const UsualOperation& usual) {
@@ -28,13 +28,10 @@ std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
   if (has_drive_) {
     readings_.observe(*tick.drive, !any_open());
   }
-  if (tick.io && last_io_) {
-    if (const auto window = window_between(*last_io_, last_at_, *tick.io, tick.at)) {
-      take_window(*window, tick);
-    }
+  if (tick.interval) {
+    take_window({now_, tick.at, tick.interval}, tick);
   }
-  last_io_ = tick.io;
-  last_at_ = now_ = tick.at;
+  now_ = tick.at;
   return finish(tick.at);
 }
 
@@ -44,12 +41,11 @@ bool DeviceSpikes::any_open() const {
 
 void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   recent_.push_back({window, tick.floor_seconds, tick.tenants});
-  missed_at_ = window.missed > 0 ? window.end : missed_at_;
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
-    Channel& channel = channels_[i];
-    const auto operation = model::kSpikeOperations[i];
-    const auto event = channel.detector.observe(window.begin, window.end, window.operations[i], tick.floor_seconds,
-                                                surroundings(window, operation, tick));
+  missed_at_ = window.missed() > 0 ? window.end : missed_at_;
+  for (const Operation operation : model::kSpikeOperations) {
+    Channel& channel = channels_[operation];
+    const auto event = channel.detector.observe(window.begin, window.end, window.operation(operation),
+                                                tick.floor_seconds, surroundings(window, operation, tick));
     if (event == SpikeDetector::Event::began) {
       open(channel, operation, tick);
     } else if (channel.open) {
@@ -74,7 +70,7 @@ double DeviceSpikes::load(Operation operation) const {
   double ios = 0, bytes = 0, seconds = 0, now = 0;
   for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
     const IoWindow& window = recent_[recent_.size() - 1 - back].window;
-    const OperationWindow& own = window.operation(operation);
+    const OperationInterval& own = window.operation(operation);
     ios += static_cast<double>(own.ios);
     bytes += static_cast<double>(own.bytes);
     seconds += window.seconds();
@@ -155,13 +151,14 @@ void DeviceSpikes::open(Channel& channel, Operation operation, const SpikeTick& 
 }
 
 void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
-  const OperationWindow& window = recent.window.operation(spike.operation);
+  const OperationInterval& window = recent.window.operation(spike.operation);
   recent.in_spike[spike.operation] = true;
   if (spike.usual_wait && spike.span.kind == EvidenceKind::rare) {
     // All I/Os except the outliers are fine while the spike lasts: their wait is the usual one.
-    spike.excess_seconds += excess_above(window.total, spike.span.limit, *spike.usual_wait);
+    spike.excess_seconds += excess_above(window.total.words, spike.span.limit, *spike.usual_wait);
   } else if (spike.usual_wait) {
-    spike.excess_seconds += window.total_seconds - *spike.usual_wait * static_cast<double>(count(window.total));
+    spike.excess_seconds +=
+        seconds_of(window.total.sum_ns) - *spike.usual_wait * static_cast<double>(window.total.count());
   }
   // The windows after its end, until it has been quiet for long enough, say nothing about the cause.
   if (recent.window.begin < spike.span.ended) {
@@ -173,16 +170,16 @@ void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
 /// No spike can claim this window any more. If none did, the window was normal, and so were its operations, except for
 /// the I/Os beyond the limit.
 void DeviceSpikes::forget(const Recent& oldest) {
-  for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
+  for (const Operation operation : model::kSpikeOperations) {
     Channel& channel = channels_[operation];
     const auto limit = channel.detector.limit_seconds(oldest.floor_seconds);
-    const OperationWindow& window = oldest.window.operations[operation];
+    const OperationInterval& window = oldest.window.operation(operation);
     if (oldest.in_spike[operation] || !limit) {
       continue;
     }
     if (const auto usual = channel.usual_wait.seconds()) {
       figures_[operation].excess_seconds[index(model::SpikeCause::unknown)] +=
-          excess_above(window.total, *limit, *usual);
+          excess_above(window.total.words, *limit, *usual);
     }
     channel.usual_wait.learn(window, oldest.window.seconds(), *limit);
   }

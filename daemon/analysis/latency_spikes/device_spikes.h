@@ -30,8 +30,8 @@ namespace ssdpulse::analysis {
 struct SpikeTick {
   SteadyTime at;
   model::WallTime wall;
-  std::shared_ptr<const model::DeviceIo> io;  // null: nothing measured yet
-  const model::NvmeDrive* drive = nullptr;    // null: no NVMe drive
+  std::shared_ptr<const model::DeviceInterval> interval;  // since the tick before; null: not known
+  const model::NvmeDrive* drive = nullptr;                // null: no NVMe drive
   std::optional<model::KernelInFlight> kernel_in_flight = {};
   double floor_seconds = 0.002;
   TenantWork tenants = {};  // since the previous tick
@@ -123,8 +123,6 @@ class DeviceSpikes {
   [[nodiscard]] model::LatencySpike describe(const Waiting& spike, SteadyTime ended, CauseVerdict verdict) const;
 
   std::string device_;
-  std::shared_ptr<const model::DeviceIo> last_io_;
-  SteadyTime last_at_;
   model::ByOperation<Channel, model::kSpikeOperations> channels_{
       Channel(SpikeDetector::kPoolSeconds), Channel(SpikeDetector::kPoolSeconds), Channel(kCommitPoolSeconds),
       Channel(kCommitPoolSeconds)};
@@ -138,7 +136,7 @@ class DeviceSpikes {
   std::deque<Waiting> waiting_;
   SteadyTime last_spike_end_;
   std::optional<SteadyTime> missed_at_;  // when completions were last missed
-  SteadyTime now_;
+  SteadyTime now_;                       // of the last tick
   Figures figures_;
   bool wants_logs_ = false;
   std::vector<Judged> closed_;  // of incidents that may not be over

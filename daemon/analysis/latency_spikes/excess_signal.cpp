@@ -24,7 +24,7 @@ std::optional<Evidence> ExcessSignal::evaluate(const SignalWindow& now, double l
 /// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
 std::optional<Evidence> ExcessSignal::find_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
-  const bool most = seconds_above(now.io.total, limit) >= kMaxWaiting * seconds_above(now.io.total, 0);
+  const bool most = seconds_above(now.io.total.words, limit) >= kMaxWaiting * seconds_above(now.io.total.words, 0);
   if (slow.ios == 0 || slow.slowest < kLongSeconds || !most) {
     return std::nullopt;
   }

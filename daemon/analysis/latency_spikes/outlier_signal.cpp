@@ -11,9 +11,9 @@ std::optional<Evidence> OutlierSignal::evaluate(const SignalWindow& now, double 
   slow.kind = EvidenceKind::rare;
   slow.tail = slow.slowest;
   slow.alone = true;
-  parts_.push_back({now.begin, now.end, count(now.io.total), slow.ios,
-                    count_above(now.io.total, std::max(limit, kLongSeconds)), seconds_above(now.io.total, 0),
-                    seconds_above(now.io.total, limit)});
+  parts_.push_back({now.begin, now.end, now.io.total.count(), slow.ios,
+                    count_above(now.io.total.words, std::max(limit, kLongSeconds)),
+                    seconds_above(now.io.total.words, 0), seconds_above(now.io.total.words, limit)});
   const Part all = sum_up(now.end);
   if (slow.ios == 0) {
     return std::nullopt;

@@ -32,7 +32,7 @@ struct Surroundings {
 struct SignalWindow {
   SteadyTime begin;
   SteadyTime end;
-  const OperationWindow& io;
+  const OperationInterval& io;
   const SparseBuckets& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
   bool enough = false;          // `pooled` has enough I/Os
   bool in_spike = false;        // a spike is open

@@ -26,16 +26,6 @@ constexpr double kSure = 0.9;
 constexpr double kSlowerFlush = 1.5;  // times the usual time of a flush
 constexpr double kSurer = 0.95;       // heat also explains what garbage collection would
 
-constexpr std::pair<SpikeCause, EvidenceKey> kScores[] = {{SpikeCause::discard, EvidenceKey::discard_score},
-                                                          {SpikeCause::flush, EvidenceKey::flush_score},
-                                                          {SpikeCause::gc, EvidenceKey::gc_score},
-                                                          {SpikeCause::queue, EvidenceKey::queue_score},
-                                                          {SpikeCause::saturation, EvidenceKey::saturation_score},
-                                                          {SpikeCause::thermal, EvidenceKey::thermal_score},
-                                                          {SpikeCause::error, EvidenceKey::error_score}};
-
-static_assert(std::size(kScores) == model::kSpikeCauses - 1, "a score for each cause that can be claimed");
-
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
@@ -299,9 +289,9 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     }
   }
   note_amounts(sum, usual, verdict);
-  for (const auto& [cause, key] : kScores) {
-    if (scores[index(cause)] > 0) {
-      verdict.evidence[key] = scores[index(cause)];
+  for (std::size_t cause = 0; cause < model::kClaimableCauses; ++cause) {
+    if (scores[cause] > 0) {
+      verdict.evidence[score_of(static_cast<SpikeCause>(cause))] = scores[cause];
     }
   }
   if (verdict.cause == SpikeCause::unknown) {

@@ -31,12 +31,12 @@ std::optional<double> SpikeDetector::limit_seconds(double floor_seconds) const {
 std::optional<Evidence> SpikeDetector::evaluate(const SignalWindow& now, double floor_seconds) {
   const double limit = tail_.limit(floor_seconds);
   const auto stall = stall_.evaluate(now, limit);
-  if (stall || !baseline_seconds() || count(now.io.total) == 0) {
+  if (stall || !baseline_seconds() || now.io.total.count() == 0) {
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
   // An open spike, a stall that just ended, or an I/O that took as long as the whole pool may be why there are few.
-  if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
+  if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io.total) >= pool_seconds_) {
     slow = excess_.evaluate(now, limit, floor_seconds);
     if (const auto tail = tail_.evaluate(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
       slow = tail;
@@ -49,13 +49,13 @@ std::optional<Evidence> SpikeDetector::evaluate(const SignalWindow& now, double 
   return slow;
 }
 
-SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, const OperationWindow& window,
+SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, const OperationInterval& window,
                                             double floor_seconds, const Surroundings& around) {
   if (over_) {
     span_.reset();
     over_ = false;
   }
-  const SparseBuckets pooled = pool(end, window.total);
+  const SparseBuckets pooled = pool(end, window.total.words);
   const bool enough = count(pooled) >= kMinIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
   tail_.choose(now);
@@ -64,7 +64,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     excess_.forget_held();
   }
   const auto slow = evaluate(now, floor_seconds);
-  if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
+  if (enough && window.total.count() > 0 && (span_.has_value() == slow.has_value())) {
     if (slow) {
       tail_.learn_changed(now);
       excess_.learn_changed(now);
@@ -108,7 +108,7 @@ bool SpikeDetector::again(const SignalWindow& now, const Evidence& slow) {
   const bool stalled =
       slow.kind == EvidenceKind::clear && slow.ios >= kMinStalled &&
       now.around.operation_load < ExcessSignal::kMoreLoad &&
-      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMaxWaiting * seconds_above(now.io.total, 0);
+      seconds_above(now.io.total.words, slow.limit) >= ExcessSignal::kMaxWaiting * seconds_above(now.io.total.words, 0);
   const bool before = last_stall_ && seconds_between(*last_stall_, now.begin) < kAgainSeconds &&
                       seconds_between(*last_stall_, now.begin) > kTogetherSeconds;
   if (stalled) {

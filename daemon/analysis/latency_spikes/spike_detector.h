@@ -47,7 +47,7 @@ class SpikeDetector {
 
   explicit SpikeDetector(double pool_seconds = kPoolSeconds) : pool_seconds_(pool_seconds) {}
 
-  Event observe(SteadyTime begin, SteadyTime end, const OperationWindow& window, double floor_seconds,
+  Event observe(SteadyTime begin, SteadyTime end, const OperationInterval& window, double floor_seconds,
                 const Surroundings& around = {});
 
   /// The open spike; after Event::ended, until the next observe(), the one that ended.

@@ -6,7 +6,7 @@
 namespace ssdpulse::analysis {
 
 std::optional<Evidence> StallSignal::evaluate(const SignalWindow& now, double limit) {
-  const double slowest = now.io.ios > 0 ? slowest_seconds(now.io.total) : 0;
+  const double slowest = now.io.ios > 0 ? slowest_seconds(now.io.total.words) : 0;
   find_again(now, slowest);
   just_over_ = false;
   if (!now.io.stalled(leaked_)) {
@@ -33,7 +33,7 @@ void StallSignal::find_again(const SignalWindow& now, double slowest) {
 
 void StallSignal::end(const SignalWindow& now, double slowest) {
   // An I/O that fails over to another path completes there quickly, as an I/O of its own.
-  if (since_ && !confirmed_ && now.io.ios > 0 && now.io.failovers == 0 && now.io.errors == 0 &&
+  if (since_ && !confirmed_ && now.io.ios > 0 && now.io.failovers == 0 && now.io.device_errors == 0 &&
       slowest < std::min(kLongSeconds, seconds_between(*since_, now.begin) / 2)) {
     leaked_ = std::min(stalled_, now.io.least_in_flight());
     leaked_since_ = *since_;

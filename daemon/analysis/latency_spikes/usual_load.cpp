@@ -16,19 +16,19 @@ void UsualLoad::learn(const IoWindow& window) {
   weight_ = std::min(weight_ + seconds, kSeconds);
   towards(ios_, static_cast<double>(window.ios()) / seconds);
   towards(bytes_, static_cast<double>(window.bytes()) / seconds);
-  const auto interference = [&](UsualInterference& usual, const InterferenceWindow& now) {
+  const auto interference = [&](UsualInterference& usual, const OperationInterval& now) {
     towards(usual.per_second, static_cast<double>(now.issues) / seconds);
-    towards(usual.depth, now.busy_seconds / seconds);
+    towards(usual.depth, seconds_of(now.device_ns()) / seconds);
   };
-  interference(discards_, window.discards);
-  interference(flushes_, window.flushes);
-  for (std::size_t which = 0; which < operations_.size(); ++which) {
-    const OperationWindow& now = window.operations[which];
+  interference(discards_, window.operation(model::Operation::discard));
+  interference(flushes_, window.operation(model::Operation::flush));
+  for (const model::Operation which : model::kSpikeOperations) {
+    const OperationInterval& now = window.operation(which);
     UsualOperation& usual = operations_[which];
-    towards(usual.depth, now.busy_seconds / seconds);
+    towards(usual.depth, seconds_of(now.device_ns()) / seconds);
     towards(usual.ios_per_second, static_cast<double>(now.ios) / seconds);
     towards(usual.bytes_per_second, static_cast<double>(now.bytes) / seconds);
-    towards(usual.queue_full_share, std::min(now.queue_full_seconds / seconds, 1.0));
+    towards(usual.queue_full_share, std::min(seconds_of(now.queue_full_ns) / seconds, 1.0));
   }
 }
 

@@ -6,16 +6,16 @@
 
 namespace ssdpulse::analysis {
 
-void UsualWait::learn(const OperationWindow& window, double seconds, double limit) {
-  const auto all = static_cast<double>(count(window.total));
-  const auto slow = static_cast<double>(count_above(window.total, limit));
-  const double slow_waited = excess_above(window.total, limit, 0);
+void UsualWait::learn(const OperationInterval& window, double seconds, double limit) {
+  const auto all = static_cast<double>(window.total.count());
+  const auto slow = static_cast<double>(count_above(window.total.words, limit));
+  const double slow_waited = excess_above(window.total.words, limit, 0);
   if (all <= slow) {
     return;
   }
   const double past = std::exp(-seconds / kSeconds);
   ios_ = past * ios_ + all - slow;
-  waited_ = past * waited_ + std::max(0.0, window.total_seconds - slow_waited);
+  waited_ = past * waited_ + std::max(0.0, seconds_of(window.total.sum_ns) - slow_waited);
 }
 
 std::optional<double> UsualWait::seconds() const { return ios_ > 0 ? std::optional(waited_ / ios_) : std::nullopt; }

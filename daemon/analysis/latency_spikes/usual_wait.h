@@ -17,7 +17,7 @@ class UsualWait {
   static constexpr double kSeconds = 120;  // time constant
 
   /// A window outside spikes; `limit`: beyond it an I/O is slow.
-  void learn(const OperationWindow& window, double seconds, double limit);
+  void learn(const OperationInterval& window, double seconds, double limit);
 
   /// Seconds per I/O. Absent until one has been seen.
   [[nodiscard]] std::optional<double> seconds() const;

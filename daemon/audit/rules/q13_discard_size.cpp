@@ -16,7 +16,7 @@ struct Discard {
 
 Discard mean_discard(const Facts& facts, const std::string& name) {
   if (const DeviceEvidence* past = evidence_of(facts, name)) {
-    const model::OperationLoad& all = past->load.operations.at(model::index(model::Operation::discard));
+    const model::OperationInterval& all = past->load.operations.at(model::index(model::Operation::discard));
     return {latency_total(*past, {model::Latency::discard}).mean(),
             ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
   }

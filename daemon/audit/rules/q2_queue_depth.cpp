@@ -15,7 +15,7 @@ constexpr std::uint64_t kMaxSchedulerRequests = 2048;  // MAX_SCHED_RQ of the ke
 std::optional<double> full_per_day(const Facts& facts, const std::string& name) {
   if (const DeviceEvidence* past = evidence_of(facts, name)) {
     double seconds = 0;
-    for (const model::OperationLoad& one : past->load.operations) {
+    for (const model::OperationInterval& one : past->load.operations) {
       seconds += static_cast<double>(one.queue_full_ns) / 1e9;
     }
     return past->per_day(seconds);
