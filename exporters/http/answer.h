@@ -29,8 +29,8 @@ Request request_of(MHD_Connection* connection, std::string_view path);
 
 /// The user ID of the process at the other end; absent unless it is a unix socket.
 std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection);
-/// A proxy in front may have read it otherwise: two Host, Content-Length or Authorization fields, a blank in a field's
-/// name, a line break in its value, a field that is continued on the next line, or a version other than 1.0
+/// A proxy in front may have read it otherwise: no Host, two Host, Content-Length or Authorization fields, a blank in a
+/// field's name, a line break in its value, a field that is continued on the next line, or a version other than 1.0
 /// and 1.1.
 bool is_ambiguous(MHD_Connection* connection, std::string_view version);
 bool has_body(MHD_Connection* connection);

@@ -39,11 +39,13 @@ util::Result<void> Server::Implementation::start() {
   MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, reinterpret_cast<void*>(no_certificate())},
                                   {MHD_OPTION_END, 0, nullptr}};
   const bool tls = protection_->tls != nullptr;
+  // libmicrohttpd's own answers cannot get our headers: with 0, it leaves to us what is_ambiguous() finds, too.
+  constexpr int kStrictForClient = 0;
   daemon_ = MHD_start_daemon(tls ? kFlags | MHD_USE_TLS : kFlags, 0, nullptr, nullptr, &on_request, this,
                              MHD_OPTION_URI_LOG_CALLBACK, &on_uri, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &on_completed,
                              this, MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
                              limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory,
-                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+                             MHD_OPTION_STRICT_FOR_CLIENT, kStrictForClient, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
                              tls ? tls_options : tls_options + 1, MHD_OPTION_END);
   const auto* info = daemon_ == nullptr ? nullptr : MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == nullptr) {

@@ -13,8 +13,9 @@ const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd keeps for a request whose headers it has passed to us and which has no Exchange.
 char headers_seen;
-// The same before its headers, if its path, once decoded, would end before its end.
-char uri_is_cut;
+// The same before its headers, if it could be read in two ways: a path that, once decoded, would end before its end,
+// or a blank in the request's target.
+char uri_is_ambiguous;
 
 const sockaddr* address_of(MHD_Connection* connection) {
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -33,8 +34,10 @@ Routes::const_iterator route_of(const Routes& routes, std::string_view path) {
 }  // namespace
 
 void* Server::Implementation::on_uri(void*, const char* uri, MHD_Connection*) {
-  const std::string_view path = std::string_view(uri).substr(0, std::string_view(uri).find('?'));
-  return path.find("%00") == std::string_view::npos ? nullptr : &uri_is_cut;
+  const std::string_view whole(uri);
+  const std::string_view path = whole.substr(0, whole.find('?'));
+  const bool is_clear = path.find("%00") == std::string_view::npos && whole.find(' ') == std::string_view::npos;
+  return is_clear ? nullptr : &uri_is_ambiguous;
 }
 
 MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
@@ -43,7 +46,7 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
   auto& server = *static_cast<Implementation*>(self);
   try {
     const std::string path = (std::string_view(method) == MHD_HTTP_METHOD_POST ? "POST " : "") + std::string(url);
-    if (*exchange == nullptr || *exchange == &uri_is_cut) {
+    if (*exchange == nullptr || *exchange == &uri_is_ambiguous) {
       const bool is_clear = std::exchange(*exchange, &headers_seen) == nullptr && !is_ambiguous(connection, version);
       return is_clear ? server.begin(connection, method, path)
                       : server.reply(connection, short_answer(400, "this request could be read in two ways\n"));
@@ -238,7 +241,7 @@ void Server::Implementation::on_completed(void* self, MHD_Connection* connection
   if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
     ++server.answered_;
   }
-  if (*exchange != nullptr && *exchange != &headers_seen && *exchange != &uri_is_cut) {
+  if (*exchange != nullptr && *exchange != &headers_seen && *exchange != &uri_is_ambiguous) {
     server.forget(exchange);
   }
   *exchange = nullptr;

@@ -135,12 +135,21 @@ TEST(Server, AmbiguousRequestsAreRefused) {
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A:\r\n b\r\n\r\n", "a folded field that begins empty"},
       {"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n d\r\n\r\n", "a field of three lines"},
       {"GET /metrics HTTP/1.1\r\n b\r\nHost: a\r\n\r\n", "a continuation of nothing"},
+      {"GET /metrics HTTP/1.1\r\n\r\n", "no host"},
+      {"GET /metrics HTTP/1.1 HTTP/1.1\r\nHost: a\r\n\r\n", "a blank in the target"},
   };
   for (const auto& [request, what] : cases) {
     Client client(running.port);
     client.send(request);
     const auto answer = client.answer();
     EXPECT_TRUE(answer.empty() || Client::status(answer) == 400) << what << ": " << answer;
+  }
+  // The library's own answers have no headers of ours.
+  for (const char* request : {"GET /metrics HTTP/1.1\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost : a\r\n\r\n",
+                              "GET /metrics x HTTP/1.1\r\nHost: a\r\n\r\n"}) {
+    Client ours(running.port);
+    ours.send(request);
+    EXPECT_EQ(Client::body(ours.answer()), "this request could be read in two ways\n") << request;
   }
   Client client(running.port);
   client.get("/metrics?a=%00");  // an argument may hold anything
