@@ -160,8 +160,8 @@ bool is_ambiguous(MHD_Connection* connection, std::string_view version) {
   Fields fields;
   MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
   return (version != MHD_HTTP_VERSION_1_1 && version != MHD_HTTP_VERSION_1_0) || fields.hosts > 1 ||
-         (fields.hosts == 0 && version == MHD_HTTP_VERSION_1_1) || fields.lengths > 1 || fields.credentials > 1 || fields.has_control || fields.has_blank_name ||
-         fields.has_folded;
+         (fields.hosts == 0 && version == MHD_HTTP_VERSION_1_1) || fields.lengths > 1 || fields.credentials > 1 ||
+         fields.has_control || fields.has_blank_name || fields.has_folded;
 }
 
 bool has_body(MHD_Connection* connection) {
