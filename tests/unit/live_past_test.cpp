@@ -217,7 +217,7 @@ TEST(live_past, has_what_was_added_between_two_snapshots) {
   EXPECT_EQ(decode(*seconds[1].bytes), Column{});
 }
 
-TEST(live_past, has_no_column_where_a_drive_was_not_there_or_began_anew) {
+TEST(live_past, has_no_column_where_a_drive_was_not_there_or_restarted) {
   FedPast past;
   Drive drive("sda");
   drive.read(100, 7);
