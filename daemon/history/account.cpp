@@ -2,6 +2,8 @@
 #include "daemon/history/account.h"
 
 #include <array>
+#include <string>
+#include <utility>
 
 namespace ssdpulse::history {
 
@@ -28,12 +30,15 @@ Outcome<std::optional<Account>> load_account(Connection& connection) {
       }
       values.at(static_cast<std::size_t>(column)) = *value;
     }
-    return Account{values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
+    return RowLedger::load(connection).map([&](RowLedger rows) -> std::optional<Account> {
+      return Account{values[0], values[1], values[2], values[3], values[4], values[5], values[6], std::move(rows)};
+    });
   });
 }
 
 Outcome<void> save_account(Connection& connection, const Account& account) {
-  Statement row(connection, "INSERT OR REPLACE INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?)");
+  Statement row(connection, "INSERT OR REPLACE INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const std::string rows = account.rows.json();
   return row.with(account.measured_ms)
       .with(account.wall)
       .with(account.wall_measured)
@@ -41,6 +46,7 @@ Outcome<void> save_account(Connection& connection, const Account& account) {
       .with(account.tenant_bytes)
       .with(account.minutes_reach)
       .with(account.hours_reach)
+      .with(rows)
       .run();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "daemon/history/row_ledger.h"
 #include "daemon/history/rows.h"
 #include "daemon/history/sqlite.h"
 #include "daemon/model/past.h"
@@ -18,6 +19,7 @@ struct Account {
   std::int64_t tenant_bytes = 0;              // in tenant_minute and tenant_hour
   std::int64_t minutes_reach = 0;             // minutes since the epoch: the first that is kept; 0: none
   std::int64_t hours_reach = 0;               // likewise
+  RowLedger rows = {};
   bool operator==(const Account&) const = default;
 
   /// In minutes, as all rows have it.

@@ -30,12 +30,6 @@ Outcome<std::optional<Value>> value_at(Connection& connection, const std::string
   });
 }
 
-Outcome<void> replace(Connection& connection, const char* table, std::int64_t key, const Bytes& bytes,
-                      std::int64_t measured) {
-  Statement row(connection, ("INSERT OR REPLACE INTO " + std::string(table) + " VALUES (?, ?, ?)").c_str());
-  return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
-}
-
 /// The heaviest of all that were seen; the rest go under number 0, which no name has.
 Tenants heaviest_of(const Tenants& tenants) {
   std::vector<model::TenantLoad> named;
@@ -99,6 +93,13 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
   return {};
 }
 
+Outcome<void> DeviceRows::put(const char* table, std::int64_t key, const Bytes& bytes, std::int64_t measured) {
+  return history::put(connection_, account_.rows, table, [&](const std::string& insert_into) {
+    Statement row(connection_, (insert_into + table + " VALUES (?, ?, ?)").c_str());
+    return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
+  });
+}
+
 /// A row is as old as what was added to it last.
 Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const DeviceInterval& load,
                                 std::int64_t measured) {
@@ -111,10 +112,10 @@ Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const Devic
   }
   measured = std::max(measured, known.value_or(measured));
   if (!*before) {
-    return replace(connection_, table, key, encode(load), measured);
+    return put(table, key, encode(load), measured);
   }
   model::add(**before, load);
-  return replace(connection_, table, key, encode(**before), measured);
+  return put(table, key, encode(**before), measured);
 }
 
 /// No name that it holds was seen last before `measured`, so it keeps the oldest.
@@ -134,7 +135,7 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
   }
   const Bytes bytes = encode(heaviest_of(tenants));
   account_.tenant_bytes += static_cast<std::int64_t>(bytes.size()) - bytes_before;
-  return replace(connection_, table, key, bytes, std::min(measured, known.value_or(measured)));
+  return put(table, key, bytes, std::min(measured, known.value_or(measured)));
 }
 
 Outcome<void> DeviceRows::make_hours(Minute now, OpenLanes& open) {
@@ -263,8 +264,8 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
     auto gone = thinned.with(hour + kHour)
                     .with(row.lane)
                     .run()
-                    .and_then([&] { return erase("tenant_minute", row.lane, 0, hour + kHour - 1); })
-                    .and_then([&](std::uint64_t) { return erase("device_minute", row.lane, hour, hour + kHour - 1); });
+                    .and_then([&] { return erase("tenant_minute", Removal::hour, row.lane, 0, hour + kHour - 1); })
+                    .and_then([&](std::uint64_t) { return erase("device_minute", Removal::hour, row.lane, hour, hour + kHour - 1); });
     if (!gone) {
       return gone;
     }
@@ -273,7 +274,7 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
   return rows;
 }
 
-Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
+Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end, Removal why) {
   constexpr std::int64_t kStep = 10 * kHour;
   const auto all = fronts("device_hour");
   if (!all) {
@@ -292,8 +293,8 @@ Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
     }
     const auto first_young = young.integer(0);
     const std::int64_t to = first_young ? minute_of_key(*first_young) - 1 : last;
-    auto gone = erase("tenant_hour", row.lane, 0, to).and_then([&](std::uint64_t) {
-      return erase("device_hour", row.lane, 0, to);
+    auto gone = erase("tenant_hour", why, row.lane, 0, to).and_then([&](std::uint64_t) {
+      return erase("device_hour", why, row.lane, 0, to);
     });
     if (!gone) {
       return gone;
@@ -323,7 +324,7 @@ Outcome<std::uint64_t> DeviceRows::forget_tenants() {
       if (row.measured >= **age + step) {
         continue;
       }
-      auto gone = erase(table, row.lane, 0, row.minute + step - 1);
+      auto gone = erase(table, Removal::size, row.lane, 0, row.minute + step - 1);
       if (!gone) {
         return gone;
       }
@@ -335,7 +336,8 @@ Outcome<std::uint64_t> DeviceRows::forget_tenants() {
   return 0;
 }
 
-Outcome<std::uint64_t> DeviceRows::erase(const char* table, std::int64_t lane, std::int64_t from, std::int64_t to) {
+Outcome<std::uint64_t> DeviceRows::erase(const char* table, Removal why, std::int64_t lane, std::int64_t from,
+                                         std::int64_t to) {
   const auto bounded = [&](const std::string& sql) {
     Statement statement(connection_, (sql + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
     statement.with(key_of(lane, from)).with(key_of(lane, to));
@@ -350,7 +352,7 @@ Outcome<std::uint64_t> DeviceRows::erase(const char* table, std::int64_t lane, s
   }
   Statement gone = bounded("DELETE");
   return gone.run().map([&] {
-    deleted_[table] += connection_.changed_rows();
+    account_.rows.remove(table, why, connection_.changed_rows());
     return connection_.changed_rows();
   });
 }
@@ -379,10 +381,10 @@ Outcome<void> DeviceRows::forget_names(std::int64_t end) {
       .with(kMinutesOfADevice)
       .run()
       .and_then([&] {
-        deleted_["device"] += connection_.changed_rows();
+        account_.rows.remove("device", Removal::age, connection_.changed_rows());
         return tenants.with(used_from).run();
       })
-      .map([&] { deleted_["tenant"] += connection_.changed_rows(); });
+      .map([&] { account_.rows.remove("tenant", Removal::age, connection_.changed_rows()); });
 }
 
 /// Rows of a lane go forward but for what came late: that is among the first few.
@@ -517,7 +519,10 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
             "DELETE FROM setting WHERE device = ?1 AND value = (SELECT value FROM setting AS last WHERE last.device = "
             "?2 AND last.name = setting.name ORDER BY at_ms DESC LIMIT 1)");
       })
-      .and_then([&] { return run("UPDATE OR REPLACE setting SET device = ?1 WHERE device = ?2"); });
+      .and_then([&] {
+        account_.rows.remove("setting", Removal::repeated, connection_.changed_rows());
+        return run("UPDATE setting SET device = ?1 WHERE device = ?2");
+      });
 }
 
 /// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
@@ -572,18 +577,26 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int6
         if (!id) {
           return tl::unexpected(Failure{"a device without an id", true});
         }
+        account_.rows.insert("device");
         lane.id = *id;
         return lane;
       });
 }
 
 Outcome<std::int64_t> DeviceRows::id_of(const std::string& tenant) {
-  Statement upsert(
-      connection_,
-      "INSERT INTO tenant (name, last_measured) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET last_measured = "
-      "max(last_measured, excluded.last_measured) RETURNING id");
-  return upsert.with(tenant).with(account_.measured()).step().and_then([&](bool row) -> Outcome<std::int64_t> {
-    const auto id = row ? upsert.integer(0) : std::nullopt;
+  Statement seen(connection_,
+                 "UPDATE tenant SET last_measured = max(last_measured, ?2) WHERE name = ?1 RETURNING id");
+  const auto known = seen.with(tenant).with(account_.measured()).step();
+  if (!known) {
+    return tl::unexpected(known.error());
+  }
+  if (*known) {
+    return seen.integer(0).value_or(0);
+  }
+  Statement added(connection_, "INSERT INTO tenant (name, last_measured) VALUES (?, ?) RETURNING id");
+  return added.with(tenant).with(account_.measured()).step().and_then([&](bool row) -> Outcome<std::int64_t> {
+    const auto id = row ? added.integer(0) : std::nullopt;
+    account_.rows.insert("tenant");
     return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a tenant without an id", true});
   });
 }

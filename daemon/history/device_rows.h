@@ -29,9 +29,8 @@ namespace ssdpulse::history {
 
 class DeviceRows {
  public:
-  /// All of them must outlive this object. `deleted` counts what is removed here.
-  DeviceRows(Connection& connection, Account& account, DeletedRows& deleted)
-      : connection_(connection), account_(account), deleted_(deleted) {}
+  /// Both must outlive this object. `account` counts what is inserted and removed here.
+  DeviceRows(Connection& connection, Account& account) : connection_(connection), account_(account) {}
 
   Outcome<void> add(const DeviceMinute& row);
 
@@ -46,7 +45,7 @@ class DeviceRows {
   Outcome<std::uint64_t> thin_hour(std::int64_t end);
 
   /// (All lanes.) Removes hours that are older than `end`, about ten in each lane.
-  Outcome<std::uint64_t> forget_hours(std::int64_t end);
+  Outcome<std::uint64_t> forget_hours(std::int64_t end, Removal why);
 
   /// (All lanes.) Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
   Outcome<std::uint64_t> forget_tenants();
@@ -88,11 +87,11 @@ class DeviceRows {
   Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants,
                               std::int64_t measured);
   Outcome<void> make_hour_of(std::int64_t lane, std::int64_t hour);
-  Outcome<std::uint64_t> erase(const char* table, std::int64_t lane, std::int64_t from, std::int64_t to);
+  Outcome<std::uint64_t> erase(const char* table, Removal why, std::int64_t lane, std::int64_t from, std::int64_t to);
+  Outcome<void> put(const char* table, std::int64_t key, const Bytes& bytes, std::int64_t measured);
 
   Connection& connection_;
   Account& account_;
-  DeletedRows& deleted_;
   std::set<std::int64_t> added_to_;  // lanes
 };
 

@@ -38,12 +38,13 @@ constexpr const char* kSeen =
     "seen.identity = setting.device), measured) END";
 
 /// `chosen`: the end of a SELECT of keys.
-Outcome<void> erase(Connection& connection, const Events& events, const std::string& chosen, DeletedRows& deleted) {
+Outcome<void> erase(Connection& connection, const Events& events, const std::string& chosen, Removal why,
+                    RowLedger& ledger) {
   const std::string table(events.table);
   const std::string key(events.key);
   return connection
       .execute("DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + chosen + ")")
-      .map([&] { deleted[table] += connection.changed_rows(); });
+      .map([&] { ledger.remove(table, why, connection.changed_rows()); });
 }
 
 constexpr Events kSettings{"setting", "id", "id", kMaxSettings};
@@ -57,33 +58,37 @@ std::int64_t share(std::int64_t most, std::uint64_t size_limit) {
 
 }  // namespace
 
-Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std::int64_t measured) {
-  Statement row(connection, "INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, ?, ?)");
-  return row.with(milliseconds_of(burst.begin))
-      .with(burst.device)
-      .with(util::for_history(burst.trigger))
-      .with(measured)
-      .with(std::optional(burst.duration_seconds))
-      .with(static_cast<std::int64_t>(burst.bytes))
-      .run();
+Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std::int64_t measured, RowLedger& ledger) {
+  return put(connection, ledger, "discard_burst", [&](const std::string& insert_into) {
+    Statement row(connection, (insert_into + "discard_burst VALUES (?, ?, ?, ?, ?, ?)").c_str());
+    return row.with(milliseconds_of(burst.begin))
+        .with(burst.device)
+        .with(util::for_history(burst.trigger))
+        .with(measured)
+        .with(std::optional(burst.duration_seconds))
+        .with(static_cast<std::int64_t>(burst.bytes))
+        .run();
+  });
 }
 
-Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::int64_t measured) {
-  Statement row(connection, "INSERT OR REPLACE INTO host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  return row.with(milliseconds_of(wait.begin))
-      .with(util::for_history(wait.cause))
-      .with(util::for_history(wait.subject))
-      .with(wait.device)
-      .with(measured)
-      .with(wait.tenant)
-      .with(std::optional(wait.duration_seconds))
-      .with(util::for_history(wait.evidence))
-      .with(util::for_history(wait.file))
-      .run();
+Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::int64_t measured, RowLedger& ledger) {
+  return put(connection, ledger, "host_wait", [&](const std::string& insert_into) {
+    Statement row(connection, (insert_into + "host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").c_str());
+    return row.with(milliseconds_of(wait.begin))
+        .with(util::for_history(wait.cause))
+        .with(util::for_history(wait.subject))
+        .with(wait.device)
+        .with(measured)
+        .with(wait.tenant)
+        .with(std::optional(wait.duration_seconds))
+        .with(util::for_history(wait.evidence))
+        .with(util::for_history(wait.file))
+        .run();
+  });
 }
 
 Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::int64_t measured,
-                     std::uint64_t most_bytes, DeletedRows& deleted) {
+                     std::uint64_t most_bytes, RowLedger& ledger) {
   Statement row(connection,
                 "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds, measured) VALUES (?, ?, "
                 "?, ?, ?, ?)");
@@ -94,6 +99,7 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::i
                       .with(std::span<const std::uint8_t>(seconds.seconds))
                       .with(measured)
                       .run();
+  ledger.insert("spike_seconds", inserted ? 1 : 0);
   while (inserted) {
     const auto bytes = connection.number("SELECT coalesce(sum(length(seconds)), 0) FROM spike_seconds");
     if (!bytes) {
@@ -109,20 +115,27 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::i
     if (!gone) {
       return gone;
     }
-    deleted["spike_seconds"] += connection.changed_rows();
+    ledger.remove("spike_seconds", Removal::size, connection.changed_rows());
   }
   return inserted;
 }
 
 Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at,
-                     std::int64_t measured) {
+                     std::int64_t measured, RowLedger& ledger) {
   Statement row(connection,
                 "INSERT INTO setting (at_ms, device, name, value, measured) SELECT ?1, ?2, ?3, ?4, ?5 "
                 "WHERE ?4 IS NOT (SELECT value FROM setting WHERE device = ?2 AND name = ?3 ORDER BY id DESC LIMIT 1)");
-  return row.with(milliseconds_of(at)).with(setting.device).with(setting.name).with(setting.value).with(measured).run();
+  return row.with(milliseconds_of(at))
+      .with(setting.device)
+      .with(setting.name)
+      .with(setting.value)
+      .with(measured)
+      .run()
+      .map([&] { ledger.insert("setting", connection.changed_rows()); });
 }
 
-Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured) {
+Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured,
+                               RowLedger& ledger) {
   Statement same(connection, "SELECT at_ms FROM mark WHERE id = ?");
   const auto sent_before = mark.id.empty() ? Outcome<bool>(false) : same.with(mark.id).step();
   if (!sent_before) {
@@ -142,7 +155,10 @@ Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark,
   const std::int64_t at = free.integer(0).value_or(milliseconds_of(mark.at));
   Statement row(connection, "INSERT INTO mark (at_ms, text, id, measured) VALUES (?, ?, nullif(?, ''), ?)");
   const std::string text = util::for_history(mark.text);
-  return row.with(at).with(text).with(mark.id).with(measured).run().map([&] { return time_of(at); });
+  return row.with(at).with(text).with(mark.id).with(measured).run().map([&] {
+    ledger.insert("mark");
+    return time_of(at);
+  });
 }
 
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {
@@ -159,32 +175,32 @@ Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {
   return oldest;
 }
 
-Outcome<void> forget_events(Connection& connection, std::int64_t end, DeletedRows& deleted) {
+Outcome<void> forget_events(Connection& connection, std::int64_t end, Removal why, RowLedger& ledger) {
   const std::string older = " WHERE measured < " + std::to_string(end);
   for (const Events& events : kEvents) {
     const std::string oldest = older + " ORDER BY measured, " + events.when + " LIMIT " + kStep;
-    if (auto gone = erase(connection, events, oldest, deleted); !gone) {
+    if (auto gone = erase(connection, events, oldest, why, ledger); !gone) {
       return gone;
     }
   }
   return {};
 }
 
-Outcome<void> forget_settings(Connection& connection, std::int64_t end, DeletedRows& deleted) {
+Outcome<void> forget_settings(Connection& connection, std::int64_t end, Removal why, RowLedger& ledger) {
   return erase(connection, kSettings,
                " WHERE measured < " + std::to_string(end) + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep,
-               deleted);
+               why, ledger);
 }
 
 Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
-                             DeletedRows& deleted) {
+                             RowLedger& ledger) {
   for (const Events& events : kEvents) {
     if (events.most == 0) {
       continue;
     }
     const std::string surplus = std::string(" ORDER BY measured DESC, ") + events.when + " DESC LIMIT " + kStep +
                                 " OFFSET " + std::to_string(share(events.most, size_limit));
-    if (auto gone = erase(connection, events, surplus, deleted); !gone) {
+    if (auto gone = erase(connection, events, surplus, Removal::size, ledger); !gone) {
       return gone;
     }
   }
@@ -198,7 +214,8 @@ Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, s
   }
   const auto erase_some = [&](const std::string& chosen, std::int64_t some) {
     return erase(connection, kSettings,
-                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some), deleted);
+                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some),
+                 Removal::size, ledger);
   };
   const std::string missed_least =
       std::string(" WHERE NOT ") + kInForce + " OR " + kSeen + " < " + std::to_string(measured - kHour);

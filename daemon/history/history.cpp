@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <initializer_list>
+#include <numeric>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -37,36 +38,21 @@ bool within_bounds(const DeviceMinute& row) {
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }
 
-/// Removes rows that no file would accept. Returns how many.
-std::size_t remove_unfit(Batch& batch) {
-  return std::erase_if(
-             batch.minutes,
-             [](const DriveMinute& row) { return !within_bounds(row.drive) || row.source.size() > kMaxNameBytes; }) +
-         std::erase_if(batch.states,
-                       [](const DriveState& state) {
-                         return !within_bounds(state.drive) || state.bytes.size() > kMaxStateBytes;
-                       }) +
-         std::erase_if(batch.device_minutes, [](const DeviceMinute& row) { return !within_bounds(row); }) +
-         std::erase_if(batch.bursts,
-                       [](const auto& burst) {
-                         return !fits({burst.device, burst.trigger.raw()});
-                       }) +
-         std::erase_if(
-             batch.waits,
-             [](const model::PastWait& wait) {
-               return !fits({wait.cause.raw(), wait.subject.raw(), wait.device, wait.tenant, wait.file.raw()}) ||
-                      !fits({wait.evidence.raw()}, kMaxSettingBytes);
-             }) +
-         std::erase_if(
-             batch.spike_seconds,
-             [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMaxStateBytes; }) +
-         std::erase_if(
-             batch.settings,
-             [](const Setting& row) {
-               return !fits({row.device}, kMaxIdentityBytes) || !fits({row.name, row.value}, kMaxSettingBytes);
-             }) +
-         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text.raw()}, kMaxMarkBytes); });
+bool within_bounds(const DriveMinute& row) { return within_bounds(row.drive) && fits({row.source}); }
+bool within_bounds(const DriveState& state) {
+  return within_bounds(state.drive) && state.bytes.size() <= kMaxStateBytes;
 }
+bool within_bounds(const model::LatencySpike&) { return true; }
+bool within_bounds(const model::PastBurst& burst) { return fits({burst.device, burst.trigger.raw()}); }
+bool within_bounds(const model::PastWait& wait) {
+  return fits({wait.cause.raw(), wait.subject.raw(), wait.device, wait.tenant, wait.file.raw()}) &&
+         fits({wait.evidence.raw()}, kMaxSettingBytes);
+}
+bool within_bounds(const SpikeSeconds& row) { return fits({row.device}) && row.seconds.size() <= kMaxStateBytes; }
+bool within_bounds(const Setting& row) {
+  return fits({row.device}, kMaxIdentityBytes) && fits({row.name, row.value}, kMaxSettingBytes);
+}
+bool within_bounds(const model::Mark& mark) { return fits({mark.text.raw()}, kMaxMarkBytes); }
 
 Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
@@ -100,6 +86,10 @@ std::chrono::nanoseconds boot_clock() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
+History::History(Options options) : options_(std::move(options)), counted_to_(options_.boottime()) {
+  for_each_table([&](const char* table, auto) { status_.given[table]; });
+}
+
 util::Result<std::unique_ptr<History>> History::open(Options options) {
   if (options.directory.empty() || options.directory.front() != '/') {
     return util::fail("\"" + options.directory + "\" is not an absolute path");
@@ -124,15 +114,42 @@ History::~History() {
   }
   refuse_marks();
   if (pending_rows_ > 0) {
-    log::warning("history closed with rows not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
+    std::string tables;
+    for (const auto& [table, rows] : status_.given) {
+      tables += rows.waiting == 0 ? "" : (tables.empty() ? "" : " ") + table + "=" + std::to_string(rows.waiting);
+    }
+    log::warning("history closed with rows not written rows={} tables=\"{}\" reason=\"{}\"", pending_rows_, tables,
+                 status_.reason);
   }
 }
 
+std::uint64_t Status::sum(std::uint64_t GivenRows::*fate) const {
+  return std::accumulate(given.begin(), given.end(), std::uint64_t{0},
+                         [&](std::uint64_t sum, const auto& table) { return sum + table.second.*fate; });
+}
+
+/// Rows that no file would accept go at once.
+void History::receive(Batch& batch) {
+  for_each_table([&](const char* table, auto member) {
+    GivenRows& given = status_.given[table];
+    given.received += (batch.*member).size();
+    given.refused += std::erase_if(batch.*member, [](const auto& row) { return !within_bounds(row); });
+    given.waiting += (batch.*member).size();
+  });
+}
+
+void History::settle(const Batch& batch, std::uint64_t GivenRows::*fate) {
+  for_each_table([&](const char* table, auto member) {
+    GivenRows& given = status_.given[table];
+    given.waiting -= (batch.*member).size();
+    given.*fate += (batch.*member).size();
+  });
+}
+
 void History::add(Batch batch) {
-  const std::size_t unfit = remove_unfit(batch);
   {
     const std::lock_guard lock(mutex_);
-    status_.rows_dropped += unfit;
+    receive(batch);
     if (batch.rows() > 0) {
       pending_rows_ += batch.rows();
       states_came_ = states_came_ || !batch.states.empty();
@@ -148,13 +165,15 @@ std::future<util::Result<model::WallTime>> History::keep(model::Mark mark) {
   auto kept = answer.get_future();
   Batch batch;
   batch.marks.push_back(std::move(mark));
-  if (remove_unfit(batch) > 0) {
-    answer.set_value(util::fail("it is too long"));
-    return kept;
-  }
   {
     const std::lock_guard lock(mutex_);
+    receive(batch);
+    if (batch.empty()) {
+      answer.set_value(util::fail("it is too long"));
+      return kept;
+    }
     if (!status_.up && status_.obstacle != Obstacle::opening) {
+      settle(batch, &GivenRows::surplus);
       answer.set_value(util::fail(status_.reason));
       return kept;
     }
@@ -186,6 +205,7 @@ Status History::status() const {
 void History::refuse_marks() {
   pending_rows_ -= std::erase_if(batches_, [&](Waiting& batch) {
     if (batch.answer) {
+      settle(batch, &GivenRows::surplus);
       batch.answer->set_value(util::fail(status_.up ? "the daemon is stopping" : status_.reason));
     }
     return batch.answer.has_value();
@@ -195,9 +215,16 @@ void History::refuse_marks() {
 void History::drop_replaced_states() {
   std::vector<DriveKey> newer;
   for (auto batch = batches_.rbegin(); batch != batches_.rend(); ++batch) {
-    pending_rows_ -= std::erase_if(batch->states, [&](const DriveState& state) {
-      return std::find(newer.begin(), newer.end(), state.drive) != newer.end();
+    Batch replaced;
+    std::erase_if(batch->states, [&](const DriveState& state) {
+      const bool is_replaced = std::find(newer.begin(), newer.end(), state.drive) != newer.end();
+      if (is_replaced) {
+        replaced.states.push_back({});
+      }
+      return is_replaced;
     });
+    pending_rows_ -= replaced.rows();
+    settle(replaced, &GivenRows::replaced);
     for (const DriveState& state : batch->states) {
       newer.push_back(state.drive);
     }
@@ -212,9 +239,8 @@ void History::drop_surplus() {
     states_came_ = false;
   }
   while (pending_rows_ > options_.most_pending_rows) {
-    const std::size_t rows = batches_.front().rows();
-    status_.rows_dropped += rows;
-    pending_rows_ -= rows;
+    pending_rows_ -= batches_.front().rows();
+    settle(batches_.front(), &GivenRows::surplus);
     if (auto& answer = batches_.front().answer) {
       answer->set_value(util::fail("too much is waiting for the disk"));
     }
@@ -367,8 +393,11 @@ void History::report(const Store::Written& written, std::chrono::nanoseconds boo
         "ahead",
         util::utc_text(minute_of(written.step_back->from)), util::utc_text(minute_of(written.step_back->to)));
   }
-  for (const auto& [table, rows] : written.deleted) {
-    deleted_unlogged_ += rows;
+  if (!written.corrected.empty()) {
+    log::warning("history file={} contradicted itself, and is corrected: {}", path(), written.corrected);
+  }
+  for (const auto& [table, rows] : written.rows.tables()) {
+    deleted_unlogged_ += rows.all_removed();
   }
   if (deleted_unlogged_ > 0 && (!deletions_logged_ || boottime >= *deletions_logged_ + std::chrono::hours(24))) {
     log::info("history deleted rows={}: see ssdpulse_history_rows_deleted_total", deleted_unlogged_);
@@ -396,10 +425,9 @@ void History::write_batches() {
     lock.lock();
     status_.bytes_on_disk = bytes;
     if (written) {
-      status_.rows_written += batch.rows();
-      for (const auto& [table, rows] : written->deleted) {
-        status_.rows_deleted[table] += rows;
-      }
+      settle(batch, &GivenRows::written);
+      status_.rows += written->rows;
+      status_.corrections += written->corrected.empty() ? 0 : 1;
       status_.reach = written->reach;
       status_.last_write_seconds = took.count();
       status_.last_written = this_minute();
@@ -414,7 +442,7 @@ void History::write_batches() {
       continue;
     }
     if (written.error().refused) {  // now and on every retry
-      status_.rows_dropped += batch.rows();
+      settle(batch, &GivenRows::refused);
       ++status_.failures;
       log::warning("history dropped rows={} reason=\"{}\"", batch.rows(), written.error().message);
       if (batch.answer) {

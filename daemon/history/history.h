@@ -13,12 +13,14 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "daemon/history/row_ledger.h"
 #include "daemon/history/rows.h"
 #include "daemon/history/store.h"
 #include "daemon/util/result.h"
@@ -40,20 +42,36 @@ struct Options {
   std::function<std::chrono::nanoseconds()> boottime = boot_clock;                              // likewise
 };
 
+/// What became of the rows of a table that the history was given, in this process: each that was received is in exactly
+/// one of the others.
+struct GivenRows {
+  std::uint64_t received = 0;
+  std::uint64_t waiting = 0;   // for the disk
+  std::uint64_t written = 0;   // and on the disk
+  std::uint64_t replaced = 0;  // by a later one, before it was written
+  std::uint64_t refused = 0;   // one exceeded its bound, or the file refused its batch
+  std::uint64_t surplus = 0;   // too many were waiting, or the mark could not be kept at once
+  bool operator==(const GivenRows&) const = default;
+};
+
 struct Status {
   bool up = false;
   std::string reason = "it is being opened: a large file is checked first, and rows wait";  // why not up
   Obstacle obstacle = Obstacle::opening;      // undefined when up, like the reason
-  std::uint64_t rows_written = 0;             // and on the disk; all counts are for this process
-  std::uint64_t rows_dropped = 0;             // too many were waiting, one exceeded its bound, or the file refused it
-  DeletedRows rows_deleted = none_deleted();  // all tables are in it
+  std::map<std::string, GivenRows> given;     // by table; all counts are for this process
+  RowLedger rows;                             // what became of those in the file
   std::uint64_t rows_unreadable = 0;          // found by recall: someone edited the file
   std::uint64_t failures = 0;                 // of opening, reading or writing
   std::uint64_t files_set_aside = 0;          // damaged, or of another version
+  std::uint64_t corrections = 0;              // of what a file said of itself, and its rows did not
   std::uint64_t bytes_on_disk = 0;            // database and journal
   model::PastReach reach;                     // after the last write
   double last_write_seconds = 0;              // how long the last batch took
   std::optional<Minute> last_written;         // when, by the wall clock
+
+  [[nodiscard]] std::uint64_t sum(std::uint64_t GivenRows::*fate) const;
+  [[nodiscard]] std::uint64_t rows_written() const { return sum(&GivenRows::written); }
+  [[nodiscard]] std::uint64_t rows_dropped() const { return sum(&GivenRows::refused) + sum(&GivenRows::surplus); }
 };
 
 class History {
@@ -98,7 +116,7 @@ class History {
     std::optional<MarkAnswer> answer = {};  // of keep(): the batch is one mark
   };
 
-  explicit History(Options options) : options_(std::move(options)), counted_to_(options_.boottime()) {}
+  explicit History(Options options);
 
   void work();
   bool wait_for_work();  // false: at the end
@@ -114,6 +132,8 @@ class History {
   void refuse_marks();
   void drop_replaced_states();
   void drop_surplus();
+  void receive(Batch& batch);
+  void settle(const Batch& batch, std::uint64_t GivenRows::*fate);
   [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
   [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }
 

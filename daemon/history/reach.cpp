@@ -6,8 +6,7 @@
 namespace ssdpulse::history {
 
 Outcome<model::PastReach> find_reach(Connection& connection, Account& account) {
-  DeletedRows none;
-  DeviceRows rows(connection, account, none);
+  DeviceRows rows(connection, account);
   model::PastReach reach;
   const auto put = [](std::optional<Minute>& where) {
     return [&where](std::optional<std::int64_t> minute) {

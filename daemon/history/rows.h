@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -107,42 +106,43 @@ struct Batch {
   std::vector<model::Mark> marks = {};
   std::chrono::system_clock::time_point at = {};  // of the settings
 
-  [[nodiscard]] std::size_t rows() const {
-    return minutes.size() + states.size() + spikes.size() + device_minutes.size() + bursts.size() + waits.size() +
-           spike_seconds.size() + settings.size() + marks.size();
-  }
+  [[nodiscard]] std::size_t rows() const;
   [[nodiscard]] bool empty() const { return rows() == 0; }
 };
 
-/// All of it becomes one batch.
-inline void append(Batch& batch, Batch more) {
-  const auto move = [](auto& to, auto& from) {
-    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-  };
-  move(batch.minutes, more.minutes);
-  move(batch.states, more.states);
-  move(batch.spikes, more.spikes);
-  move(batch.device_minutes, more.device_minutes);
-  move(batch.bursts, more.bursts);
-  move(batch.waits, more.waits);
-  move(batch.spike_seconds, more.spike_seconds);
-  move(batch.settings, more.settings);
-  move(batch.marks, more.marks);
+/// Calls `each(table, member)` for the table that each kind of row in a batch is for.
+template <typename Each>
+constexpr void for_each_table(Each&& each) {
+  each("drive_minute", &Batch::minutes);
+  each("drive", &Batch::states);
+  each("latency_spike", &Batch::spikes);
+  each("device_minute", &Batch::device_minutes);
+  each("discard_burst", &Batch::bursts);
+  each("host_wait", &Batch::waits);
+  each("spike_seconds", &Batch::spike_seconds);
+  each("setting", &Batch::settings);
+  each("mark", &Batch::marks);
 }
 
-/// Rows that were deleted, by table: for their age, beyond the size limit, or minutes that became hours.
-using DeletedRows = std::map<std::string, std::uint64_t>;
+inline std::size_t Batch::rows() const {
+  std::size_t rows = 0;
+  for_each_table([&](const char*, auto member) { rows += (this->*member).size(); });
+  return rows;
+}
+
+/// All of it becomes one batch.
+inline void append(Batch& batch, Batch more) {
+  for_each_table([&](const char*, auto member) {
+    auto& from = more.*member;
+    auto& to = batch.*member;
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  });
+}
+
+/// All but those about the file itself.
 inline constexpr std::array kTables{"device",        "device_hour", "device_minute", "discard_burst", "drive",
                                     "drive_minute",  "host_wait",   "latency_spike", "mark",          "setting",
                                     "spike_seconds", "tenant",      "tenant_hour",   "tenant_minute"};
-
-inline DeletedRows none_deleted() {
-  DeletedRows none;
-  for (const char* table : kTables) {
-    none[table] = 0;
-  }
-  return none;
-}
 
 /// What is known about a drive of a given subsystem, serial and model, whatever firmware it had.
 struct Recalled {

@@ -142,8 +142,20 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
 
 Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
                            const std::atomic<bool>& stop) {
-  return open_database(path, std::max(limits.bytes, kMinSizeLimit), checked, stop).map([&](Connection connection) {
-    return Store(std::move(connection), path, limits);
+  const auto checked_before = checked;
+  auto connection = open_database(path, std::max(limits.bytes, kMinSizeLimit), checked, stop);
+  if (!connection) {
+    return tl::unexpected(connection.error());
+  }
+  Store store(std::move(*connection), path, limits);
+  if (checked == checked_before) {
+    return store;
+  }
+  return check_account(store.connection_).map([&](AccountCheck check) {
+    if (!check.agrees()) {
+      store.disagreement_ = std::move(check);
+    }
+    return std::move(store);
   });
 }
 
@@ -152,7 +164,10 @@ Outcome<Store::Written> Store::write(const Batch& batch, const ClockReading& now
     return tl::unexpected(begun.error());
   }
   auto written = write_within_transaction(batch, now).and_then([&](Written done) {
-    return connection_.execute("COMMIT").map([&] { return done; });
+    return connection_.execute("COMMIT").map([&] {
+      disagreement_.reset();
+      return done;
+    });
   });
   if (!written && written.error().refused) {
     if (const auto undone = connection_.execute("ROLLBACK"); !undone) {
@@ -167,26 +182,30 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
   if (!before) {
     return tl::unexpected(before.error());
   }
-  Account account = before->value_or(Account{});
+  const RowLedger rows_before = before->value_or(Account{}).rows;
+  Account account = disagreement_ ? disagreement_->account : before->value_or(Account{});
   Written written;
+  written.corrected = disagreement_ ? disagreement_->text() : "";
   const auto step_back = read_clocks(connection_, account, now);
   if (!step_back) {
     return tl::unexpected(step_back.error());
   }
   written.step_back = *step_back;
-  if (const auto room = make_room(account, written.deleted); !room) {
+  if (const auto room = make_room(account); !room) {
     return tl::unexpected(room.error());
   }
-  const std::int64_t measured = account.measured();
-  DeviceRows devices(connection_, account, written.deleted);
+  DeviceRows devices(connection_, account);
   const auto done =
-      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row, measured); })
-          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, measured); }); })
-          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, measured); }); })
+      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row, account); })
+          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, account); }); })
+          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, account); }); })
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
-          .and_then([&] { return insert_events(batch, measured, written); })
+          .and_then([&] { return insert_events(batch, account, written); })
           .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
-          .and_then([&] { return reach_after(batch, account, written.deleted); })
+          .and_then([&] {
+            written.rows = account.rows.since(rows_before);
+            return reach_after(batch, account, written.rows);
+          })
           .map([&](const model::PastReach& reach) {
             const auto number = [](const auto& minute) { return minute ? number_of(*minute) : 0; };
             account.minutes_reach = number(reach.minutes);
@@ -199,11 +218,8 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
 }
 
 /// Between two upkeeps, only what came late can make it longer.
-Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& account, const DeletedRows& deleted) {
-  const auto removed = [&](const char* table) {
-    const auto rows = deleted.find(table);
-    return rows != deleted.end() && rows->second > 0;
-  };
+Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& account, const RowLedger& changes) {
+  const auto removed = [&](const char* table) { return changes.at(table).all_removed() > 0; };
   if (!reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
     return find_reach(connection_, account);
   }
@@ -217,22 +233,24 @@ Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& accoun
   return reach;
 }
 
-Outcome<void> Store::insert_events(const Batch& batch, std::int64_t measured, Written& written) {
-  const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured); };
+Outcome<void> Store::insert_events(const Batch& batch, Account& account, Written& written) {
+  const std::int64_t measured = account.measured();
+  RowLedger& ledger = account.rows;
+  const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured, ledger); };
   return insert_all(batch.bursts, insert)
       .and_then([&] { return insert_all(batch.waits, insert); })
       .and_then([&] {
         return insert_all(batch.spike_seconds, [&](const auto& row) {
-          return history::insert(connection_, row, measured, limits_.bytes / 8, written.deleted);
+          return history::insert(connection_, row, measured, limits_.bytes / 8, ledger);
         });
       })
       .and_then([&] {
         return insert_all(batch.settings,
-                          [&](const auto& row) { return history::insert(connection_, row, batch.at, measured); });
+                          [&](const auto& row) { return history::insert(connection_, row, batch.at, measured, ledger); });
       })
       .and_then([&] {
         return insert_all(batch.marks, [&](const model::Mark& mark) {
-          return history::insert(connection_, mark, measured).map([&](model::WallTime at) {
+          return history::insert(connection_, mark, measured, ledger).map([&](model::WallTime at) {
             written.marks.push_back(at);
           });
         });
@@ -253,12 +271,12 @@ Outcome<bool> Store::is_full() {
 
 /// In the order in which room is made: tenants are held to a fifth, and old minutes become hours. If the file is full,
 /// minutes go first, then the oldest of all.
-Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
+Outcome<void> Store::make_room(Account& account) {
   const auto full = is_full();
   if (!full) {
     return tl::unexpected(full.error());
   }
-  DeviceRows devices(connection_, account, deleted);
+  DeviceRows devices(connection_, account);
   if (account.tenant_bytes > static_cast<std::int64_t>(limits_.bytes / 5)) {
     if (auto gone = devices.forget_tenants(); !gone) {
       return tl::unexpected(gone.error());
@@ -266,7 +284,7 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
   }
   const bool all_lanes = *full || upkeep_at_ <= account.measured();
   const std::int64_t minutes_kept = std::min(kMinutesKept, limits_.retention.count());
-  auto made = thin_drive_minutes(account, deleted)
+  auto made = thin_drive_minutes(account)
                   .and_then([&] {
                     return all_lanes ? devices.thin_hour(account.measured() - minutes_kept) : Outcome<std::uint64_t>(0);
                   })
@@ -282,12 +300,12 @@ Outcome<void> Store::make_room(Account& account, DeletedRows& deleted) {
   if (!made) {
     return tl::unexpected(made.error());
   }
-  return delete_old_rows(account, !*made, all_lanes, devices, deleted)
+  return delete_old_rows(account, !*made, all_lanes, devices)
       .and_then([&] {
         return all_lanes ? devices.forget_names(account.measured() - limits_.retention.count()) : Outcome<void>();
       })
       .and_then([&] {
-        return hold_to_shares(connection_, std::max(limits_.bytes, kMinSizeLimit), account.measured(), deleted);
+        return hold_to_shares(connection_, std::max(limits_.bytes, kMinSizeLimit), account.measured(), account.rows);
       })
       .and_then([&] { return all_lanes ? plan_upkeep(account) : Outcome<void>(); });
 }
@@ -302,7 +320,7 @@ Outcome<void> Store::plan_upkeep(const Account& account) {
 }
 
 /// Keeps one row per drive and hour: counters lose only time resolution.
-Outcome<void> Store::thin_drive_minutes(Account& account, DeletedRows& deleted) {
+Outcome<void> Store::thin_drive_minutes(Account& account) {
   const auto first =
       connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLast - kHour) +
                          ") FROM drive_minute WHERE measured >= " + std::to_string(account.drive_minutes_thinned_to));
@@ -319,17 +337,17 @@ Outcome<void> Store::thin_drive_minutes(Account& account, DeletedRows& deleted) 
       "max(minute), drive, measured FROM drive_minute WHERE measured BETWEEN ?1 AND ?2 GROUP BY drive, minute "
       "/ 60)");
   return rows.with(*first).with(*first + kHour - 1).run().map([&] {
-    deleted["drive_minute"] += connection_.changed_rows();
+    account.rows.remove("drive_minute", Removal::hour, connection_.changed_rows());
   });
 }
 
 /// At most a thousand, older than `end`.
-Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end, DeletedRows& deleted) {
+Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger) {
   Statement rows(connection_,
                  "DELETE FROM drive_minute WHERE (minute, drive, measured) IN (SELECT minute, drive, measured FROM "
                  "drive_minute WHERE measured < ? ORDER BY measured, minute, drive LIMIT 1000)");
   return rows.with(end).run().map([&] {
-    deleted["drive_minute"] += connection_.changed_rows();
+    ledger.remove("drive_minute", why, connection_.changed_rows());
     return connection_.changed_rows();
   });
 }
@@ -351,51 +369,57 @@ Outcome<std::optional<std::int64_t>> Store::oldest_row(DeviceRows& devices) {
 }
 
 /// A step at a time. `too_much`: the oldest of what is young, too.
-Outcome<void> Store::delete_old_rows(const Account& account, bool too_much, bool all_lanes, DeviceRows& devices,
-                                     DeletedRows& deleted) {
+Outcome<void> Store::delete_old_rows(Account& account, bool too_much, bool all_lanes, DeviceRows& devices) {
   constexpr std::int64_t kStep = 10 * kHour;
   const std::int64_t last_kept = account.measured() - limits_.retention.count();
-  std::int64_t end = last_kept;
-  if (too_much) {
-    const auto oldest = oldest_row(devices);
-    if (!oldest) {
-      return tl::unexpected(oldest.error());
-    }
-    end = std::max(end, oldest->value_or(end) + kStep);
+  auto deleted = delete_older(account, last_kept, Removal::age, all_lanes, devices)
+                     .and_then([&] { return all_lanes ? forget_drives(last_kept, account.rows) : Outcome<void>(); })
+                     .and_then([&] { return forget_steps(connection_, last_kept); });
+  if (!deleted || !too_much) {
+    return deleted;
   }
+  return oldest_row(devices).and_then([&](std::optional<std::int64_t> oldest) {
+    return oldest ? delete_older(account, std::max(last_kept, *oldest + kStep), Removal::size, all_lanes, devices)
+                  : Outcome<void>();
+  });
+}
+
+Outcome<void> Store::delete_older(Account& account, std::int64_t end, Removal why, bool all_lanes,
+                                  DeviceRows& devices) {
+  const std::int64_t last_kept = account.measured() - limits_.retention.count();
   const std::int64_t end_of_hours = std::max(last_kept, std::min(end, account.measured() - kMinutesAlwaysKept));
-  return (all_lanes ? devices.forget_hours(end_of_hours) : Outcome<std::uint64_t>(0))
-      .and_then([&](std::uint64_t) { return forget_events(connection_, end, deleted); })
-      .and_then([&] { return all_lanes ? forget_settings(connection_, end, deleted) : Outcome<void>(); })
-      .and_then([&] { return delete_drive_minutes(end, deleted); })
-      .and_then([&](std::uint64_t) { return all_lanes ? forget_drives(last_kept, deleted) : Outcome<void>(); })
-      .and_then([&] { return forget_steps(connection_, last_kept); });
+  return (all_lanes ? devices.forget_hours(end_of_hours, why) : Outcome<std::uint64_t>(0))
+      .and_then([&](std::uint64_t) { return forget_events(connection_, end, why, account.rows); })
+      .and_then([&] { return all_lanes ? forget_settings(connection_, end, why, account.rows) : Outcome<void>(); })
+      .and_then([&] { return delete_drive_minutes(end, why, account.rows).map([](std::uint64_t) {}); });
 }
 
 /// A drive is removed after its last row; if it comes back, it starts over, with another number.
-Outcome<void> Store::forget_drives(std::int64_t end, DeletedRows& deleted) {
+Outcome<void> Store::forget_drives(std::int64_t end, RowLedger& ledger) {
   Statement drives(connection_,
                    "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) FROM "
                    "drive_minute), ?)");
-  return drives.with(end).with(kLast).run().map([&] { deleted["drive"] += connection_.changed_rows(); });
+  return drives.with(end).with(kLast).run().map([&] { ledger.remove("drive", Removal::age, connection_.changed_rows()); });
 }
 
-Outcome<void> Store::insert(const model::LatencySpike& spike, std::int64_t measured) {
+Outcome<void> Store::insert(const model::LatencySpike& spike, Account& account) {
   using namespace std::chrono;
-  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
-      .with(spike.device)
-      .with(std::string(name(spike.operation)))
-      .with(measured)
-      .with(std::optional(duration<double>(spike.duration).count()))
-      .with(std::optional(spike.peak_seconds))
-      .with(std::optional(spike.baseline_seconds))
-      .with(std::optional(spike.excess_seconds))
-      .with(static_cast<std::int64_t>(spike.ios))
-      .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
-      .with(model::evidence_text(spike))
-      .with(model::missing_text(spike))
-      .run();
+  return put(connection_, account.rows, "latency_spike", [&](const std::string& insert_into) {
+    Statement row(connection_, (insert_into + "latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").c_str());
+    return row.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
+        .with(spike.device)
+        .with(std::string(name(spike.operation)))
+        .with(account.measured())
+        .with(std::optional(duration<double>(spike.duration).count()))
+        .with(std::optional(spike.peak_seconds))
+        .with(std::optional(spike.baseline_seconds))
+        .with(std::optional(spike.excess_seconds))
+        .with(static_cast<std::int64_t>(spike.ios))
+        .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
+        .with(model::evidence_text(spike))
+        .with(model::missing_text(spike))
+        .run();
+  });
 }
 
 /// Free pages are kept for what comes next; a large surplus, left by a shorter retention, is freed, a little at a time.
@@ -410,25 +434,34 @@ Outcome<void> Store::give_space_back() {
                               : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*most / 4) + ")");
 }
 
-Outcome<std::int64_t> Store::id_of(const DriveKey& drive, std::int64_t measured) {
-  Statement upsert(connection_,
-                   "INSERT INTO drive (nqn, serial, model, firmware, last_measured) VALUES (?, ?, ?, ?, ?) "
-                   "ON CONFLICT (nqn, serial, model, firmware) DO UPDATE SET last_measured = max(last_measured, "
-                   "excluded.last_measured) RETURNING id");
-  return upsert.with(drive.nqn)
-      .with(drive.serial)
-      .with(drive.model)
-      .with(drive.firmware)
-      .with(measured)
-      .step()
-      .and_then([&](bool row) -> Outcome<std::int64_t> {
-        const auto id = row ? upsert.integer(0) : std::nullopt;
+Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Account& account) {
+  const auto id_after = [&](const char* sql) -> Outcome<std::optional<std::int64_t>> {
+    Statement statement(connection_, sql);
+    return statement.with(drive.nqn)
+        .with(drive.serial)
+        .with(drive.model)
+        .with(drive.firmware)
+        .with(account.measured())
+        .step()
+        .map([&](bool row) { return row ? statement.integer(0) : std::nullopt; });
+  };
+  const auto known = id_after(
+      "UPDATE drive SET last_measured = max(last_measured, ?5) WHERE nqn = ?1 AND serial = ?2 AND model = ?3 AND "
+      "firmware = ?4 RETURNING id");
+  if (!known || *known) {
+    return known.map([](const auto& id) { return *id; });
+  }
+  return id_after(
+             "INSERT INTO drive (nqn, serial, model, firmware, last_measured) VALUES (?, ?, ?, ?, ?) RETURNING id")
+      .and_then([&](std::optional<std::int64_t> id) -> Outcome<std::int64_t> {
+        account.rows.insert("drive");
         return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a drive without an id", true});
       });
 }
 
-Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
-  const auto id = id_of(row.drive, measured);
+Outcome<void> Store::insert(const DriveMinute& row, Account& account) {
+  const std::int64_t measured = account.measured();
+  const auto id = id_of(row.drive, account);
   if (!id) {
     return tl::unexpected(id.error());
   }
@@ -437,11 +470,12 @@ Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
   if (const auto gone = first.with(number_of(row.minute)).with(*id).with(measured - kSameClock).run(); !gone) {
     return gone;
   }
+  account.rows.remove("drive_minute", Removal::repeated, connection_.changed_rows());
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
   const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
   Statement statement(connection_,
-                      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                      "INSERT INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   statement.with(number_of(row.minute)).with(*id).with(measured).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);
   if (row.host_count_before) {
@@ -454,11 +488,12 @@ Outcome<void> Store::insert(const DriveMinute& row, std::int64_t measured) {
       .with(row.available_spare)
       .with(row.temperature_celsius)
       .with(static_cast<std::int64_t>(row.discard_bytes))
-      .run();
+      .run()
+      .map([&] { account.rows.insert("drive_minute"); });
 }
 
-Outcome<void> Store::save(const DriveState& state, std::int64_t measured) {
-  const auto id = id_of(state.drive, measured);
+Outcome<void> Store::save(const DriveState& state, Account& account) {
+  const auto id = id_of(state.drive, account);
   if (!id) {
     return tl::unexpected(id.error());
   }

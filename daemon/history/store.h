@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/history/account.h"
+#include "daemon/history/account_check.h"
 #include "daemon/history/clock_steps.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/device_rows.h"
@@ -34,9 +35,10 @@ class Store {
                              const std::atomic<bool>& stop);
 
   struct Written {
-    DeletedRows deleted;
+    RowLedger rows;                      // what became of them in this one
     std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
+    std::string corrected = {};  // what the file said of itself that was wrong, if it did
     std::vector<model::WallTime> marks = {};  // when each of the batch is kept as having been made
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
@@ -53,21 +55,21 @@ class Store {
       : connection_(std::move(connection)), path_(std::move(path)), limits_(limits) {}
 
   Outcome<Written> write_within_transaction(const Batch& batch, const ClockReading& now);
-  Outcome<void> make_room(Account& account, DeletedRows& deleted);
+  Outcome<void> make_room(Account& account);
   Outcome<void> plan_upkeep(const Account& account);
-  Outcome<void> delete_old_rows(const Account& account, bool too_much, bool all_lanes, DeviceRows& devices,
-                                DeletedRows& deleted);
-  Outcome<model::PastReach> reach_after(const Batch& batch, Account& account, const DeletedRows& deleted);
+  Outcome<void> delete_old_rows(Account& account, bool too_much, bool all_lanes, DeviceRows& devices);
+  Outcome<void> delete_older(Account& account, std::int64_t end, Removal why, bool all_lanes, DeviceRows& devices);
+  Outcome<model::PastReach> reach_after(const Batch& batch, Account& account, const RowLedger& changes);
   Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
-  Outcome<void> forget_drives(std::int64_t end, DeletedRows& deleted);
-  Outcome<void> thin_drive_minutes(Account& account, DeletedRows& deleted);
-  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, DeletedRows& deleted);
+  Outcome<void> forget_drives(std::int64_t end, RowLedger& ledger);
+  Outcome<void> thin_drive_minutes(Account& account);
+  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger);
   Outcome<void> give_space_back();
-  Outcome<std::int64_t> id_of(const DriveKey& drive, std::int64_t measured);
-  Outcome<void> insert(const DriveMinute& row, std::int64_t measured);
-  Outcome<void> save(const DriveState& state, std::int64_t measured);
-  Outcome<void> insert(const model::LatencySpike& spike, std::int64_t measured);
-  Outcome<void> insert_events(const Batch& batch, std::int64_t measured, Written& written);
+  Outcome<std::int64_t> id_of(const DriveKey& drive, Account& account);
+  Outcome<void> insert(const DriveMinute& row, Account& account);
+  Outcome<void> save(const DriveState& state, Account& account);
+  Outcome<void> insert(const model::LatencySpike& spike, Account& account);
+  Outcome<void> insert_events(const Batch& batch, Account& account, Written& written);
   Outcome<bool> is_full();
   Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
 
@@ -75,6 +77,7 @@ class Store {
   std::string path_;
   StoreLimits limits_;
   DeviceRows::OpenLanes open_lanes_ = {};
+  std::optional<AccountCheck> disagreement_ = {};  // to be corrected by the next write
   // What goes through all lanes is done the more rarely the more lanes there are.
   std::int64_t upkeep_at_ = 0;  // measured minutes
   std::optional<model::PastReach> reach_ = {};

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/model/device.h"
@@ -153,8 +154,11 @@ struct ProcessStats {
 
 /// What is kept on disk.
 struct HistoryFigures {
-  std::uint64_t rows_written = 0;                     // by this process, like the next
-  std::map<std::string, std::uint64_t> rows_deleted;  // by table: past the retention or the size limit
+  /// By table, and by what became of a row.
+  using Rows = std::map<std::pair<std::string, std::string_view>, std::uint64_t>;
+  Rows rows;                                          // received by this process, but for those that wait
+  std::map<std::string, std::uint64_t> rows_waiting;  // for the disk, by table
+  Rows rows_deleted;                                  // by this process; see history::Removal
   std::uint64_t bytes_on_disk = 0;
   std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
   std::optional<WallTime> hours_from = {};    // the oldest hour

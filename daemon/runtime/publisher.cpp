@@ -16,14 +16,27 @@ void describe_history(const history::History& history, model::Snapshot& snapshot
                               status.up,
                               status.reason,
                               {{"failure", status.failures},
-                               {"dropped_row", status.rows_dropped},
+                               {"dropped_row", status.rows_dropped()},
                                {"unreadable_row", status.rows_unreadable},
-                               {"file_set_aside", status.files_set_aside}},
+                               {"file_set_aside", status.files_set_aside},
+                               {"contradiction", status.corrections}},
                               {},
                               status.up ? std::string() : std::string(history::way_out(status.obstacle)),
                               !status.up && status.obstacle == history::Obstacle::opening});
-  snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk, status.reach.minutes,
-                      status.reach.hours};
+  model::HistoryFigures figures{{}, {}, {}, status.bytes_on_disk, status.reach.minutes, status.reach.hours};
+  for (const auto& [table, given] : status.given) {
+    figures.rows[{table, "written"}] = given.written;
+    figures.rows[{table, "replaced"}] = given.replaced;
+    figures.rows[{table, "refused"}] = given.refused;
+    figures.rows[{table, "surplus"}] = given.surplus;
+    figures.rows_waiting[table] = given.waiting;
+  }
+  for (const auto& [table, rows] : status.rows.tables()) {
+    for (std::size_t why = 0; why < rows.removed.size(); ++why) {
+      figures.rows_deleted[{table, history::kRemovalNames.at(why)}] = rows.removed.at(why);
+    }
+  }
+  snapshot.history = std::move(figures);
 }
 
 /// How well each drive can be read: not at all without a reader.

@@ -130,6 +130,16 @@ void cpu_limit_steps(const Snapshot& snapshot, Samples& out) {
   out.add({{"direction", "up"}}, to_double(snapshot.own_cost.steps_up), daemon_start(snapshot));
 }
 
+/// Those that are none only where they are usual.
+void add_rows(const Snapshot& snapshot, const model::HistoryFigures::Rows& rows, const char* label,
+              std::string_view usual, Samples& out) {
+  for (const auto& [table, count] : rows) {
+    if (count > 0 || table.second == usual) {
+      out.add({{"table", table.first}, {label, std::string(table.second)}}, to_double(count), daemon_start(snapshot));
+    }
+  }
+}
+
 double seconds_since_epoch(model::WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
@@ -171,7 +181,24 @@ constexpr LabelDescription kSourceErrorLabels[] = {
     {"kind", "what failed: refused, timeout, garbage, impossible, unconfirmed, reader_gone, dropped_row, ..."}};
 constexpr auto kResolutions = std::to_array<std::string_view>({"minute", "hour"});
 constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
-constexpr LabelDescription kTableLabels[] = {{"table", "of ssdpulse.db, see ssdpulse-history(5)"}};
+constexpr LabelDescription kTable{"table", "of ssdpulse.db, see ssdpulse-history(5)"};
+constexpr LabelDescription kTableLabels[] = {kTable};
+constexpr auto kFates = std::to_array<std::string_view>({"written", "replaced", "refused", "surplus"});
+constexpr LabelDescription kFateLabels[] = {
+    kTable,
+    {"fate",
+     "written: it is on the disk; replaced: by a later state, before it was written; refused: it exceeds a bound, or "
+     "the file does not accept it; surplus: too many were waiting, or a mark could not be kept at once. Absent but for "
+     "written: none",
+     kFates}};
+constexpr auto kReasons = std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable"});
+constexpr LabelDescription kDeletedLabels[] = {
+    kTable,
+    {"reason",
+     "age: older than history.retention; size: beyond history.size, or the table's share of it; hour: minutes that "
+     "became an hour; repeated: it said the same as another; unreadable: damaged, or deleted by another program. "
+     "Absent but for age: none",
+     kReasons}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
 constexpr LabelDescription kFeatureLabels[] = {
     {"feature", "what was looked for in the kernel's type information", model::kKernelFeatureNames},
@@ -214,26 +241,29 @@ constexpr FamilyDescription kFamilies[] = {
      kSourceLabels, "", source_up},
     {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", "", Type::counter, Modes::all,
      kSourceErrorLabels, "the source has had no error of this kind", source_errors},
-    {"ssdpulse_history_rows_written_total",
-     "Rows written to the history: one per drive and minute, one per device and minute, and one for each event.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     kNoHistory,
+    {"ssdpulse_history_rows_total",
+     "What became of the rows that the history was given: one per drive and minute, one per device and minute, and one "
+     "for each event. Others are waiting.",
+     "", Type::counter, Modes::all, kFateLabels, kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
-         out.add({}, to_double(s.history->rows_written), daemon_start(s));
+         add_rows(s, s.history->rows, "fate", kFates[0], out);
        }
      }},
-    {"ssdpulse_history_rows_deleted_total",
-     "Rows deleted from a table of the history: for their age, beyond history.size, or minutes that became an hour.",
-     "", Type::counter, Modes::all, kTableLabels, kNoHistory,
+    {"ssdpulse_history_rows_waiting", "Rows of the history that wait for its disk.", "", Type::gauge, Modes::all,
+     kTableLabels, kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
-         for (const auto& [table, rows] : s.history->rows_deleted) {
-           out.add({{"table", table}}, to_double(rows), daemon_start(s));
+         for (const auto& [table, rows] : s.history->rows_waiting) {
+           out.add({{"table", table}}, to_double(rows));
          }
+       }
+     }},
+    {"ssdpulse_history_rows_deleted_total", "Rows that left a table of the history.", "", Type::counter, Modes::all,
+     kDeletedLabels, kNoHistory,
+     [](const Snapshot& s, Samples& out) {
+       if (s.history) {
+         add_rows(s, s.history->rows_deleted, "reason", kReasons[0], out);
        }
      }},
     {"ssdpulse_history_size_bytes",

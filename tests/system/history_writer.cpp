@@ -91,7 +91,7 @@ void wait_until_written(const History& history, std::uint64_t rows, bool& up) {
     if (std::exchange(up, status.up) != status.up) {
       say(status.up ? "up" : "down " + status.reason);
     }
-    if (status.rows_written >= rows) {
+    if (status.rows_written() >= rows) {
       return;
     }
     std::this_thread::sleep_for(50us);

@@ -99,10 +99,10 @@ int main(int argc, char** argv) {
   add_minutes(**past, drive, minutes, after);
   add_minutes(**past, other, minutes, after);
   const std::size_t expected = 4 * minutes;
-  for (int i = 0; i < 600 && (*past)->status().rows_written < expected; ++i) {
+  for (int i = 0; i < 600 && (*past)->status().rows_written() < expected; ++i) {
     std::this_thread::sleep_for(100ms);
   }
   const history::Status status = (*past)->status();
-  std::cout << status.rows_written << " rows, " << status.rows_dropped << " dropped " << status.reason << '\n';
-  return status.rows_dropped == 0 && status.rows_written >= expected ? 0 : 1;
+  std::cout << status.rows_written() << " rows, " << status.rows_dropped() << " dropped " << status.reason << '\n';
+  return status.rows_dropped() == 0 && status.rows_written() >= expected ? 0 : 1;
 }

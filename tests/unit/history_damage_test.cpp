@@ -309,11 +309,11 @@ TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
       ASSERT_FALSE(rig.status().reason.empty());
       std::this_thread::sleep_for(200us);
     }
-    EXPECT_LT(rig.status().rows_written, kRows + 2U);
+    EXPECT_LT(rig.status().rows_written(), kRows + 2U);
   }
   ASSERT_TRUE(rig.wait_rows(kRows + 2));
   EXPECT_EQ(rig.recall()->minutes.size(), kRows + 1U);
-  EXPECT_EQ(rig.status().rows_dropped, 0U);
+  EXPECT_EQ(rig.status().rows_dropped(), 0U);
   EXPECT_TRUE(rig.set_aside_files().empty());
 }
 
@@ -367,7 +367,7 @@ TEST(Disk, the_caller_never_waits) {
   watched([&] { EXPECT_FALSE(rig.status().up); });
   EXPECT_EQ(rig.status().obstacle, Obstacle::opening) << "a check that takes seconds is no trouble";
   EXPECT_LT(longest, 1500ms) << "the file is waited for 2 s";
-  EXPECT_GT(rig.status().rows_dropped, 5000U);
+  EXPECT_GT(rig.status().rows_dropped(), 5000U);
   EXPECT_EQ(answer.wait_for(0s), std::future_status::timeout);
   sqlite3_close(holder);
   EXPECT_TRUE(answer.get().has_value());

@@ -129,11 +129,9 @@ TEST_F(Gone, devices_cost_a_minute_nothing) {
 TEST_F(Gone, devices_go_all_the_same) {
   add_gone();
   const auto two_weeks = kBegin + std::chrono::days(14) + 4h;
-  DeletedRows deleted;
+  RowLedger rows;
   const auto add = [&](const Store::Written& written) {
-    for (const auto& [table, rows] : written.deleted) {
-      deleted[table] += rows;
-    }
+    rows += written.rows;
     return written.reach;
   };
   add(write({minute_of("sda", two_weeks)}, two_weeks));
@@ -141,14 +139,14 @@ TEST_F(Gone, devices_go_all_the_same) {
   for (int i = 1; i <= 40; ++i) {
     reach = add(write({minute_of("sda", two_weeks + std::chrono::minutes(i))}, two_weeks + std::chrono::minutes(i)));
   }
-  EXPECT_EQ(deleted["device_minute"], static_cast<std::uint64_t>(kGone) + 2) << "their minutes became hours";
+  EXPECT_EQ(rows.at("device_minute").all_removed(), static_cast<std::uint64_t>(kGone) + 2) << "their minutes became hours";
   EXPECT_EQ(reach.minutes, two_weeks) << "which the reach shows";
   EXPECT_EQ(reach.hours, kBegin - 20min);
   const auto quarter = kBegin + std::chrono::days(91);
   for (int i = 0; i <= 40; ++i) {
     add(write({minute_of("sda", quarter + std::chrono::minutes(i))}, quarter + std::chrono::minutes(i)));
   }
-  EXPECT_GE(deleted["device_hour"], static_cast<std::uint64_t>(kGone)) << "and their hours went";
+  EXPECT_GE(rows.at("device_hour").all_removed(), static_cast<std::uint64_t>(kGone)) << "and their hours went";
 }
 
 TEST_F(Gone, devices_are_not_opened_to_find_the_one_that_has_a_name) {

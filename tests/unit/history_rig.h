@@ -119,14 +119,14 @@ class Rig {
     return true;
   }
   bool wait_rows(std::uint64_t rows) const {
-    return wait([&](const Status& status) { return status.rows_written >= rows; });
+    return wait([&](const Status& status) { return status.rows_written() >= rows; });
   }
   util::Result<Recalled> recall(const DriveKey& drive = kDrive, Minute since = Minute{}) {
     return history_->recall(drive, since).get();
   }
   /// Writes another row, and reads it: the history works.
   void expect_works() {
-    const std::uint64_t before = status().rows_written;
+    const std::uint64_t before = status().rows_written();
     const Minute now{std::chrono::minutes(now_->load())};
     history_->add({{row_at(now)}, {{kDrive, {1, 2}}}});
     ASSERT_TRUE(wait_rows(before + 2)) << status().reason;

@@ -222,12 +222,12 @@ TEST(Bounds, rows_older_than_the_retention_go_a_step_at_a_time) {
   rig.set_now(kBegin + 4999min + 24h);  // only the newest of the old batches is still young enough
   history.add({{row_at(kBegin + 4999min + 24h)}, {}});
   ASSERT_TRUE(rig.wait_rows(5001));
-  EXPECT_LE(rig.status().rows_deleted.at("drive_minute"), 4600U);
+  EXPECT_LE(rig.status().rows.at("drive_minute").all_removed(), 4600U);
   for (int i = 0; i < 6; ++i) {
     history.add({{row_at(kBegin + 4999min + 24h)}, {}});
   }
   ASSERT_TRUE(rig.wait_rows(5007));
-  EXPECT_EQ(rig.status().rows_deleted.at("drive_minute"), 4900U);
+  EXPECT_EQ(rig.status().rows.at("drive_minute").all_removed(), 4900U);
   const auto recalled = rig.recall();
   ASSERT_EQ(recalled->minutes.size(), 101U);
   EXPECT_EQ(recalled->minutes[0].minute, kBegin + 4900min);
@@ -278,7 +278,7 @@ TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   }
   ASSERT_TRUE(rig.wait_rows(kBatches * (kDrives + 1))) << rig.status().reason;
   EXPECT_EQ(rig.status().failures, 0U);
-  EXPECT_GT(rig.status().rows_deleted.at("drive_minute"), 10'000U);
+  EXPECT_GT(rig.status().rows.at("drive_minute").all_removed(), 10'000U);
   EXPECT_GT(rig.status().bytes_on_disk, kMinSizeLimit / 2);
   const auto kept = rig.recall({"0", "m", "f"})->minutes;
   ASSERT_GT(kept.size(), 20U);
@@ -326,8 +326,8 @@ TEST(Bounds, what_waits_for_the_disk_is_bounded_and_the_oldest_goes) {
     history.add({{row_at(kBegin + std::chrono::minutes(i - 25))}, {{kDrive, {static_cast<std::uint8_t>(i)}}}});
   }
   ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
-  EXPECT_EQ(rig.status().rows_dropped, 16U) << "minutes alone";
-  EXPECT_EQ(rig.status().rows_written, 0U);
+  EXPECT_EQ(rig.status().rows_dropped(), 16U) << "minutes alone";
+  EXPECT_EQ(rig.status().rows_written(), 0U);
   EXPECT_FALSE(rig.status().up);
   EXPECT_NE(rig.status().reason.find("No such file or directory"), std::string::npos) << rig.status().reason;
   EXPECT_FALSE(rig.recall().has_value());
@@ -354,7 +354,7 @@ TEST(Bounds, a_state_that_waits_makes_room_for_its_successor_which_is_no_loss) {
   }
   std::filesystem::create_directories(std::filesystem::path(rig.directory()).parent_path());
   ASSERT_TRUE(rig.wait_rows(10));
-  EXPECT_EQ(rig.status().rows_dropped, 0U);
+  EXPECT_EQ(rig.status().rows_dropped(), 0U);
   EXPECT_EQ(rig.recall()->minutes.size(), 8U);
   EXPECT_EQ(rig.recall()->state->bytes, Bytes{7});
   ASSERT_TRUE(rig.recall(other)->state) << "which has no successor";
@@ -368,7 +368,7 @@ TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   row.source = std::string(kMaxNameBytes + 1, 'x');
   history.add(
       {{row, row_at(kBegin, {std::string(kMaxNameBytes + 1, 'x'), "", ""})}, {{kDrive, Bytes(kMaxStateBytes + 1)}}});
-  EXPECT_EQ(rig.status().rows_dropped, 3U);
+  EXPECT_EQ(rig.status().rows_dropped(), 3U);
   history.add({{}, {{kDrive, Bytes(kMaxStateBytes, 3)}}});
   ASSERT_TRUE(rig.wait_rows(1));
   EXPECT_EQ(rig.recall()->state->bytes.size(), kMaxStateBytes);
@@ -383,7 +383,7 @@ TEST(Bounds, a_batch_that_the_file_refuses_is_dropped_and_the_next_is_written) {
   refused.bursts.push_back({kBegin, "sda", "fstrim", std::numeric_limits<double>::quiet_NaN(), 1});  // NULL
   history.add(refused);
   rig.expect_works();
-  EXPECT_EQ(rig.status().rows_dropped, before.rows_dropped + 2);
+  EXPECT_EQ(rig.status().rows_dropped(), before.rows_dropped() + 2);
   EXPECT_EQ(rig.status().failures, before.failures + 1);
   const auto recalled = rig.recall();
   ASSERT_TRUE(recalled.has_value());
@@ -482,7 +482,7 @@ TEST(Marks, are_refused_with_the_reason_while_the_history_is_down) {
   const auto refused = rig.running().keep(mark_at(kBegin)).get();
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("cannot create"), std::string::npos) << refused.error().message;
-  EXPECT_EQ(rig.status().rows_dropped, 0U) << "it was never kept";
+  EXPECT_EQ(rig.status().rows_dropped(), 0U) << "it was never kept";
 }
 
 TEST(Options, only_an_absolute_directory_will_do) {

@@ -183,5 +183,7 @@ CREATE TABLE account (
   drive_minutes_thinned_to INTEGER NOT NULL,  -- measured: older ones are one an hour
   tenant_bytes INTEGER NOT NULL,  -- in both tables
   minutes_reach INTEGER NOT NULL, -- the first minute of a device that is kept; 0: none
-  hours_reach INTEGER NOT NULL    -- likewise its first hour; until one is over, its first minute
+  hours_reach INTEGER NOT NULL,   -- likewise its first hour; until one is over, its first minute
+  rows TEXT NOT NULL              -- {"table": [inserted, age, size, hour, repeated, unreadable], ...}: how many rows were
+                                  -- inserted, and have gone, by why. The first less the others are there
 ) STRICT;

@@ -110,7 +110,7 @@ PUNCTUAL = [
     lines("History on the disk", "Size of the database of one row per drive and minute.", "bytes",
           (f"ssdpulse_history_size_bytes{{{HOST}}}", HOST_OF)),
     lines("Rows of history", "Rows written, and rows deleted: beyond retention or size, and minutes that became hours.",
-          "cps", [(rate("ssdpulse_history_rows_written_total", "instance", HOST), "{{instance}} written"),
+          "cps", [(rate("ssdpulse_history_rows_total", "instance, fate", HOST), "{{instance}} {{fate}}"),
                   (rate("ssdpulse_history_rows_deleted_total", "instance", HOST), "{{instance}} deleted")]),
     lines("Running since", "Time since the daemon started.", "s",
           (f"time() - process_start_time_seconds{{{HOST}}}", HOST_OF)),
