@@ -407,7 +407,8 @@ TEST_P(WrongClock, costs_nothing) {
     measure(8);
     oracle.check();
   }
-  for (const auto& [table, rows] : oracle.rig().status().rows.tables()) {
+  const RowLedger ledger = oracle.rig().status().rows;
+  for (const auto& [table, rows] : ledger.tables()) {
     EXPECT_EQ(rows.all_removed(), 0U) << table;
   }
   // A whole minute of a right clock is kept at once, not only when its hour is over.

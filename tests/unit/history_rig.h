@@ -106,7 +106,14 @@ class Rig {
   }
   History& running() { return *history_; }
   void stop() { history_.reset(); }
-  [[nodiscard]] Status status() const { return history_->status(); }
+  /// Whenever it is asked for, each row that was received is accounted for.
+  [[nodiscard]] Status status() const {
+    Status status = history_->status();
+    for (const auto& [table, rows] : status.given) {
+      EXPECT_EQ(rows.received, rows.waiting + rows.written + rows.replaced + rows.refused + rows.surplus) << table;
+    }
+    return status;
+  }
 
   bool wait(const std::function<bool(const Status&)>& holds) const {
     const auto end = std::chrono::steady_clock::now() + 20s;
