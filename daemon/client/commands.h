@@ -45,6 +45,11 @@ struct HistoryOptions {
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.
 bool history(const Where& where, const config::Config& config, const HistoryOptions& options);
 
+/// Checks a history file in full, and prints what is in it and what is wrong; true: nothing is.
+bool check_history_file(const std::string& path);
+/// Makes a consistent copy of it, also while a daemon writes to it. `to` must not exist.
+bool back_up_history_file(const std::string& path, const std::string& to);
+
 /// Makes the daemon record that something was done now; true once that is on the disk. `text`: 1 to 128 printable
 /// characters. `id`: sent again with it, it makes no second mark; empty: a random one.
 bool mark(const Where& where, const config::Web& web, const std::string& text, std::string id);

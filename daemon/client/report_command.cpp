@@ -9,6 +9,7 @@
 
 #include "daemon/client/commands.h"
 #include "daemon/client/past_windows.h"
+#include "daemon/client/progress_line.h"
 #include "daemon/history/reader.h"
 #include "daemon/util/in_time.h"
 #include "daemon/util/read_file.h"
@@ -29,27 +30,6 @@ model::Window all_times(WallTime now) {
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
   return {end - kLongest, end + std::chrono::minutes(1)};
 }
-
-/// After two seconds, one line that is rewritten again and again; none without a terminal.
-class Progress {
- public:
-  void show(const std::string& device, double share) {
-    if (Clock::now() - began_ < std::chrono::seconds(2) || ::isatty(STDERR_FILENO) == 0) {
-      return;
-    }
-    shown_ = true;
-    std::cerr << "\rcomparing " << device << ": " << static_cast<int>(100 * share) << " %  " << std::flush;
-  }
-  ~Progress() {
-    if (shown_) {
-      std::cerr << "\r\033[K" << std::flush;
-    }
-  }
-
- private:
-  Clock::time_point began_ = Clock::now();
-  bool shown_ = false;
-};
 
 /// Of the disk, if this host still has one of this name.
 std::optional<double> capacity_of(const std::string& device) {
@@ -143,7 +123,7 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
   }
   report::Report report{host_name(), now, windows->change, {}, {}};
   report.marks = within(*marks, {windows->before.value_or(windows->after).from, windows->after.to});
-  Progress progress;
+  ProgressLine progress;
   for (const model::PastDevice& device : *devices) {
     if (!options.device.empty() && options.device != device.name && options.device != device.serial) {
       continue;
@@ -159,7 +139,7 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
     question->capacity_bytes = replaced ? std::nullopt : capacity_of(device.name);
     if (measured(*question)) {
       auto comparison =
-          analysis::comparison::compare(*question, [&](double share) { progress.show(device.name, share); });
+          analysis::comparison::compare(*question, [&](double share) { progress.show("comparing " + device.name, share); });
       report.devices.push_back({std::move(*question), std::move(comparison)});
     }
   }

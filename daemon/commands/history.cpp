@@ -14,7 +14,23 @@ struct HistoryArguments {
   ClientOptions client;
   client::HistoryOptions history;
   std::optional<std::string> directory;
+  std::string file;
+  bool check = false;
+  std::string backup;
 };
+
+bool run(const HistoryArguments& arguments) {
+  config::Config config = config_of(arguments.client);
+  config.history.directory = arguments.directory.value_or(config.history.directory);
+  const std::string file = arguments.file.empty() ? config.history.directory + "/ssdpulse.db" : arguments.file;
+  if (arguments.check) {
+    return client::check_history_file(file);
+  }
+  if (!arguments.backup.empty()) {
+    return client::back_up_history_file(file, arguments.backup);
+  }
+  return client::history(arguments.client.where, config, arguments.history);
+}
 
 }  // namespace
 
@@ -37,12 +53,15 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
   command->add_option("--history.directory", options->directory,
                       "Where the history is, for when no daemon answers (default: as configured)");
+  command->add_option("--file", options->file,
+                                   "With --check and --backup: another history file, such as one that was set aside");
+  auto* check = command->add_flag("--check", options->check,
+                                  "Read the whole file: is every page as it was written, is every row accounted for?");
+  command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")
+      ->excludes(check);
   command->callback([options, &exit_code] {
     options->history.json = options->client.json;
-    config::Config config = config_of(options->client);
-    config.history.directory = options->directory.value_or(config.history.directory);
-    exit_code =
-        client::history(options->client.where, config, options->history) ? ExitCode::success : ExitCode::failure;
+    exit_code = run(*options) ? ExitCode::success : ExitCode::failure;
   });
 }
 

@@ -103,8 +103,11 @@ Outcome<void> compare_shapes(const std::string& found) {
   });
 }
 
-/// Whether it is a history at all, of this version.
-Outcome<void> identify(Connection& connection) {
+enum class Content { history, nothing };
+
+/// Whether it is a history at all, of this version; or a file that was just created, or whose creation a full disk
+/// interrupted.
+Outcome<Content> identify(Connection& connection) {
   const auto found = shape(connection);
   if (!found) {
     return tl::unexpected(found.error());
@@ -115,7 +118,7 @@ Outcome<void> identify(Connection& connection) {
     return tl::unexpected(application ? version.error() : application.error());
   }
   if (*application == 0 && *version == 0 && found->empty()) {
-    return begin_new(connection);  // a file that was just created, or whose creation a full disk interrupted
+    return Content::nothing;
   }
   if (*application == kApplicationIdBeforeRelease) {
     return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
@@ -130,7 +133,7 @@ Outcome<void> identify(Connection& connection) {
   if (*version < 1) {
     return damaged("has the schema version " + std::to_string(*version) + ", which no version of ssdpulse wrote");
   }
-  return compare_shapes(*found);
+  return compare_shapes(*found).map([] { return Content::history; });
 }
 
 Outcome<void> check_integrity(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
@@ -186,6 +189,9 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
                             "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576; "
                             "PRAGMA synchronous = FULL")
                         .and_then([&] { return identify(*connection); })
+                        .and_then([&](Content content) {
+                          return content == Content::nothing ? begin_new(*connection) : Outcome<void>();
+                        })
                         .and_then([&] { return pages_of(*connection, size_limit_bytes); })
                         .and_then([&](std::int64_t most) {
                           return connection->execute("PRAGMA max_page_count = " + std::to_string(most));
@@ -205,6 +211,26 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
     checked = identity;
   }
   return connection;
+}
+
+Outcome<Connection> open_to_check(const std::string& path) {
+  const auto status = status_of(path);
+  if (!status || !*status) {
+    return tl::unexpected(status ? Failure{"is not there", false} : status.error());
+  }
+  if (const auto header = check_header(path, **status); !header) {
+    return tl::unexpected(header.error());
+  }
+  const std::atomic<bool> never = false;
+  auto connection = Connection::open_to_read(path);
+  return connection.and_then([&](Connection& open) {
+    return identify(open)
+        .and_then([](Content content) {
+          return content == Content::nothing ? Outcome<void>(damaged("is empty")) : Outcome<void>();
+        })
+        .and_then([&] { return check_integrity(open, path, never); })
+        .map([&] { return std::move(open); });
+  });
 }
 
 Outcome<std::int64_t> pages_of(Connection& connection, std::uint64_t bytes) {

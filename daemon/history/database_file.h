@@ -34,6 +34,9 @@ struct FileIdentity {
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
 
+/// An existing file, which is checked in full, for a caller that may not change it.
+Outcome<Connection> open_to_check(const std::string& path);
+
 /// That size in pages of the file.
 Outcome<std::int64_t> pages_of(Connection& connection, std::uint64_t bytes);
 

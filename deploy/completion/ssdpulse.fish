@@ -54,6 +54,9 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l to -x -d 'Until
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l points -x -d 'At most this many lines'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l by -x -a tenant -d 'What each tenant did'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l csv -d 'Print CSV'
+complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l check -d 'Check the whole file'
+complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l backup -r -F -d 'Copy the history to this file'
+complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l file -r -F -d 'Another history file'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l history.directory -x -a '(__fish_complete_directories)' -d 'Where it is, without a daemon'
 
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l before -x -d 'Window, or duration'

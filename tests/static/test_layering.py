@@ -57,7 +57,7 @@ ROOMS = {
     "exporters/report": ["daemon/analysis/comparison", "exporters/coding", "exporters/terminal", *BASE],
     "daemon/web": ["daemon/audit", "daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
                    "exporters/page", *BASE],
-    "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/audit/gathering", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
+    "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/audit/gathering", "daemon/config", "daemon/doctor", "daemon/history/file_tools.h", "daemon/history/reader.h",
                       "daemon/sources/host", "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/coding", "exporters/findings",
                       "exporters/page", "exporters/report", "exporters/terminal/table.h", "exporters/terminal/top", *BASE],
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be done with a history file as a whole, by a command: check it, copy it while a daemon writes to it, and
+// save from a damaged one what is readable. Blocks as long as the disk does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::history {
+
+struct FileReport {
+  std::map<std::string, std::uint64_t> rows;  // by table; empty if they cannot be counted
+  std::uint64_t bytes = 0;
+  std::vector<std::string> problems;  // none: the file is whole, and agrees with itself
+};
+
+/// Reads the whole file in one transaction: a daemon's rows wait meanwhile. An error: there is no such file, or it
+/// cannot be read.
+util::Result<FileReport> check_file(const std::string& path);
+
+/// `done`: 0 to 1.
+using Progress = std::function<void(double done)>;
+
+/// A consistent copy, by SQLite's own online backup: a daemon may write meanwhile. `to` must not exist; after an error
+/// it does not, either.
+util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress);
+
+}  // namespace ssdpulse::history
