@@ -26,9 +26,9 @@ void print(const std::string& path, const history::FileReport& report) {
   for (const std::string& problem : report.problems) {
     std::cout << "  problem: " << problem << '\n';
   }
-  std::cout << (report.problems.empty() ? "  whole: every page is as it was written, and every row is accounted for\n"
-                                        : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path +
-                                              '\n');
+  std::cout << (report.problems.empty()
+                    ? "  whole: every page is as it was written, and every row is accounted for\n"
+                    : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path + '\n');
 }
 
 }  // namespace

@@ -138,8 +138,8 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
     question->time_scale = options.time_scale;
     question->capacity_bytes = replaced ? std::nullopt : capacity_of(device.name);
     if (measured(*question)) {
-      auto comparison =
-          analysis::comparison::compare(*question, [&](double share) { progress.show("comparing " + device.name, share); });
+      auto comparison = analysis::comparison::compare(
+          *question, [&](double share) { progress.show("comparing " + device.name, share); });
       report.devices.push_back({std::move(*question), std::move(comparison)});
     }
   }

@@ -54,7 +54,7 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--history.directory", options->directory,
                       "Where the history is, for when no daemon answers (default: as configured)");
   command->add_option("--file", options->file,
-                                   "With --check and --backup: another history file, such as one that was set aside");
+                      "With --check and --backup: another history file, such as one that was set aside");
   auto* check = command->add_flag("--check", options->check,
                                   "Read the whole file: is every page as it was written, is every row accounted for?");
   command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")

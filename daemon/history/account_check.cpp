@@ -23,7 +23,7 @@ bool has_column_measured(std::string_view table) { return table != "device" && t
 /// How many rows a table has.
 Outcome<std::int64_t> count(Connection& connection, const std::string& table, Newest& newest) {
   const std::string measured = has_column_measured(table) ? "measured" : "last_measured";
-  const std::string minute = table == "device_minute" ? "max(at % " + std::to_string(kMinutesOfADevice) + ")"
+  const std::string minute = table == "device_minute"  ? "max(at % " + std::to_string(kMinutesOfADevice) + ")"
                              : table == "drive_minute" ? std::string("max(minute)")
                                                        : std::string("0");
   Statement row(connection, ("SELECT count(*), max(" + measured + "), " + minute + " FROM " + table).c_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what a history file says of itself agree with its rows? A wrong number there would delete, or hide, right rows.
-// Reads every table once.
+// AccountCheck: what a history file says of itself, compared with its rows. A wrong number there would delete, or hide,
+// right rows. Reads every table once.
 #pragma once
 
 #include <cstdint>

@@ -265,7 +265,9 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
                     .with(row.lane)
                     .run()
                     .and_then([&] { return erase("tenant_minute", Removal::hour, row.lane, 0, hour + kHour - 1); })
-                    .and_then([&](std::uint64_t) { return erase("device_minute", Removal::hour, row.lane, hour, hour + kHour - 1); });
+                    .and_then([&](std::uint64_t) {
+                      return erase("device_minute", Removal::hour, row.lane, hour, hour + kHour - 1);
+                    });
     if (!gone) {
       return gone;
     }
@@ -584,8 +586,7 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int6
 }
 
 Outcome<std::int64_t> DeviceRows::id_of(const std::string& tenant) {
-  Statement seen(connection_,
-                 "UPDATE tenant SET last_measured = max(last_measured, ?2) WHERE name = ?1 RETURNING id");
+  Statement seen(connection_, "UPDATE tenant SET last_measured = max(last_measured, ?2) WHERE name = ?1 RETURNING id");
   const auto known = seen.with(tenant).with(account_.measured()).step();
   if (!known) {
     return tl::unexpected(known.error());

@@ -135,7 +135,7 @@ Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono
 }
 
 Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured,
-                               RowLedger& ledger) {
+                                RowLedger& ledger) {
   Statement same(connection, "SELECT at_ms FROM mark WHERE id = ?");
   const auto sent_before = mark.id.empty() ? Outcome<bool>(false) : same.with(mark.id).step();
   if (!sent_before) {
@@ -188,8 +188,8 @@ Outcome<void> forget_events(Connection& connection, std::int64_t end, Removal wh
 
 Outcome<void> forget_settings(Connection& connection, std::int64_t end, Removal why, RowLedger& ledger) {
   return erase(connection, kSettings,
-               " WHERE measured < " + std::to_string(end) + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep,
-               why, ledger);
+               " WHERE measured < " + std::to_string(end) + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep, why,
+               ledger);
 }
 
 Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
@@ -214,8 +214,8 @@ Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, s
   }
   const auto erase_some = [&](const std::string& chosen, std::int64_t some) {
     return erase(connection, kSettings,
-                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some),
-                 Removal::size, ledger);
+                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some), Removal::size,
+                 ledger);
   };
   const std::string missed_least =
       std::string(" WHERE NOT ") + kInForce + " OR " + kSeen + " < " + std::to_string(measured - kHour);

@@ -30,7 +30,7 @@ Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono
 /// The time under which it is kept: a millisecond later where another mark has its own, and the first one's where it
 /// was sent before.
 Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured,
-                               RowLedger& ledger);
+                                RowLedger& ledger);
 
 /// The age of the oldest event, but for settings and marks.
 Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection);

@@ -57,17 +57,17 @@ struct GivenRows {
 struct Status {
   bool up = false;
   std::string reason = "it is being opened: a large file is checked first, and rows wait";  // why not up
-  Obstacle obstacle = Obstacle::opening;      // undefined when up, like the reason
-  std::map<std::string, GivenRows> given;     // by table; all counts are for this process
-  RowLedger rows;                             // what became of those in the file
-  std::uint64_t rows_unreadable = 0;          // found by recall: someone edited the file
-  std::uint64_t failures = 0;                 // of opening, reading or writing
-  std::uint64_t files_set_aside = 0;          // damaged, or of another version
-  std::uint64_t corrections = 0;              // of what a file said of itself, and its rows did not
-  std::uint64_t bytes_on_disk = 0;            // database and journal
-  model::PastReach reach;                     // after the last write
-  double last_write_seconds = 0;              // how long the last batch took
-  std::optional<Minute> last_written;         // when, by the wall clock
+  Obstacle obstacle = Obstacle::opening;   // undefined when up, like the reason
+  std::map<std::string, GivenRows> given;  // by table; all counts are for this process
+  RowLedger rows;                          // what became of those in the file
+  std::uint64_t rows_unreadable = 0;       // found by recall: someone edited the file
+  std::uint64_t failures = 0;              // of opening, reading or writing
+  std::uint64_t files_set_aside = 0;       // damaged, or of another version
+  std::uint64_t corrections = 0;           // of what a file said of itself, and its rows did not
+  std::uint64_t bytes_on_disk = 0;         // database and journal
+  model::PastReach reach;                  // after the last write
+  double last_write_seconds = 0;           // how long the last batch took
+  std::optional<Minute> last_written;      // when, by the wall clock
 
   [[nodiscard]] std::uint64_t sum(std::uint64_t GivenRows::*fate) const;
   [[nodiscard]] std::uint64_t rows_written() const { return sum(&GivenRows::written); }

@@ -46,8 +46,8 @@ RowLedger RowLedger::since(const RowLedger& earlier) const {
 std::string RowLedger::json() const {
   std::string text;
   for (const auto& [table, rows] : tables_) {
-    text += fmt::format(R"({}"{}":[{},{}])", text.empty() ? "" : ",", table, rows.inserted,
-                        fmt::join(rows.removed, ","));
+    text +=
+        fmt::format(R"({}"{}":[{},{}])", text.empty() ? "" : ",", table, rows.inserted, fmt::join(rows.removed, ","));
   }
   return "{" + text + "}";
 }
@@ -56,9 +56,10 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
   // JSON in SQL: SQLite reads it, and has it for who queries the file. Not a number: -1, which no row can have.
   std::string columns = "SELECT entry.key";
   for (std::size_t i = 0; i <= kRemovalNames.size(); ++i) {
-    columns += fmt::format(", CASE json_type(entry.value, '$[{0}]') WHEN 'integer' THEN json_extract(entry.value, "
-                           "'$[{0}]') ELSE -1 END",
-                           i);
+    columns += fmt::format(
+        ", CASE json_type(entry.value, '$[{0}]') WHEN 'integer' THEN json_extract(entry.value, "
+        "'$[{0}]') ELSE -1 END",
+        i);
   }
   Statement rows(connection, (columns + " FROM account, json_each(CASE WHEN json_valid(account.rows) THEN account.rows "
                                         "ELSE '{\"\":[]}' END) AS entry")
@@ -72,7 +73,7 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
     if (!*row) {
       return ledger;
     }
-    const auto found = ledger.tables_.find(rows.text(0).value_or("").raw());
+    const auto found = ledger.tables_.find(rows.name(0));
     const auto number = [&](std::size_t column) { return rows.integer(static_cast<int>(column)).value_or(-1); };
     bool right = found != ledger.tables_.end() && number(1) >= 0;
     for (std::size_t why = 0; right && why < kRemovalNames.size(); ++why) {

@@ -245,8 +245,9 @@ Outcome<void> Store::insert_events(const Batch& batch, Account& account, Written
         });
       })
       .and_then([&] {
-        return insert_all(batch.settings,
-                          [&](const auto& row) { return history::insert(connection_, row, batch.at, measured, ledger); });
+        return insert_all(batch.settings, [&](const auto& row) {
+          return history::insert(connection_, row, batch.at, measured, ledger);
+        });
       })
       .and_then([&] {
         return insert_all(batch.marks, [&](const model::Mark& mark) {
@@ -399,7 +400,8 @@ Outcome<void> Store::forget_drives(std::int64_t end, RowLedger& ledger) {
   Statement drives(connection_,
                    "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) FROM "
                    "drive_minute), ?)");
-  return drives.with(end).with(kLast).run().map([&] { ledger.remove("drive", Removal::age, connection_.changed_rows()); });
+  return drives.with(end).with(kLast).run().map(
+      [&] { ledger.remove("drive", Removal::age, connection_.changed_rows()); });
 }
 
 Outcome<void> Store::insert(const model::LatencySpike& spike, Account& account) {
@@ -451,8 +453,7 @@ Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Account& account) {
   if (!known || *known) {
     return known.map([](const auto& id) { return *id; });
   }
-  return id_after(
-             "INSERT INTO drive (nqn, serial, model, firmware, last_measured) VALUES (?, ?, ?, ?, ?) RETURNING id")
+  return id_after("INSERT INTO drive (nqn, serial, model, firmware, last_measured) VALUES (?, ?, ?, ?, ?) RETURNING id")
       .and_then([&](std::optional<std::int64_t> id) -> Outcome<std::int64_t> {
         account.rows.insert("drive");
         return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a drive without an id", true});
@@ -474,8 +475,7 @@ Outcome<void> Store::insert(const DriveMinute& row, Account& account) {
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
   const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
-  Statement statement(connection_,
-                      "INSERT INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement statement(connection_, "INSERT INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   statement.with(number_of(row.minute)).with(*id).with(measured).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);
   if (row.host_count_before) {

@@ -38,7 +38,7 @@ class Store {
     RowLedger rows;                      // what became of them in this one
     std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
-    std::string corrected = {};  // what the file said of itself that was wrong, if it did
+    std::string corrected = {};               // what the file said of itself that was wrong, if it did
     std::vector<model::WallTime> marks = {};  // when each of the batch is kept as having been made
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),

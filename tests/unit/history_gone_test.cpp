@@ -139,7 +139,8 @@ TEST_F(Gone, devices_go_all_the_same) {
   for (int i = 1; i <= 40; ++i) {
     reach = add(write({minute_of("sda", two_weeks + std::chrono::minutes(i))}, two_weeks + std::chrono::minutes(i)));
   }
-  EXPECT_EQ(rows.at("device_minute").all_removed(), static_cast<std::uint64_t>(kGone) + 2) << "their minutes became hours";
+  EXPECT_EQ(rows.at("device_minute").all_removed(), static_cast<std::uint64_t>(kGone) + 2)
+      << "their minutes became hours";
   EXPECT_EQ(reach.minutes, two_weeks) << "which the reach shows";
   EXPECT_EQ(reach.hours, kBegin - 20min);
   const auto quarter = kBegin + std::chrono::days(91);

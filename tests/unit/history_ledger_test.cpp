@@ -98,7 +98,8 @@ TEST(Account, says_which_rows_another_program_removed_or_added) {
 }
 
 TEST(Account, of_rows_that_is_no_account_makes_a_file_damaged) {
-  for (const char* rows : {"", "x", "[]", "{\"mark\":1}", "{\"mark\":[1]}", "{\"mark\":[1,2,3,4,-5,6]}", "{\"x\":[1]}"}) {
+  for (const char* rows :
+       {"", "x", "[]", "{\"mark\":1}", "{\"mark\":[1]}", "{\"mark\":[1,2,3,4,-5,6]}", "{\"x\":[1]}"}) {
     Rig rig;
     fill(rig);
     rig.sql(std::string("UPDATE account SET rows = '") + rows + "'");

@@ -250,7 +250,9 @@ inline model::Snapshot small_snapshot() {
   snapshot.history = {{{{"device_minute", "written"}, 97}, {{"mark", "written"}, 2}, {{"mark", "surplus"}, 1}},
                       {{"device_minute", 4}, {"mark", 0}},
                       {{{"device_minute", "hour"}, 10}, {{"mark", "age"}, 0}},
-                      65'536, at(1'700'000'040'000), at(1'699'999'200'000)};
+                      65'536,
+                      at(1'700'000'040'000),
+                      at(1'699'999'200'000)};
   snapshot.web = {200, 3, 2, 8, 1, 4, 5, 7, 6};
   snapshot.flash = small_flash();
   snapshot.sources = {{"block", true, "", {}},
