@@ -7,6 +7,7 @@
 // none of it, and no directory has to be written.
 #include "daemon/history/database_file.h"
 
+#include <endian.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "daemon/history/page_checksums.h"
 #include "daemon/history/schema.h"
 
 namespace ssdpulse::history {
@@ -57,6 +59,15 @@ Outcome<void> check_header(const std::string& path, const struct stat& status) {
   }
   if (header[18] != 1 || header[19] != 1) {
     return damaged("has another kind of journal than ours");
+  }
+  std::uint32_t application = 0;
+  std::memcpy(&application, header.data() + 68, sizeof(application));
+  if (be32toh(application) == kApplicationIdBeforeRelease) {
+    return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
+  }
+  if (header[20] != kChecksumBytes) {
+    return damaged(be32toh(application) == kApplicationId ? "has pages without checksums"
+                                                          : "is a database, but not a history of ssdpulse");
   }
   return {};
 }
@@ -120,9 +131,6 @@ Outcome<Content> identify(Connection& connection) {
   if (*application == 0 && *version == 0 && found->empty()) {
     return Content::nothing;
   }
-  if (*application == kApplicationIdBeforeRelease) {
-    return damaged("was written by a build of ssdpulse from before 1.0.0, whose files this version does not read");
-  }
   if (*application != kApplicationId) {
     return damaged("is a database, but not a history of ssdpulse");
   }
@@ -149,7 +157,7 @@ Outcome<void> check_integrity(Connection& connection, const std::string& path, c
     return tl::unexpected(row.error());
   }
   if (const auto verdict = *row ? statement.text(0) : std::nullopt; verdict != "ok") {
-    std::string words = verdict.value_or("no verdict").raw();
+    std::string words = connection.mismatched_page().value_or(verdict.value_or("no verdict").raw());
     if (const auto heading = words.find("***\n"); heading != std::string::npos) {
       words.erase(0, heading + 4);
     }
@@ -182,12 +190,13 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
     return connection;
   }
   // The journal that SQLite keeps after use is bounded too. The file is not mapped into memory: a failing disk, or
-  // somebody truncating the file, would raise SIGBUS.
+  // somebody truncating the file, would raise SIGBUS. Freed pages are written, too, as zeros: a page of the file that
+  // was never written would have no checksum.
   const auto done = connection
                         ->execute(
                             "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; "
                             "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576; "
-                            "PRAGMA synchronous = FULL")
+                            "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
                         .and_then([&] { return identify(*connection); })
                         .and_then([&](Content content) {
                           return content == Content::nothing ? begin_new(*connection) : Outcome<void>();

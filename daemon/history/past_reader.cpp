@@ -40,7 +40,9 @@ Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milli
     const auto application = connection.number("PRAGMA application_id");
     const auto version = connection.number("PRAGMA user_version");
     if (!application || !version) {
-      return tl::unexpected(application ? version.error() : application.error());
+      Failure failure = application ? version.error() : application.error();
+      failure.message += failure.damaged ? ": the daemon sets the file aside when it starts" : "";
+      return tl::unexpected(failure);
     }
     if (*application != kApplicationId || *version != kSchemaVersion) {
       const bool newer = *application == kApplicationId && *version > kSchemaVersion;

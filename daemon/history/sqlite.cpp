@@ -9,13 +9,19 @@
 #include <cstddef>
 #include <cstring>
 
+#include "daemon/history/page_checksums.h"
+
 namespace ssdpulse::history {
 
 void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Outcome<Connection> Connection::open(const std::string& path) {
-  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).map([](Connection connection) {
+    int reserved = kChecksumBytes;  // of a new file
+    sqlite3_file_control(connection.get(), nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+    return connection;
+  });
 }
 
 Outcome<Connection> Connection::open_to_read(const std::string& path) {
@@ -31,7 +37,7 @@ Outcome<Connection> Connection::open(const std::string& path, int flags) {
   constexpr int kMaxMillisecondsOfWaiting = 2000;  // for another reader of the file
   Connection connection;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, checksum_vfs());
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) {
     return tl::unexpected(connection.failure(code));
@@ -94,7 +100,16 @@ Obstacle obstacle_of(int primary, int error_number) {
 
 }  // namespace
 
+std::optional<std::string> Connection::mismatched_page() const {
+  std::uint32_t page = 0;
+  sqlite3_file_control(handle_.get(), nullptr, kGetMismatchedPage, &page);
+  return page == 0 ? std::nullopt : std::optional("page " + std::to_string(page) + " does not match its checksum");
+}
+
 Failure Connection::failure(int code) const {
+  if (const auto mismatch = code == SQLITE_IOERR_DATA ? mismatched_page() : std::nullopt) {
+    return {*mismatch, true, false, Obstacle::disk};
+  }
   const int primary = code & 0xff;
   // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;

@@ -42,6 +42,8 @@ class Connection {
   Outcome<std::int64_t> number(const std::string& sql);
   [[nodiscard]] std::uint64_t changed_rows() const;  // by the last statement that changed any
   [[nodiscard]] Failure failure(int code) const;
+  /// That a page does not match its checksum, in words, if one did not when it was last read.
+  [[nodiscard]] std::optional<std::string> mismatched_page() const;
   [[nodiscard]] sqlite3* get() const { return handle_.get(); }
 
  private:

@@ -89,7 +89,7 @@ LIBRARIES = {
     r"microhttpd\.h|gnutls/(?!crypto).*|crypt\.h": ["exporters/http"],
     r"protozero/(varint|exception|buffer_string)\.hpp": ["daemon/util", "exporters/prometheus"],
     r"prometheus/.*|protozero/(?!varint|exception|buffer_string).*": ["exporters/prometheus"],
-    r"libdeflate\.h": ["exporters/coding"],
+    r"libdeflate\.h": ["daemon/history", "exporters/coding"],
     r"nlohmann/.*": ["daemon/util", "daemon/config", "daemon/audit", "exporters/prometheus", "exporters/findings", "exporters/page", "exporters/report",
                      "exporters/terminal", "exporters/terminal/top", "daemon/client"],
     r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],

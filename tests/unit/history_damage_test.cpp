@@ -157,11 +157,12 @@ TEST(Damaged, a_file_of_a_build_before_the_release_is_set_aside_and_named_as_suc
     rig.sql(
         "CREATE TABLE drive_minute (minute INTEGER NOT NULL, read_p99_seconds REAL); INSERT INTO drive_minute VALUES "
         "(28999999, 0.5); PRAGMA application_id = 1397965904; PRAGMA user_version = " +
-        std::to_string(version));
+            std::to_string(version),
+        0);
     const std::string content = content_of(rig.file());
     const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
     ASSERT_FALSE(read.has_value());
-    EXPECT_NE(read.error().message.find("the daemon sets it aside"), std::string::npos) << read.error().message;
+    EXPECT_NE(read.error().message.find("the daemon sets the file aside"), std::string::npos) << read.error().message;
     const std::atomic<bool> stop = false;
     std::optional<FileIdentity> checked;
     const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);

@@ -17,6 +17,7 @@
 #include "daemon/history/reader.h"
 #include "daemon/history/store.h"
 #include "tests/fixtures/temporary_tree.h"
+#include "tests/unit/page_oracle.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -82,6 +83,7 @@ class Gone : public testing::Test {
     char* error = nullptr;
     ASSERT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
     sqlite3_close(connection);
+    tests::seal(file());
     std::optional<FileIdentity> checked;
     auto store = Store::open(file(), {}, checked, stop_);
     ASSERT_TRUE(store.has_value()) << store.error().message;

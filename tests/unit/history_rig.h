@@ -20,6 +20,7 @@
 
 #include "daemon/history/history.h"
 #include "tests/fixtures/temporary_tree.h"
+#include "tests/unit/page_oracle.h"
 
 namespace ssdpulse::history {
 
@@ -156,10 +157,12 @@ class Rig {
     std::sort(names.begin(), names.end());
     return names;
   }
-  /// Runs the test's own SQL on a stopped history; returns the last value as text.
-  std::string sql(const std::string& text) const {
+  /// Runs the test's own SQL on a stopped history, whose pages have checksums afterwards; returns the last value as
+  /// text. `reserved`: for them, in each page of a file that this creates.
+  std::string sql(const std::string& text, int reserved = 8) const {
     sqlite3* handle = nullptr;
     EXPECT_EQ(sqlite3_open(file().c_str(), &handle), SQLITE_OK);
+    sqlite3_file_control(handle, nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
     std::string value;
     char* error = nullptr;
     sqlite3_exec(
@@ -172,6 +175,7 @@ class Rig {
     EXPECT_EQ(error, nullptr) << error << ": " << text;
     sqlite3_free(error);
     sqlite3_close(handle);
+    tests::seal(file());
     return value;
   }
 
