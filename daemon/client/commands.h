@@ -49,6 +49,8 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
 bool check_history_file(const std::string& path);
 /// Makes a consistent copy of it, also while a daemon writes to it. `to` must not exist.
 bool back_up_history_file(const std::string& path, const std::string& to);
+/// Writes what is readable in a damaged file to a new one, and prints how many rows are lost.
+bool salvage_history_file(const std::string& path, const std::string& to);
 
 /// Makes the daemon record that something was done now; true once that is on the disk. `text`: 1 to 128 printable
 /// characters. `id`: sent again with it, it makes no second mark; empty: a random one.

@@ -49,4 +49,13 @@ bool back_up_history_file(const std::string& path, const std::string& to) {
   return done ? true : failed(done.error());
 }
 
+bool salvage_history_file(const std::string& path, const std::string& to) {
+  const auto lost = history::salvage_file(path, to);
+  if (!lost) {
+    return failed(lost.error());
+  }
+  std::cout << to << ": everything that is readable in " << path << "; rows lost: " << *lost << '\n';
+  return static_cast<bool>(std::cout.flush());
+}
+
 }  // namespace ssdpulse::client

@@ -17,6 +17,7 @@ struct HistoryArguments {
   std::string file;
   bool check = false;
   std::string backup;
+  std::string salvage;
 };
 
 bool run(const HistoryArguments& arguments) {
@@ -28,6 +29,9 @@ bool run(const HistoryArguments& arguments) {
   }
   if (!arguments.backup.empty()) {
     return client::back_up_history_file(file, arguments.backup);
+  }
+  if (!arguments.salvage.empty()) {
+    return client::salvage_history_file(file, arguments.salvage);
   }
   return client::history(arguments.client.where, config, arguments.history);
 }
@@ -54,10 +58,12 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--history.directory", options->directory,
                       "Where the history is, for when no daemon answers (default: as configured)");
   command->add_option("--file", options->file,
-                      "With --check and --backup: another history file, such as one that was set aside");
+                      "With --check, --backup and --salvage: another history file, such as one that was set aside");
   auto* check = command->add_flag("--check", options->check,
                                   "Read the whole file: is every page as it was written, is every row accounted for?");
   command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")
+      ->excludes(check);
+  command->add_option("--salvage", options->salvage, "Write what is readable in a damaged file to this new one")
       ->excludes(check);
   command->callback([options, &exit_code] {
     options->history.json = options->client.json;

@@ -222,7 +222,7 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   return connection;
 }
 
-Outcome<Connection> open_to_check(const std::string& path) {
+Outcome<Connection> open_as_it_is(const std::string& path) {
   const auto status = status_of(path);
   if (!status || !*status) {
     return tl::unexpected(status ? Failure{"is not there", false} : status.error());
@@ -230,15 +230,17 @@ Outcome<Connection> open_to_check(const std::string& path) {
   if (const auto header = check_header(path, **status); !header) {
     return tl::unexpected(header.error());
   }
+  return Connection::open_to_read(path).and_then([](Connection connection) {
+    return identify(connection).and_then([&](Content content) {
+      return content == Content::nothing ? Outcome<Connection>(damaged("is empty")) : std::move(connection);
+    });
+  });
+}
+
+Outcome<Connection> open_to_check(const std::string& path) {
   const std::atomic<bool> never = false;
-  auto connection = Connection::open_to_read(path);
-  return connection.and_then([&](Connection& open) {
-    return identify(open)
-        .and_then([](Content content) {
-          return content == Content::nothing ? Outcome<void>(damaged("is empty")) : Outcome<void>();
-        })
-        .and_then([&] { return check_integrity(open, path, never); })
-        .map([&] { return std::move(open); });
+  return open_as_it_is(path).and_then([&](Connection connection) {
+    return check_integrity(connection, path, never).map([&] { return std::move(connection); });
   });
 }
 

@@ -34,7 +34,9 @@ struct FileIdentity {
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
 
-/// An existing file, which is checked in full, for a caller that may not change it.
+/// An existing history of this version, for a caller that may not change it; whether it is whole is not checked.
+Outcome<Connection> open_as_it_is(const std::string& path);
+/// Likewise, checked in full.
 Outcome<Connection> open_to_check(const std::string& path);
 
 /// That size in pages of the file.

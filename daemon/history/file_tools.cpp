@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "daemon/history/account_check.h"
 #include "daemon/history/database_file.h"
+#include "daemon/history/salvage.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -25,6 +27,17 @@ util::Result<std::uint64_t> size_of(const std::string& path) {
   }
   const auto bytes = std::filesystem::file_size(path, error);
   return error ? util::fail(path + ": " + error.message(), error.value()) : util::Result<std::uint64_t>(bytes);
+}
+
+util::Result<void> may_copy(const std::string& path, const std::string& to) {
+  if (const auto bytes = size_of(path); !bytes) {
+    return tl::make_unexpected(bytes.error());
+  }
+  std::error_code error;
+  if (std::filesystem::exists(to, error) || error) {
+    return util::fail(to + (error ? ": " + error.message() : " exists already: name another file"));
+  }
+  return {};
 }
 
 /// A copy that is complete, or not there.
@@ -98,12 +111,8 @@ util::Result<FileReport> check_file(const std::string& path) {
 }
 
 util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress) {
-  if (const auto bytes = size_of(path); !bytes) {
-    return tl::make_unexpected(bytes.error());
-  }
-  std::error_code error;
-  if (std::filesystem::exists(to, error) || error) {
-    return util::fail(to + (error ? ": " + error.message() : " exists already: name another file"));
+  if (const auto ready = may_copy(path, to); !ready) {
+    return ready;
   }
   NewFile file(to);
   auto from = Connection::open_to_read(path);
@@ -114,6 +123,16 @@ util::Result<void> back_up(const std::string& path, const std::string& to, const
   }
   file.keep();
   return {};
+}
+
+util::Result<std::string> salvage_file(const std::string& path, const std::string& to) {
+  if (const auto ready = may_copy(path, to); !ready) {
+    return tl::make_unexpected(ready.error());
+  }
+  const std::atomic<bool> never = false;
+  const auto salvaged = salvage(path, to, never);
+  return salvaged ? util::Result<std::string>(salvaged->lost_text())
+                  : util::fail("cannot save anything from " + path + ": " + salvaged.error().message);
 }
 
 }  // namespace ssdpulse::history

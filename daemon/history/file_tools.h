@@ -30,4 +30,7 @@ using Progress = std::function<void(double done)>;
 /// it does not, either.
 util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress);
 
+/// Writes what is readable in `path` to a new file; returns which rows are lost, in words. See salvage.h.
+util::Result<std::string> salvage_file(const std::string& path, const std::string& to);
+
 }  // namespace ssdpulse::history

@@ -3,9 +3,11 @@
 #include "daemon/history/history.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <initializer_list>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "daemon/history/load_codec.h"
+#include "daemon/history/salvage.h"
 #include "daemon/history/set_aside.h"
 #include "daemon/util/directory_lock.h"
 #include "daemon/util/log.h"
@@ -196,6 +199,14 @@ std::future<util::Result<Recalled>> History::recall(DriveKey drive, Minute since
   return answer;
 }
 
+void History::suspect() {
+  {
+    const std::lock_guard lock(mutex_);
+    suspected_ = true;
+  }
+  wake_.notify_one();
+}
+
 Status History::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
@@ -250,6 +261,11 @@ void History::drop_surplus() {
 
 void History::work() {
   do {
+    if (suspected_.exchange(false) && store_) {
+      store_.reset();
+      checked_.reset();
+      next_try_ = {};
+    }
     if (!store_ && std::chrono::steady_clock::now() >= next_try_) {
       open_store();
     }
@@ -271,7 +287,7 @@ bool History::rows_wait() {
 
 bool History::wait_for_work() {
   std::unique_lock lock(mutex_);
-  const auto has_work = [&] { return stop_ || !questions_.empty() || (store_ && !batches_.empty()); };
+  const auto has_work = [&] { return stop_ || suspected_ || !questions_.empty() || (store_ && !batches_.empty()); };
   if (store_) {
     wake_.wait(lock, has_work);
   } else {
@@ -352,9 +368,29 @@ bool History::set_file_aside(const std::string& why) {
   for (const std::string& removed : kept->removed) {
     log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMaxSetAside);
   }
-  const std::lock_guard lock(mutex_);
-  ++status_.files_set_aside;
+  {
+    const std::lock_guard lock(mutex_);
+    ++status_.files_set_aside;
+  }
+  salvage_from(kept->path);
   return true;
+}
+
+/// What is readable goes on in a new file, which appears only when it is complete.
+void History::salvage_from(const std::string& aside) {
+  const std::string unfinished = path() + ".salvage";
+  ::unlink(unfinished.c_str());
+  const auto salvaged = salvage(aside, unfinished, stop_);
+  if (!salvaged) {
+    log::warning("history starts empty, nothing was saved from={} reason=\"{}\"", aside, salvaged.error().message);
+    return;
+  }
+  if (::rename(unfinished.c_str(), path().c_str()) != 0) {
+    log::warning("history starts empty, nothing was saved from={} reason=\"{}\"", aside, std::strerror(errno));
+    ::unlink(unfinished.c_str());
+    return;
+  }
+  log::warning("history saved what is readable from={} lost=\"{}\"", aside, salvaged->lost_text());
 }
 
 void History::answer_questions() {
@@ -427,6 +463,7 @@ void History::write_batches() {
     if (written) {
       settle(batch, &GivenRows::written);
       status_.rows += written->rows;
+      status_.unreadable = written->unreadable;
       status_.corrections += written->corrected.empty() ? 0 : 1;
       status_.reach = written->reach;
       status_.last_write_seconds = took.count();

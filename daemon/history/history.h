@@ -57,17 +57,18 @@ struct GivenRows {
 struct Status {
   bool up = false;
   std::string reason = "it is being opened: a large file is checked first, and rows wait";  // why not up
-  Obstacle obstacle = Obstacle::opening;   // undefined when up, like the reason
-  std::map<std::string, GivenRows> given;  // by table; all counts are for this process
-  RowLedger rows;                          // what became of those in the file
-  std::uint64_t rows_unreadable = 0;       // found by recall: someone edited the file
-  std::uint64_t failures = 0;              // of opening, reading or writing
-  std::uint64_t files_set_aside = 0;       // damaged, or of another version
-  std::uint64_t corrections = 0;           // of what a file said of itself, and its rows did not
-  std::uint64_t bytes_on_disk = 0;         // database and journal
-  model::PastReach reach;                  // after the last write
-  double last_write_seconds = 0;           // how long the last batch took
-  std::optional<Minute> last_written;      // when, by the wall clock
+  Obstacle obstacle = Obstacle::opening;            // undefined when up, like the reason
+  std::map<std::string, GivenRows> given;           // by table; all counts are for this process
+  RowLedger rows;                                   // what became of those in the file
+  std::uint64_t rows_unreadable = 0;                // found by recall: someone edited the file
+  std::uint64_t failures = 0;                       // of opening, reading or writing
+  std::uint64_t files_set_aside = 0;                // damaged, or of another version
+  std::map<std::string, std::uint64_t> unreadable;  // by table: rows of the file that are lost, since it was begun
+  std::uint64_t corrections = 0;                    // of what a file said of itself, and its rows did not
+  std::uint64_t bytes_on_disk = 0;                  // database and journal
+  model::PastReach reach;                           // after the last write
+  double last_write_seconds = 0;                    // how long the last batch took
+  std::optional<Minute> last_written;               // when, by the wall clock
 
   [[nodiscard]] std::uint64_t sum(std::uint64_t GivenRows::*fate) const;
   [[nodiscard]] std::uint64_t rows_written() const { return sum(&GivenRows::written); }
@@ -98,6 +99,9 @@ class History {
   /// of any firmware of that drive.
   std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
 
+  /// Somebody found the file damaged: it is checked, and everything readable goes to a new one.
+  void suspect();
+
   [[nodiscard]] Status status() const;
 
  private:
@@ -127,6 +131,7 @@ class History {
   void fail(const Failure& failure);
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
+  void salvage_from(const std::string& aside);
   void report(const Store::Written& written, std::chrono::nanoseconds boottime);
   void declare_up();  // with the mutex held, like the next three
   void refuse_marks();
@@ -147,6 +152,7 @@ class History {
   Status status_;
 
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> suspected_ = false;
   // The thread's own.
   util::UniqueFd lock_;  // of the directory, held longer than the file in it
   std::optional<Store> store_;

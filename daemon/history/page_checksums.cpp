@@ -30,6 +30,7 @@ sqlite3_vfs* default_vfs() {
 struct CheckedFile : sqlite3_file {
   int page_bytes;                 // 0: not known yet
   std::uint32_t mismatched_page;  // 0: none
+  std::uint8_t shown_as;          // EmptyPage; 0: as an error
 
   static CheckedFile& of(sqlite3_file* file) { return *static_cast<CheckedFile*>(file); }
   sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
@@ -41,6 +42,7 @@ struct CheckedFile : sqlite3_file {
 
   int page_bytes_in_header();
   int read_page(void* page, int bytes, std::uint32_t number);
+  void show_empty(void* page, int bytes) const;
 };
 
 /// A method of the default VFS, or of its file, under its own name.
@@ -124,7 +126,19 @@ int CheckedFile::read_page(void* page, int bytes, std::uint32_t number) {
     return code;
   }
   mismatched_page = number;
-  return SQLITE_IOERR_DATA;
+  if (shown_as == 0 || number == 1) {
+    return SQLITE_IOERR_DATA;
+  }
+  show_empty(page, bytes);
+  return SQLITE_OK;
+}
+
+/// An empty leaf, in SQLite's file format: its kind; where the content begins, which is at the end.
+void CheckedFile::show_empty(void* page, int bytes) const {
+  std::memset(page, 0, static_cast<std::size_t>(bytes));
+  const std::uint16_t end = htobe16(static_cast<std::uint16_t>(bytes - kChecksumBytes));
+  std::memcpy(static_cast<char*>(page) + 5, &end, sizeof(end));
+  *static_cast<std::uint8_t*>(page) = shown_as;
 }
 
 int CheckedFile::read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
@@ -164,6 +178,10 @@ int CheckedFile::write(sqlite3_file* file, const void* page, int bytes, sqlite3_
 int CheckedFile::control(sqlite3_file* file, int operation, void* argument) {
   if (operation == kGetMismatchedPage) {
     *static_cast<std::uint32_t*>(argument) = of(file).mismatched_page;
+    return SQLITE_OK;
+  }
+  if (operation == kShowMismatchedAs) {
+    of(file).shown_as = *static_cast<std::uint8_t*>(argument);
     return SQLITE_OK;
   }
   return Below<&sqlite3_io_methods::xFileControl>::call(file, operation, argument);

@@ -26,9 +26,11 @@ constexpr std::chrono::milliseconds kGrace{500};
 constexpr const char* kStuck = "the history does not answer: does its disk hang? Try again later";
 
 struct Reader::Implementation {
-  explicit Implementation(std::string of) : path(std::move(of)) {}
+  Implementation(std::string of, std::function<void()> when_damaged)
+      : path(std::move(of)), on_damage(std::move(when_damaged)) {}
 
   const std::string path;
+  const std::function<void()> on_damage;
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<std::pair<Clock::time_point, std::function<void()>>> questions;  // with their deadlines
@@ -66,12 +68,19 @@ struct Reader::Implementation {
     if (!std::filesystem::exists(path, error)) {
       return util::fail("there is no history at " + path + (error ? ": " + error.message() : ""));
     }
+    const auto note = [this](const Failure& failure) {
+      if (failure.damaged && on_damage) {
+        on_damage();
+      }
+    };
     auto opened = PastReader::open(path, kSlice, deadline);
     if (!opened) {
+      note(opened.error());
       return util::fail(path + ": " + opened.error().message);
     }
     auto outcome = question(*opened);
     if (!outcome) {
+      note(outcome.error());
       return util::fail(outcome.error().message, outcome.error().message == kNoSuchDevice ? ENOENT : 0);
     }
     if constexpr (std::is_void_v<T>) {
@@ -111,8 +120,8 @@ struct Reader::Implementation {
   }
 };
 
-util::Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
-  auto implementation = std::make_unique<Implementation>(path);
+util::Result<std::unique_ptr<Reader>> Reader::open(const std::string& path, std::function<void()> on_damage) {
+  auto implementation = std::make_unique<Implementation>(path, std::move(on_damage));
   try {
     implementation->thread = std::thread([raw = implementation.get()] {
       ::pthread_setname_np(::pthread_self(), "history-reader");

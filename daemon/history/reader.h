@@ -44,8 +44,9 @@ class Reader {
   static constexpr std::size_t kMaxMarks =
       2000;  // of spikes, of bursts of each trigger, of waits of each cause, of changes, of marks
 
-  /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
-  static util::Result<std::unique_ptr<Reader>> open(const std::string& path);
+  /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db. `on_damage`
+  /// is called by the thread when the file is not as it was written.
+  static util::Result<std::unique_ptr<Reader>> open(const std::string& path, std::function<void()> on_damage = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;

@@ -160,6 +160,11 @@ Statement& Statement::with_null() {
   return *this;
 }
 
+Statement& Statement::with_value_of(const Statement& row, int column) {
+  note(sqlite3_bind_value(statement_.get(), ++bound_, sqlite3_column_value(row.statement_.get(), column)));
+  return *this;
+}
+
 Statement& Statement::again() {
   sqlite3_reset(statement_.get());
   bound_ = 0;
@@ -226,6 +231,8 @@ std::optional<std::vector<std::uint8_t>> Statement::blob(int column) const {
   const int bytes = sqlite3_column_bytes(statement_.get(), column);
   return std::vector<std::uint8_t>(data, data == nullptr ? data : data + bytes);
 }
+
+int Statement::columns() const { return sqlite3_column_count(statement_.get()); }
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 

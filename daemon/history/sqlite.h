@@ -64,6 +64,7 @@ class Statement {
   Statement& with(const std::string& text);  // must outlive the steps, like the blob
   Statement& with(std::span<const std::uint8_t> blob);
   Statement& with_null();
+  Statement& with_value_of(const Statement& row, int column);
 
   /// For other parameters: as it was when it was made.
   Statement& again();
@@ -80,6 +81,7 @@ class Statement {
   [[nodiscard]] std::string name(int column) const;                       // of a disk or a tenant; "?": it is not plain
   [[nodiscard]] std::optional<std::vector<std::uint8_t>> blob(int column) const;
   [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] int columns() const;
 
  private:
   struct Finalize {

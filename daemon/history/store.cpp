@@ -204,6 +204,11 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
           .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
           .and_then([&] {
             written.rows = account.rows.since(rows_before);
+            for (const auto& [table, rows] : account.rows.tables()) {
+              if (const auto lost = rows.removed.at(static_cast<std::size_t>(Removal::unreadable)); lost > 0) {
+                written.unreadable[table] = lost;
+              }
+            }
             return reach_after(batch, account, written.rows);
           })
           .map([&](const model::PastReach& reach) {

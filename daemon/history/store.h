@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,8 +39,9 @@ class Store {
     RowLedger rows;                      // what became of them in this one
     std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
-    std::string corrected = {};               // what the file said of itself that was wrong, if it did
-    std::vector<model::WallTime> marks = {};  // when each of the batch is kept as having been made
+    std::map<std::string, std::uint64_t> unreadable = {};  // by table, since the file was begun; only where any
+    std::string corrected = {};                            // what the file said of itself that was wrong, if it did
+    std::vector<model::WallTime> marks = {};               // when each of the batch is kept as having been made
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
   /// and the Store cannot be used any more, unless only the batch was refused.

@@ -389,7 +389,7 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(ExitCode::failure, confined.error().message);
   }
   // Threads start only now: they have the capabilities of this one, which are none.
-  std::unique_ptr<history::History> history;
+  std::shared_ptr<history::History> history;
   std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else
   if (!config->history.directory.empty()) {
     history::Options options;
@@ -401,7 +401,12 @@ ExitCode run(const config::Configure& configure) {
       return exit_with(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
     }
     history = std::move(*opened);
-    auto reading = history::Reader::open(config->history.directory + "/" + history::kFileName);
+    const auto suspect = [writer = std::weak_ptr(history)] {
+      if (const auto running = writer.lock()) {
+        running->suspect();
+      }
+    };
+    auto reading = history::Reader::open(config->history.directory + "/" + history::kFileName, suspect);
     if (!reading) {
       return exit_with(ExitCode::failure, reading.error().message);
     }

@@ -23,7 +23,8 @@ void describe_history(const history::History& history, model::Snapshot& snapshot
                               {},
                               status.up ? std::string() : std::string(history::way_out(status.obstacle)),
                               !status.up && status.obstacle == history::Obstacle::opening});
-  model::HistoryFigures figures{{}, {}, {}, status.bytes_on_disk, status.reach.minutes, status.reach.hours};
+  model::HistoryFigures figures{
+      {}, {}, {}, status.unreadable, status.bytes_on_disk, status.reach.minutes, status.reach.hours};
   for (const auto& [table, given] : status.given) {
     figures.rows[{table, "written"}] = given.written;
     figures.rows[{table, "replaced"}] = given.replaced;

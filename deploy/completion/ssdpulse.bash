@@ -45,7 +45,7 @@ _ssdpulse() {
         audit) words='--accepted --address --all --cacert --config --history.directory --json --markdown --min-observation --rules --verbose --help' ;;
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
-        history) words='--address --backup --by --cacert --check --config --csv --device --file --from --history.directory --json --points --to --help' ;;
+        history) words='--address --backup --by --cacert --check --config --csv --device --file --from --history.directory --json --points --salvage --to --help' ;;
         mark) words='--address --cacert --config --id --json --help' ;;
         report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;

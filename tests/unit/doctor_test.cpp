@@ -168,6 +168,10 @@ TEST(doctor, every_trouble_of_a_daemon) {
          s.unnamed_filesystems = {3, {{"nvme0n1", 3}}};
        }},
       {"names", Verdict::info, "", [](auto& s) { s.setting_changes_waiting = 7; }},
+      {"history-rows", Verdict::advise, "journalctl -k",
+       [](auto& s) {
+         s.history.emplace().rows_lost = {{"mark", 2}};
+       }},
       {"skipped-programs", Verdict::info, "",
        [](auto& s) {
          s.programs = {{"issue", 5, {}, {}}};

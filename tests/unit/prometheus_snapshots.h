@@ -250,6 +250,7 @@ inline model::Snapshot small_snapshot() {
   snapshot.history = {{{{"device_minute", "written"}, 97}, {{"mark", "written"}, 2}, {{"mark", "surplus"}, 1}},
                       {{"device_minute", 4}, {"mark", 0}},
                       {{{"device_minute", "hour"}, 10}, {{"mark", "age"}, 0}},
+                      {},
                       65'536,
                       at(1'700'000'040'000),
                       at(1'699'999'200'000)};

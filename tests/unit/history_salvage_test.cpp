@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does everything survive that a damaged page does not hold, and is every row that does not survive counted?
+#include <map>
+#include <random>
+#include <set>
+
+#include "daemon/history/file_tools.h"
+#include "daemon/history/reader.h"
+#include "daemon/history/salvage.h"
+#include "tests/unit/history_rig.h"
+#include "tests/unit/page_oracle.h"
+
+namespace ssdpulse::history {
+namespace {
+
+using tests::PagesOfFile;
+using Content = std::map<std::string, std::multiset<std::string>>;  // by table: rows as text
+
+/// Some hours of everything, and values that fill several pages.
+void fill(Rig& rig) {
+  constexpr int kMinutes = 400;
+  History& history = rig.start();
+  std::uint64_t rows = 0;
+  for (int i = 0; i < kMinutes; ++i) {
+    rig.set_now(kBegin + std::chrono::minutes(i));
+    Batch batch{{row_at(rig.now())}, {}};
+    for (const char* name : {"sda", "sdb", "sdc"}) {
+      DeviceMinute row;
+      row.device = {std::string("wwid of ") + name, name, "Model", "Serial"};
+      row.minute = rig.now();
+      row.load.measured_ms = 60'000;
+      row.load.operations[0].ios = static_cast<std::uint64_t>(i);
+      row.load.latency(model::Latency::read_total) = {{{100, static_cast<std::uint64_t>(i + 1)}, {200, 1}}, 7};
+      row.tenants = {{"a.service", {}}};
+      batch.device_minutes.push_back(std::move(row));
+    }
+    if (i % 10 == 0) {
+      batch.bursts = {{rig.now(), "sda", "fstrim", 1, 4096}};
+      batch.settings = {{"", "vm.swappiness", std::to_string(i)}};
+      batch.at = rig.now();
+      batch.spike_seconds = {{"sda", rig.now(), rig.now() + 10s, 1.0 + i, Bytes(50'000, static_cast<std::uint8_t>(i))}};
+      batch.states = {{kDrive, Bytes(200'000, static_cast<std::uint8_t>(i))}};
+    }
+    rows += batch.rows();
+    history.add(std::move(batch));
+    ASSERT_TRUE(rig.wait_rows(rows));
+    if (i % 25 == 0) {
+      ASSERT_TRUE(history.keep({rig.now(), "mark " + std::to_string(i)}).get().has_value());
+      ++rows;
+    }
+  }
+  rig.stop();
+}
+
+/// With the test's own SQLite, which knows of no checksums: of a whole file.
+Content content_of_tables(const std::string& path) {
+  sqlite3* handle = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  Content content;
+  for (const char* table : kTables) {
+    const auto add = [](void* out, int columns, char** values, char**) {
+      std::string row;
+      for (int i = 0; i < columns; ++i) {
+        row += (values[i] == nullptr ? std::string("NULL") : std::string(values[i])) + "|";
+      }
+      static_cast<std::multiset<std::string>*>(out)->insert(row);
+      return 0;
+    };
+    std::string columns = "SELECT * FROM " + std::string(table);
+    for (const auto& [with_blob, quoted] : std::map<std::string, std::string>{
+             {"device_minute", "at, hex(load), measured"},
+             {"device_hour", "at, hex(load), measured"},
+             {"tenant_minute", "at, hex(tenants), measured"},
+             {"tenant_hour", "at, hex(tenants), measured"},
+             {"drive", "id, serial, length(state), hex(substr(state, -8))"},
+             {"drive_minute", "minute, drive, measured, hex(host_count), hex(media_count), discard_bytes"},
+             {"spike_seconds", "id, begin_ms, excess_seconds, length(seconds), hex(substr(seconds, -8))"}}) {
+      if (with_blob == table) {
+        columns = "SELECT " + quoted + " FROM " + table;
+      }
+    }
+    char* error = nullptr;
+    sqlite3_exec(handle, columns.c_str(), add, &content[table], &error);
+    EXPECT_EQ(error, nullptr) << error << ": " << columns;
+    sqlite3_free(error);
+  }
+  sqlite3_close(handle);
+  return content;
+}
+
+void damage(const std::string& path, std::size_t at, const std::string& bytes) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file << bytes;
+}
+
+/// What `whole` has and `left` does not; `left` has nothing else.
+std::map<std::string, std::uint64_t> lost(const Content& whole, const Content& left) {
+  std::map<std::string, std::uint64_t> lost;
+  for (const auto& [table, rows] : whole) {
+    const auto& there = left.at(table);
+    EXPECT_TRUE(std::includes(rows.begin(), rows.end(), there.begin(), there.end())) << table << " has another row";
+    if (rows.size() > there.size()) {
+      lost[table] = rows.size() - there.size();
+    }
+  }
+  return lost;
+}
+
+class Damaged : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fill(rig_);
+    whole_ = content_of_tables(rig_.file());
+    pages_.emplace(rig_.file());
+    std::filesystem::copy_file(rig_.file(), copy());
+  }
+  [[nodiscard]] std::string copy() const { return rig_.directory() + "/copy"; }
+  [[nodiscard]] std::string saved() const { return rig_.directory() + "/saved"; }
+
+  Rig rig_;
+  Content whole_;
+  std::optional<PagesOfFile> pages_;
+  const std::atomic<bool> never_ = false;
+};
+
+TEST_F(Damaged, files_lose_what_their_damaged_page_held_and_count_it) {
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): each run damages the same pages
+  std::uint64_t rows_lost = 0;
+  std::uint64_t rows = 0;
+  for (const auto& [table, there] : whole_) {
+    rows += there.size();
+  }
+  const auto unused = pages_->unused();
+  int damaged = 0;
+  for (std::size_t page = 2; page <= pages_->count(); ++page) {
+    if (unused.count(page) > 0) {
+      continue;
+    }
+    const std::size_t at = pages_->begin(page) + random() % (pages_->page_bytes / 512) * 512;
+    damage(copy(), at, std::string(512, '\0'));
+    const bool changed = PagesOfFile(copy()).mismatched().count(page) > 0;  // not where there were zeros
+    const auto salvaged = salvage(copy(), saved(), never_);
+    ASSERT_TRUE(salvaged.has_value()) << "page " << page << ": " << salvaged.error().message;
+    const auto missing = lost(whole_, content_of_tables(saved()));
+    EXPECT_EQ(salvaged->lost, missing) << "page " << page;
+    EXPECT_TRUE(changed || missing.empty()) << "page " << page;
+    for (const auto& [table, count] : missing) {
+      rows_lost += count;
+    }
+    const auto report = check_file(saved());
+    EXPECT_TRUE(report && report->problems.empty()) << "page " << page;
+    std::filesystem::remove(saved());
+    damage(copy(), at, pages_->bytes.substr(at, 512));
+    damaged += changed ? 1 : 0;
+  }
+  std::cout << damaged << " damaged pages of " << pages_->count() << ": on average "
+            << static_cast<double>(rows_lost) / damaged << " of " << rows << " rows lost\n";
+  ASSERT_GT(damaged, 50);
+  EXPECT_LT(static_cast<double>(rows_lost) / damaged, 0.1 * static_cast<double>(rows)) << "with their neighbours";
+}
+
+TEST_F(Damaged, files_that_have_nothing_to_save_leave_nothing) {
+  damage(copy(), 200, "x");  // the schema is in the first page
+  EXPECT_FALSE(salvage(copy(), saved(), never_).has_value());
+  damage(copy(), 0, "nothing of ours");
+  EXPECT_FALSE(salvage(copy(), saved(), never_).has_value());
+  EXPECT_FALSE(salvage(rig_.directory() + "/nowhere", saved(), never_).has_value());
+  EXPECT_FALSE(std::filesystem::exists(saved()));
+  EXPECT_FALSE(std::filesystem::exists(saved() + "-journal"));
+}
+
+// The writer never reads old rows again: whoever reads them has it find the damage.
+TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history_runs) {
+  rig_.start();
+  rig_.expect_works();
+  const auto reader = Reader::open(rig_.file(), [&] { rig_.running().suspect(); }).value();
+  const auto of_sda = [&] { return reader->minutes("sda", {kBegin - 1h, kBegin + std::chrono::hours(24)}); };
+  ASSERT_EQ(of_sda().value().size(), 400U);
+  const PagesOfFile pages(rig_.file());
+  // Somewhere among the minutes, which begin with the encoded length of theirs; any leaf of that table does.
+  std::size_t at = 0;
+  for (std::size_t page = 2; page <= pages.count() && at == 0; ++page) {
+    if (pages.bytes[pages.begin(page)] == '\x0D' &&
+        pages.bytes.find("wwid of", pages.begin(page)) > pages.begin(page + 1)) {
+      at = pages.begin(page) + pages.page_bytes - 600;
+    }
+  }
+  ASSERT_GT(at, 0U);
+  damage(rig_.file(), at, std::string(512, 'x'));
+  for (int i = 0; i < 100 && rig_.status().files_set_aside == 0; ++i) {
+    (void)reader->series("sda", {kBegin - 1h, kBegin + std::chrono::hours(24)}, 100);
+    (void)of_sda();
+    (void)reader->marks({kBegin - 1h, kBegin + std::chrono::hours(24)});
+    std::this_thread::sleep_for(10ms);
+  }
+  ASSERT_EQ(rig_.status().files_set_aside, 1U);
+  rig_.options().retry_interval = 0ms;
+  rig_.start();
+  rig_.expect_works();
+  std::uint64_t unreadable = 0;
+  for (const auto& [table, rows] : rig_.status().unreadable) {
+    unreadable += rows;
+  }
+  EXPECT_GT(unreadable, 0U);
+  EXPECT_GT(of_sda().value().size() + reader->marks({kBegin - 1h, kBegin + std::chrono::hours(24)}).value().size(),
+            100U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::history
