@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <initializer_list>
 #include <numeric>
 #include <string_view>
@@ -303,6 +304,7 @@ void History::open_store() {
         .and_then([&] { return locked(options_.directory); })
         .and_then([&](util::UniqueFd lock) {
           lock_ = std::move(lock);
+          take_salvage();
           return Store::open(path(), options_.limits, checked_, stop_);
         });
   };
@@ -358,9 +360,15 @@ void History::fail_in_use(const Failure& failure) {
 bool History::set_file_aside(const std::string& why) {
   store_.reset();
   checked_.reset();
+  const auto salvaged = salvage(path(), complete_salvage(), stop_);
+  if (!salvaged && stop_) {  // the next start finds the same damage
+    fail({path() + " " + why, false, false, Obstacle::damaged});
+    return false;
+  }
   const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
   const auto kept = set_aside(options_.directory, kFileName, now);
   if (!kept) {
+    ::unlink(complete_salvage().c_str());
     fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true, false, Obstacle::damaged});
     return false;
   }
@@ -368,29 +376,25 @@ bool History::set_file_aside(const std::string& why) {
   for (const std::string& removed : kept->removed) {
     log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMaxSetAside);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    ++status_.files_set_aside;
+  if (salvaged && take_salvage()) {
+    log::warning("history goes on with what was readable in file={} lost=\"{}\"", kept->path, salvaged->lost_text());
+  } else {
+    log::warning("history starts empty, nothing was readable in file={} reason=\"{}\"", kept->path,
+                 salvaged ? std::strerror(errno) : salvaged.error().message);
   }
-  salvage_from(kept->path);
+  const std::lock_guard lock(mutex_);
+  ++status_.files_set_aside;
   return true;
 }
 
-/// What is readable goes on in a new file, which appears only when it is complete.
-void History::salvage_from(const std::string& aside) {
-  const std::string unfinished = path() + ".salvage";
-  ::unlink(unfinished.c_str());
-  const auto salvaged = salvage(aside, unfinished, stop_);
-  if (!salvaged) {
-    log::warning("history starts empty, nothing was saved from={} reason=\"{}\"", aside, salvaged.error().message);
-    return;
+/// What was salvaged becomes the file, unless there is one: also after a crash between the two names.
+bool History::take_salvage() {
+  std::error_code error;
+  if (!std::filesystem::exists(path(), error) && ::rename(complete_salvage().c_str(), path().c_str()) == 0) {
+    return true;
   }
-  if (::rename(unfinished.c_str(), path().c_str()) != 0) {
-    log::warning("history starts empty, nothing was saved from={} reason=\"{}\"", aside, std::strerror(errno));
-    ::unlink(unfinished.c_str());
-    return;
-  }
-  log::warning("history saved what is readable from={} lost=\"{}\"", aside, salvaged->lost_text());
+  ::unlink(complete_salvage().c_str());
+  return false;
 }
 
 void History::answer_questions() {

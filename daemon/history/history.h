@@ -131,7 +131,7 @@ class History {
   void fail(const Failure& failure);
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
-  void salvage_from(const std::string& aside);
+  bool take_salvage();
   void report(const Store::Written& written, std::chrono::nanoseconds boottime);
   void declare_up();  // with the mutex held, like the next three
   void refuse_marks();
@@ -141,6 +141,7 @@ class History {
   void settle(const Batch& batch, std::uint64_t GivenRows::*fate);
   [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
   [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }
+  [[nodiscard]] std::string complete_salvage() const { return path() + ".salvage"; }
 
   const Options options_;
   mutable std::mutex mutex_;  // guards what follows, up to the thread's own

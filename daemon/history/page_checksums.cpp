@@ -30,7 +30,7 @@ sqlite3_vfs* default_vfs() {
 struct CheckedFile : sqlite3_file {
   int page_bytes;                 // 0: not known yet
   std::uint32_t mismatched_page;  // 0: none
-  std::uint8_t shown_as;          // EmptyPage; 0: as an error
+  std::uint8_t shown_as;          // BlankPage; 0: as an error
 
   static CheckedFile& of(sqlite3_file* file) { return *static_cast<CheckedFile*>(file); }
   sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
@@ -42,7 +42,7 @@ struct CheckedFile : sqlite3_file {
 
   int page_bytes_in_header();
   int read_page(void* page, int bytes, std::uint32_t number);
-  void show_empty(void* page, int bytes) const;
+  void show_blank(void* page, int bytes) const;
 };
 
 /// A method of the default VFS, or of its file, under its own name.
@@ -129,16 +129,25 @@ int CheckedFile::read_page(void* page, int bytes, std::uint32_t number) {
   if (shown_as == 0 || number == 1) {
     return SQLITE_IOERR_DATA;
   }
-  show_empty(page, bytes);
+  show_blank(page, bytes);
   return SQLITE_OK;
 }
 
-/// An empty leaf, in SQLite's file format: its kind; where the content begins, which is at the end.
-void CheckedFile::show_empty(void* page, int bytes) const {
-  std::memset(page, 0, static_cast<std::size_t>(bytes));
-  const std::uint16_t end = htobe16(static_cast<std::uint16_t>(bytes - kChecksumBytes));
-  std::memcpy(static_cast<char*>(page) + 5, &end, sizeof(end));
-  *static_cast<std::uint8_t*>(page) = shown_as;
+/// In SQLite's file format: the page's kind, one cell, where it is, and it: an empty record, of a table with the number
+/// 0. SQLite has no leaf without a cell, and reads on behind one that has none as if it had.
+void CheckedFile::show_blank(void* page, int bytes) const {
+  constexpr std::array<std::uint8_t, 4> kOfTable{1, 0, 1, 0};  // bytes of the record, number, bytes of its header
+  constexpr std::array<std::uint8_t, 4> kOfIndex{1, 1, 0, 0};
+  auto* const to = static_cast<std::uint8_t*>(page);
+  const auto cell = static_cast<std::size_t>(bytes - kChecksumBytes) - kOfTable.size();
+  const std::uint16_t at = htobe16(static_cast<std::uint16_t>(cell));
+  std::memset(to, 0, static_cast<std::size_t>(bytes));
+  to[0] = shown_as;
+  to[4] = 1;
+  std::memcpy(to + 5, &at, sizeof(at));
+  std::memcpy(to + 8, &at, sizeof(at));
+  std::memcpy(to + cell, shown_as == static_cast<std::uint8_t>(BlankPage::of_table) ? kOfTable.data() : kOfIndex.data(),
+              kOfTable.size());
 }
 
 int CheckedFile::read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {

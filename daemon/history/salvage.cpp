@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/history/salvage.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -25,8 +30,8 @@ std::vector<std::string> tables() {
   return tables;
 }
 
-/// Of its own, as what SQLite has in its cache depends on how damaged pages are shown.
-Outcome<Connection> open_damaged(const std::string& path, EmptyPage shown_as) {
+/// A connection of its own, as what SQLite has in its cache depends on how damaged pages are shown.
+Outcome<Connection> open_damaged(const std::string& path, BlankPage shown_as) {
   return open_as_it_is(path).map([&](Connection connection) {
     auto kind = static_cast<std::uint8_t>(shown_as);
     sqlite3_file_control(connection.get(), nullptr, kShowMismatchedAs, &kind);
@@ -52,40 +57,50 @@ class Copier {
  public:
   Copier(const std::string& from, Connection& to, const std::atomic<bool>& stop) : from_(from), to_(to), stop_(stop) {}
 
+  /// The keys are those of whole pages, and of no row for each other. Each row is then read where a damaged page is an
+  /// error: one that goes on in such a page is lost, and keeps none of those behind it.
   Outcome<void> copy(const std::string& table) {
-    auto from = open_damaged(from_, EmptyPage::of_table);
-    if (!from) {
-      return tl::unexpected(from.error());
+    auto keys_of = open_damaged(from_, BlankPage::of_table);
+    if (keys_of && !Statement(*keys_of, ("SELECT rowid FROM " + table + " LIMIT 0").c_str()).step()) {
+      keys_of = open_damaged(from_, BlankPage::of_index);
     }
-    if (Statement(*from, ("SELECT rowid FROM " + table + " LIMIT 0").c_str()).step()) {
-      return copy_by_number(*from, table);
-    }
-    from = open_damaged(from_, EmptyPage::of_index);
-    return from ? copy_in_order(*from, table) : tl::unexpected(from.error());
+    auto rows_of = keys_of ? open_as_it_is(from_) : tl::unexpected(keys_of.error());
+    const auto columns = rows_of ? key_columns(*rows_of, table) : tl::unexpected(rows_of.error());
+    return columns ? copy(table, *columns, *keys_of, *rows_of) : tl::unexpected(columns.error());
   }
 
  private:
-  /// Each row by itself: one whose end is in a damaged page does not keep those behind it.
-  Outcome<void> copy_by_number(Connection& from, const std::string& table) {
-    Statement numbers(from, ("SELECT rowid FROM " + table + " ORDER BY rowid").c_str());
-    Statement row(from, ("SELECT * FROM " + table + " WHERE rowid = ?").c_str());
-    while (numbers.step().value_or(false)) {
-      const auto read = row.again().with(numbers.integer(0).value_or(0)).step();
-      if (const auto copied = !read || !*read ? Outcome<void>() : copy_row(to_, table, row); !copied) {
+  static Outcome<std::vector<std::string>> key_columns(Connection& from, const std::string& table) {
+    Statement names(from, ("SELECT name FROM pragma_table_info('" + table + "') WHERE pk > 0 ORDER BY pk").c_str());
+    std::vector<std::string> columns;
+    while (true) {
+      const auto row = names.step();
+      if (!row) {
+        return tl::unexpected(row.error());
+      }
+      if (!*row) {
+        return columns;
+      }
+      columns.push_back(names.name(0));
+    }
+  }
+
+  Outcome<void> copy(const std::string& table, const std::vector<std::string>& columns, Connection& keys_of,
+                     Connection& rows_of) {
+    Statement keys(keys_of, fmt::format("SELECT {0} FROM {1} ORDER BY {0}", fmt::join(columns, ", "), table).c_str());
+    Statement row(rows_of,
+                  fmt::format("SELECT * FROM {} WHERE {} = ?", table, fmt::join(columns, " = ? AND ")).c_str());
+    while (keys.step().value_or(false)) {
+      row.again();
+      for (int column = 0; column < keys.columns(); ++column) {
+        row.with_value_of(keys, column);
+      }
+      const auto read = row.step();
+      if (const auto copied = read.value_or(false) ? copy_row(to_, table, row) : Outcome<void>(); !copied) {
         return copied;
       }
       if (stop_) {
         return tl::unexpected(Failure{"the daemon is stopping", false});
-      }
-    }
-    return {};
-  }
-
-  Outcome<void> copy_in_order(Connection& from, const std::string& table) {
-    Statement row(from, ("SELECT * FROM " + table).c_str());
-    while (row.step().value_or(false)) {
-      if (const auto copied = copy_row(to_, table, row); !copied) {
-        return copied;
       }
     }
     return {};
@@ -135,17 +150,22 @@ std::string Salvaged::lost_text() const {
 
 Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const std::atomic<bool>& stop) {
   constexpr auto kMaxBytes = std::uint64_t{1} << 40U;  // of any file that the limit of its own time allowed
-  if (const auto ours = open_damaged(from, EmptyPage::of_table); !ours) {
+  if (const auto ours = open_damaged(from, BlankPage::of_table); !ours) {
     return tl::unexpected(ours.error());
   }
+  const std::string unfinished = to + ".unfinished";
+  ::unlink(unfinished.c_str());
   auto salvaged = [&]() -> Outcome<Salvaged> {
     std::optional<FileIdentity> none;
-    auto target = open_database(to, kMaxBytes, none, stop);
+    auto target = open_database(unfinished, kMaxBytes, none, stop);
     return target ? copy_all(from, *target, stop) : tl::unexpected(target.error());
   }();
-  ::unlink((to + "-journal").c_str());
+  ::unlink((unfinished + "-journal").c_str());
+  if (salvaged && ::rename(unfinished.c_str(), to.c_str()) != 0) {
+    salvaged = tl::unexpected(Failure{std::string("cannot rename it: ") + std::strerror(errno), false});
+  }
   if (!salvaged) {
-    ::unlink(to.c_str());
+    ::unlink(unfinished.c_str());
   }
   return salvaged;
 }

@@ -20,8 +20,8 @@ struct Salvaged {
   [[nodiscard]] std::string lost_text() const;
 };
 
-/// Changes nothing in `from`. After an error, `to` is not there: `from` is no history of this version, its first page
-/// is damaged, there is no room, or `stop` became true. `to` must not exist.
+/// `to` appears only when it is complete. Changes nothing in `from`. An error: `from` is no history of this version,
+/// its first page is damaged, there is no room, or `stop` became true.
 Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const std::atomic<bool>& stop);
 
 }  // namespace ssdpulse::history

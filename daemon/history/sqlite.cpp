@@ -167,6 +167,7 @@ Statement& Statement::with_value_of(const Statement& row, int column) {
 
 Statement& Statement::again() {
   sqlite3_reset(statement_.get());
+  code_ = statement_ ? SQLITE_OK : code_;
   bound_ = 0;
   return *this;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does everything survive that a damaged page does not hold, and is every row that does not survive counted?
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -127,13 +128,16 @@ class Damaged : public ::testing::Test {
 TEST_F(Damaged, files_lose_what_their_damaged_page_held_and_count_it) {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): each run damages the same pages
   std::uint64_t rows_lost = 0;
+  std::uint64_t most_lost = 0;
   std::uint64_t rows = 0;
   for (const auto& [table, there] : whole_) {
     rows += there.size();
   }
   const auto unused = pages_->unused();
   int damaged = 0;
-  for (std::size_t page = 2; page <= pages_->count(); ++page) {
+  const char* is_long = std::getenv("SSDPULSE_TEST_LONG");
+  const std::size_t step = is_long != nullptr && *is_long == '1' ? 1 : 5;
+  for (std::size_t page = 2; page <= pages_->count(); page += step) {
     if (unused.count(page) > 0) {
       continue;
     }
@@ -145,9 +149,12 @@ TEST_F(Damaged, files_lose_what_their_damaged_page_held_and_count_it) {
     const auto missing = lost(whole_, content_of_tables(saved()));
     EXPECT_EQ(salvaged->lost, missing) << "page " << page;
     EXPECT_TRUE(changed || missing.empty()) << "page " << page;
+    std::uint64_t of_page = 0;
     for (const auto& [table, count] : missing) {
-      rows_lost += count;
+      of_page += count;
     }
+    rows_lost += of_page;
+    most_lost = std::max(most_lost, of_page);
     const auto report = check_file(saved());
     EXPECT_TRUE(report && report->problems.empty()) << "page " << page;
     std::filesystem::remove(saved());
@@ -155,8 +162,9 @@ TEST_F(Damaged, files_lose_what_their_damaged_page_held_and_count_it) {
     damaged += changed ? 1 : 0;
   }
   std::cout << damaged << " damaged pages of " << pages_->count() << ": on average "
-            << static_cast<double>(rows_lost) / damaged << " of " << rows << " rows lost\n";
-  ASSERT_GT(damaged, 50);
+            << static_cast<double>(rows_lost) / damaged << " of " << rows << " rows lost, at most " << most_lost
+            << "\n";
+  ASSERT_GT(damaged, 20);
   EXPECT_LT(static_cast<double>(rows_lost) / damaged, 0.1 * static_cast<double>(rows)) << "with their neighbours";
 }
 
@@ -178,24 +186,20 @@ TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history
   const auto of_sda = [&] { return reader->minutes("sda", {kBegin - 1h, kBegin + std::chrono::hours(24)}); };
   ASSERT_EQ(of_sda().value().size(), 400U);
   const PagesOfFile pages(rig_.file());
-  // Somewhere among the minutes, which begin with the encoded length of theirs; any leaf of that table does.
-  std::size_t at = 0;
-  for (std::size_t page = 2; page <= pages.count() && at == 0; ++page) {
-    if (pages.bytes[pages.begin(page)] == '\x0D' &&
-        pages.bytes.find("wwid of", pages.begin(page)) > pages.begin(page + 1)) {
-      at = pages.begin(page) + pages.page_bytes - 600;
+  const auto unused = pages.unused();
+  for (std::size_t page = pages.count(); page > 1 && rig_.status().files_set_aside == 0; --page) {
+    if (unused.count(page) > 0 || pages.bytes[pages.begin(page)] != '\x0D') {  // not a leaf of a table
+      continue;
+    }
+    const std::size_t at = pages.begin(page) + pages.page_bytes - 600;
+    damage(rig_.file(), at, std::string(512, 'x'));
+    if (of_sda()) {
+      damage(rig_.file(), at, pages.bytes.substr(at, 512));
+    } else {
+      rig_.wait([](const Status& status) { return status.files_set_aside > 0; });
     }
   }
-  ASSERT_GT(at, 0U);
-  damage(rig_.file(), at, std::string(512, 'x'));
-  for (int i = 0; i < 100 && rig_.status().files_set_aside == 0; ++i) {
-    (void)reader->series("sda", {kBegin - 1h, kBegin + std::chrono::hours(24)}, 100);
-    (void)of_sda();
-    (void)reader->marks({kBegin - 1h, kBegin + std::chrono::hours(24)});
-    std::this_thread::sleep_for(10ms);
-  }
   ASSERT_EQ(rig_.status().files_set_aside, 1U);
-  rig_.options().retry_interval = 0ms;
   rig_.start();
   rig_.expect_works();
   std::uint64_t unreadable = 0;
@@ -203,8 +207,8 @@ TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history
     unreadable += rows;
   }
   EXPECT_GT(unreadable, 0U);
-  EXPECT_GT(of_sda().value().size() + reader->marks({kBegin - 1h, kBegin + std::chrono::hours(24)}).value().size(),
-            100U);
+  rig_.stop();
+  EXPECT_GT(content_of_tables(rig_.file())["device_minute"].size(), 600U) << "of 1200";
 }
 
 }  // namespace
