@@ -5,6 +5,8 @@ Shares no code with the daemon: numbers are packed here as described in daemon/h
 """
 import sqlite3
 
+from lib.history_pages import seal
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 READ, WRITE = 0, 1  # operations
 READ_TOTAL, WRITE_TOTAL, READ_DEVICE_NONE, READ_QUEUE = 0, 1, 2, 10  # latencies
@@ -107,6 +109,7 @@ class Past:
     """The file of a history, and the device that it has under this name."""
 
     def __init__(self, file, device):
+        self._file = file
         self._connection = sqlite3.connect(file, isolation_level=None)
         self._connection.execute("BEGIN")
         (self._id,) = self._connection.execute("SELECT id FROM device WHERE name = ?", (device,)).fetchone()
@@ -120,6 +123,7 @@ class Past:
                                  "hours_reach = (SELECT coalesce(min(at & 4294967295), 0) FROM (SELECT at FROM device_hour UNION ALL SELECT at FROM device_minute))")
         self._connection.execute("COMMIT")
         self._connection.close()
+        seal(self._file)
 
     def execute(self, sql, *values):
         self._connection.execute(sql, values)

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 
-from lib import rig
+from lib import history_pages, rig
 
 WRITER = rig.BUILD / "ssdpulse_history_writer"
 KILLS = 200 if rig.LONG else 20
@@ -89,6 +89,13 @@ def load_errors(database, newest):
     return wrong
 
 
+def checksum_errors(file):
+    """Each page that is used matches its checksum, also where another SQLite has rolled back."""
+    content = file.read_bytes()
+    wrong = set(history_pages.mismatched(content)) - history_pages.unused(content)
+    return [f"pages {sorted(wrong)} do not match their checksums"] if wrong else []
+
+
 def content_errors(directory):
     """What another reader finds: the newest minute, and what is wrong."""
     database = sqlite3.connect(directory / "ssdpulse.db")
@@ -112,7 +119,7 @@ def content_errors(directory):
     if rows and int(state[0]) != newest:
         wrong.append(f"state {state[0]} beside the minute {newest}")
     database.close()
-    return newest, wrong
+    return newest, wrong + checksum_errors(directory / "ssdpulse.db")
 
 
 def is_hot(journal):

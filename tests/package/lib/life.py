@@ -6,7 +6,7 @@ import time
 
 import figures
 import machine
-from lib import metrics
+from lib import history_pages, metrics
 
 POLL = 10  # seconds between readings of a drive's logs, set as an administrator would
 # What belongs to dpkg itself, to the programs that manage users, or to no package.
@@ -135,7 +135,8 @@ def sets_aside(vm, check, service, at, value, line):
     file = service.HISTORY
     before = int(vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {at} -N 1 {file}").strip())
     rows = service.history()
-    digest = vm.sh(f"{write_byte(file, at, value(before))}; sha256sum <{file}")
+    change_header(vm, file, at, value(before))
+    digest = vm.sh(f"sha256sum <{file}")
     vm.sh("systemctl start ssdpulse", 90)
     service.until_ready()
     service.until(service.keeps_history, "a history of its own is open")
@@ -146,8 +147,15 @@ def sets_aside(vm, check, service, at, value, line):
     return aside, before, rows
 
 
-def write_byte(file, at, value):
-    return f"printf '\\{value:03o}' | dd of={file} bs=1 seek={at} conv=notrunc status=none"
+def change_header(vm, file, at, value):
+    """Writes a byte, and the checksum of its page: the file is not damaged."""
+    size = 16384
+    page = bytearray(vm.run(f"head -c {size} {file}")[1])
+    page[at] = value
+    end = size - history_pages.CHECKSUM
+    for begin, data in ((at, [value]), (end, history_pages.checksum(1, bytes(page)))):
+        octal = "".join(f"\\{byte:03o}" for byte in data)
+        vm.sh(f"printf '{octal}' | dd of={file} bs=1 seek={begin} conv=notrunc status=none")
 
 
 def sets_a_newer_history_aside(vm, check, service, newer, number):
@@ -158,7 +166,9 @@ def sets_a_newer_history_aside(vm, check, service, newer, number):
     install(vm, newer)
     starts(vm, check, service, number)
     file = service.HISTORY
-    vm.sh(f"systemctl stop ssdpulse; mv {aside} {file}; {write_byte(file, schema, old)}; systemctl start ssdpulse", 90)
+    vm.sh(f"systemctl stop ssdpulse; mv {aside} {file}", 90)
+    change_header(vm, file, schema, old)
+    vm.sh("systemctl start ssdpulse", 90)
     service.until_ready()
     check.that(rows and rows.keys() <= service.history().keys(), f"upgraded, and the file moved back: all its {len(rows)} rows")
 
