@@ -45,8 +45,8 @@ util::Result<void> Server::Implementation::start() {
                              MHD_OPTION_URI_LOG_CALLBACK, &on_uri, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &on_completed,
                              this, MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
                              limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory,
-                             MHD_OPTION_STRICT_FOR_CLIENT, kStrictForClient, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
-                             tls ? tls_options : tls_options + 1, MHD_OPTION_END);
+                             MHD_OPTION_STRICT_FOR_CLIENT, kStrictForClient, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+                             MHD_OPTION_ARRAY, tls ? tls_options : tls_options + 1, MHD_OPTION_END);
   const auto* info = daemon_ == nullptr ? nullptr : MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == nullptr) {
     return util::fail(tls && MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) == MHD_NO
@@ -162,8 +162,8 @@ void Server::Implementation::note_failed_handshake(MHD_Connection* connection, c
   ++failed_handshakes_;
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   if (const auto suppressed = handshake_words_.admit(std::string(handshake.reason()))) {
-    log::warning("TLS handshake failed from={} reason=\"{}\" suppressed={}",
-                 info == nullptr ? "?" : words_of(info->client_addr), handshake.reason(), *suppressed);
+    log::warning("TLS handshake failed", log::field("from", info == nullptr ? "?" : words_of(info->client_addr)),
+                 log::quoted("reason", handshake.reason()), log::field("suppressed", *suppressed));
   }
 }
 
