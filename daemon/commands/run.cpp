@@ -52,7 +52,7 @@ ExitCode run(const RunOptions& options) {
     return ExitCode::usage;
   }
   return runtime::run([configuration = options.configuration] {
-    log::info("configuration from=\"{}\"", describe_origin(configuration));
+    log::info("configuration", log::quoted("from", describe_origin(configuration)));
     return configure(configuration);
   });
 }

@@ -68,14 +68,14 @@ void LogReadWatch::measure(const model::LatencyBuckets& buckets, const std::stri
     if (backoff_.increase(model, now)) {
       restart();
       log::warning(
-          "model=\"{}\" reads and writes take {:.1f} times as long near log reads: polling its drives {} times less "
-          "often than configured",
-          model, *ratio_, backoff_.intervals(model));
+          "{} reads and writes take {:.1f} times as long near log reads: polling its drives {} times less often than "
+          "configured",
+          log::quoted("model", model), *ratio_, backoff_.intervals(model));
     }
   } else if (backoff_.decrease(model, now)) {
     restart();
-    log::info("model=\"{}\" was calm for a day: polling its drives {} times less often than configured", model,
-              backoff_.intervals(model));
+    log::info("{} was calm for a day: polling its drives {} times less often than configured",
+              log::quoted("model", model), backoff_.intervals(model));
   }
 }
 

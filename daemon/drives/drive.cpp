@@ -10,6 +10,7 @@
 namespace ssdpulse::drives {
 namespace {
 
+using log::field;
 using namespace std::chrono_literals;
 
 constexpr auto kSilence = 5s;    // a drive that owes an answer this long is stale
@@ -59,11 +60,12 @@ void PolledDrive::notice_silence(SteadyTime now) {
   if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
     silence_noticed_ = true;
     cannot_be_read("timeout", "no answer to a command for more than 5 s");
-    const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+    const std::string who = "nvme" + std::to_string(subsystem_.controller);
     if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
       logged_up_ = false;
-      log::warning("{} does not answer{} suppressed={}", who,
-                   succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
+      log::warning("{} does not answer{}", field("controller", who),
+                   succeeded_at_ ? "; its figures are those of its last reading" : "",
+                   field("suppressed", *suppressed));
     }
   }
 }
@@ -197,9 +199,9 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
 
 void PolledDrive::doubt_page(const std::string& what, SteadyTime now) {
   polling_.doubted = what;
-  const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+  const std::string who = "nvme" + std::to_string(subsystem_.controller);
   if (const auto suppressed = lessons_.limiter.admit("doubt " + who, now)) {
-    log::warning("{} {} suppressed={}", who, what, *suppressed);
+    log::warning("{} {}", field("controller", who), what, field("suppressed", *suppressed));
   }
 }
 
@@ -235,13 +237,14 @@ void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWr
 }
 
 void PolledDrive::tell_state(SteadyTime now) {
-  const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+  const std::string who = "nvme" + std::to_string(subsystem_.controller);
   if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
     logged_up_ = polling_.up;
     if (polling_.up) {
-      log::info("{} is read suppressed={}", who, *suppressed);
+      log::info("{} is read", field("controller", who), field("suppressed", *suppressed));
     } else {
-      log::warning("{} cannot be read: {} suppressed={}", who, polling_.reason, *suppressed);
+      log::warning("{} cannot be read: {}", field("controller", who), polling_.reason,
+                   field("suppressed", *suppressed));
     }
   }
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/drives/monitor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <set>
@@ -13,6 +11,7 @@
 namespace ssdpulse::drives {
 namespace {
 
+using log::field;
 using namespace std::chrono_literals;
 
 /// Refused pages are tried again now and then: FDP can be switched on, new firmware can support more.
@@ -22,19 +21,20 @@ std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn.
 
 /// Subsystems of one name and serial number get different names: with their address, and their number where
 /// those are the same, too. Returns a line for each.
-std::vector<std::string> keep_apart(std::vector<nvme::NvmeSubsystem>& subsystems) {
+std::vector<log::Line> keep_apart(std::vector<nvme::NvmeSubsystem>& subsystems) {
   std::map<std::string, int> having;  // a key
   for (const nvme::NvmeSubsystem& one : subsystems) {
     ++having[key_of(one)];
   }
-  std::vector<std::string> lines;
+  std::vector<log::Line> lines;
   std::set<std::string> keys;
   for (nvme::NvmeSubsystem& one : subsystems) {
     if (having.at(key_of(one)) > 1) {
-      lines.push_back(
-          fmt::format("nvme{} has the subsystem and serial number of another drive, serial=\"{}\": what is known of "
-                      "it is kept by its address, {}",
-                      one.controller, util::for_log(one.serial), one.address.empty() ? "its name" : one.address));
+      lines.push_back(log::line(log::Level::warning,
+                                "NVMe drives: nvme{} has the subsystem and serial number of another drive, {}: what "
+                                "is known of it is kept by its address, {}",
+                                one.controller, log::quoted("serial", util::for_log(one.serial)),
+                                one.address.empty() ? "its name" : one.address));
       one.nqn = one.nqn.raw() + " | at " + one.address;
     }
     if (!keys.insert(key_of(one)).second) {
@@ -99,9 +99,9 @@ void DriveMonitor::refresh_drives() {
       log::warning("NVMe drives: {}", warning);
     }
   }
-  for (const std::string& clash : keep_apart(host->subsystems)) {
-    if (limiter_.admit(clash)) {
-      log::warning("NVMe drives: {}", clash);
+  for (const log::Line& clash : keep_apart(host->subsystems)) {
+    if (limiter_.admit(clash.text)) {
+      log::write(clash);
     }
   }
   std::map<std::string, PolledDrive> before = std::exchange(drives_, {});
@@ -159,7 +159,7 @@ void DriveMonitor::receive(BlockLayer& block) {
     status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; waiting for it"
                                               : "the reader of NVMe logs is gone; restart the daemon";
     if (const auto suppressed = limiter_.admit("gone")) {
-      log::error("{} suppressed={}", status_.reason, *suppressed);
+      log::error("{}", status_.reason, field("suppressed", *suppressed));
     }
   }
   reconnect(std::chrono::steady_clock::now());
@@ -173,7 +173,7 @@ void DriveMonitor::reconnect(SteadyTime now) {
   if (const auto connected = reader_->reconnect(); !connected) {
     status_.reason = connected.error().message;
     if (const auto suppressed = limiter_.admit("reconnect")) {
-      log::warning("{}: drives are not read suppressed={}", status_.reason, *suppressed);
+      log::warning("{}: drives are not read", status_.reason, field("suppressed", *suppressed));
     }
     return;
   }
@@ -196,7 +196,7 @@ void DriveMonitor::note_that_it_serves(SteadyTime now) {
   status_.up = true;
   status_.reason.clear();
   if (const auto suppressed = limiter_.admit("connected")) {
-    log::info("connected to the reader of NVMe logs suppressed={}", *suppressed);
+    log::info("connected to the reader of NVMe logs", field("suppressed", *suppressed));
   }
 }
 
@@ -205,7 +205,7 @@ void DriveMonitor::note_garbage() {
   if (garbage != std::exchange(garbage_, garbage)) {
     status_.errors["garbage"] = garbage;
     if (limiter_.admit("garbage")) {
-      log::warning("the reader of NVMe logs sent invalid answers messages={}", garbage);
+      log::warning("the reader of NVMe logs sent invalid answers", field("messages", garbage));
     }
   }
 }
@@ -219,7 +219,7 @@ void DriveMonitor::note_other_version() {
   ++status_.errors["reader_version"];
   status_.reason = "the reader of NVMe logs is a different version: restart ssdpulse-nvme.service";
   if (const auto suppressed = limiter_.admit("version")) {
-    log::error("{}; until then drives are not read suppressed={}", status_.reason, *suppressed);
+    log::error("{}; until then drives are not read", status_.reason, field("suppressed", *suppressed));
   }
 }
 

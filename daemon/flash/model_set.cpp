@@ -185,10 +185,10 @@ void ModelSet::report_scale() {
       ++models;
     }
   }
-  log::write(now > scale_ ? log::Level::warning : log::Level::info,
-             "flash models scale={} drives={} memory_bytes={} limit_bytes={}",
-             fmt::make_format_args(analysis::kModelScaleNames[static_cast<std::size_t>(now)], models, bytes,
-                                   settings_.memory_bytes));
+  log::write(log::line(now > scale_ ? log::Level::warning : log::Level::info, "flash models",
+                       log::field("scale", analysis::kModelScaleNames[static_cast<std::size_t>(now)]),
+                       log::field("drives", models), log::field("memory_bytes", bytes),
+                       log::field("limit_bytes", settings_.memory_bytes)));
   scale_ = now;
 }
 

@@ -28,6 +28,9 @@
 namespace ssdpulse::history {
 namespace {
 
+using log::field;
+using log::quoted;
+
 bool fits(std::initializer_list<std::string_view> names, std::size_t most = kMaxNameBytes) {
   return std::all_of(names.begin(), names.end(), [most](std::string_view name) { return name.size() <= most; });
 }
@@ -122,8 +125,8 @@ History::~History() {
     for (const auto& [table, rows] : status_.given) {
       tables += rows.waiting == 0 ? "" : (tables.empty() ? "" : " ") + table + "=" + std::to_string(rows.waiting);
     }
-    log::warning("history closed with rows not written rows={} tables=\"{}\" reason=\"{}\"", pending_rows_, tables,
-                 status_.reason);
+    log::warning("history closed with rows not written", field("rows", pending_rows_), quoted("tables", tables),
+                 quoted("reason", status_.reason));
   }
 }
 
@@ -330,7 +333,7 @@ void History::open_store() {
 void History::declare_up() {
   if (!std::exchange(status_.up, true)) {
     status_.reason.clear();
-    log::info("history up file={} bytes={}", path(), status_.bytes_on_disk);
+    log::info("history up", field("file", path()), field("bytes", status_.bytes_on_disk));
   }
 }
 
@@ -346,7 +349,7 @@ void History::fail(const Failure& failure) {
   const std::string before = std::exchange(status_.reason, failure.message);
   refuse_marks();
   if (before != failure.message && !stop_) {
-    log::warning("history stopped, measuring continues file={} reason=\"{}\"", path(), failure.message);
+    log::warning("history stopped, measuring continues", field("file", path()), quoted("reason", failure.message));
   }
 }
 
@@ -372,15 +375,16 @@ bool History::set_file_aside(const std::string& why) {
     fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true, false, Obstacle::damaged});
     return false;
   }
-  log::warning("history file={} {}: set aside as {}, starting a new one", path(), why, kept->path);
+  log::warning("history {} {}: set aside as {}, starting a new one", field("file", path()), why, kept->path);
   for (const std::string& removed : kept->removed) {
     log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMaxSetAside);
   }
   if (salvaged && take_salvage()) {
-    log::warning("history goes on with what was readable in file={} lost=\"{}\"", kept->path, salvaged->lost_text());
+    log::warning("history goes on with what was readable", field("file", kept->path),
+                 quoted("lost", salvaged->lost_text()));
   } else {
-    log::warning("history starts empty, nothing was readable in file={} reason=\"{}\"", kept->path,
-                 salvaged ? std::strerror(errno) : salvaged.error().message);
+    log::warning("history starts empty, nothing was readable", field("file", kept->path),
+                 quoted("reason", salvaged ? std::strerror(errno) : salvaged.error().message));
   }
   const std::lock_guard lock(mutex_);
   ++status_.files_set_aside;
@@ -429,18 +433,18 @@ void History::answer_questions() {
 void History::report(const Store::Written& written, std::chrono::nanoseconds boottime) {
   if (written.step_back) {
     log::warning(
-        "the clock went back from={} to={}: what the history was given in between is marked as stamped by a clock "
-        "ahead",
-        util::utc_text(minute_of(written.step_back->from)), util::utc_text(minute_of(written.step_back->to)));
+        "the clock went back {} {}: what the history was given in between is marked as stamped by a clock ahead",
+        field("from", util::utc_text(minute_of(written.step_back->from))),
+        field("to", util::utc_text(minute_of(written.step_back->to))));
   }
   if (!written.corrected.empty()) {
-    log::warning("history file={} contradicted itself, and is corrected: {}", path(), written.corrected);
+    log::warning("history {} contradicted itself, and is corrected: {}", field("file", path()), written.corrected);
   }
   for (const auto& [table, rows] : written.rows.tables()) {
     deleted_unlogged_ += rows.all_removed();
   }
   if (deleted_unlogged_ > 0 && (!deletions_logged_ || boottime >= *deletions_logged_ + std::chrono::hours(24))) {
-    log::info("history deleted rows={}: see ssdpulse_history_rows_deleted_total", deleted_unlogged_);
+    log::info("history deleted {}: see ssdpulse_history_rows_deleted_total", field("rows", deleted_unlogged_));
     deletions_logged_ = boottime;
     deleted_unlogged_ = 0;
   }
@@ -485,7 +489,7 @@ void History::write_batches() {
     if (written.error().refused) {  // now and on every retry
       settle(batch, &GivenRows::refused);
       ++status_.failures;
-      log::warning("history dropped rows={} reason=\"{}\"", batch.rows(), written.error().message);
+      log::warning("history dropped", field("rows", batch.rows()), quoted("reason", written.error().message));
       if (batch.answer) {
         batch.answer->set_value(util::fail(written.error().message));
       }

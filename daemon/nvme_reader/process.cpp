@@ -64,9 +64,8 @@ void close_others(int socket) {
   }
 }
 
-std::string how_it_ended(int status) {
-  return WIFSIGNALED(status) ? "signal=" + std::to_string(WTERMSIG(status))
-                             : "exit_code=" + std::to_string(WEXITSTATUS(status));
+log::Field how_it_ended(int status) {
+  return WIFSIGNALED(status) ? log::field("signal", WTERMSIG(status)) : log::field("exit_code", WEXITSTATUS(status));
 }
 
 /// Returns the process, or -1. The child does not return.
@@ -85,12 +84,13 @@ pid_t start(const std::function<void()>& work) {
 }
 
 /// The peer of a connection, as the kernel knows it.
-std::string described(int client) {
+std::array<log::Field, 2> described(int client) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
-             ? "pid=" + std::to_string(peer.pid) + " uid=" + std::to_string(peer.uid)
-             : "pid=unknown";
+  if (::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return {log::field("pid", "unknown")};
+  }
+  return {log::field("pid", peer.pid), log::field("uid", peer.uid)};
 }
 
 /// A second client learns at once that it is turned away.
@@ -98,8 +98,9 @@ void turn_away(int listener) {
   static log::Limiter limiter{std::chrono::minutes(1)};
   const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (const auto suppressed = limiter.admit("client"); client.valid() && suppressed) {
-    log::warning("NVMe reader serves one client at a time: turned away {} suppressed={}", described(client.get()),
-                 *suppressed);
+    const auto [pid, uid] = described(client.get());
+    log::warning("NVMe reader serves one client at a time: turned away", pid, uid,
+                 log::field("suppressed", *suppressed));
   }
 }
 
@@ -126,7 +127,7 @@ bool sleeps_undisturbed(int socket, std::chrono::milliseconds pause) {
 
 bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener) {
   while (true) {
-    std::string ending = "reason=\"cannot fork\"";
+    log::Field ending = log::quoted("reason", "cannot fork");
     if (const pid_t pid = start(work); pid > 0) {
       const util::UniqueFd worker = util::process_descriptor(pid);
       const bool again = worker.valid() && watch(socket, worker, listener);
@@ -142,7 +143,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
     if (!sleeps_undisturbed(socket, pause)) {
       return true;
     }
-    log::warning("NVMe reader died, restarting it {}", ending);
+    log::warning("NVMe reader died, restarting it", ending);
     // The requests that the dead worker had taken are lost, and only the daemon knows which they were.
     Response notice;
     notice.result = -ECONNRESET;
@@ -168,7 +169,8 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
     }
     const auto suppressed = limiter.admit("client");
     if (suppressed) {
-      log::info("NVMe reader has a client {} suppressed={}", described(client.get()), *suppressed);
+      const auto [pid, uid] = described(client.get());
+      log::info("NVMe reader has a client", pid, uid, log::field("suppressed", *suppressed));
     }
     const auto worker = [&] {
       ::close(listener);

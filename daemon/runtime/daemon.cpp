@@ -229,7 +229,7 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
 /// Somebody may be waiting for a device that the configuration leaves out.
 void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
   for (const auto& [device, reason] : inventory::named_and_not_measured(config.devices.include, sampler.inventory())) {
-    log::warning("device={} is included by name and not measured: {}", device, reason);
+    log::warning("{} is included by name and not measured: {}", log::field("device", device), reason);
   }
   if (sampler.measured_devices() == 0) {
     log::warning(
@@ -251,7 +251,7 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
     return;
   }
   for (const std::string& key : config::requires_restart(running, *wanted)) {
-    log::warning("configuration key={} changed: takes effect after a restart", key);
+    log::warning("configuration {} changed: takes effect after a restart", log::field("key", key));
   }
   running.devices = wanted->devices;
   sampler.set_filter(filter_of(running));
@@ -261,7 +261,7 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
   running.spikes = wanted->spikes;
   running.limits = wanted->limits;
   figures.loaded_at = std::chrono::system_clock::now();
-  log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
+  log::info("configuration reloaded", log::field("devices_measured", sampler.measured_devices()));
   warn_of_what_is_not_measured(sampler, running);
 }
 
@@ -447,8 +447,8 @@ ExitCode run(const config::Configure& configure) {
   }
   model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
   ::malloc_trim(0);  // frees ten megabytes that the kernel's type information took
-  log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
-            config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
+  log::info("measuring", log::field("devices", (*sampler)->measured_devices()),
+            log::field("mode", config->latency.mode == config::LatencyMode::full ? "full" : "completion-only"));
   warn_of_what_is_not_measured(**sampler, *config);
   serve(configure, *config, figures, *events,
         {**sampler, **nvme, history.get(), **web, past, finding_ages, current, figures, models.get(), audit});

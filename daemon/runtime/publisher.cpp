@@ -171,8 +171,8 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, s
 }
 
 void Publisher::carry_out(stages::Effects effects) {
-  for (const stages::LogLine& line : effects.lines) {
-    log::write(line.level, "{}", fmt::make_format_args(line.text));
+  for (const log::Line& line : effects.lines) {
+    log::write(line);
   }
   if (parts_.history != nullptr) {
     for (const stages::Recall& wanted : effects.recalls) {

@@ -14,6 +14,9 @@
 namespace ssdpulse::runtime {
 namespace {
 
+using log::field;
+using log::quoted;
+
 /// The kernel's account of a device is compared every so many ticks: two reads of sysfs cost more than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
 /// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
@@ -69,25 +72,24 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
-    log::debug("kernel feature={} decision={}", name(feature, model::kKernelFeatureNames),
-               name(decision, model::kKernelDecisionNames));
+    log::debug("kernel", field("feature", name(feature, model::kKernelFeatureNames)),
+               field("decision", name(decision, model::kKernelDecisionNames)));
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
-    log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);
+    log::warning("cannot see who submits discards: all get", field("trigger", "other"), quoted("reason", why));
   }
   if (const std::string& why = sampler->source_->freezes_unseen(); !why.empty()) {
-    log::warning("cannot see which file systems are frozen reason=\"{}\"", why);
+    log::warning("cannot see which file systems are frozen", quoted("reason", why));
   }
   if (const auto& cost = sampler->source_->run_cost()) {
-    log::info("one run of a program costs issue_ns={:.0f} completion_ns={:.0f} cpus={}", cost->issue_ns,
-              cost->completion_ns, sampler->cpus_);
+    log::info("one run of a program costs", field("issue_ns", "{:.0f}", cost->issue_ns),
+              field("completion_ns", "{:.0f}", cost->completion_ns), field("cpus", sampler->cpus_));
   }
   const block::MemoryPlan& memory = sampler->source_->memory();
-  log::info(
-      "kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={} attribution_bytes={} "
-      "samples_bytes={}",
-      memory.devices, memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes(),
-      memory.attribution_bytes(), memory.sample_bytes);
+  log::info("kernel memory", field("devices", memory.devices), field("cpus", memory.cpus),
+            field("cells_bytes", memory.cell_bytes()), field("slots_bytes", memory.slot_bytes()),
+            field("tables_bytes", memory.table_bytes()), field("attribution_bytes", memory.attribution_bytes()),
+            field("samples_bytes", memory.sample_bytes));
   sampler->adopt(std::move(*inventory));
   return sampler;
 }
@@ -95,14 +97,14 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
 void Sampler::adopt(model::Inventory inventory) {
   for (const std::string& warning : inventory.warnings) {
     if (limiter_.admit(warning)) {
-      log::warning("inventory problem=\"{}\"", util::for_log(warning, util::kLongestSentence));
+      log::warning("inventory", quoted("problem", util::for_log(warning, util::kLongestSentence)));
     }
   }
   report_left_out();
   const std::vector<std::string> unstamped = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
     if (std::find(unstamped.begin(), unstamped.end(), device) == unstamped.end()) {
-      log::warning("device={} has no {}: its queue/iostats is 0; write 1 to it", device,
+      log::warning("{} has no {}: its queue/iostats is 0; write 1 to it", field("device", device),
                    completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
   }
@@ -130,13 +132,12 @@ void Sampler::report_left_out() {
   left_out_ = left_out.size();
   const std::size_t measured = source_->measured_devices();
   if (left_out.empty()) {
-    log::info("the tables in the kernel have room for every device again devices={}", measured);
+    log::info("the tables in the kernel have room for every device again", field("devices", measured));
   } else {
     log::warning(
-        "devices={} are measured and devices_left_out={} are not, such as {}: the tables in the kernel have room "
-        "for those that were there when the daemon started, and a few more; restart it, or exclude some "
-        "(devices.exclude)",
-        measured, left_out.size(), left_out.front());
+        "{} are measured and {} are not, such as {}: the tables in the kernel have room for those that were there when "
+        "the daemon started, and a few more; restart it, or exclude some (devices.exclude)",
+        field("devices", measured), field("devices_left_out", left_out.size()), left_out.front());
   }
 }
 

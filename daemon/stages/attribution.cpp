@@ -65,12 +65,12 @@ void Attribution::check_accounting(const Tick& tick, Effects& effects) {
   }
   if (tick.io_accounting == model::IoAccounting::root_only) {
     effects.lines.push_back(
-        {log::Level::warning,
-         "this host accounts all I/O to the root of its cgroups: every I/O is that of tenant \"/\"; "
-         "with systemd, set DefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run "
-         "systemctl daemon-reexec"});
+        log::line(log::Level::warning,
+                  "this host accounts all I/O to the root of its cgroups: every I/O is that of tenant \"/\"; "
+                  "with systemd, set DefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run "
+                  "systemctl daemon-reexec"));
   } else if (before == model::IoAccounting::root_only) {
-    effects.lines.push_back({log::Level::info, "this host accounts I/O to its cgroups now"});
+    effects.lines.push_back(log::line(log::Level::info, "this host accounts I/O to its cgroups now"));
   }
 }
 

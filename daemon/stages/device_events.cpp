@@ -13,6 +13,8 @@
 namespace ssdpulse::stages {
 namespace {
 
+using log::field;
+using log::quoted;
 using model::IoError;
 
 /// Answers rather than failures: a REQ_NOWAIT request that would have to wait, and a command the device does not know.
@@ -39,21 +41,22 @@ Errors errors_of(const model::DeviceIo& io) {
   return errors;
 }
 
-LogLine arrival(const model::Device& device) {
-  return {log::Level::info, fmt::format("device came device={} model=\"{}\" serial=\"{}\" size_bytes={}", device.name,
-                                        util::for_log(device.model), util::for_log(device.serial), device.size_bytes)};
+log::Line arrival(const model::Device& device) {
+  return log::line(log::Level::info, "device came", field("device", device.name),
+                   quoted("model", util::for_log(device.model)), quoted("serial", util::for_log(device.serial)),
+                   field("size_bytes", device.size_bytes));
 }
 
-LogLine departure(const model::Device& device) {
-  return {log::Level::info, fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name,
-                                        util::for_log(device.model), util::for_log(device.serial))};
+log::Line departure(const model::Device& device) {
+  return log::line(log::Level::info, "device gone", field("device", device.name),
+                   quoted("model", util::for_log(device.model)), quoted("serial", util::for_log(device.serial)));
 }
 
 }  // namespace
 
 Findings DeviceEvents::observe(const Tick& tick) {
   Findings findings;
-  std::vector<LogLine>& lines = findings.effects.lines;
+  std::vector<log::Line>& lines = findings.effects.lines;
   std::map<std::string, std::shared_ptr<const model::Device>> now;
   devices_.observe(tick, [&](std::size_t /*number*/, const DeviceTick& device, State& state) {
     const std::string& name = device.block.device->name;
@@ -66,10 +69,9 @@ Findings DeviceEvents::observe(const Tick& tick) {
     state.errors = errors.count;
     const auto suppressed = more > 0 ? limiter_.admit(name, tick.at) : std::nullopt;
     if (suppressed) {
-      lines.push_back(
-          {log::Level::warning, fmt::format("I/O errors device={} new={} total={} kinds={} runbook=SsdpulseIoErrors "
-                                            "suppressed={}",
-                                            name, more, errors.count, errors.kinds, *suppressed)});
+      lines.push_back(log::line(log::Level::warning, "I/O errors", field("device", name), field("new", more),
+                                field("total", errors.count), field("kinds", errors.kinds),
+                                field("runbook", "SsdpulseIoErrors"), field("suppressed", *suppressed)));
     }
   });
   for (const auto& [name, device] : before_) {
@@ -86,7 +88,7 @@ Findings DeviceEvents::observe(const Tick& tick) {
   return findings;
 }
 
-void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines) {
+void DeviceEvents::report_clashes(const Tick& tick, std::vector<log::Line>& lines) {
   inventory_ = tick.inventory;
   std::vector<const model::Device*> devices;
   for (const auto& [name, device] : before_) {
@@ -96,9 +98,8 @@ void DeviceEvents::report_clashes(const Tick& tick, std::vector<LogLine>& lines)
       model::reported_clashes(devices, tick.inventory ? tick.inventory->memberships : std::vector<model::Membership>{});
   for (const model::IdentityClash& clash : now) {
     if (std::find(clashes_.begin(), clashes_.end(), clash) == clashes_.end()) {
-      lines.push_back(
-          {log::Level::warning,
-           fmt::format("devices identity=\"{}\"", util::for_log(model::clash_text(clash), util::kLongestSentence))});
+      lines.push_back(log::line(log::Level::warning, "devices",
+                                quoted("identity", util::for_log(model::clash_text(clash), util::kLongestSentence))));
     }
   }
   clashes_ = std::move(now);

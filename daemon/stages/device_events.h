@@ -20,7 +20,7 @@ class DeviceEvents final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
-  void report_clashes(const Tick& tick, std::vector<LogLine>& lines);
+  void report_clashes(const Tick& tick, std::vector<log::Line>& lines);
 
   struct State {
     std::uint64_t errors = 0;  // so far, without those of kIgnored

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/discards.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -12,6 +10,9 @@
 
 namespace ssdpulse::stages {
 namespace {
+
+using log::field;
+using log::quoted;
 
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
 /// Online discards of small deleted files come with each commit of the journal, and nobody looks them up.
@@ -70,10 +71,9 @@ Findings Discards::observe(const Tick& tick) {
     }
   });
   for (const auto& twice : filesystems_.observe(inventory.filesystems, tick.discards, tick.wall)) {
-    lines.push_back({log::Level::warning,
-                     fmt::format("volume={} filesystem=\"{}\" is mounted with discard and also trimmed by fstrim: "
-                                 "use one of the two",
-                                 twice.volume, util::for_log(twice.mountpoint))});
+    lines.push_back(log::line(log::Level::warning,
+                              "{} {} is mounted with discard and also trimmed by fstrim: use one of the two",
+                              field("volume", twice.volume), quoted("filesystem", util::for_log(twice.mountpoint))));
   }
   findings.values = [bursts = std::move(bursts), filesystems = filesystems_.figures(),
                      arrays = arrays(tick)](model::Snapshot& snapshot) {
@@ -111,12 +111,11 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
       continue;
     }
     known.announced[i] = burst->begin_ns;
-    lines.push_back({log::Level::info,
-                     fmt::format("discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" "
-                                 "filesystem=\"{}\" array=\"{}\"",
-                                 name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes,
-                                 util::for_log(burst->submitter), joined(mountpoints(burst->volumes, *tick.inventory)),
-                                 joined(arrays_among(burst->volumes, name, *tick.inventory)))});
+    lines.push_back(log::line(log::Level::info, "discard burst continues", field("device", name),
+                              field("trigger", name_of(burst->trigger)), field("begin", wall_time(burst->begin_ns)),
+                              field("bytes", burst->bytes), quoted("comm", util::for_log(burst->submitter)),
+                              quoted("filesystem", joined(mountpoints(burst->volumes, *tick.inventory))),
+                              quoted("array", joined(arrays_among(burst->volumes, name, *tick.inventory)))));
   }
 }
 
@@ -127,15 +126,14 @@ void Discards::report(const std::string& device, const analysis::DiscardBurst& b
   if (!suppressed) {
     return;
   }
-  lines.push_back(
-      {log::Level::info,
-       fmt::format("discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={}{} "
-                   "comm=\"{}\" filesystem=\"{}\" array=\"{}\" suppressed={}",
-                   device, trigger, wall_time(burst.begin_ns), wall_time(burst.end_ns),
-                   static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests,
-                   burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", util::for_log(burst.submitter),
-                   joined(mountpoints(burst.volumes, *tick.inventory)),
-                   joined(arrays_among(burst.volumes, device, *tick.inventory)), *suppressed)});
+  lines.push_back(log::line(
+      log::Level::info, "discard burst", field("device", device), field("trigger", trigger),
+      field("begin", wall_time(burst.begin_ns)), field("end", wall_time(burst.end_ns)),
+      field("seconds", "{:.3f}", static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9), field("bytes", burst.bytes),
+      field("requests", burst.requests), burst.ranges ? field("ranges", *burst.ranges) : log::Field{},
+      quoted("comm", util::for_log(burst.submitter)),
+      quoted("filesystem", joined(mountpoints(burst.volumes, *tick.inventory))),
+      quoted("array", joined(arrays_among(burst.volumes, device, *tick.inventory))), field("suppressed", *suppressed)));
 }
 
 std::vector<model::ArrayDiscards> Discards::arrays(const Tick& tick) const {

@@ -34,7 +34,7 @@ class Discards final : public Stage {
     std::uint64_t at_ns = 0;
     model::WallTime wall;
   };
-  using Lines = std::vector<LogLine>;
+  using Lines = std::vector<log::Line>;
   [[nodiscard]] model::WallTime wall_of(std::uint64_t at_ns) const;
   void observe_device(const DeviceTick& device, Device& known, std::map<std::string, analysis::DiscardVolume> volumes,
                       const Tick& tick, Effects& effects);

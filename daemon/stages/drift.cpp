@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/drift.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -40,9 +38,9 @@ Findings Drift::observe(const Tick& tick) {
     }
     values[number].unseen = model::Unseen{ios, requests};
     if (!std::exchange(known.said, true)) {
-      findings.effects.lines.push_back(
-          {log::Level::warning,
-           fmt::format("device={} is not measured: {}", device.block.device->name, model::unseen_text(requests))});
+      findings.effects.lines.push_back(log::line(log::Level::warning, "{} is not measured: {}",
+                                                 log::field("device", device.block.device->name),
+                                                 model::unseen_text(requests)));
     }
   });
   findings.values = [values = std::move(values)](model::Snapshot& snapshot) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/drive_ledgers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -10,6 +8,9 @@
 
 namespace ssdpulse::stages {
 namespace {
+
+using log::field;
+using log::quoted;
 
 /// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
 constexpr unsigned kReadingsToSwitch = 3;
@@ -78,9 +79,9 @@ std::optional<analysis::WriteLedger::Epoch> epoch_opened_by(const analysis::Writ
 bool DriveLedgers::settle_source(const model::CounterReading& reading, Lines& lines) {
   const bool other = !chosen_ || reading.source != source_;
   if (other && (!chosen_ || source_.empty() || ++other_source_ >= kReadingsToSwitch)) {
-    lines.push_back(
-        {log::Level::info, fmt::format("controller={} write amplification source={} reason=\"{}\"", controller_,
-                                       reading.source.empty() ? "none" : reading.source, reading.reason)});
+    lines.push_back(log::line(log::Level::info, "{} write amplification", field("controller", controller_),
+                              field("source", reading.source.empty() ? "none" : reading.source),
+                              quoted("reason", reading.reason)));
     source_ = reading.source;
     chosen_ = true;
   }
@@ -119,13 +120,11 @@ void DriveLedgers::report_epoch(const std::string& source, const analysis::Write
     }
     unsaid = *suppressed;
   }
-  lines.push_back(
-      {log::Level::warning,
-       fmt::format(
-           "controller={} the drive's write counters fell, a new epoch begins source={} cause=\"{}\" host_before={} "
-           "host={} media_before={} media={} suppressed={}",
-           controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
-           unsaid)});
+  lines.push_back(log::line(log::Level::warning, "{} the drive's write counters fell, a new epoch begins",
+                            field("controller", controller_), field("source", source), quoted("cause", epoch.cause),
+                            field("host_before", epoch.before.host), field("host", epoch.then.host),
+                            field("media_before", epoch.before.media), field("media", epoch.then.media),
+                            field("suppressed", unsaid)));
 }
 
 bool DriveLedgers::in_doubt() const {

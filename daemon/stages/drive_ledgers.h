@@ -26,7 +26,7 @@ namespace ssdpulse::stages {
 class DriveLedgers {
  public:
   using Time = std::chrono::nanoseconds;
-  using Lines = std::vector<LogLine>;
+  using Lines = std::vector<log::Line>;
 
   /// `limiter`: for lines that one drive could cause all the time.
   explicit DriveLedgers(log::Limiter& limiter) : limiter_(limiter) {}

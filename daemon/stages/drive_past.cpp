@@ -52,7 +52,7 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 /// What add_kept_ledger() wrote: a line with the source, a line with its ledger, and so on.
 std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
                                                             std::chrono::nanoseconds interval, const Tick& now,
-                                                            std::vector<LogLine>& said) {
+                                                            std::vector<log::Line>& said) {
   constexpr std::size_t kMaxSources = 32;  // more than a drive could ever have had
   std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
@@ -63,8 +63,8 @@ std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
-      said.push_back(
-          {log::Level::warning, "the stored state of a drive's counters is unusable: " + ledger.error().message});
+      said.push_back(log::line(log::Level::warning, "the stored state of a drive's counters is unusable: {}",
+                               ledger.error().message));
     }
   }
   return ledgers;
@@ -80,7 +80,7 @@ void add_kept_ledger(history::Bytes& bytes, const std::string& source, const ana
 std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
                                                                    std::chrono::nanoseconds interval,
                                                                    std::chrono::nanoseconds until, const Tick& now,
-                                                                   std::vector<LogLine>& lines) {
+                                                                   std::vector<log::Line>& lines) {
   std::map<std::string, analysis::CheckedLedger> ledgers;
   if (recalled.state) {
     ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);

@@ -22,6 +22,6 @@ void add_kept_ledger(history::Bytes& bytes, const std::string& source, const ana
 std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
                                                                    std::chrono::nanoseconds interval,
                                                                    std::chrono::nanoseconds until, const Tick& now,
-                                                                   std::vector<LogLine>& lines);
+                                                                   std::vector<log::Line>& lines);
 
 }  // namespace ssdpulse::stages

@@ -14,6 +14,8 @@
 namespace ssdpulse::stages {
 namespace {
 
+using log::field;
+using log::quoted;
 using Seconds = std::chrono::duration<double>;
 
 std::string evidence_of(const model::HostWait& wait) {
@@ -36,13 +38,13 @@ model::PastWait row_of(const model::HostWait& wait) {
           evidence_of(wait), wait.file};
 }
 
-LogLine line_of(const model::HostWait& wait) {
-  return {log::Level::warning,
-          fmt::format("I/O held up{} cause={} subject=\"{}\" device={} tenant={} begin={}{} evidence=\"{}\" source={}",
-                      wait.over ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames),
-                      util::for_log(wait.subject), wait.device, wait.tenant, util::utc_text(wait.begin),
-                      wait.over ? fmt::format(" seconds={:.3f}", Seconds(wait.duration).count()) : "",
-                      evidence_of(wait), wait.file)};
+log::Line line_of(const model::HostWait& wait) {
+  return log::line(log::Level::warning, "I/O held up{}", wait.over ? " until now" : "",
+                   field("cause", name(wait.cause, model::kHostWaitCauseNames)),
+                   quoted("subject", util::for_log(wait.subject)), field("device", wait.device),
+                   field("tenant", wait.tenant), field("begin", util::utc_text(wait.begin)),
+                   wait.over ? field("seconds", "{:.3f}", Seconds(wait.duration).count()) : log::Field{},
+                   quoted("evidence", evidence_of(wait)), field("source", wait.file));
 }
 
 }  // namespace

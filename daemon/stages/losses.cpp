@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/losses.h"
 
-#include <fmt/format.h>
-
 namespace ssdpulse::stages {
+
+using log::field;
 
 Findings Losses::observe(const Tick& tick) {
   Findings findings;
@@ -13,11 +13,11 @@ Findings Losses::observe(const Tick& tick) {
     const auto suppressed = share ? limiter_.admit(name, tick.at) : std::nullopt;
     if (suppressed) {
       findings.effects.lines.push_back(
-          {log::Level::warning,
-           fmt::format("I/Os were not measured device={} completion_missed={} stray={} slot_collision={} of={} "
-                       "seconds={:.0f} runbook=SsdpulseLosingEvents suppressed={}",
-                       name, share->lost[0], share->lost[1], share->lost[2], share->ios, share->duration.count(),
-                       *suppressed)});
+          log::line(log::Level::warning, "I/Os were not measured", field("device", name),
+                    field("completion_missed", share->lost[0]), field("stray", share->lost[1]),
+                    field("slot_collision", share->lost[2]), field("of", share->ios),
+                    field("seconds", "{:.0f}", share->duration.count()), field("runbook", "SsdpulseLosingEvents"),
+                    field("suppressed", *suppressed)));
     }
   });
   return findings;

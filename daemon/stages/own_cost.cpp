@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/own_cost.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 #include <utility>
 
 namespace ssdpulse::stages {
 namespace {
 
+using log::field;
 using model::Effort;
 
 /// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
@@ -64,12 +63,12 @@ void OwnCost::take_step(const analysis::CostLimit::Step& step, const Tick& tick,
   ++(down ? figures_.steps_down : figures_.steps_up);
   effects.effort = step.to;
   effects.lines.push_back(
-      {down ? log::Level::warning : log::Level::info,
-       fmt::format("limits.cpu: the programs in the kernel do {} effort={} before={} estimated_cpu_ratio={:.5f} "
-                   "limit={:.5f} not_measured=\"{}\"{}",
-                   down ? "less" : "more", model::kEffortNames[static_cast<std::size_t>(step.to)],
-                   model::kEffortNames[static_cast<std::size_t>(step.from)], step.ratio, tick.settings.cpu_limit,
-                   model::what_is_off(step.to), down ? " runbook=SsdpulseLimitingItself" : "")});
+      log::line(down ? log::Level::warning : log::Level::info, "limits.cpu: the programs in the kernel do {}",
+                down ? "less" : "more", field("effort", model::kEffortNames[static_cast<std::size_t>(step.to)]),
+                field("before", model::kEffortNames[static_cast<std::size_t>(step.from)]),
+                field("estimated_cpu_ratio", "{:.5f}", step.ratio), field("limit", "{:.5f}", tick.settings.cpu_limit),
+                log::quoted("not_measured", model::what_is_off(step.to)),
+                down ? field("runbook", "SsdpulseLimitingItself") : log::Field{}));
 }
 
 Findings OwnCost::observe(const Tick& tick) {
@@ -87,8 +86,8 @@ Findings OwnCost::observe(const Tick& tick) {
     const auto ratios = cost_->observe(work, elapsed, limit_->effort());
     figures_.ratio = ratios[static_cast<std::size_t>(limit_->effort())];
     if (!figures_.ratio && figures_.limit > 0 && !std::exchange(warned_, true)) {
-      findings.effects.lines.push_back(
-          {log::Level::warning, "limits.cpu has no effect: what a run of a program costs could not be measured"});
+      findings.effects.lines.push_back(log::line(
+          log::Level::warning, "limits.cpu has no effect: what a run of a program costs could not be measured"));
     }
     if (const auto step = limit_->observe(ratios, elapsed, {figures_.limit, tick.settings.limit_after})) {
       take_step(*step, tick, findings.effects);

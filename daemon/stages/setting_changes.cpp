@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/setting_changes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <string_view>
@@ -91,10 +89,10 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
   const bool first = !std::exchange(known.read, !identity.empty());
   known.waiting = 0;
   const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
-    effects.lines.push_back(
-        {log::Level::info,
-         fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"", settings.device,
-                     util::for_log(name, kMaxText), util::for_log(before, kMaxText), util::for_log(value, kMaxText))});
+    effects.lines.push_back(log::line(log::Level::info, "setting changed", log::field("device", settings.device),
+                                      log::quoted("setting", util::for_log(name, kMaxText)),
+                                      log::quoted("before", util::for_log(before, kMaxText)),
+                                      log::quoted("now", util::for_log(value, kMaxText))));
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);

@@ -14,6 +14,9 @@
 namespace ssdpulse::stages {
 namespace {
 
+using log::field;
+using log::quoted;
+
 /// With its write amplification, which was computed a tick ago.
 const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
   if (!device.drive || !tick.before) {
@@ -26,20 +29,20 @@ const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
   return found == drives.end() ? device.drive.get() : &*found;
 }
 
-LogLine line_of(const SpikeLog::Line& line) {
+log::Line line_of(const SpikeLog::Line& line) {
   const model::LatencySpike& spike = line.spike;
   const std::chrono::duration<double> seconds = spike.duration;
-  return {log::Level::info,
-          fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
-                      "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
-                      "suppressed={}",
-                      line.goes_on ? " continues" : "", spike.device, name(spike.operation),
-                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
-                      spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
-                      model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
+  return log::line(
+      log::Level::info, "latency spike{}", line.goes_on ? " continues" : "", field("device", spike.device),
+      field("operation", name(spike.operation)), field("cause", name(spike.cause, model::kSpikeCauseNames)),
+      field("begin", util::utc_text(spike.begin)), field("seconds", "{:.3f}", seconds.count()),
+      field("p99_seconds", "{:.6f}", spike.peak_seconds), field("baseline_seconds", "{:.6f}", spike.baseline_seconds),
+      field("excess_seconds", "{:.3f}", spike.excess_seconds), field("ios", spike.ios),
+      quoted("evidence", model::evidence_text(spike)), quoted("missing", model::missing_text(spike)),
+      field("suppressed", line.suppressed));
 }
 
-LogLine line_of(const IncidentLog::Line& line) {
+log::Line line_of(const IncidentLog::Line& line) {
   const model::Incident& incident = line.incident;
   const model::LatencySpike& spike = incident.headline();
   std::set<std::string> devices;
@@ -51,15 +54,15 @@ LogLine line_of(const IncidentLog::Line& line) {
   const std::chrono::duration<double> seconds = incident.end - incident.begin;
   const model::LatencySpike* named = incident.with_culprit();
   const model::SpikeTenant* victim = incident.victim();
-  return {log::Level::warning,
-          fmt::format("latency incident{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
-                      "baseline_seconds={:.6f} excess_seconds={:.3f} culprit=\"{}\" victim=\"{}\" devices=\"{}\" "
-                      "operations=\"{}\"",
-                      line.goes_on ? " continues" : "", spike.device, name(spike.operation),
-                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(incident.begin), seconds.count(),
-                      spike.peak_seconds, spike.baseline_seconds, incident.excess_seconds(),
-                      named == nullptr ? "" : model::culprit_of(*named)->name, victim == nullptr ? "" : victim->name,
-                      fmt::join(devices, ","), fmt::join(operations, ","))};
+  return log::line(
+      log::Level::warning, "latency incident{}", line.goes_on ? " continues" : "", field("device", spike.device),
+      field("operation", name(spike.operation)), field("cause", name(spike.cause, model::kSpikeCauseNames)),
+      field("begin", util::utc_text(incident.begin)), field("seconds", "{:.3f}", seconds.count()),
+      field("p99_seconds", "{:.6f}", spike.peak_seconds), field("baseline_seconds", "{:.6f}", spike.baseline_seconds),
+      field("excess_seconds", "{:.3f}", incident.excess_seconds()),
+      quoted("culprit", named == nullptr ? "" : model::culprit_of(*named)->name),
+      quoted("victim", victim == nullptr ? "" : victim->name), quoted("devices", fmt::join(devices, ",")),
+      quoted("operations", fmt::join(operations, ",")));
 }
 
 }  // namespace

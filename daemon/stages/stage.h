@@ -21,11 +21,6 @@
 
 namespace ssdpulse::stages {
 
-struct LogLine {
-  log::Level level = log::Level::info;
-  std::string text;
-};
-
 /// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.
 struct Recall {
   std::string key;  // of DriveTick
@@ -35,7 +30,7 @@ struct Recall {
 
 /// What the runtime is to do.
 struct Effects {
-  std::vector<LogLine> lines;
+  std::vector<log::Line> lines;
   history::Batch rows;
   std::vector<Recall> recalls;
   std::vector<std::string> read_counters_again;  // keys of drives whose newest reading needs another to confirm it

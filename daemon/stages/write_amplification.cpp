@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/write_amplification.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -122,8 +120,8 @@ void WriteAmplification::ask_for_past(const model::DriveTick& seen, Drive& drive
 void WriteAmplification::begin_without_past(const model::DriveTick& seen, Drive& drive, const std::string& why,
                                             Effects& effects) {
   if (!std::exchange(drive.without_past, true)) {
-    effects.lines.push_back({log::Level::warning, fmt::format("controller={} starts without its history, retrying: {}",
-                                                              seen.drive->identity->controller, why)});
+    effects.lines.push_back(log::line(log::Level::warning, "{} starts without its history, retrying: {}",
+                                      log::field("controller", seen.drive->identity->controller), why));
   }
 }
 

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "daemon/util/line_fields.h"
-
 namespace ssdpulse::log {
 namespace {
 
@@ -38,13 +36,13 @@ std::string field_name(std::string_view key) {
 
 }  // namespace
 
-std::string journal_entry(char priority, std::string_view message) {
+std::string journal_entry(char priority, std::string_view message, const std::vector<Field>& fields) {
   std::string entry;
   append_field(entry, "MESSAGE", message);
   append_field(entry, "PRIORITY", {&priority, 1});
   append_field(entry, "SYSLOG_IDENTIFIER", "ssdpulse");
-  for (const auto& [key, value] : fields_of(message)) {
-    append_field(entry, field_name(key), value);
+  for (const Field& field : fields) {
+    append_field(entry, field_name(field.name), field.value);
   }
   return entry;
 }

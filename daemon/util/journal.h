@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes log lines to systemd's journal with their values as fields, so that `journalctl SSDPULSE_DEVICE=nvme0n1` finds
-// them. Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) and the `key=value` pairs of our
-// lines; log.h decides which lines there are and how severe.
+// them. Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): sd_journal_sendv(3) waits while the
+// journal's queue is full, and a journal that hangs must not stop the measuring.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "daemon/util/log_field.h"
 #include "daemon/util/unique_fd.h"
 
 namespace ssdpulse::log {
 
-/// One datagram: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and SSDPULSE_KEY for each field of the message (line_fields.h).
-/// `priority`: '0' to '7', syslog(3).
-std::string journal_entry(char priority, std::string_view message);
+/// One datagram: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and SSDPULSE_NAME for each field. `priority`: '0' to '7',
+/// syslog(3).
+std::string journal_entry(char priority, std::string_view message, const std::vector<Field>& fields);
 
 class Journal {
  public:

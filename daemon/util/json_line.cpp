@@ -5,11 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/util/line_fields.h"
-
 namespace ssdpulse::log {
 
-std::string json_line(std::chrono::system_clock::time_point time, std::string_view level, std::string_view message) {
+std::string json_line(std::chrono::system_clock::time_point time, std::string_view level, std::string_view message,
+                      const std::vector<Field>& fields) {
   using namespace std::chrono;
   const auto seconds = floor<std::chrono::seconds>(time);
   const auto milliseconds = duration_cast<std::chrono::milliseconds>(time - seconds).count();
@@ -17,8 +16,8 @@ std::string json_line(std::chrono::system_clock::time_point time, std::string_vi
       {"time", fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(system_clock::to_time_t(seconds)), milliseconds)},
       {"level", level},
       {"message", message}};
-  for (const auto& [key, value] : fields_of(message)) {
-    line["fields"][std::string(key)] = value;
+  for (const Field& field : fields) {
+    line["fields"][std::string(field.name)] = field.value;
   }
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

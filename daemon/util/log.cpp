@@ -2,8 +2,6 @@
 // Chooses the form of a log line for its reader, and keeps repeated messages rare.
 #include "daemon/util/log.h"
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -21,71 +19,31 @@
 namespace ssdpulse::log {
 namespace {
 
-char priority_of(spdlog::level::level_enum level) {
-  switch (level) {
-    case spdlog::level::err:
-      return '3';
-    case spdlog::level::warn:
-      return '4';
-    case spdlog::level::info:
-      return '6';
-    default:
-      return '7';
-  }
+/// Besides spdlog's logger, which writes to stderr. Set before there are threads.
+struct Output {
+  std::optional<Journal> journal;
+  bool journal_reads = false;  // stderr
+  Format format = Format::text;
+};
+
+Output& output() {
+  static Output one;
+  return one;
 }
 
 /// The level as a syslog priority, as sd-daemon(3) expects it before a line.
-class PriorityFlag : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/, spdlog::memory_buf_t& out) override {
-    out.push_back('<');
-    out.push_back(priority_of(message.level));
-    out.push_back('>');
+char priority_of(Level level) {
+  switch (level) {
+    case Level::error:
+      return '3';
+    case Level::warning:
+      return '4';
+    case Level::info:
+      return '6';
+    case Level::debug:
+      break;
   }
-
-  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PriorityFlag>();
-  }
-};
-
-/// Lines that the journal does not accept go to stderr, which the journal reads too; writing there waits for it.
-class JournalSink : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  explicit JournalSink(Journal journal) : journal_(std::move(journal)) {}
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    const std::string_view text(message.payload.data(), message.payload.size());
-    if (!journal_.send(journal_entry(priority_of(message.level), text))) {
-      stderr_.log(message);
-    }
-  }
-  void flush_() override { stderr_.flush(); }
-  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
-    stderr_.set_formatter(std::move(formatter));
-  }
-
- private:
-  Journal journal_;
-  spdlog::sinks::stderr_color_sink_st stderr_;
-};
-
-class JsonFormatter : public spdlog::formatter {
- public:
-  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    const auto level = spdlog::level::to_string_view(message.level);
-    fmt::format_to(
-        std::back_inserter(out), "{}\n",
-        json_line(message.time, {level.data(), level.size()}, {message.payload.data(), message.payload.size()}));
-  }
-  [[nodiscard]] std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
-};
-
-std::unique_ptr<spdlog::formatter> text_formatter(bool journal_reads) {
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<PriorityFlag>('*');
-  formatter->set_pattern(journal_reads ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
-  return formatter;
+  return '7';
 }
 
 /// systemd sets JOURNAL_STREAM to "device:inode" of the stream; children inherit the variable but perhaps not the
@@ -111,20 +69,6 @@ spdlog::level::level_enum level_of(Level level) {
       break;
   }
   return spdlog::level::err;
-}
-
-/// How a line begins, up to its first field, or from there to the second if it begins with one: what follows may be
-/// anybody's words.
-std::string_view kind_of(std::string_view format, std::string_view line) {
-  constexpr std::size_t kMaxKindLength = 40;
-  if (format != "{}") {
-    return format;
-  }
-  const std::size_t first_word = line.find(' ');
-  if (first_word != std::string_view::npos && line.find('=') < first_word) {
-    line.remove_prefix(first_word + 1);
-  }
-  return line.substr(0, std::min(line.find('='), kMaxKindLength));
 }
 
 /// The one limiter of the process, for all threads.
@@ -162,17 +106,42 @@ std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) 
   return std::nullopt;
 }
 
+/// Lines that the journal does not accept go to stderr, which the journal reads too; writing there waits for it.
+void emit(const Line& line, spdlog::logger& logger) {
+  const Output& to = output();
+  const auto level = level_of(line.level);
+  if (to.format == Format::json) {
+    const auto name = spdlog::level::to_string_view(level);
+    logger.log(level, json_line(std::chrono::system_clock::now(), {name.data(), name.size()}, line.text, line.fields));
+  } else if (!to.journal_reads) {
+    logger.log(level, line.text);
+  } else if (!to.journal || !to.journal->send(journal_entry(priority_of(line.level), line.text, line.fields))) {
+    logger.log(level, fmt::format("<{}>{}", priority_of(line.level), line.text));
+  }
+}
+
 }  // namespace
 
-void write(Level level, fmt::string_view format, fmt::format_args arguments) {
-  spdlog::logger& logger = *spdlog::default_logger_raw();
-  if (!logger.should_log(level_of(level))) {
-    return;
+Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::format_args arguments,
+               std::span<const Field* const> fields) {
+  Line line{level, {format.data(), format.size()}, fmt::vformat(format, arguments), {}};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i] == nullptr || fields[i]->name.empty()) {
+      continue;
+    }
+    line.fields.push_back(*fields[i]);
+    if (i >= places) {
+      line.text += fmt::format(" {}", *fields[i]);
+    }
   }
-  const std::string line = fmt::vformat(format, arguments);
-  const bool limited = level == Level::info || level == Level::warning;
-  if (!limited || kinds().admit(kind_of({format.data(), format.size()}, line))) {
-    logger.log(level_of(level), line);
+  return line;
+}
+
+void write(const Line& line) {
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  const bool limited = line.level == Level::info || line.level == Level::warning;
+  if (logger.should_log(level_of(line.level)) && (!limited || kinds().admit(line.kind))) {
+    emit(line, logger);
   }
 }
 
@@ -180,18 +149,12 @@ std::uint64_t lines_left_out() { return kinds().left_out(); }
 
 void report_left_out() {
   if (const std::uint64_t lines = kinds().new_left_out(); lines > 0) {
-    write(Level::warning, "log lines left out: more than {} of a kind in a minute lines={}",
-          fmt::make_format_args(kMaxLinesPerKind, lines));
+    warning("log lines left out: more than {} of a kind in a minute", kMaxLinesPerKind, field("lines", lines));
   }
 }
 
 bool KindLimiter::admit(std::string_view kind, Clock::time_point now) {
-  constexpr std::size_t kMaxKinds = 500;
-  auto found = minutes_.find(kind);
-  if (found == minutes_.end()) {
-    found = minutes_.try_emplace(std::string(minutes_.size() < kMaxKinds ? kind : "")).first;
-  }
-  Minute& minute = found->second;
+  Minute& minute = minutes_[std::string(kind)];
   if (minute.lines == 0 || now - minute.begin >= std::chrono::minutes(1)) {
     minute = {now, 0};
   }
@@ -212,20 +175,16 @@ util::Result<void> set_up(const std::string& level, InJournal in_journal, Format
     return util::fail("unknown log level \"" + level + "\": expected debug, info, warning or error");
   }
   try {
-    const bool journal_reads = stderr_is_journal();
-    auto journal =
-        journal_reads && in_journal == InJournal::fields && format == Format::text ? Journal::open() : std::nullopt;
-    spdlog::sink_ptr sink;
-    if (journal) {
-      sink = std::make_shared<JournalSink>(std::move(*journal));
-    } else {
-      sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    Output to{std::nullopt, stderr_is_journal(), format};
+    if (to.journal_reads && in_journal == InJournal::fields && format == Format::text) {
+      to.journal = Journal::open();
     }
-    auto logger = std::make_shared<spdlog::logger>("", std::move(sink));
-    logger->set_formatter(format == Format::json ? std::make_unique<JsonFormatter>() : text_formatter(journal_reads));
+    auto logger = std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    logger->set_pattern(to.journal_reads || format == Format::json ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
     logger->set_level(*wanted);
     logger->flush_on(spdlog::level::trace);
     spdlog::set_default_logger(std::move(logger));
+    output() = std::move(to);
   } catch (const spdlog::spdlog_ex& error) {
     return util::fail(std::string("cannot set up logging: ") + error.what());
   }

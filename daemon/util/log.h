@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log: one line per event on stderr, as in `log::warning("device={} ...", ...)`.
+// The log: one line per event on stderr, as in `log::warning("{} is gone", field("device", name))`.
 // spdlog writes the lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
+#include <vector>
 
+#include "daemon/util/log_field.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::log {
@@ -34,26 +39,71 @@ enum class Level { debug, info, warning, error };
 /// So many lines of one kind in a minute: others choose many names, and cause many lines.
 inline constexpr std::uint64_t kMaxLinesPerKind = 120;
 
-/// One line, if this level is enabled. The functions below check the format at compile time. Of warnings and infos,
-/// those beyond kMaxLinesPerKind are left out and counted; a kind is a format or, if that is "{}", how the line begins.
-/// Thread-safe.
-void write(Level level, fmt::string_view format, fmt::format_args arguments);
+/// The words of a line, checked at compile time: their `{}` stand for the first arguments, and the arguments that
+/// remain are fields, which follow the words, each after a blank.
+template <typename... Arguments>
+struct CheckedWords {
+  consteval CheckedWords(const char* text) : format(text) {  // NOLINT(google-explicit-constructor), as fmt's
+    const std::string_view words(text);
+    places = static_cast<std::size_t>(std::count(words.begin(), words.end(), '{'));
+    if (words.find("={") != std::string_view::npos || words.find("=\"{") != std::string_view::npos) {
+      throw "a value with a name is a field";
+    }
+    const std::array<bool, sizeof...(Arguments)> are_fields{std::is_same_v<Arguments, Field>...};
+    for (std::size_t i = places; i < are_fields.size(); ++i) {
+      if (!are_fields.at(i)) {
+        throw "neither a field nor named by the words";
+      }
+    }
+  }
+  fmt::format_string<Arguments...> format;
+  std::size_t places = 0;
+};
+template <typename... Arguments>
+using Words = CheckedWords<std::type_identity_t<Arguments>...>;
+
+/// As it will be written. Of warnings and infos of one kind, those beyond kMaxLinesPerKind are left out and counted.
+struct Line {
+  Level level = Level::info;
+  std::string_view kind;  // the words before anything is put into them
+  std::string text;
+  std::vector<Field> fields;  // those that are not absent
+};
+
+/// The arguments that are fields, null for others; `places` is how many arguments the format names.
+Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::format_args arguments,
+               std::span<const Field* const> fields);
+
+inline const Field* as_field(const Field& field) { return &field; }
+template <typename Argument>
+const Field* as_field(const Argument& /*argument*/) {
+  return nullptr;
+}
 
 template <typename... Arguments>
-void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  write(Level::debug, format, fmt::make_format_args(arguments...));
+Line line(Level level, Words<Arguments...> words, const Arguments&... arguments) {
+  const std::array<const Field*, sizeof...(Arguments)> fields{as_field(arguments)...};
+  return make_line(level, words.format, words.places, fmt::make_format_args(arguments...), fields);
+}
+
+/// If its level is enabled. Thread-safe.
+void write(const Line& line);
+
+template <typename... Arguments>
+void debug(Words<Arguments...> words, const Arguments&... arguments) {
+  write(line(Level::debug, words, arguments...));
 }
 template <typename... Arguments>
-void info(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  write(Level::info, format, fmt::make_format_args(arguments...));
+void info(Words<Arguments...> words, const Arguments&... arguments) {
+  write(line(Level::info, words, arguments...));
 }
 template <typename... Arguments>
-void warning(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  write(Level::warning, format, fmt::make_format_args(arguments...));
+void warning(Words<Arguments...> words, const Arguments&... arguments) {
+  write(line(Level::warning, words, arguments...));
 }
 template <typename... Arguments>
-void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  write(Level::error, format, fmt::make_format_args(arguments...));
+void error(Words<Arguments...> words, const Arguments&... arguments) {
+  write(line(Level::error, words, arguments...));
 }
 
 /// Sends all lines from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there carry
@@ -67,7 +117,7 @@ std::uint64_t lines_left_out();
 /// One line about those that were left out since the last call, if there are any. To be called once a minute.
 void report_left_out();
 
-/// Which lines are too many? Of up to 500 kinds; all others are one. Not thread-safe.
+/// Which lines are too many? There are as many kinds as our code has words for lines. Not thread-safe.
 class KindLimiter {
  public:
   using Clock = std::chrono::steady_clock;
@@ -81,7 +131,7 @@ class KindLimiter {
     std::uint64_t lines = 0;
   };
 
-  std::map<std::string, Minute, std::less<>> minutes_;
+  std::map<std::string, Minute> minutes_;
   std::uint64_t left_out_ = 0;
 };
 
@@ -92,7 +142,7 @@ std::optional<Format> format_by_name(const std::string& name);
 /// keys; those beyond it share one.
 ///
 ///     if (const auto suppressed = limiter.admit("poll " + device)) {
-///       log::warning("cannot poll device={} suppressed={}", device, *suppressed);
+///       log::warning("cannot poll", field("device", device), field("suppressed", *suppressed));
 ///     }
 class Limiter {
  public:

@@ -2,7 +2,6 @@
 #include "daemon/web/kept_protection.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@ constexpr mode_t kMode = 0640;
 
 struct KindWords {
   ProtectionKind kind;
-  const char* key;  // in the file, and in the log
+  log::FieldName key;  // in the file, and in the log
   const char* words;
   const char* on;
   const char* off;
@@ -60,11 +59,11 @@ std::string lost_words(const ProtectionKinds& before, const ProtectionKinds& now
   return words;
 }
 
-std::string fields_of(const ProtectionKinds& kinds) {
-  std::string fields;
-  for (const KindWords& one : kKinds) {
-    fields += fmt::format("{}{}={}", fields.empty() ? "" : " ", one.key, kinds.contains(one.kind) ? one.on : one.off);
-  }
+std::array<log::Field, 3> fields_of(const ProtectionKinds& kinds) {
+  std::array<log::Field, kKinds.size()> fields;
+  std::transform(kKinds.begin(), kKinds.end(), fields.begin(), [&](const KindWords& one) {
+    return log::field(one.key, kinds.contains(one.kind) ? one.on : one.off);
+  });
   return fields;
 }
 
@@ -77,7 +76,8 @@ util::Result<ProtectionKinds> kept_protection(const std::string& directory) {
   ProtectionKinds kinds;
   std::istringstream words(*text);
   for (std::string word; words >> word;) {
-    const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return word == one.key; });
+    const auto found =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return word == one.key.text; });
     if (found != kKinds.end()) {
       kinds.insert(found->kind);
     }
@@ -91,7 +91,7 @@ util::Result<void> keep_protection(const std::string& directory, const Protectio
   }
   std::string text;
   for (const KindWords& one : kKinds) {
-    text += kinds.contains(one.kind) ? one.key + std::string("\n") : "";
+    text += kinds.contains(one.kind) ? std::string(one.key.text) + "\n" : "";
   }
   const std::string path = directory + "/" + kProtectionFileName;
   const std::string unfinished = path + ".new";

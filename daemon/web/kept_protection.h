@@ -3,10 +3,12 @@
 // file that was cut short still parses, and would open the pages to everybody.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
 
+#include "daemon/util/log_field.h"
 #include "daemon/util/result.h"
 #include "exporters/http/security.h"
 
@@ -22,7 +24,7 @@ ProtectionKinds kinds_of(const http::Protection* protection);
 std::string lost_words(const ProtectionKinds& before, const ProtectionKinds& now);
 
 /// For the log: "tls=yes users=listed client_certificates=not_required".
-std::string fields_of(const ProtectionKinds& kinds);
+std::array<log::Field, 3> fields_of(const ProtectionKinds& kinds);
 
 inline constexpr const char* kProtectionFileName = "web-protection";
 

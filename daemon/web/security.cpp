@@ -208,7 +208,8 @@ void WebSecurityWatch::load() {
   good_ = loaded.outcome.has_value();
   if (loaded.outcome) {
     in_force_ = *loaded.outcome;
-    log::info("web configuration reloaded file={} {}", path_, fields_of(kinds_of(in_force_.get())));
+    const auto [tls, users, certificates] = fields_of(kinds_of(in_force_.get()));
+    log::info("web configuration reloaded", log::field("file", path_), tls, users, certificates);
     return;
   }
   ++failures_;

@@ -11,6 +11,8 @@
 namespace ssdpulse::web {
 namespace {
 
+using log::field;
+
 // For people at a terminal, and a script or two.
 http::Limits limits_of_local_server() {
   http::Limits limits;
@@ -101,23 +103,25 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
       return tl::make_unexpected(util::ExitCode::failure);
     }
     local_server = std::move(*started);
-    log::info("serving url={} users=group", address);
+    log::info("serving", field("url", address), field("users", "group"));
   }
   auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
   if (!server) {
     log::error("{}", server.error().message);
     return tl::make_unexpected(util::ExitCode::failure);
   }
+  const auto [tls, users, certificates] = fields_of(kinds_of(protection.get()));
   for (const std::string& address : addresses) {
-    log::info("serving url={}://{}/metrics {}", scheme, address, fields_of(kinds_of(protection.get())));
+    log::info("serving", field("url", "{}://{}/metrics", scheme, address), tls, users, certificates);
   }
   // Not a unix socket.
   const auto found = std::find_if(addresses.begin(), addresses.end(),
                                   [](const std::string& one) { return one.find(':') != std::string::npos; });
   if (has_page && found != addresses.end()) {
     const std::string& address = *found;
-    log::info("page url={}://{}/ from_elsewhere=\"ssh -L {}:{} THIS_HOST\"", scheme, address,
-              address.substr(address.rfind(':') + 1), address);
+    const std::string port = address.substr(address.rfind(':') + 1);
+    log::info("page", field("url", "{}://{}/", scheme, address),
+              log::quoted("from_elsewhere", "ssh -L " + port + ":" + address + " THIS_HOST"));
   }
   remember(directory, kinds_of(protection.get()));
   auto web = std::make_unique<WebServer>();

@@ -162,8 +162,8 @@ void Server::Implementation::note_failed_handshake(MHD_Connection* connection, c
   ++failed_handshakes_;
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   if (const auto suppressed = handshake_words_.admit(std::string(handshake.reason()))) {
-    log::warning("TLS handshake failed from={} reason=\"{}\" suppressed={}",
-                 info == nullptr ? "?" : words_of(info->client_addr), handshake.reason(), *suppressed);
+    log::warning("TLS handshake failed", log::field("from", info == nullptr ? "?" : words_of(info->client_addr)),
+                 log::quoted("reason", handshake.reason()), log::field("suppressed", *suppressed));
   }
 }
 

@@ -132,7 +132,7 @@ class Rig {
     if (!findings.effects.read_counters_again.empty()) {
       drive.read_counters_again();
     }
-    for (const stages::LogLine& line : findings.effects.lines) {
+    for (const log::Line& line : findings.effects.lines) {
       lines += line.text + '\n';
     }
   }

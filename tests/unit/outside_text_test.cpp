@@ -432,16 +432,18 @@ class Fuzzer {
 
   // Log and journal.
 
-  void line(const stages::LogLine& written, const std::vector<std::string_view>& forms) {
+  void line(const log::Line& written, const std::vector<std::string_view>& forms) {
     const std::string& text = written.text;
     saw(text, for_log);
     EXPECT_TRUE(is_ascii_line(text)) << text;
-    EXPECT_TRUE(std::any_of(forms.begin(), forms.end(), [&](std::string_view form) { return has_form(text, form); }))
-        << text;
-    const auto json = Json::parse(log::json_line(kWall, "info", text));
+    const auto form =
+        std::find_if(forms.begin(), forms.end(), [&](std::string_view one) { return has_form(text, one); });
+    ASSERT_NE(form, forms.end()) << text;
+    EXPECT_EQ(written.fields.size(), std::count(form->begin(), form->end(), '=')) << text;
+    const auto json = Json::parse(log::json_line(kWall, "info", text, written.fields));
     EXPECT_FALSE(json.contains("fields") && json["fields"].value("device", "") == "forged") << text;
     EXPECT_FALSE(json.contains("fields") && json["fields"].value("cause", "") == "forged") << text;
-    const std::string entry = log::journal_entry('6', text);
+    const std::string entry = log::journal_entry('6', text, written.fields);
     EXPECT_EQ(entry.find("=forged\n"), std::string::npos) << text;
     EXPECT_LT(text.size(), 16'384U) << "the journal would cut it";
   }
@@ -487,7 +489,7 @@ class Fuzzer {
     add(twin);
     stages::Findings came = events.observe(tick);
     EXPECT_GE(came.effects.lines.size(), 3U);
-    for (const stages::LogLine& one : came.effects.lines) {
+    for (const log::Line& one : came.effects.lines) {
       line(one, {"device came device=? model=\"?\" serial=\"?\" size_bytes=?", "devices identity=\"?\""});
     }
     read_settings(tick);
@@ -514,7 +516,7 @@ class Fuzzer {
       model::TimerSettings timer{true, plant_.in("TimerSettings.calendar"), plant_.in("TimerSettings.delay")};
       tick.settings_read = {read, settings::recorded("fstrim.timer", timer), settings::recorded(files)};
       stages::Findings findings = changes.observe(tick);
-      for (const stages::LogLine& one : findings.effects.lines) {
+      for (const log::Line& one : findings.effects.lines) {
         line(one, {"setting changed device=? setting=\"?\" before=\"?\" now=\"?\""});
       }
       take(std::move(findings.effects.rows));
@@ -543,7 +545,7 @@ class Fuzzer {
         requests.bytes = cell.bytes;
       }
       stages::Findings findings = discards.observe(tick);
-      for (const stages::LogLine& one : findings.effects.lines) {
+      for (const log::Line& one : findings.effects.lines) {
         line(one, {"discard burst device=? trigger=? begin=? end=? seconds=? bytes=? requests=? ranges=? comm=\"?\" "
                    "filesystem=\"?\" array=\"?\" suppressed=?",
                    "discard burst device=? trigger=? begin=? end=? seconds=? bytes=? requests=? comm=\"?\" "
@@ -564,7 +566,7 @@ class Fuzzer {
       signals.frozen.resize(second < 3 ? 1 : 0);
       tick.host = std::make_shared<const model::HostSignals>(signals);
       stages::Findings findings = waits.observe(tick);
-      for (const stages::LogLine& one : findings.effects.lines) {
+      for (const log::Line& one : findings.effects.lines) {
         line(one, {"I/O held up cause=? subject=\"?\" device=? tenant=? begin=? evidence=\"?\" source=?",
                    "I/O held up until now cause=? subject=\"?\" device=? tenant=? begin=? seconds=? evidence=\"?\" "
                    "source=?"});

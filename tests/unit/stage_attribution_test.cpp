@@ -78,7 +78,7 @@ class Host {
     snapshot = {};
     snapshot.devices.resize(1);
     findings.values(snapshot);
-    for (const LogLine& line : findings.effects.lines) {
+    for (const log::Line& line : findings.effects.lines) {
       lines.push_back(line.text);
     }
     return *snapshot.devices[0].tenants;

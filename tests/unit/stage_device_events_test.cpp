@@ -41,7 +41,7 @@ class Host {
   std::vector<std::string> observe(std::chrono::seconds later = std::chrono::seconds(1)) {
     tick_.at += later;
     std::vector<std::string> lines;
-    for (const LogLine& line : stage_.observe(tick_).effects.lines) {
+    for (const log::Line& line : stage_.observe(tick_).effects.lines) {
       lines.push_back(line.text);
     }
     return lines;

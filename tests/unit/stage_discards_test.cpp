@@ -94,7 +94,7 @@ class Rig {
     snapshot_.devices.emplace_back();
     const Findings findings = stage_.observe(tick_);
     findings.values(snapshot_);
-    for (const LogLine& line : findings.effects.lines) {
+    for (const log::Line& line : findings.effects.lines) {
       words_ += line.text + '\n';
     }
     bursts.insert(bursts.end(), findings.effects.rows.bursts.begin(), findings.effects.rows.bursts.end());

@@ -64,7 +64,7 @@ TEST(Losses, a_minute_of_them_is_one_line) {
     io.operations[index(Operation::read)].completions += 100;
     io.losses[index(model::Loss::stray)] += 1;
     tick.devices[0].block.io = std::make_shared<const model::DeviceIo>(io);
-    for (const LogLine& line : stage.observe(tick).effects.lines) {
+    for (const log::Line& line : stage.observe(tick).effects.lines) {
       ++lines;
       EXPECT_EQ(line.level, log::Level::warning);
       EXPECT_EQ(line.text,

@@ -68,7 +68,7 @@ class Host {
     findings.values(now);
     snapshot = now.devices[0];
     std::vector<std::string> lines;
-    for (const LogLine& line : findings.effects.lines) {
+    for (const log::Line& line : findings.effects.lines) {
       lines.push_back(line.text);
     }
     return lines;

@@ -152,11 +152,23 @@ TEST(Log, JournalGetsPriorities) {
   const std::string lines = stderr_of(true, [] {
     ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));  // must not write to this host's journal
     log::debug("a");
-    log::info("b={}", 1);
+    log::info("b", log::field("c", 1));
     log::warning("c");
     log::error("d");
   });
-  EXPECT_EQ(lines, "<7>a\n<6>b=1\n<4>c\n<3>d\n");
+  EXPECT_EQ(lines, "<7>a\n<6>b c=1\n<4>c\n<3>d\n");
+}
+
+TEST(Log, JsonHasFields) {
+  const std::string lines = stderr_of(true, [] {
+    ASSERT_TRUE(log::set_up("info", log::InJournal::lines, log::Format::json));
+    log::warning("{} is slow", log::field("device", "sda"), log::quoted("reason", "a b"));
+  });
+  EXPECT_NE(lines.find(R"(Z","level":"warning","message":"device=sda is slow reason=\"a b\"",)"
+                       R"("fields":{"device":"sda","reason":"a b"}})"
+                       "\n"),
+            std::string::npos)
+      << lines;
 }
 
 TEST(Log, OthersGetTimeAndLevelAndAnInheritedVariableDoesNotFool) {
@@ -185,13 +197,12 @@ TEST(Log, OfTooManyLinesOfAKindTheRestIsCounted) {
     ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));
     for (std::uint64_t i = 0; i < 10 * log::kMaxLinesPerKind; ++i) {
       log::info("mounted \"{}\"", i);
-      // What a stage found is one line for the log; it begins with our own words.
-      log::info("{}", fmt::format("setting changed device={} setting=\"mount /run/{}\"", i, i));
+      log::info("setting changed", log::field("device", i), log::field("setting", "/run/{}", i));
       log::error("an error");
       log::debug("for us");
     }
     log::info("another kind");
-    log::info("{}", "device=sda is another kind a=b");
+    log::info("{} is another kind", log::field("device", "sda"));
     log::report_left_out();
     log::report_left_out();
   });
@@ -212,7 +223,7 @@ TEST(Log, OfTooManyLinesOfAKindTheRestIsCounted) {
   EXPECT_EQ(log::lines_left_out() - before, 18 * log::kMaxLinesPerKind);
 }
 
-TEST(Log, KindsAreBoundedAndAMinuteEnds) {
+TEST(Log, AMinuteEnds) {
   log::KindLimiter limiter;
   const log::KindLimiter::Clock::time_point start{};
   const auto admitted = [&](const std::string& kind, std::uint64_t lines, auto at) {
@@ -225,11 +236,7 @@ TEST(Log, KindsAreBoundedAndAMinuteEnds) {
   EXPECT_EQ(admitted("a", 1000, start), log::kMaxLinesPerKind);
   EXPECT_EQ(admitted("a", 1000, start + seconds(59)), 0U);
   EXPECT_EQ(admitted("a", 1000, start + seconds(60)), log::kMaxLinesPerKind);
-  std::uint64_t of_many = 0;
-  for (int kind = 0; kind < 10'000; ++kind) {
-    of_many += admitted(std::to_string(kind), 1, start);
-  }
-  EXPECT_LE(of_many, 500 + log::kMaxLinesPerKind);
+  EXPECT_EQ(admitted("b", 1, start), 1U);
 }
 
 TEST(Limiter, OncePerIntervalAndKeyAndCountsTheRest) {

@@ -106,7 +106,8 @@ TEST(KeptProtection, IsWhatTheNextStartIsComparedWith) {
   EXPECT_EQ(lost_words({Kind::tls, Kind::users, Kind::client_certificates}, {}),
             "TLS and users and client certificates");
   EXPECT_EQ(lost_words({Kind::users}, {Kind::users, Kind::tls}), "");
-  EXPECT_EQ(fields_of({Kind::users}), "tls=no users=listed client_certificates=not_required");
+  const auto [tls, users, certificates] = fields_of({Kind::users});
+  EXPECT_EQ(fmt::format("{} {} {}", tls, users, certificates), "tls=no users=listed client_certificates=not_required");
 }
 
 }  // namespace

@@ -137,8 +137,9 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
   plan_.discard_rows = rows;
   btf_.features[model::KernelFeature::discard_submitters] = discard_programs_->decision();
   if (const std::string& refusals = discard_programs_->refusals(); !refusals.empty()) {
-    log::info("discards: a better hook is refused decision={} reason=\"{}\"",
-              name(discard_programs_->decision(), model::kKernelDecisionNames), refusals);
+    log::info("discards: a better hook is refused",
+              log::field("decision", name(discard_programs_->decision(), model::kKernelDecisionNames)),
+              log::quoted("reason", refusals));
   }
 }
 
