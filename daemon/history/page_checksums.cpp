@@ -136,8 +136,9 @@ int CheckedFile::read_page(void* page, int bytes, std::uint32_t number) {
 /// In SQLite's file format: the page's kind, one cell, where it is, and it: an empty record, of a table with the number
 /// 0. SQLite has no leaf without a cell, and reads on behind one that has none as if it had.
 void CheckedFile::show_blank(void* page, int bytes) const {
-  constexpr std::array<std::uint8_t, 4> kOfTable{1, 0, 1, 0};  // bytes of the record, number, bytes of its header
-  constexpr std::array<std::uint8_t, 4> kOfIndex{1, 1, 0, 0};
+  constexpr auto kOfTable =
+      std::to_array<std::uint8_t>({1, 0, 1, 0});  // bytes of the record, number, bytes of its header
+  constexpr auto kOfIndex = std::to_array<std::uint8_t>({1, 1, 0, 0});
   auto* const to = static_cast<std::uint8_t*>(page);
   const auto cell = static_cast<std::size_t>(bytes - kChecksumBytes) - kOfTable.size();
   const std::uint16_t at = htobe16(static_cast<std::uint16_t>(cell));
