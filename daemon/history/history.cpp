@@ -120,13 +120,20 @@ History::~History() {
     thread_.join();
   }
   refuse_marks();
-  if (pending_rows_ > 0) {
-    std::string tables;
-    for (const auto& [table, rows] : status_.given) {
-      tables += rows.waiting == 0 ? "" : (tables.empty() ? "" : " ") + table + "=" + std::to_string(rows.waiting);
-    }
-    log::warning("history closed with rows not written", field("rows", pending_rows_), quoted("tables", tables),
-                 quoted("reason", status_.reason));
+  log_unwritten();
+}
+
+void History::log_unwritten() const {
+  const Status status = this->status();
+  std::string tables;
+  std::uint64_t rows = 0;
+  for (const auto& [table, given] : status.given) {
+    rows += given.waiting;
+    tables += given.waiting == 0 ? "" : (tables.empty() ? "" : " ") + table + "=" + std::to_string(given.waiting);
+  }
+  if (rows > 0) {
+    log::warning("history closed with rows not written", field("rows", rows), quoted("tables", tables),
+                 quoted("reason", status.up ? "its disk does not answer" : status.reason));
   }
 }
 

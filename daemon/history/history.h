@@ -104,6 +104,9 @@ class History {
 
   [[nodiscard]] Status status() const;
 
+  /// One line in the log if rows wait for the disk: how many, of which tables. Any thread; never waits.
+  void log_unwritten() const;
+
  private:
   struct Question {
     DriveKey drive;

@@ -26,6 +26,7 @@
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
+#include "daemon/runtime/stop_guard.h"
 #include "daemon/service/notifier.h"
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
@@ -389,6 +390,9 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(ExitCode::failure, confined.error().message);
   }
   // Threads start only now: they have the capabilities of this one, which are none.
+  std::optional<StopGuard> guard;
+  std::atomic<const history::History*> unfinished = nullptr;  // what a stop waits for; none once it is closed
+  const std::shared_ptr<void> closed(nullptr, [&unfinished](void*) { unfinished = nullptr; });
   std::shared_ptr<history::History> history;
   std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else
   if (!config->history.directory.empty()) {
@@ -454,7 +458,18 @@ ExitCode run(const config::Configure& configure) {
         {**sampler, **nvme, history.get(), **web, past, finding_ages, current, figures, models.get(), audit});
   log::info("stopping");
   service::stopping();
+  unfinished = history.get();
+  guard.emplace([&unfinished] {
+    log::error("something does not answer, probably a disk: stopping without waiting for it any longer");
+    if (const history::History* waits = unfinished) {
+      waits->log_unwritten();
+    }
+  });
+  // First what others miss if it stays: the port, and the programs in the kernel.
   (*web)->stop();
+  web->reset();
+  nvme->reset();
+  sampler->reset();
   return ExitCode::success;
 }
 
