@@ -26,8 +26,8 @@
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
-#include "daemon/runtime/stop_guard.h"
 #include "daemon/service/notifier.h"
+#include "daemon/service/stop_guard.h"
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
 #include "daemon/util/open_files.h"
@@ -390,7 +390,7 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(ExitCode::failure, confined.error().message);
   }
   // Threads start only now: they have the capabilities of this one, which are none.
-  std::optional<StopGuard> guard;
+  std::optional<service::StopGuard> guard;
   std::atomic<const history::History*> unfinished = nullptr;  // what a stop waits for; none once it is closed
   const std::shared_ptr<void> closed(nullptr, [&unfinished](void*) { unfinished = nullptr; });
   std::shared_ptr<history::History> history;

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::service {
 
 class StopGuard {
  public:
@@ -29,4 +29,4 @@ class StopGuard {
   std::thread thread_;
 };
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::service

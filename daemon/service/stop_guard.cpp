@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/runtime/stop_guard.h"
+#include "daemon/service/stop_guard.h"
 
 #include <unistd.h>
 
 #include "daemon/util/exit_code.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::service {
 
 StopGuard::StopGuard(std::function<void()> report, std::chrono::milliseconds limit)
     : thread_([this, report = std::move(report), limit] {
@@ -26,4 +26,4 @@ StopGuard::~StopGuard() {
   thread_.join();
 }
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::service
