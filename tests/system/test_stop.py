@@ -19,7 +19,7 @@ from lib import rig
 
 RUNS = 5 if rig.LONG else 1
 LIMIT = 10.0  # seconds
-HANGS = 60  # seconds, of the disk
+HANGS = 20  # seconds, of the disk
 
 
 def states(pid):
