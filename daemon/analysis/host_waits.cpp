@@ -12,6 +12,29 @@ using model::HostWaitCause;
 using model::SteadyTime;
 using Seconds = std::chrono::duration<double>;
 
+constexpr std::chrono::seconds kWindow{3};  // over which rates and shares are taken
+
+// A wait is claimed once its proof has held for two seconds in a row, and has ended after some seconds without one.
+constexpr std::chrono::milliseconds kConfirmAfter{900};
+constexpr std::chrono::seconds kEndAfter{4};
+
+constexpr double kMinWaitingRatio = 0.3;  // share of the time in which tasks wait
+
+// What is counted against a cgroup's limit, in shares of the limit: at it; or so far above that the count is of
+// something else.
+constexpr double kMinLimitRatio = 0.95;
+constexpr double kMaxLimitRatio = 1.5;
+
+// Waiting that nothing explains: share of the time, beyond what is usual here. What is usual is the mean of a window of
+// learning, and not used before some calls; a wait that lasts longer than an hour is usual from then on.
+constexpr double kMinUnexplainedRatio = 0.5;
+constexpr std::chrono::minutes kLearningWindow{10};
+constexpr std::uint64_t kMinLearnedCalls = 60;
+constexpr std::chrono::hours kUsualAfter{1};
+
+// Available bytes with which larger writes fail; of a small file system a hundredth of its size.
+constexpr std::uint64_t kNoRoomBytes = 1 << 20;
+
 double seconds_between(SteadyTime begin, SteadyTime end) { return Seconds(end - begin).count(); }
 
 std::string key_of(const model::IoLimit& limit) {
@@ -25,9 +48,9 @@ bool is_below(const std::string& cgroup, const std::string& top) {
 
 }  // namespace
 
-void HostWaits::find_pressure(const Second& second) {
-  const double interval = before_ ? seconds_between(*before_, second.at) : 0;
-  before_ = second.at;
+void HostWaits::update_pressure(const Second& second) {
+  const double interval = last_call_ ? seconds_between(*last_call_, second.at) : 0;
+  last_call_ = second.at;
   in_flight_seconds_ += interval * std::clamp(second.in_flight_ratio, 0.0, 1.0);
   Reading reading{second.at, second.signals->pressure, {}, in_flight_seconds_, {}, {}};
   if (second.signals->blocked_tasks) {
@@ -35,18 +58,18 @@ void HostWaits::find_pressure(const Second& second) {
   }
   for (const model::IoLimit& limit : second.signals->limits) {
     if (limit.done) {
-      reading.limits[key_of(limit)] = *limit.done;
+      reading.limit_counts[key_of(limit)] = *limit.done;
     }
     if (limit.pressure) {
-      reading.limit_seconds[key_of(limit)] = limit.pressure->some_seconds;
+      reading.limit_wait_seconds[key_of(limit)] = limit.pressure->some_seconds;
     }
   }
   readings_.push_back(std::move(reading));
   while (readings_.size() > 2 && second.at - readings_[1].at >= kWindow) {
     readings_.pop_front();
   }
-  pressure_.reset();
-  unexplained_.reset();
+  waiting_ratio_.reset();
+  unexplained_ratio_.reset();
   const Reading& first = readings_.front();
   const Reading& last = readings_.back();
   const double window = seconds_between(first.at, last.at);
@@ -55,24 +78,24 @@ void HostWaits::find_pressure(const Second& second) {
   }
   has_pressure_ = first.pressure && last.pressure;
   if (has_pressure_) {
-    pressure_ = std::clamp((last.pressure->some_seconds - first.pressure->some_seconds) / window, 0.0, 1.0);
+    waiting_ratio_ = std::clamp((last.pressure->some_seconds - first.pressure->some_seconds) / window, 0.0, 1.0);
   } else if (std::all_of(readings_.begin(), readings_.end(),
                          [](const Reading& one) { return one.blocked.has_value(); })) {
     double sum = 0;
     for (const Reading& one : readings_) {
       sum += *one.blocked;
     }
-    pressure_ = sum / static_cast<double>(readings_.size());
+    waiting_ratio_ = sum / static_cast<double>(readings_.size());
   }
-  if (pressure_) {
-    unexplained_ = std::max(0.0, *pressure_ - (last.in_flight_seconds - first.in_flight_seconds) / window);
+  if (waiting_ratio_) {
+    unexplained_ratio_ = std::max(0.0, *waiting_ratio_ - (last.in_flight_seconds - first.in_flight_seconds) / window);
   }
 }
 
 /// Usually the file system on it is frozen, too, and whoever writes there waits without being counted. So a volume that
 /// was in use needs no more proof; one that has always been suspended does.
 void HostWaits::find_suspended(const Second& second, Found& found) {
-  const bool waits = unexplained_ && *unexplained_ >= kPressure;
+  const bool waits = unexplained_ratio_ && *unexplained_ratio_ >= kMinWaitingRatio;
   const std::set<std::string> before = std::exchange(in_use_, {});
   for (const model::VolumeSignals& volume : second.signals->volumes) {
     const bool was_in_use = before.contains(volume.volume);
@@ -128,33 +151,33 @@ void HostWaits::find_full(const Second& second, Found& found) {
 }
 
 void HostWaits::find_limits(const Second& second, Found& found) const {
-  constexpr double kShortest = 1.8;  // seconds: the kernel lets more through at first
+  constexpr double kMinRateWindowSeconds = 1.8;  // the kernel lets more through at first
   const Reading& last = readings_.back();
   for (const model::IoLimit& limit : second.signals->limits) {
     const std::string key = key_of(limit);
-    const auto oldest =
-        std::find_if(readings_.begin(), readings_.end(), [&](const Reading& one) { return one.limits.contains(key); });
+    const auto oldest = std::find_if(readings_.begin(), readings_.end(),
+                                     [&](const Reading& one) { return one.limit_counts.contains(key); });
     if (!limit.done || second.slow_devices.contains(limit.device)) {
       continue;
     }
     const Reading& first = *oldest;
-    const std::uint64_t before = first.limits.at(key);
+    const std::uint64_t before = first.limit_counts.at(key);
     const double window = seconds_between(first.at, last.at);
-    if (window < kShortest || *limit.done < before) {
+    if (window < kMinRateWindowSeconds || *limit.done < before) {
       continue;
     }
     const double rate = static_cast<double>(*limit.done - before) / window;
     const auto limit_per_second = static_cast<double>(limit.per_second);
-    if (rate < kAtLimit * limit_per_second || rate > kBeyondLimit * limit_per_second) {
+    if (rate < kMinLimitRatio * limit_per_second || rate > kMaxLimitRatio * limit_per_second) {
       continue;
     }
     // Tasks below it must wait; without the cgroup's own pressure, somebody on the host must.
-    const auto waited_before = first.limit_seconds.find(key);
-    const auto waited = last.limit_seconds.find(key);
-    const bool own = waited_before != first.limit_seconds.end() && waited != last.limit_seconds.end();
+    const auto waited_before = first.limit_wait_seconds.find(key);
+    const auto waited = last.limit_wait_seconds.find(key);
+    const bool own = waited_before != first.limit_wait_seconds.end() && waited != last.limit_wait_seconds.end();
     const double waits =
-        own ? std::clamp((waited->second - waited_before->second) / window, 0.0, 1.0) : unexplained_.value_or(0);
-    if (waits < kPressure) {
+        own ? std::clamp((waited->second - waited_before->second) / window, 0.0, 1.0) : unexplained_ratio_.value_or(0);
+    if (waits < kMinWaitingRatio) {
       continue;
     }
     // Whoever is alone below it is held up; of several, it is not known which.
@@ -180,18 +203,18 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
 
 void HostWaits::find_dirty(const Second& second, Found& found) const {
   const auto& dirty = second.signals->dirty;
-  if (!dirty || dirty->threshold_bytes == 0 || pressure_.value_or(0) < kPressure) {
+  if (!dirty || dirty->threshold_bytes == 0 || waiting_ratio_.value_or(0) < kMinWaitingRatio) {
     return;
   }
   // dirty_freerun_ceiling() in mm/page-writeback.c: below it nobody is held up.
   const double free_run = static_cast<double>(dirty->threshold_bytes + dirty->background_threshold_bytes) / 2;
-  constexpr double kTolerance = 0.97;  // whoever is held up stays just below
-  if (static_cast<double>(dirty->bytes) < kTolerance * free_run) {
+  constexpr double kFreeRunTolerance = 0.97;  // whoever is held up stays just below
+  if (static_cast<double>(dirty->bytes) < kFreeRunTolerance * free_run) {
     return;
   }
   HostWait wait{HostWaitCause::dirty_throttling, "", "", "", second.wall};
   if (has_pressure_) {
-    wait.evidence["pressure_ratio"] = *pressure_;
+    wait.evidence["pressure_ratio"] = *waiting_ratio_;
   }
   wait.evidence["dirty_bytes"] = static_cast<double>(dirty->bytes);
   wait.evidence["dirty_threshold_bytes"] = static_cast<double>(dirty->threshold_bytes);
@@ -202,29 +225,31 @@ void HostWaits::find_dirty(const Second& second, Found& found) const {
 /// Network file systems, swap and disks that are not measured make tasks wait, too: on a host where they always do,
 /// that is usual.
 void HostWaits::find_unexplained(const Second& second, Found& found) {
-  if (!unexplained_ || !has_pressure_) {
+  if (!unexplained_ratio_ || !has_pressure_) {
     return;  // that somebody waits at a moment is no share of the time
   }
-  const bool claimed = learned_ >= kLearning && *unexplained_ - usual_unexplained_ >= kUnexplained;
+  const bool claimed =
+      learned_calls_ >= kMinLearnedCalls && *unexplained_ratio_ - usual_unexplained_ratio_ >= kMinUnexplainedRatio;
   // What is usual is not learned from what is not.
   const auto open = open_.find(Key{HostWaitCause::pressure, ""});
-  const bool unusual = open != open_.end() && open->second.claimed && second.at - open->second.first < kNowUsual;
+  const bool unusual = open != open_.end() && open->second.claimed && second.at - open->second.first < kUsualAfter;
   if (!unusual) {
-    learned_ = std::min<std::uint64_t>(learned_ + 1, static_cast<std::uint64_t>(Seconds(kUsual).count()));
-    usual_unexplained_ += (*unexplained_ - usual_unexplained_) / static_cast<double>(learned_);
+    learned_calls_ =
+        std::min<std::uint64_t>(learned_calls_ + 1, static_cast<std::uint64_t>(Seconds(kLearningWindow).count()));
+    usual_unexplained_ratio_ += (*unexplained_ratio_ - usual_unexplained_ratio_) / static_cast<double>(learned_calls_);
   }
   if (claimed && found.empty() && second.slow_devices.empty()) {
     HostWait wait{HostWaitCause::pressure, "", "", "", second.wall};
-    wait.evidence["pressure_ratio"] = *pressure_;
-    wait.evidence["unexplained_ratio"] = *unexplained_;
-    wait.evidence["baseline_unexplained_ratio"] = usual_unexplained_;
+    wait.evidence["pressure_ratio"] = *waiting_ratio_;
+    wait.evidence["unexplained_ratio"] = *unexplained_ratio_;
+    wait.evidence["baseline_unexplained_ratio"] = usual_unexplained_ratio_;
     wait.file = "/proc/pressure/io";
     found.emplace(Key{wait.cause, ""}, std::move(wait));
   }
 }
 
 std::vector<HostWait> HostWaits::observe(const Second& second) {
-  find_pressure(second);
+  update_pressure(second);
   Found found;
   find_suspended(second, found);
   find_frozen(second, found);
@@ -239,12 +264,12 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
     open.wait = std::move(wait);
     open.last = second.at;
     const bool exact = key.first == HostWaitCause::full;  // no chance that it is only a moment of a healthy load
-    open.claimed = open.claimed || exact || second.at - open.first >= kConfirmed;
+    open.claimed = open.claimed || exact || second.at - open.first >= kConfirmAfter;
   }
   std::vector<HostWait> waits;
   for (auto entry = open_.begin(); entry != open_.end();) {
     Open& open = entry->second;
-    const bool over = second.at - open.last >= (open.claimed ? Seconds(kEnds) : Seconds(kConfirmed));
+    const bool over = second.at - open.last >= (open.claimed ? Seconds(kEndAfter) : Seconds(kConfirmAfter));
     open.wait.duration = open.last - open.first;
     open.wait.over = over;
     if (open.claimed) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "daemon/commands/commands.h"
 #include "daemon/commands/configuration_options.h"
@@ -12,24 +14,34 @@ namespace {
 
 struct PrintOptions {
   ConfigurationOptions configuration;
-  bool commented = false;  // at most one of these three; none: what is in force
+  // At most one of these: a document about the keys instead of the effective configuration.
+  bool commented = false;
   bool schema = false;
-  bool as_manual = false;
+  bool manual = false;
 };
 
-ExitCode print_config(const PrintOptions& options) {
-  if (options.commented || options.schema || options.as_manual) {
-    std::cout << (options.commented ? config::commented_defaults()
-                  : options.schema  ? config::schema_json()
-                                    : config::manual_page());
-    return std::cout.flush() ? ExitCode::success : ExitCode::failure;
+/// Nothing if the configuration has problems: they are on stderr then.
+std::optional<std::string> text_of(const PrintOptions& options) {
+  if (options.commented) {
+    return config::commented_defaults();
   }
-  const auto configured = configure_or_complain(options.configuration);
-  if (!configured) {
+  if (options.schema) {
+    return config::schema_json();
+  }
+  if (options.manual) {
+    return config::manual_page();
+  }
+  const auto effective = configure_or_complain(options.configuration);
+  return effective ? std::optional(config::print(*effective)) : std::nullopt;
+}
+
+ExitCode print_config(const PrintOptions& options) {
+  const auto text = text_of(options);
+  if (!text) {
     return ExitCode::usage;
   }
-  std::cout << config::print(*configured);
-  return ExitCode::success;
+  std::cout << *text;
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
 }  // namespace
@@ -40,7 +52,7 @@ void add_print_config(CLI::App& app, ExitCode& exit_code) {
   add_configuration_options(*command, options->configuration);
   CLI::Option* commented = command->add_flag("--commented", options->commented, "Every key at its default, explained");
   CLI::Option* schema = command->add_flag("--schema", options->schema, "The JSON schema of the configuration");
-  command->add_flag("--man", options->as_manual, "The manual page ssdpulse.yaml(5)")
+  command->add_flag("--man", options->manual, "The manual page ssdpulse.yaml(5)")
       ->excludes(commented)
       ->excludes(schema);
   schema->excludes(commented);

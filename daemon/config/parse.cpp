@@ -39,15 +39,15 @@ void read_section(const std::string& section, const Value& value, Report& report
                section + ": expected keys below it (" + joined(names) + "), got " + std::string(describe(value.kind)));
     return;
   }
-  visit_entries(value, names, report, [&](const std::string& name, const Value& held) {
+  visit_entries(value, names, report, [&](const std::string& name, const Value& key_value) {
     const Key& key = *by_name.at(name);
     const std::string full_name = key.full_name();
     const Field field{full_name, report};
-    if (held.kind == Value::Kind::null) {
-      field.wrong(held.at, "has no value; expected one, or the line left out for the default");
+    if (key_value.kind == Value::Kind::null) {
+      field.wrong(key_value.at, "has no value; set one, or remove the line for the default");
       return;
     }
-    key.read(held, field, config);
+    key.read(key_value, field, config);
   });
 }
 
@@ -83,12 +83,13 @@ ParseOutcome load(const std::string& path) {
 std::string print(const Config& config) {
   Value root;
   root.kind = Value::Kind::mapping;
-  for (const Key& key : keys()) {
+  for (const Key& key : keys()) {  // the keys of a section are neighbours
     if (root.entries.empty() || root.entries.back().key.text != key.section) {
-      root.entries.push_back({make_scalar(key.section, true), {}});
+      root.entries.push_back({make_scalar(key.section, /*plain=*/true), {}});
       root.entries.back().value.kind = Value::Kind::mapping;
     }
-    root.entries.back().value.entries.push_back({make_scalar(key.name, true), key.write(config)});
+    Value& section = root.entries.back().value;
+    section.entries.push_back({make_scalar(key.name, /*plain=*/true), key.write(config)});
   }
   return write_document(root);
 }
@@ -101,7 +102,7 @@ std::vector<std::string> known_keys() {
   return names;
 }
 
-std::vector<std::string> requires_restart(const Config& running, const Config& wanted) {
+std::vector<std::string> keys_requiring_restart(const Config& running, const Config& wanted) {
   std::vector<std::string> names;
   for (const Key& key : keys()) {
     if (key.needs_restart && !key.equal(running, wanted)) {

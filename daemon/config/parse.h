@@ -31,6 +31,6 @@ std::string print(const Config& config);
 std::vector<std::string> known_keys();
 
 /// Full names of the keys that differ and that a reload cannot apply.
-std::vector<std::string> requires_restart(const Config& running, const Config& wanted);
+std::vector<std::string> keys_requiring_restart(const Config& running, const Config& wanted);
 
 }  // namespace ssdpulse::config

@@ -23,10 +23,10 @@ std::string to_string(const std::vector<Problem>& problems) {
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kMaxBytes = 60;
+  constexpr std::size_t kMaxQuotedBytes = 60;  // so that a message stays a line or two of a terminal
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "'";
-  for (const char c : text.substr(0, kMaxBytes)) {
+  for (const char c : text.substr(0, kMaxQuotedBytes)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f) {
       result += c;
@@ -34,7 +34,7 @@ std::string in_quotes(std::string_view text) {
       result += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
     }
   }
-  return result + (text.size() > kMaxBytes ? "...'" : "'");
+  return result + (text.size() > kMaxQuotedBytes ? "...'" : "'");
 }
 
 }  // namespace ssdpulse::config

@@ -30,7 +30,8 @@ std::string to_string(const Problem& problem);
 /// One line each, in the order given.
 std::string to_string(const std::vector<Problem>& problems);
 
-/// The text between single quotes, fit for one log line: shortened, with everything but printable ASCII escaped.
+/// The text between single quotes, fit for one log line: at most 60 bytes of it, and "..." if there are more;
+/// everything but printable ASCII as \xHH.
 std::string in_quotes(std::string_view text);
 
 class Report {

@@ -36,13 +36,13 @@ Findings devices(const model::Snapshot& snapshot) {
                   "ssdpulse devices  # shows each disk and why; change devices in the configuration and reload")};
 }
 
-std::string way_out(const model::SourceStatus& source) {
+std::string remedy(const model::SourceStatus& source) {
   if (source.name == "nvme") {
     return source.controller.empty()
                ? "start the reader's socket (ssdpulse-nvme.socket) where it is a service, else restart the daemon"
                : "journalctl -u ssdpulse -g nvme  # and see the runbook SsdpulseDriveNotAnswering";
   }
-  return source.way_out.empty() ? "see the runbook SsdpulseSourceDown" : source.way_out;
+  return source.remedy.empty() ? "see the runbook SsdpulseSourceDown" : source.remedy;
 }
 
 Findings sources(const model::Snapshot& snapshot) {
@@ -59,7 +59,7 @@ Findings sources(const model::Snapshot& snapshot) {
     }
     reader_down = reader_down || (source.name == "nvme" && source.controller.empty());
     found.push_back(finding(model::Verdict::advise, source.controller, fmt::format("source {} is down", source.name),
-                            source.reason.empty() ? "it does not answer" : source.reason, way_out(source)));
+                            source.reason.empty() ? "it does not answer" : source.reason, remedy(source)));
   }
   return found;
 }

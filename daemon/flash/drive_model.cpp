@@ -201,7 +201,7 @@ void DriveModel::fit(const model::FlashReport& report, model::WallTime wall) {
   if (!drive_.measured_day || analysis::curve_of(report, day).size() < 2) {
     return;
   }
-  const auto measured = analysis::without_overhead(*drive_.measured_day, analysis::kUsualOverhead);
+  const auto measured = analysis::without_overhead(*drive_.measured_day);
   const double now = seconds_of(wall);
   if (fitted_at_ > 0 && now - fitted_at_ < kDay) {
     return;

@@ -35,7 +35,7 @@ Outcome<std::optional<struct stat>> status_of(const std::string& path) {
     return tl::unexpected(Failure{path + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
   }
   if (!S_ISREG(status.st_mode)) {
-    return tl::unexpected(Failure{path + " is not a regular file", false, false, Obstacle::kind});
+    return tl::unexpected(Failure{path + " is not a regular file", false, false, Obstacle::wrong_file_type});
   }
   return status;
 }

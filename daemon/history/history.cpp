@@ -79,7 +79,7 @@ Outcome<util::UniqueFd> locked(const std::string& directory) {
   if (errno == EWOULDBLOCK) {
     return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
                                       ": stop one of them, or give each a history.directory of its own",
-                                  false, false, Obstacle::daemon});
+                                  false, false, Obstacle::another_daemon});
   }
   return tl::unexpected(
       Failure{"cannot lock " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});

@@ -77,21 +77,21 @@ namespace {
 Obstacle obstacle_of(int primary, int error_number) {
   switch (primary) {
     case SQLITE_FULL:
-      return Obstacle::room;
+      return Obstacle::no_space;
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return Obstacle::permission;
+      return Obstacle::no_permission;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-      return Obstacle::reader;
+      return Obstacle::locked;
     case SQLITE_NOMEM:
-      return Obstacle::memory;
+      return Obstacle::no_memory;
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN: {
       const Obstacle known = history::obstacle_of(error_number);
-      return known == Obstacle::unknown && primary == SQLITE_IOERR ? Obstacle::disk : known;
+      return known == Obstacle::unknown && primary == SQLITE_IOERR ? Obstacle::io_error : known;
     }
     default:
       return Obstacle::unknown;
@@ -108,7 +108,7 @@ std::optional<std::string> Connection::mismatched_page() const {
 
 Failure Connection::failure(int code) const {
   if (const auto mismatch = code == SQLITE_IOERR_DATA ? mismatched_page() : std::nullopt) {
-    return {*mismatch, true, false, Obstacle::disk};
+    return {*mismatch, true, false, Obstacle::io_error};
   }
   const int primary = code & 0xff;
   // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.

@@ -132,7 +132,7 @@ struct SourceStatus {
   std::string reason;                           // why not, in words; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
   std::string controller = {};                  // if this is the source's view of one NVMe drive
-  std::string way_out = {};                     // what to do, where the source knows; empty when up
+  std::string remedy = {};                      // what to do, where the source knows; empty when up
   bool starting = false;                        // not up yet, and nothing is wrong
 };
 

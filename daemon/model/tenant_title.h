@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenant_title(): a tenant as people know it. Metrics, JSON and the history keep its name.
+// tenant_title(): what sentences and tables for people call a tenant. Where programs read it, it keeps its name.
 #pragma once
 
 #include <string>

@@ -251,7 +251,7 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
     log::warning("configuration not reloaded: the running one stays in force");
     return;
   }
-  for (const std::string& key : config::requires_restart(running, *wanted)) {
+  for (const std::string& key : config::keys_requiring_restart(running, *wanted)) {
     log::warning("configuration {} changed: takes effect after a restart", log::field("key", key));
   }
   running.devices = wanted->devices;

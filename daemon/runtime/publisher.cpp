@@ -21,7 +21,7 @@ void describe_history(const history::History& history, model::Snapshot& snapshot
                                {"file_set_aside", status.files_set_aside},
                                {"contradiction", status.corrections}},
                               {},
-                              status.up ? std::string() : std::string(history::way_out(status.obstacle)),
+                              status.up ? std::string() : std::string(history::remedy(status.obstacle)),
                               !status.up && status.obstacle == history::Obstacle::opening});
   model::HistoryFigures figures{
       {}, {}, {}, status.unreadable, status.bytes_on_disk, status.reach.minutes, status.reach.hours};

@@ -223,7 +223,7 @@ model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
   cgroups::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
   source_->release_cgroups(update.gone);
   if (namer_) {
-    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(update.paths));
+    tick.tenants = std::make_shared<const model::Tenants>(namer_->tenants_of(update.paths));
   }
   tick.cgroups_gone = std::move(update.gone);
   tick.io_accounting = io_accounting_;

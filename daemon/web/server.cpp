@@ -173,7 +173,7 @@ void WebServer::describe(model::Snapshot& snapshot) const {
   }
   if (!taken.empty()) {
     listening.reason += ": nothing is served there, and its answers are not ours";
-    listening.way_out = "ss -ltnp  # shows which; once it is stopped, the daemon serves there within seconds";
+    listening.remedy = "ss -ltnp  # shows which; once it is stopped, the daemon serves there within seconds";
   }
   snapshot.sources.push_back(std::move(listening));
   if (watch_) {

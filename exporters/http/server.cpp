@@ -118,7 +118,7 @@ void Server::Implementation::stop() {
   }
   // libmicrohttpd aborts if it is stopped with suspended connections: let the workers resume them all first.
   login_thread_.reset();
-  for (LaneOfServer& lane : lanes_) {
+  for (LaneState& lane : lanes_) {
     lane.workers.reset();
   }
   if (daemon_ != nullptr) {
@@ -167,16 +167,16 @@ void Server::Implementation::note_failed_handshake(MHD_Connection* connection, c
   }
 }
 
-Connections::Connection* Server::Implementation::ours(MHD_Connection* connection) {
+Connections::Connection* Server::Implementation::tracked(MHD_Connection* connection) {
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return info == nullptr ? nullptr : static_cast<Connections::Connection*>(info->socket_context);
 }
 
 void Server::Implementation::set_deadline(MHD_Connection* connection, std::chrono::milliseconds time,
                                           std::chrono::milliseconds pressed_time) {
-  if (auto* known = ours(connection)) {
+  if (auto* open = tracked(connection)) {
     const auto now = Clock::now();
-    connections_.set_deadline(*known, now + time, now + pressed_time);
+    connections_.set_deadline(*open, now + time, now + pressed_time);
   }
 }
 

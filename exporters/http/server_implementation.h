@@ -11,6 +11,8 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -33,9 +35,9 @@ struct Exchange {
   // a login
   std::shared_ptr<const Users> users;  // null: this is a page
   Credentials credentials;
-  bool right = false;
+  bool password_matches = false;
   // a page
-  std::size_t lane = 0;  // below kThreadedLanes
+  Lane lane = Lane::page;  // not Lane::instant
   const Handler* handler = nullptr;
   Request request;
   Response response;
@@ -66,25 +68,27 @@ class Server::Implementation {
  private:
   static void* on_uri(void* self, const char* uri, MHD_Connection* connection);
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
-                               const char* version, const char* upload, size_t* upload_size, void** exchange);
-  static void on_completed(void* self, MHD_Connection* connection, void** exchange, MHD_RequestTerminationCode code);
+                               const char* version, const char* upload, size_t* upload_size, void** context);
+  static void on_completed(void* self, MHD_Connection* connection, void** context, MHD_RequestTerminationCode code);
   static void on_connection(void* self, MHD_Connection* connection, void** context,
                             MHD_ConnectionNotificationCode code);
 
   MHD_Result begin(MHD_Connection* connection, std::string_view method, std::string_view path);
-  MHD_Result answer(MHD_Connection* connection, std::string_view path, void** exchange);
+  // `context`: of the request, see server_requests.cpp. `user`: who logged in; absent: no login is needed.
+  MHD_Result answer(MHD_Connection* connection, std::string_view path, void** context);
   MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
-                    void** exchange);
-  MHD_Result serve(MHD_Connection* connection, std::string_view path, void** exchange);
-  MHD_Result resume(MHD_Connection* connection, std::string_view path, void** exchange);
+                    void** context);
+  MHD_Result serve(MHD_Connection* connection, std::string_view path, std::optional<std::string> user, void** context);
+  MHD_Result resume(MHD_Connection* connection, std::string_view path, void** context);
+  static Request describe_request(MHD_Connection* connection, std::string_view path, std::optional<std::string> user);
   MHD_Result reply(MHD_Connection* connection, const Response& response, const Headers& more = {});
   bool make_room(const Response& response);
   MHD_Result unauthorized(MHD_Connection* connection);
-  bool check(Exchange& exchange);
+  bool check_password(Exchange& exchange);
   void make_page(Exchange& exchange);
   void hand_back(const Exchange& exchange);
-  void forget(void** exchange);
-  static Connections::Connection* ours(MHD_Connection* connection);
+  void end_exchange(void** context);
+  static Connections::Connection* tracked(MHD_Connection* connection);  // null: not known, or gone
   void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
   [[nodiscard]] std::shared_ptr<const Protection> protection() const;
   [[nodiscard]] bool full() const { return connections_.size() >= limits_.connections; }
@@ -111,13 +115,14 @@ class Server::Implementation {
       hang_ups_;  // an epoll of all connections: libmicrohttpd misses some hang-ups, and would keep those as idle
   std::atomic<bool> stopping_{false};
   std::thread thread_;
-  struct LaneOfServer {
-    explicit LaneOfServer(const LaneLimits& limits) : peer_quota(limits.requests, limits.requests_of_one) {}
+  struct LaneState {
+    explicit LaneState(const LaneLimits& limits) : peer_quota(limits.requests, limits.requests_of_one) {}
     std::unique_ptr<Workers> workers;
     PeerQuota peer_quota;  // whose pages are being made; used only by the loop
   };
-  std::array<LaneOfServer, kThreadedLanes> lanes_{LaneOfServer(limits_.lanes[0]), LaneOfServer(limits_.lanes[1]),
-                                                  LaneOfServer(limits_.lanes[2])};
+  std::array<LaneState, kThreadedLanes> lanes_{LaneState(limits_.lanes[0]), LaneState(limits_.lanes[1]),
+                                               LaneState(limits_.lanes[2])};  // by Lane
+  LaneState& state_of(Lane lane) { return lanes_.at(static_cast<std::size_t>(lane)); }
   std::unique_ptr<Logins> login_thread_;
 
   // Used only by the loop.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 DEPLOY = Path("deploy")
 RULES = DEPLOY / "prometheus/rules"
-SECTIONS = ["What it means", "Confirm", "What to do", "When it is false"]
+SECTIONS = ["What it means", "Confirm", "What to do", "False positives"]
 METRIC = re.compile(r"(?<![\w:.])(?:ssdpulse|process)_\w+(?![\w:]*:)")
 RECORDED = re.compile(r"\w+(?::\w+){2}")
 errors = []

@@ -82,18 +82,32 @@ def enter_copy():
     os.chdir(ROOT)
 
 
+def edited(text, edit):
+    """(the text after a sed command, why it does not apply or nothing)"""
+    done = subprocess.run(["sed", edit], check=False, input=text, capture_output=True, encoding="utf-8")
+    if done.returncode != 0:
+        return text, done.stderr.strip()
+    return done.stdout, "" if _lines_changed(text, done.stdout) == 1 else f"does not change exactly one line: {edit}"
+
+
+def _lines_changed(before, after):
+    """How many lines of `before` are changed or gone, with those between the first and the last of them."""
+    before, after = before.splitlines(), after.splitlines()
+    same = len(os.path.commonprefix([before, after]))
+    before, after = before[same:], after[same:]
+    return len(before) - len(os.path.commonprefix([before[::-1], after[::-1]]))
+
+
 def apply(sabotage):
     """Why it does not apply, or nothing."""
     file = ROOT / sabotage.file
     for edit in sabotage.edits:
-        before = file.read_text("utf-8").splitlines()
-        done = run("sed", "-i", edit, file)
-        if done.returncode != 0:
-            return done.stdout
-        difference = run("diff", "-", file, input="\n".join(before) + "\n").stdout
-        if len(re.findall(r"^<", difference, re.M)) != 1:
-            return f"does not change exactly one line of {sabotage.file}: {edit}"
-        print("\n".join(re.findall(r"^[<>].*", difference, re.M)))
+        before = file.read_text("utf-8")
+        after, why = edited(before, edit)
+        if why:
+            return f"{sabotage.file}: {why}"
+        file.write_text(after, "utf-8")
+        print("\n".join(re.findall(r"^[<>].*", run("diff", "-", file, input=before).stdout, re.M)))
     return ""
 
 

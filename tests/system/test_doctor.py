@@ -96,7 +96,7 @@ def history_missing(check, state, disk):
     directory = state / "parent/history"
     options = [f"--history.directory={directory}"]
     with rig.daemon(state, [disk], options=options) as daemon:
-        history_down(check, daemon, "No such file or directory", "make it and restart the daemon")
+        history_down(check, daemon, "No such file or directory", "create it and restart the daemon")
     directory.mkdir(parents=True)
     with rig.daemon(state, [disk], options=options) as daemon:
         history_up(check, daemon, directory, "the directory was made")

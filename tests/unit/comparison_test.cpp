@@ -160,8 +160,8 @@ TEST(Estimate, HasTheVarianceOfItsBlocksAndCountsItsDoubtOnce) {
 }
 
 TEST(HodgesLehmann, IsTheMedianOfDifferences) {
-  EXPECT_EQ(usual_difference({1, 2, 3}, {2, 3, 100}), 1);
-  EXPECT_FALSE(usual_difference({}, {1}).has_value());
+  EXPECT_EQ(hodges_lehmann_shift({1, 2, 3}, {2, 3, 100}), 1);
+  EXPECT_FALSE(hodges_lehmann_shift({}, {1}).has_value());
 }
 
 TEST(Holm, ShowsTheSmallestFirst) {

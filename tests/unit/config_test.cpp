@@ -145,8 +145,7 @@ const std::vector<Golden> kGolden{
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
     // values
     {"web:\n  listen_address:\n",
-     "f.yaml:2:3: web.listen_address: has no value; expected one, or the line left out for "
-     "the default"},
+     "f.yaml:2:3: web.listen_address: has no value; set one, or remove the line for the default"},
     {"web:\n  listen_address: []\n",
      "f.yaml:2:19: web.listen_address: expected an address (HOST:PORT, [IPV6]:PORT or "
      ":PORT) or a list of them, got an empty list"},
@@ -165,7 +164,7 @@ const std::vector<Golden> kGolden{
      "f.yaml:2:12: devices.include: the list is empty; expected at least one pattern, "
      "\"*\" for every device"},
     {"devices:\n  exclude: ~\n",
-     "f.yaml:2:3: devices.exclude: has no value; expected one, or the line left out for the default"},
+     "f.yaml:2:3: devices.exclude: has no value; set one, or remove the line for the default"},
     {"devices:\n  exclude: [a, ~]\n", "f.yaml:2:16: devices.exclude: expected a pattern, as in \"nvme*\", got nothing"},
     {"devices:\n  exclude: ['']\n", "f.yaml:2:13: devices.exclude: '' is empty; expected a pattern, as in \"nvme*\""},
     {"devices:\n  exclude: [/dev/sda]\n",
@@ -225,7 +224,7 @@ const std::vector<Golden> kGolden{
     {"history:\n  size: [1]\n", "f.yaml:2:9: history.size: expected a size, as in 16MiB, got a list"},
     {"history:\n  retention: 3651d\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '3651d'"},
     {"history:\n  directory: ~\n",
-     "f.yaml:2:3: history.directory: has no value; expected one, or the line left out for the default"},
+     "f.yaml:2:3: history.directory: has no value; set one, or remove the line for the default"},
     {"history:\n  directory: {}\n",
      "f.yaml:2:14: history.directory: expected an absolute path, or \"\" for none, got a mapping"},
     {"history:\n  directory: var/lib\n",
@@ -402,36 +401,38 @@ TEST(Print, shows_the_defaults) {
 
 TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   Config wanted;
-  EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
+  EXPECT_TRUE(keys_requiring_restart(Config{}, wanted).empty());
   wanted.devices = {{"nvme*"}, {}};
   wanted.nvme.poll_interval = std::chrono::minutes(1);
   wanted.discard.burst_gap = std::chrono::minutes(1);
   wanted.limits = {0, std::chrono::minutes(5)};
-  EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
+  EXPECT_TRUE(keys_requiring_restart(Config{}, wanted).empty());
   wanted.latency.mode = LatencyMode::completion_only;
-  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});
   wanted.web.listen_address = {":1"};
-  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.listen_address", "latency.mode"}));
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted), (std::vector<std::string>{"web.listen_address", "latency.mode"}));
   wanted = {};
   wanted.nvme.reader_socket = "/run/x.socket";
-  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"nvme.reader_socket"});
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted), std::vector<std::string>{"nvme.reader_socket"});
   wanted.nvme.reader_socket.clear();
   wanted.web.config_file = "/w";
-  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"web.config_file"});
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted), std::vector<std::string>{"web.config_file"});
   wanted = {};
   wanted.web.page = false;
   wanted.web.socket = "/run/x.socket";
   wanted.web.hosts = {"db1"};
-  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.socket", "web.page", "web.hosts"}));
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted),
+            (std::vector<std::string>{"web.socket", "web.page", "web.hosts"}));
   wanted = {};
   wanted.attribution = {false, 1, TenantNames::off, {{"*", "x"}}};
-  EXPECT_EQ(requires_restart(Config{}, wanted),
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted),
             (std::vector<std::string>{"attribution.enabled", "attribution.tenants", "attribution.names",
                                       "attribution.patterns"}));
   wanted = {};
   wanted.history.directory = "";
   wanted.history.retention = std::chrono::hours(24);
-  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"history.directory", "history.retention"}));
+  EXPECT_EQ(keys_requiring_restart(Config{}, wanted),
+            (std::vector<std::string>{"history.directory", "history.retention"}));
 }
 
 // ---- hostile input

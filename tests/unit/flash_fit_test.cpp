@@ -44,7 +44,7 @@ void play(OfflineModel& model, const FlashLoad& load, double drive_writes) {
 }
 
 /// A fully simulated drive measures itself; a sample of it runs with all over-provisionings of the grid.
-std::optional<Fitted> found_again(double hidden, const FlashLoad& load, CollectionPolicy policy) {
+std::optional<BoundedValue> found_again(double hidden, const FlashLoad& load, CollectionPolicy policy) {
   constexpr std::uint64_t kPages = 1 << 19;
   OfflineModel drive({kPages * kPageBytes, kPageBytes, std::nullopt, true, 0, {{hidden, policy}}});
   OfflineSettings settings{kPages * kPageBytes, kPageBytes, PageSample::kUsualPages, true, 3, {}};
@@ -125,11 +125,11 @@ TEST(OverprovisioningFit, BoundsFollowThoseOfBothSides) {
 }
 
 TEST(OverprovisioningFit, TakesOverheadOff) {
-  const auto clean = without_overhead({2.08, 2.0, 2.16}, kUsualOverhead);
+  const auto clean = without_overhead({2.08, 2.0, 2.16});
   EXPECT_NEAR(clean.ratio, 2, 1e-9);
   EXPECT_NEAR(clean.lower, 2.0 / 1.08, 1e-9);
   EXPECT_NEAR(clean.upper, 2.16, 1e-9);
-  EXPECT_EQ(without_overhead({1.01, 1, 1.02}, kUsualOverhead).ratio, 1);
+  EXPECT_EQ(without_overhead({1.01, 1, 1.02}).ratio, 1);
 }
 
 // --- which policy

@@ -274,7 +274,7 @@ TEST(Damaged, a_file_that_is_not_regular_is_kept) {
     rig.start();
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
     EXPECT_NE(rig.status().reason.find("is not a regular file"), std::string::npos) << rig.status().reason;
-    EXPECT_EQ(rig.status().obstacle, Obstacle::kind);
+    EXPECT_EQ(rig.status().obstacle, Obstacle::wrong_file_type);
     ASSERT_EQ(::rename(rig.file().c_str(), (rig.directory() + "/other").c_str()), 0);
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.up; }));
   }
@@ -345,7 +345,7 @@ TEST(Disk, somebody_who_holds_the_file_delays_and_does_no_harm) {
   history.add({{row_at(kBegin - 1min)}, {}});
   ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));  // after SQLite's own wait
   EXPECT_NE(rig.status().reason.find("locked"), std::string::npos) << rig.status().reason;
-  EXPECT_EQ(rig.status().obstacle, Obstacle::reader);
+  EXPECT_EQ(rig.status().obstacle, Obstacle::locked);
   sqlite3_close(reader);
   ASSERT_TRUE(rig.wait_rows(3));
   rig.expect_works();
@@ -379,19 +379,18 @@ TEST(Disk, the_caller_never_waits) {
   EXPECT_TRUE(answer.get().has_value());
 }
 
-TEST(Obstacle, each_has_its_own_way_out) {
+TEST(Obstacle, each_has_its_own_remedy) {
   const std::vector<std::pair<int, const char*>> table{
-      {ENOSPC, "make room"},    {EDQUOT, "quota"},         {EACCES, "writable"},
-      {EROFS, "writable"},      {ENOENT, "make it"},       {ENOTDIR, "name a directory"},
-      {EIO, "journalctl -k"},   {ESTALE, "journalctl -k"}, {EFBIG, "LimitFSIZE="},
-      {EMFILE, "LimitNOFILE="}, {ENOMEM, "MemoryMax"},     {EINVAL, "runbook"},
+      {ENOSPC, "make room"},  {EDQUOT, "quota"},           {EACCES, "writable"},   {EROFS, "writable"},
+      {ENOENT, "create it"},  {ENOTDIR, "to a directory"}, {EIO, "journalctl -k"}, {ESTALE, "journalctl -k"},
+      {EFBIG, "LimitFSIZE="}, {EMFILE, "LimitNOFILE="},    {ENOMEM, "MemoryMax"},  {EINVAL, "runbook"},
   };
   for (const auto& [error, words] : table) {
-    EXPECT_NE(way_out(obstacle_of(error)).find(words), std::string_view::npos) << error;
-    EXPECT_EQ(way_out(obstacle_of(error)).find("make room") != std::string_view::npos,
-              obstacle_of(error) == Obstacle::room);
+    EXPECT_NE(remedy(obstacle_of(error)).find(words), std::string_view::npos) << error;
+    EXPECT_EQ(remedy(obstacle_of(error)).find("make room") != std::string_view::npos,
+              obstacle_of(error) == Obstacle::no_space);
   }
-  EXPECT_EQ(way_out(Obstacle::opening), "") << "there is nothing to do";
+  EXPECT_EQ(remedy(Obstacle::opening), "") << "there is nothing to do";
 }
 
 TEST(Obstacle, of_a_directory) {
@@ -405,7 +404,7 @@ TEST(Obstacle, of_a_directory) {
   std::ofstream(file.directory()) << "no directory";
   file.start();
   ASSERT_TRUE(file.wait([](const Status& status) { return status.failures > 0; }));
-  EXPECT_EQ(file.status().obstacle, Obstacle::kind) << file.status().reason;
+  EXPECT_EQ(file.status().obstacle, Obstacle::wrong_file_type) << file.status().reason;
 
   Rig shared;
   shared.start().add({{row_at(kBegin)}, {}});
@@ -418,7 +417,7 @@ TEST(Obstacle, of_a_directory) {
   for (int i = 0; i < 500 && (*other)->status().failures == 0; ++i) {
     std::this_thread::sleep_for(10ms);
   }
-  EXPECT_EQ((*other)->status().obstacle, Obstacle::daemon) << (*other)->status().reason;
+  EXPECT_EQ((*other)->status().obstacle, Obstacle::another_daemon) << (*other)->status().reason;
 }
 
 }  // namespace

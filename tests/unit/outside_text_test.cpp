@@ -1010,6 +1010,14 @@ TEST(OutsideText, OfOneByteIsNeverAnothersAsALabel) {
   EXPECT_EQ(labels.size(), texts.size());
 }
 
+TEST(OutsideText, PaddingIsOnlyAtTheEnds) {
+  EXPECT_EQ(util::without_padding(""), "");
+  EXPECT_EQ(util::without_padding("   "), "");
+  EXPECT_EQ(util::without_padding(std::string_view("\0\0 \t\n", 5)), "");
+  EXPECT_EQ(util::without_padding(std::string_view(" a b \0\0", 7)), "a b");
+  EXPECT_EQ(util::without_padding(std::string_view("a\0b", 3)), std::string_view("a\0b", 3));
+}
+
 TEST(OutsideText, OrdinaryTextStaysAsItIs) {
   const OutsideText name("/srv/Größe a-b_c.d@e:f%+=");
   EXPECT_EQ(util::for_json(name), name.raw());

@@ -71,7 +71,7 @@ class Host {
   const model::DeviceTenants& second() {
     tick_.at += 1s;
     tick_.wall += 1s;
-    tick_.tenants = names_off ? nullptr : std::make_shared<const model::Tenants>(namer.name(paths_));
+    tick_.tenants = names_off ? nullptr : std::make_shared<const model::Tenants>(namer.tenants_of(paths_));
     tick_.io_accounting = accounting;
     tick_.devices[0].block.attribution = std::make_shared<const model::DeviceAttribution>(counted_);
     Findings findings = stage_.observe(tick_);

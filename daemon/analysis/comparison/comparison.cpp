@@ -97,8 +97,8 @@ std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& fig
 
 void compare_usual_minutes(Row& row, const RowPlan& plan, const Columns& columns) {
   const auto least = static_cast<double>(least_samples(plan.quantile));
-  if (const auto difference = usual_difference(of_each_minute(columns.before, columns.figure, least),
-                                               of_each_minute(columns.after, columns.figure, least))) {
+  if (const auto difference = hodges_lehmann_shift(of_each_minute(columns.before, columns.figure, least),
+                                                   of_each_minute(columns.after, columns.figure, least))) {
     row.usual = std::exp(*difference);
   }
 }

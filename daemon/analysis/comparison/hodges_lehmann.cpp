@@ -7,7 +7,7 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-constexpr std::size_t kMaxValues = 2000;
+constexpr std::size_t kMaxValues = 2000;  // of each side: see the header
 
 std::vector<double> thinned(std::vector<double> values) {
   const std::size_t kept = std::min(values.size(), kMaxValues);
@@ -20,7 +20,7 @@ std::vector<double> thinned(std::vector<double> values) {
 
 }  // namespace
 
-std::optional<double> usual_difference(std::vector<double> before, std::vector<double> after) {
+std::optional<double> hodges_lehmann_shift(std::vector<double> before, std::vector<double> after) {
   before = thinned(std::move(before));
   after = thinned(std::move(after));
   std::vector<double> differences;

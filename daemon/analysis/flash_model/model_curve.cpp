@@ -17,7 +17,8 @@ std::vector<CurvePoint> curve_of(const model::FlashReport& report, model::FlashW
   return result;
 }
 
-std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve, const Fitted& overprovisioning) {
+std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve,
+                                                   const BoundedValue& overprovisioning) {
   auto result = interpolate(curve, overprovisioning.likely);
   if (!result) {
     return std::nullopt;

@@ -18,7 +18,8 @@ inline constexpr model::CollectionPolicy kMiddlePolicy = model::CollectionPolicy
 std::vector<CurvePoint> curve_of(const model::FlashReport& report, model::FlashWindow window);
 
 /// The estimate for a drive with this over-provisioning and its bounds.
-std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve, const Fitted& overprovisioning);
+std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve,
+                                                   const BoundedValue& overprovisioning);
 
 /// The base, with bounds that hold for each policy that was modelled at its over-provisioning.
 std::optional<model::Estimate> band_of_policies(const model::FlashReport& report, model::FlashWindow window);

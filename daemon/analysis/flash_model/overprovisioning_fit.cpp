@@ -83,7 +83,7 @@ std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, do
   return std::nullopt;
 }
 
-Explained explained_by(std::span<const CurvePoint> curve, const model::Estimate& measured) {
+OverprovisioningMatch matching_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
   constexpr double kOpen = std::numeric_limits<double>::infinity();
   if (curve.size() < 2) {
     return {std::nullopt, 0, kOpen};
@@ -108,18 +108,18 @@ std::vector<CurvePoint> through_point(std::span<const CurvePoint> curve, const C
   return result;
 }
 
-std::optional<Fitted> fit_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
-  const Explained found = explained_by(curve, measured);
+std::optional<BoundedValue> fit_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
+  const OverprovisioningMatch found = matching_overprovisioning(curve, measured);
   if (!found.likely) {
     return std::nullopt;
   }
-  return Fitted{*found.likely, std::max(found.lower, curve.front().overprovisioning),
-                std::min(found.upper, curve.back().overprovisioning)};
+  return BoundedValue{*found.likely, std::max(found.lower, curve.front().overprovisioning),
+                      std::min(found.upper, curve.back().overprovisioning)};
 }
 
-model::Estimate without_overhead(const model::Estimate& measured, const Fitted& overhead) {
-  return {std::max(1.0, measured.ratio / overhead.likely), std::max(1.0, measured.lower / overhead.upper),
-          std::max(1.0, measured.upper / overhead.lower)};
+model::Estimate without_overhead(const model::Estimate& measured) {
+  return {std::max(1.0, measured.ratio / kUsualOverhead.likely), std::max(1.0, measured.lower / kUsualOverhead.upper),
+          std::max(1.0, measured.upper / kUsualOverhead.lower)};
 }
 
 }  // namespace ssdpulse::analysis

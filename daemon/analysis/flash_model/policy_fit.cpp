@@ -49,7 +49,7 @@ double doubt(const PolicyCurve& curve, double overprovisioning) {
 }
 
 PolicyFit::Range explain(const PolicyCurve& curve, const model::Estimate& measured) {
-  const Explained found = explained_by(curve.points, measured);
+  const OverprovisioningMatch found = matching_overprovisioning(curve.points, measured);
   return {found.lower / doubt(curve, found.lower), found.upper * doubt(curve, found.upper), found.likely.value_or(0)};
 }
 
@@ -115,7 +115,7 @@ CollectionPolicy PolicyFit::best() const {
              : kFittedPolicies[static_cast<std::size_t>(first - ranges_.begin())];
 }
 
-std::optional<Fitted> PolicyFit::fitted(std::size_t policy) const {
+std::optional<BoundedValue> PolicyFit::fitted(std::size_t policy) const {
   const Range& range = ranges_[policy];
   if (!(range.likely > 0) || !analysis::possible(range)) {
     return std::nullopt;
@@ -123,10 +123,10 @@ std::optional<Fitted> PolicyFit::fitted(std::size_t policy) const {
   // Within the slack the bounds may have crossed: then everything between them is equally likely.
   const double lower = std::min({range.lower, range.upper, kMaxOverprovisioning});
   const double upper = std::min(std::max(range.lower, range.upper), kMaxOverprovisioning);
-  return Fitted{std::clamp(range.likely, lower, upper), lower, upper};
+  return BoundedValue{std::clamp(range.likely, lower, upper), lower, upper};
 }
 
-std::optional<Fitted> PolicyFit::overprovisioning() const {
+std::optional<BoundedValue> PolicyFit::overprovisioning() const {
   auto result = fitted(index_of(best()));
   for (std::size_t i = 0; result && i < ranges_.size(); ++i) {
     if (analysis::possible(ranges_[i])) {

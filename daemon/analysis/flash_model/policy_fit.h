@@ -59,7 +59,7 @@ class PolicyFit {
   [[nodiscard]] model::CollectionPolicy best() const;
   /// That of best(), with bounds that hold whichever of the possible policies the drive has. Absent: nothing was
   /// measured yet within the curve.
-  [[nodiscard]] std::optional<Fitted> overprovisioning() const;
+  [[nodiscard]] std::optional<BoundedValue> overprovisioning() const;
   /// What the drive relocates: that of best(), with bounds of all possible policies, each at its own over-provisioning.
   [[nodiscard]] std::optional<model::Estimate> estimate(const model::FlashReport& report,
                                                         model::FlashWindow window) const;
@@ -67,7 +67,7 @@ class PolicyFit {
   [[nodiscard]] const Ranges& ranges() const { return ranges_; }
 
  private:
-  [[nodiscard]] std::optional<Fitted> fitted(std::size_t policy) const;
+  [[nodiscard]] std::optional<BoundedValue> fitted(std::size_t policy) const;
 
   Ranges ranges_;
 };

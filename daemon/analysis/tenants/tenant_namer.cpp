@@ -9,16 +9,16 @@
 
 namespace ssdpulse::analysis {
 
-const model::Tenants& TenantNamer::name(const model::CgroupPaths& paths) {
-  if (paths != known_ || tenants_.empty()) {
+const model::Tenants& TenantNamer::tenants_of(const model::CgroupPaths& paths) {
+  if (paths != paths_ || tenants_.empty()) {
     model::Tenants before = std::exchange(tenants_, {});
     tenants_.emplace(model::kNoCgroup, model::Tenant{"none", model::TenantKind::none, ""});
     for (const auto& [id, path] : paths) {
-      const auto known = known_.find(id);
-      const bool same = known != known_.end() && known->second == path;
+      const auto known = paths_.find(id);
+      const bool same = known != paths_.end() && known->second == path;
       tenants_.insert_or_assign(id, same ? std::move(before.at(id)) : tenant_of(path));
     }
-    known_ = paths;
+    paths_ = paths;
   }
   return tenants_;
 }

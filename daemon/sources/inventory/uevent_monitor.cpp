@@ -15,8 +15,8 @@ namespace ssdpulse::inventory {
 namespace {
 
 constexpr unsigned kKernelGroup = 1;
-constexpr std::size_t kMessageBytes = 8192;  // the kernel bounds a message to 2 KiB of variables and its path
-constexpr int kMaxMessages = 4096;
+constexpr std::size_t kMessageBytes = 8192;  // at most UEVENT_BUFFER_SIZE (2 KiB) of variables, and the path
+constexpr int kMaxMessagesPerDrain = 4096;   // so that no flood of messages holds up the caller
 
 }  // namespace
 
@@ -55,10 +55,10 @@ util::Result<UeventMonitor> UeventMonitor::open() {
 
 bool UeventMonitor::drain() const {
   bool changed = false;
-  for (int taken = 0; taken < kMaxMessages; ++taken) {
-    std::array<char, kMessageBytes> text;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by the kernel
+  for (int received = 0; received < kMaxMessagesPerDrain; ++received) {
+    std::array<char, kMessageBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by the kernel
     sockaddr_nl sender{};
-    iovec part{text.data(), text.size()};
+    iovec part{buffer.data(), buffer.size()};
     msghdr message{};
     message.msg_name = &sender;
     message.msg_namelen = sizeof sender;
@@ -72,16 +72,16 @@ bool UeventMonitor::drain() const {
       changed = true;  // the socket overflowed: something was lost, perhaps about disks
       continue;
     }
-    if (length < 0) {
+    if (length < 0) {  // nothing is left, or the socket failed and messages may be lost
       return changed || (errno != EAGAIN && errno != EWOULDBLOCK);
     }
     const bool from_kernel = message.msg_namelen == sizeof sender && sender.nl_pid == 0 && sender.nl_groups != 0;
     if (from_kernel && ((message.msg_flags & MSG_TRUNC) != 0 ||
-                        concerns_disks(std::string_view(text.data(), static_cast<std::size_t>(length))))) {
+                        concerns_disks(std::string_view(buffer.data(), static_cast<std::size_t>(length))))) {
       changed = true;
     }
   }
-  return true;  // more is waiting than anybody should send
+  return true;  // messages are still waiting, unread: some may concern disks
 }
 
 }  // namespace ssdpulse::inventory

@@ -22,18 +22,18 @@ class Fault:
 
     def __enter__(self):
         self.minute = int(self.vm.sh("date +%s")) // 60
-        self.rows, self.pid = self.service.history(), self.service.pid()
+        self.rows, self.pid = self.service.history(), self.service.main_pid()
         return self
 
-    def visible(self, true, what, seconds=VISIBLE):
+    def visible(self, condition, what, seconds=VISIBLE):
         """Something reports the failure, soon enough."""
-        took = self.service.until(true, f"{self.name}: {what}", seconds)
+        took = self.service.until(condition, f"{self.name}: {what}", seconds)
         self.seen, self.during = f"visible after {took:.0f} s: {what}", self.service.state()
 
     def goes_on(self):
         """Measuring continues while the fault lasts, in the same process."""
         writes = self._measured_writes()
-        self.check.equal((writes, self.service.pid()), (WRITES, self.pid),
+        self.check.equal((writes, self.service.main_pid()), (WRITES, self.pid),
                          f"{self.name}: writes that are measured meanwhile, and the process")
         self.seen = (f"{self.seen}; " if "visible" in self.seen else "") + "measuring goes on"
         self.during = self.service.state()
@@ -53,7 +53,7 @@ class Fault:
             return
         back = self.service.until_ready(VISIBLE)
         writes, lost, state = self._measured_writes(), self._lost_rows(), self.service.state()
-        same = "the same process" if self.service.pid() == self.pid else "a new process"
+        same = "the same process" if self.service.main_pid() == self.pid else "a new process"
         self.check.that(writes == WRITES and not lost and state.startswith("active (running)"),
                         f"{self.name}: {self.seen}; afterwards {same}, ready {back:.0f} s later, {writes:.0f} of {WRITES} "
                         f"writes measured; rows lost: {len(lost)} of {len(self.rows)} {lost[:3] or ''}")
@@ -63,11 +63,11 @@ class Fault:
 def killed(vm, check, service):
     with Fault(vm, check, service, "SIGKILL of the daemon") as fault:
         vm.sh(f"kill -KILL {fault.pid}")
-        fault.visible(lambda: service.pid() not in (0, fault.pid), "systemd has started another")
+        fault.visible(lambda: service.main_pid() not in (0, fault.pid), "systemd has started another")
     with Fault(vm, check, service, "SIGKILL of the log reader") as fault:
-        reader = service.pid(service.READER)
+        reader = service.main_pid(service.READER)
         vm.sh(f"kill -KILL {reader}")
-        fault.visible(lambda: service.pid(service.READER) not in (0, reader), "systemd has started another")
+        fault.visible(lambda: service.main_pid(service.READER) not in (0, reader), "systemd has started another")
         fault.goes_on()
         now = float(vm.sh("date +%s"))
         service.when_drives_were_read(3, now, VISIBLE)
@@ -95,7 +95,7 @@ def history_elsewhere(vm, service):
 
 def history_disk(vm, check, service):
     def down():
-        return service.at("ssdpulse_source_up", source="history") == 0
+        return service.value_or_none("ssdpulse_source_up", source="history") == 0
 
     # The disk is written to once a minute; a failure shows at that moment, and with the next sample.
     with history_elsewhere(vm, service) as disk:
@@ -118,7 +118,7 @@ def history_disk(vm, check, service):
                 if restart:
                     vm.sh("systemctl restart ssdpulse", 90)
                     service.until_ready()
-                    fault.pid = service.pid()
+                    fault.pid = service.main_pid()
                 fault.visible(down, 'ssdpulse_source_up{source="history"} 0', VISIBLE + 3)
                 fault.goes_on()
                 vm.sh(f"systemctl stop ssdpulse && umount /var/lib/ssdpulse && fsck.ext4 -p /dev/{disk}; [ $? -le 1 ] && "

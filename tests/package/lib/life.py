@@ -47,7 +47,7 @@ def starts(vm, check, service, number):
     check.equal(vm.sh("stat -c '%U %a' /var/lib/ssdpulse"), "ssdpulse 750", "the directory of the history")
     code, output = vm.run("ss -ltn 2>/dev/null || grep -i ':2AB8 ' /proc/net/tcp /proc/net/tcp6")
     check.that(code == 0 and "0100007F:2AB8" in output.decode(), "listens on 127.0.0.1:10936, and nowhere else")
-    pid = service.pid()
+    pid = service.main_pid()
     entries = [json.loads(line) for line in vm.sh(f"journalctl -o json _PID={pid} SSDPULSE_MODE=full").splitlines()]
     fields = [(entry["_SYSTEMD_UNIT"], entry["SYSLOG_IDENTIFIER"], entry["PRIORITY"], entry["_TRANSPORT"],
                entry["MESSAGE"].split(" devices=")[0], entry.get("SSDPULSE_DEVICES", "").isdigit()) for entry in entries]
@@ -98,24 +98,24 @@ def reads_logs(vm, check, service, drives):
 
 
 def restarts(vm, check, service):
-    pid = service.pid()
+    pid = service.main_pid()
     rows = service.history()
     began = time.monotonic()
     vm.sh("systemctl restart ssdpulse", 90)
     check.figure(f"systemctl restart took {time.monotonic() - began:.1f} s")
     service.until_ready()
-    check.that(service.pid() != pid and rows.keys() <= service.history().keys(),
+    check.that(service.main_pid() != pid and rows.keys() <= service.history().keys(),
                f"restarted: another process, and all {len(rows)} rows of the history")
     vm.sh("systemctl reload ssdpulse")
-    check.that(service.ready() and service.pid() != 0, "reloaded")
+    check.that(service.ready() and service.main_pid() != 0, "reloaded")
 
 
 def upgrades(vm, check, service, package, number):
     rows, config = service.history(), vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml")
-    pid = service.pid()
+    pid = service.main_pid()
     install(vm, package)
     starts(vm, check, service, number)
-    check.that(service.pid() != pid, "upgraded: the new one runs")
+    check.that(service.main_pid() != pid, "upgraded: the new one runs")
     check.equal(vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml"), config, "upgraded: the administrator's configuration")
     check.that(rows and rows.keys() <= service.history().keys(), f"upgraded: all {len(rows)} rows of the history")
 

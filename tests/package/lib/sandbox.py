@@ -137,7 +137,7 @@ def judge(vm, check, unit, table, control):
 def processes(vm, check, service):
     """Every thread of the real ones."""
     for unit, capabilities in ((service.UNIT, "0000000000000000"), (service.READER, None)):
-        pid = service.pid(unit)
+        pid = service.main_pid(unit)
         lines = vm.sh(f"grep -hE '^(Uid|CapEff|CapPrm|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/{pid}/task/*/status").split("\n")
         values = {}
         for line in lines:

@@ -35,7 +35,7 @@ util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& /*identi
     return read_counter(page, offset, 16, kUnit, model::Rounding::up, Zero::not_reported);
   };
   PageContent content;
-  add_warnings(page[0], true, F::endurance_group_warning, content.values);
+  add_warnings(page[0], WarningsOf::endurance_group, F::endurance_group_warning, content.values);
   add_fields(page, kFields, content.values);
   if (read_count(page, 160, 16, Zero::not_reported)) {
     add_fields(page, kUnallocated, content.values);

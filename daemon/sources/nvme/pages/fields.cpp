@@ -52,9 +52,9 @@ void add_fields(Bytes bytes, std::span<const Field> table, std::vector<model::Nv
   }
 }
 
-void add_warnings(std::uint8_t byte, bool of_groups, model::NvmeField field, std::vector<model::NvmeValue>& values) {
+void add_warnings(std::uint8_t byte, WarningsOf owner, model::NvmeField field, std::vector<model::NvmeValue>& values) {
   for (const model::DriveWarning& warning : model::kDriveWarnings) {
-    if (warning.of_groups || !of_groups) {
+    if (warning.of_groups || owner == WarningsOf::drive) {
       values.push_back({field, std::string(warning.label), static_cast<double>((byte >> warning.bit) & 1)});
     }
   }

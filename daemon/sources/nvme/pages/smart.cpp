@@ -46,9 +46,9 @@ util::Result<PageContent> decode(Bytes page, const model::NvmeIdentity& identity
     return util::fail("the page is all zero");
   }
   PageContent content;
-  add_warnings(page[0], false, F::critical_warning, content.values);
+  add_warnings(page[0], WarningsOf::drive, F::critical_warning, content.values);
   if ((identity.controller_attributes & kHasEnduranceGroups) != 0) {
-    add_warnings(page[6], true, F::endurance_groups_warning, content.values);
+    add_warnings(page[6], WarningsOf::endurance_group, F::endurance_groups_warning, content.values);
   }
   add_fields(page, kFields, content.values);
   content.writes.host = read_counter(page, 48, 16, 512'000, model::Rounding::up, Zero::not_reported);
