@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite writes whole pages, at their places. It reads whole pages; versions 3.45 to 3.47 also read a part of one that
-// a long value fills; and all read parts of the file's header before they know the size of a page, or whether another
-// connection has written. The header is trusted only when its whole page was read.
+// SQLite writes whole pages, at their places. It reads whole pages, too; some versions, such as 3.46, also a part of
+// one that a long value fills; and all of them parts of the file's header, before they know the size of a page, or
+// whether another connection has written. What is in the header counts only once its whole page was read.
 #include "daemon/history/page_checksums.h"
 
 #include <endian.h>
