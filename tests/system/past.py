@@ -4,6 +4,7 @@
 Shares no code with the daemon: numbers are packed here as described in daemon/history/load_codec.h.
 """
 import sqlite3
+from collections import Counter
 
 from lib.history_pages import seal
 
@@ -61,36 +62,65 @@ def tenants(rows):
                                        for one, what in rows.items())
 
 
-def latencies(blob):
-    """({place: {word: I/Os}}, milliseconds measured) from the bytes of a load."""
-    values, value, shift = [], 0, 0
+def numbers(blob):
+    """The numbers that number() has packed; the last one must be whole."""
+    value = shift = 0
     for byte in blob:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            values.append(value)
-            value, shift = 0, 0
-    rest = iter(values)
+            yield value
+            value = shift = 0
+    if shift:
+        raise ValueError(f"ends within a number: {blob.hex()}")
 
-    def places():
-        mask = next(rest)
-        return [place for place in range(64) if mask >> place & 1]
 
-    def words():
-        _, count, at, found = next(rest), next(rest), 0, {}
-        for _ in range(count):
+def places(rest):
+    mask = next(rest)
+    return [place for place in range(64) if mask >> place & 1]
+
+
+def counts_of_load(blob):
+    """Everything in the bytes of a load, by what it is: loads are added up by adding these."""
+    rest = numbers(blob)
+    layout = next(rest)
+    if layout != 1:
+        raise ValueError(f"layout {layout}")
+    counts = {"ms": next(rest)}
+    for place in places(rest):
+        counts.update({("operation", place, field): next(rest) for field in range(5)})
+    counts.update({("loss", place): next(rest) for place in places(rest)})
+    for place in places(rest):
+        counts["sum", place] = next(rest)
+        at = 0
+        for _ in range(next(rest)):
             at += next(rest)
-            found[at] = next(rest)
-        return found
+            counts["word", place, at] = next(rest)
+    if list(rest):
+        raise ValueError(f"goes on after its end: {blob.hex()}")
+    return Counter(counts)
 
-    next(rest)  # the layout
-    measured = next(rest)
-    for _ in places():
-        for _ in range(5):
-            next(rest)
-    for _ in places():
-        next(rest)
-    return {place: words() for place in places()}, measured
+
+def counts_of_tenants(blob):
+    """Likewise: (id, operation, field)."""
+    rest = numbers(blob)
+    counts = Counter()
+    for _ in range(next(rest)):
+        one = next(rest)
+        counts.update({(one, place, field): next(rest) for place in places(rest) for field in range(3)})
+    if list(rest):
+        raise ValueError(f"goes on after its end: {blob.hex()}")
+    return counts
+
+
+def latencies(blob):
+    """({place: {word: I/Os}}, milliseconds measured) from the bytes of a load."""
+    counts = counts_of_load(blob)
+    found = {key[1]: {} for key in counts if key[0] == "sum"}
+    for key, ios in counts.items():
+        if key[0] == "word":
+            found[key[1]][key[2]] = ios
+    return found, counts["ms"]
 
 
 def minutes_between(file, device, begin, end):

@@ -28,14 +28,16 @@ def queries():
 
 def fill(file):
     database = sqlite3.connect(file)
+    for table in "latency_spike", "discard_burst", "setting", "mark":
+        database.execute(f"DELETE FROM {table}")  # the writer's own
     spikes = [(BEGIN + 5 * MINUTE, "sda", "read", 0, 2.5, 0.040, 0.004, 1.5, 30, "discard", "e", ""),
               (BEGIN + 90 * MINUTE, "sda", "read", 0, 1.5, 0.020, 0.004, 0.5, 10, "discard", "e", ""),
               (BEGIN + 91 * MINUTE, "sdb", "write", 0, 8.0, 0.900, 0.009, 0.25, 99, "unknown", "", "media writes")]
     database.executemany(f"INSERT INTO latency_spike VALUES ({', '.join('?' * 12)})", spikes)
     bursts = [(BEGIN + 4 * MINUTE, "sda", "fstrim", 0, 120.0, 7_000_000), (BEGIN + 90 * MINUTE, "sdb", "fstrim", 0, 600.0, 5)]
     database.executemany("INSERT INTO discard_burst VALUES (?, ?, ?, ?, ?, ?)", bursts)
-    settings = [(BEGIN, "wwid of sda", "queue.scheduler", "none"),
-                (BEGIN + 9 * MINUTE, "wwid of sda", "queue.scheduler", "kyber"), (BEGIN, "", "vm.dirty_ratio", "20")]
+    settings = [(BEGIN, "wwid of sda 0", "queue.scheduler", "none"),
+                (BEGIN + 9 * MINUTE, "wwid of sda 0", "queue.scheduler", "kyber"), (BEGIN, "", "vm.dirty_ratio", "20")]
     database.executemany("INSERT INTO setting (at_ms, device, name, value, measured) VALUES (?, ?, ?, ?, 0)", settings)
     database.execute("INSERT INTO mark (at_ms, text, measured) VALUES (?, ?, 0)", (BEGIN + 60 * MINUTE, "deployed 4.2"))
     database.execute("UPDATE drive_minute SET percentage_used = 0.03, available_spare = 1 - minute % 7 * 0.01")

@@ -32,12 +32,12 @@ class Cgroup:
         raise RuntimeError(f"{self.path} cannot be removed")
 
 
-def _root():
-    if V1.is_dir():
-        return V1
+def _root(v1=V1, controller="io"):
+    if v1.is_dir():
+        return v1
     control = V2 / "cgroup.subtree_control"
-    if "io" not in control.read_text().split():
-        control.write_text("+io")
+    if controller not in control.read_text().split():
+        control.write_text(f"+{controller}")
     return V2
 
 
@@ -57,6 +57,23 @@ def cgroups(*names):
     finally:
         for cgroup in made:
             cgroup.remove()
+
+
+@contextmanager
+def limited_memory(name, limit):
+    """Where the kernel kills a member when all together need more than this many bytes."""
+    path = _root(V1.with_name("memory"), "memory") / f"ssdpulse-test-{os.getpid()}-{name}"
+    path.mkdir()
+    cgroup = Cgroup(path)
+    try:
+        for file in "memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes":
+            if (cgroup.path / file).exists():
+                (cgroup.path / file).write_text(str(limit))
+        if (cgroup.path / "memory.swap.max").exists():
+            (cgroup.path / "memory.swap.max").write_text("0")
+        yield cgroup
+    finally:
+        cgroup.remove()
 
 
 @contextmanager

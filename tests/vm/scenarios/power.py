@@ -7,7 +7,7 @@ import time
 import machine
 from devices import Backend, NvmeSubsystem, VirtioBlk
 
-KERNELS_IN_CI = ()  # a hundred seconds of power cuts; CI kills only the daemon (system.test_history_kill)
+KERNELS_IN_CI = ()  # a hundred seconds of power cuts; CI kills only the daemon (system.test_history_faults)
 POLL_SECONDS = 10
 WRITING_SECONDS = 33
 ROUND = 256 << 10
