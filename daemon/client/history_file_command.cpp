@@ -27,7 +27,7 @@ void print(const std::string& path, const history::FileReport& report) {
     std::cout << "  problem: " << problem << '\n';
   }
   std::cout << (report.problems.empty()
-                    ? "  whole: every page is as it was written, and every row is accounted for\n"
+                    ? "  whole: every page in use is as it was written, and every row is accounted for\n"
                     : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path + '\n');
 }
 

@@ -61,10 +61,12 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
                       "With --check, --backup and --salvage: another history file, such as one that was set aside");
   auto* check = command->add_flag("--check", options->check,
                                   "Read the whole file: is every page as it was written, is every row accounted for?");
-  command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")
-      ->excludes(check);
+  auto* backup =
+      command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")
+          ->excludes(check);
   command->add_option("--salvage", options->salvage, "Write what is readable in a damaged file to this new one")
-      ->excludes(check);
+      ->excludes(check)
+      ->excludes(backup);
   command->callback([options, &exit_code] {
     options->history.json = options->client.json;
     exit_code = run(*options) ? ExitCode::success : ExitCode::failure;

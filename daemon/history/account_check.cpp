@@ -26,7 +26,9 @@ Outcome<std::int64_t> count(Connection& connection, const std::string& table, Ne
   const std::string minute = table == "device_minute"  ? "max(at % " + std::to_string(kMinutesOfADevice) + ")"
                              : table == "drive_minute" ? std::string("max(minute)")
                                                        : std::string("0");
-  Statement row(connection, ("SELECT count(*), max(" + measured + "), " + minute + " FROM " + table).c_str());
+  // Nobody measures for so long: such a row does not move the clock.
+  const std::string plausible = "iif(" + measured + " BETWEEN 0 AND 4294967295, " + measured + ", 0)";
+  Statement row(connection, ("SELECT count(*), max(" + plausible + "), " + minute + " FROM " + table).c_str());
   return row.step().map([&](bool) {
     newest.measured = std::max(newest.measured, row.integer(1).value_or(0));
     newest.minute = std::max(newest.minute, row.integer(2).value_or(0));

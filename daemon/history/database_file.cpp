@@ -222,7 +222,7 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   return connection;
 }
 
-Outcome<Connection> open_as_it_is(const std::string& path) {
+Outcome<Connection> open_as_it_is(const std::string& path, Shorter shorter) {
   const auto status = status_of(path);
   if (!status || !*status) {
     return tl::unexpected(status ? Failure{"is not there", false} : status.error());
@@ -230,7 +230,12 @@ Outcome<Connection> open_as_it_is(const std::string& path) {
   if (const auto header = check_header(path, **status); !header) {
     return tl::unexpected(header.error());
   }
-  return Connection::open_to_read(path).and_then([](Connection connection) {
+  return Connection::open_to_read(path).and_then([&](Connection connection) {
+    if (shorter ==
+        Shorter::allowed) {  // which SQLite does only for whoever may edit the schema; this one may not write
+      sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+      sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+    }
     return identify(connection).and_then([&](Content content) {
       return content == Content::nothing ? Outcome<Connection>(damaged("is empty")) : std::move(connection);
     });
@@ -240,7 +245,9 @@ Outcome<Connection> open_as_it_is(const std::string& path) {
 Outcome<Connection> open_to_check(const std::string& path) {
   const std::atomic<bool> never = false;
   return open_as_it_is(path).and_then([&](Connection connection) {
-    return check_integrity(connection, path, never).map([&] { return std::move(connection); });
+    return connection.execute("BEGIN").and_then([&] { return check_integrity(connection, path, never); }).map([&] {
+      return std::move(connection);
+    });
   });
 }
 

@@ -34,9 +34,11 @@ struct FileIdentity {
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
 
+/// Whether a file may have fewer pages than it says.
+enum class Shorter { refused, allowed };
 /// An existing history of this version, for a caller that may not change it; whether it is whole is not checked.
-Outcome<Connection> open_as_it_is(const std::string& path);
-/// Likewise, checked in full.
+Outcome<Connection> open_as_it_is(const std::string& path, Shorter shorter = Shorter::refused);
+/// Likewise, checked in full, in a transaction: what is read afterwards is of the same moment.
 Outcome<Connection> open_to_check(const std::string& path);
 
 /// That size in pages of the file.

@@ -2,10 +2,12 @@
 #include "daemon/history/file_tools.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -14,7 +16,9 @@
 
 #include "daemon/history/account_check.h"
 #include "daemon/history/database_file.h"
+#include "daemon/history/history.h"
 #include "daemon/history/salvage.h"
+#include "daemon/util/directory_lock.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -40,39 +44,35 @@ util::Result<void> may_copy(const std::string& path, const std::string& to) {
   return {};
 }
 
-/// A copy that is complete, or not there.
-class NewFile {
- public:
-  explicit NewFile(std::string path) : path_(std::move(path)) {}
-  ~NewFile() {
-    if (!kept_) {
-      ::unlink(path_.c_str());
-    }
+/// Who may read a history may read its copy, and nobody else: it has serial numbers and tenants.
+void give_to_owner_of(const std::string& path, const std::string& copy) {
+  constexpr mode_t kMode = 0640;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && ::chmod(copy.c_str(), kMode & status.st_mode) == 0 && ::geteuid() == 0 &&
+      ::chown(copy.c_str(), status.st_uid, status.st_gid) != 0) {
+    ::chmod(copy.c_str(), S_IRUSR | S_IWUSR);
   }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void keep() { kept_ = true; }
-
- private:
-  std::string path_;
-  bool kept_ = false;
-};
+}
 
 Outcome<void> copy(Connection& from, Connection& to, const Progress& progress) {
   constexpr int kPagesAtATime = 256;
-  constexpr int kMillisecondsToWait = 5;  // for a writer, between two steps
+  constexpr int kMillisecondsToWait = 5;       // for a writer, between two steps
+  constexpr std::chrono::seconds kShared{20};  // then the rest is copied at once: each write begins the copy anew
+  constexpr std::chrono::seconds kBusy{60};
+  const auto began = std::chrono::steady_clock::now();
   const std::unique_ptr<sqlite3_backup, int (*)(sqlite3_backup*)> backup(
       sqlite3_backup_init(to.get(), "main", from.get(), "main"), sqlite3_backup_finish);
   if (!backup) {
     return tl::unexpected(to.failure(sqlite3_errcode(to.get())));
   }
   while (true) {
-    const int code = sqlite3_backup_step(backup.get(), kPagesAtATime);
+    const auto took = std::chrono::steady_clock::now() - began;
+    const int code = sqlite3_backup_step(backup.get(), took < kShared ? kPagesAtATime : -1);
     if (code == SQLITE_DONE) {
       return {};
     }
-    if (code != SQLITE_OK && code != SQLITE_BUSY && code != SQLITE_LOCKED) {
+    const bool is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+    if ((code != SQLITE_OK && !is_busy) || (is_busy && took > kBusy)) {
       return tl::unexpected(from.failure(code));
     }
     const int pages = sqlite3_backup_pagecount(backup.get());
@@ -114,14 +114,22 @@ util::Result<void> back_up(const std::string& path, const std::string& to, const
   if (const auto ready = may_copy(path, to); !ready) {
     return ready;
   }
-  NewFile file(to);
-  auto from = Connection::open_to_read(path);
-  auto target = from ? Connection::open(to) : tl::unexpected(from.error());
-  const auto done = target ? copy(*from, *target, progress) : tl::unexpected(target.error());
-  if (!done) {
-    return util::fail("cannot copy " + path + " to " + to + ": " + done.error().message);
+  const std::string unfinished = to + ".unfinished";  // the name of a copy says that it is complete
+  const mode_t mask = ::umask(S_IRWXG | S_IRWXO);
+  const auto done = [&]() -> Outcome<void> {
+    auto from = Connection::open_to_read(path);
+    auto target = from ? Connection::open(unfinished) : tl::unexpected(from.error());
+    return target ? copy(*from, *target, progress) : tl::unexpected(target.error());
+  }();
+  ::umask(mask);
+  ::unlink((unfinished + "-journal").c_str());
+  if (!done || ::rename(unfinished.c_str(), to.c_str()) != 0) {
+    const std::string why = done ? std::strerror(errno) : done.error().message;
+    ::unlink(unfinished.c_str());
+    return util::fail("cannot copy " + path + " to " + to + ": " + why +
+                      (!done && done.error().damaged ? "; save what is readable: --salvage" : ""));
   }
-  file.keep();
+  give_to_owner_of(path, to);
   return {};
 }
 
@@ -129,8 +137,15 @@ util::Result<std::string> salvage_file(const std::string& path, const std::strin
   if (const auto ready = may_copy(path, to); !ready) {
     return tl::make_unexpected(ready.error());
   }
+  const std::filesystem::path file(path);
+  if (file.filename() == kFileName && util::is_locked(file.parent_path().string())) {
+    return util::fail("a daemon writes to " + path + ": stop it, or salvage a copy (--backup)");
+  }
   const std::atomic<bool> never = false;
+  const mode_t mask = ::umask(S_IRWXG | S_IRWXO);
   const auto salvaged = salvage(path, to, never);
+  ::umask(mask);
+  give_to_owner_of(path, to);
   return salvaged ? util::Result<std::string>(salvaged->lost_text())
                   : util::fail("cannot save anything from " + path + ": " + salvaged.error().message);
 }

@@ -26,8 +26,8 @@ util::Result<FileReport> check_file(const std::string& path);
 /// `done`: 0 to 1.
 using Progress = std::function<void(double done)>;
 
-/// A consistent copy, by SQLite's own online backup: a daemon may write meanwhile. `to` must not exist; after an error
-/// it does not, either.
+/// A consistent copy, by SQLite's own online backup: a daemon may write meanwhile. `to` must not exist; it appears when
+/// it is complete, for those who may read `path`.
 util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress);
 
 /// Writes what is readable in `path` to a new file; returns which rows are lost, in words. See salvage.h.

@@ -119,7 +119,10 @@ History::~History() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  refuse_marks();
+  {
+    const std::lock_guard lock(mutex_);
+    refuse_marks();
+  }
   log_unwritten();
 }
 
@@ -272,10 +275,11 @@ void History::drop_surplus() {
 
 void History::work() {
   do {
-    if (suspected_.exchange(false) && store_) {
+    if (suspected_.exchange(false) && std::chrono::steady_clock::now() >= next_suspicion_) {
       store_.reset();
       checked_.reset();
       next_try_ = {};
+      next_suspicion_ = std::chrono::steady_clock::now() + options_.retry_interval;
     }
     if (!store_ && std::chrono::steady_clock::now() >= next_try_) {
       open_store();
@@ -346,6 +350,9 @@ void History::declare_up() {
 
 /// Anything that went wrong: the connection is closed, which undoes what was begun, and reopened a minute later.
 void History::fail(const Failure& failure) {
+  if (store_ && store_->is_uncorrected()) {
+    checked_.reset();  // the next one has to find it again
+  }
   store_.reset();
   lock_.reset();  // so that a file system in need of repair can be unmounted
   next_try_ = std::chrono::steady_clock::now() + options_.retry_interval;
@@ -370,12 +377,18 @@ void History::fail_in_use(const Failure& failure) {
 bool History::set_file_aside(const std::string& why) {
   store_.reset();
   checked_.reset();
-  const auto salvaged = salvage(path(), complete_salvage(), stop_);
-  if (!salvaged && stop_) {  // the next start finds the same damage
-    fail({path() + " " + why, false, false, Obstacle::damaged});
+  const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
+  if (const auto may = may_set_aside(options_.directory, kFileName, now); !may) {
+    fail({path() + " " + why + ", and stays where it is: " + may.error().message, true, false, Obstacle::damaged});
+    next_try_ += std::chrono::hours(1);  // a check takes long, and finds the same
     return false;
   }
-  const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
+  const auto salvaged = salvage(path(), complete_salvage(), stop_);
+  if (!salvaged && (stop_ || salvaged.error().obstacle == Obstacle::no_space)) {  // the next try finds the same damage
+    fail({path() + " " + why + "; what is readable waits there: " + salvaged.error().message, false, false,
+          salvaged.error().obstacle});
+    return false;
+  }
   const auto kept = set_aside(options_.directory, kFileName, now);
   if (!kept) {
     ::unlink(complete_salvage().c_str());
@@ -391,7 +404,7 @@ bool History::set_file_aside(const std::string& why) {
                  quoted("lost", salvaged->lost_text()));
   } else {
     log::warning("history starts empty, nothing was readable", field("file", kept->path),
-                 quoted("reason", salvaged ? std::strerror(errno) : salvaged.error().message));
+                 quoted("reason", salvaged ? "it could not be renamed" : salvaged.error().message));
   }
   const std::lock_guard lock(mutex_);
   ++status_.files_set_aside;
@@ -400,12 +413,15 @@ bool History::set_file_aside(const std::string& why) {
 
 /// What was salvaged becomes the file, unless there is one: also after a crash between the two names.
 bool History::take_salvage() {
-  std::error_code error;
-  if (!std::filesystem::exists(path(), error) && ::rename(complete_salvage().c_str(), path().c_str()) == 0) {
-    return true;
+  for (const char* suffix : {".unfinished", ".unfinished-journal"}) {
+    ::unlink((complete_salvage() + suffix).c_str());
   }
-  ::unlink(complete_salvage().c_str());
-  return false;
+  std::error_code error;
+  if (std::filesystem::exists(path(), error)) {
+    ::unlink(complete_salvage().c_str());
+    return false;
+  }
+  return ::rename(complete_salvage().c_str(), path().c_str()) == 0;
 }
 
 void History::answer_questions() {

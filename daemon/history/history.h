@@ -162,6 +162,7 @@ class History {
   std::optional<Store> store_;
   std::optional<FileIdentity> checked_;
   std::chrono::steady_clock::time_point next_try_;
+  std::chrono::steady_clock::time_point next_suspicion_;  // a check reads the whole file: at most one a retry interval
   std::chrono::nanoseconds counted_to_;  // CLOCK_BOOTTIME: the file counts what was measured until then
   std::optional<std::chrono::nanoseconds> deletions_logged_;
   std::uint64_t deleted_unlogged_ = 0;

@@ -122,7 +122,7 @@ int CheckedFile::read_page(void* page, int bytes, std::uint32_t number) {
     if (const int failed = below()->pMethods->xFileSize(below(), &end); failed != SQLITE_OK || end <= begin) {
       return failed != SQLITE_OK ? failed : code;  // behind the end SQLite finds zeros
     }
-  } else {
+  } else if (shown_as == 0 || code != SQLITE_IOERR_READ) {
     return code;
   }
   mismatched_page = number;

@@ -20,8 +20,9 @@ inline constexpr int kGetMismatchedPage = 0x53534443;
 /// What a damaged page looks like: a leaf without rows, of a table or of an index, as which SQLite keeps a table
 /// WITHOUT ROWID.
 enum class BlankPage : unsigned char { of_table = 0x0D, of_index = 0x0A };
-/// For sqlite3_file_control(): from now on, a page that does not match its checksum is such a page (std::uint8_t)
-/// instead of an error, but for the first, which has the schema. Pages that SQLite has in its cache stay as they are.
+/// For sqlite3_file_control(): from now on, a page that cannot be read, or does not match its checksum, is such a page
+/// (std::uint8_t) instead of an error, but for the first, which has the schema. Pages that SQLite has in its cache stay
+/// as they are.
 inline constexpr int kShowMismatchedAs = 0x53534445;
 
 }  // namespace ssdpulse::history

@@ -74,7 +74,11 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
       return ledger;
     }
     const auto found = ledger.tables_.find(rows.name(0));
-    const auto number = [&](std::size_t column) { return rows.integer(static_cast<int>(column)).value_or(-1); };
+    constexpr std::int64_t kMaxRows = std::int64_t{1} << 53U;  // so that sums are far from 64 bits
+    const auto number = [&](std::size_t column) {
+      const std::int64_t value = rows.integer(static_cast<int>(column)).value_or(-1);
+      return value <= kMaxRows ? value : -1;
+    };
     bool right = found != ledger.tables_.end() && number(1) >= 0;
     for (std::size_t why = 0; right && why < kRemovalNames.size(); ++why) {
       right = number(why + 2) >= 0;

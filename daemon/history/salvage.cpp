@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -32,20 +33,15 @@ std::vector<std::string> tables() {
 
 /// A connection of its own, as what SQLite has in its cache depends on how damaged pages are shown.
 Outcome<Connection> open_damaged(const std::string& path, BlankPage shown_as) {
-  return open_as_it_is(path).map([&](Connection connection) {
+  return open_as_it_is(path, Shorter::allowed).map([&](Connection connection) {
     auto kind = static_cast<std::uint8_t>(shown_as);
     sqlite3_file_control(connection.get(), nullptr, kShowMismatchedAs, &kind);
     return connection;
   });
 }
 
-/// One row, which may end in a damaged page; then it is not copied.
-Outcome<void> copy_row(Connection& to, const std::string& table, const Statement& row) {
-  std::string values;
-  for (int column = 0; column < row.columns(); ++column) {
-    values += column == 0 ? "?" : ", ?";
-  }
-  Statement insert(to, ("INSERT OR IGNORE INTO " + table + " VALUES (" + values + ")").c_str());
+Outcome<void> copy_row(const Statement& row, Statement& insert) {
+  insert.again();
   for (int column = 0; column < row.columns(); ++column) {
     insert.with_value_of(row, column);
   }
@@ -64,7 +60,7 @@ class Copier {
     if (keys_of && !Statement(*keys_of, ("SELECT rowid FROM " + table + " LIMIT 0").c_str()).step()) {
       keys_of = open_damaged(from_, BlankPage::of_index);
     }
-    auto rows_of = keys_of ? open_as_it_is(from_) : tl::unexpected(keys_of.error());
+    auto rows_of = keys_of ? open_as_it_is(from_, Shorter::allowed) : tl::unexpected(keys_of.error());
     const auto columns = rows_of ? key_columns(*rows_of, table) : tl::unexpected(rows_of.error());
     return columns ? copy(table, *columns, *keys_of, *rows_of) : tl::unexpected(columns.error());
   }
@@ -90,26 +86,100 @@ class Copier {
     Statement keys(keys_of, fmt::format("SELECT {0} FROM {1} ORDER BY {0}", fmt::join(columns, ", "), table).c_str());
     Statement row(rows_of,
                   fmt::format("SELECT * FROM {} WHERE {} = ?", table, fmt::join(columns, " = ? AND ")).c_str());
-    while (keys.step().value_or(false)) {
+    Statement insert(
+        to_, fmt::format("INSERT OR IGNORE INTO {} VALUES (?{})", table,
+                         fmt::join(std::vector<std::string>(static_cast<std::size_t>(row.columns()) - 1, ", ?"), ""))
+                 .c_str());
+    while (true) {
+      const auto key = keys.step();
+      if (!key && !key.error().damaged) {
+        return tl::unexpected(key.error());
+      }
+      if (!key.value_or(false)) {  // also where the tree is broken: what lies behind is counted as lost
+        return {};
+      }
       row.again();
       for (int column = 0; column < keys.columns(); ++column) {
         row.with_value_of(keys, column);
       }
       const auto read = row.step();
-      if (const auto copied = read.value_or(false) ? copy_row(to_, table, row) : Outcome<void>(); !copied) {
+      if (!read && !read.error().damaged && read.error().obstacle != Obstacle::io_error) {
+        return tl::unexpected(read.error());
+      }
+      if (const auto copied = read.value_or(false) ? copy_row(row, insert) : Outcome<void>(); !copied) {
         return copied;
       }
       if (stop_) {
         return tl::unexpected(Failure{"the daemon is stopping", false});
       }
     }
-    return {};
   }
 
   const std::string& from_;
   Connection& to_;
   const std::atomic<bool>& stop_;
 };
+
+/// Rows of devices whose own row is lost: nobody knows any longer whose they are, but they are shown, and they age. The
+/// hours that are made are not made again, and the minutes begin where they do.
+Outcome<void> add_unknown_devices(Connection& to, Account& account) {
+  constexpr const char* kAt =
+      "(SELECT at, measured FROM device_minute UNION ALL SELECT at, measured FROM device_hour UNION ALL SELECT at, "
+      "measured FROM tenant_minute UNION ALL SELECT at, measured FROM tenant_hour)";
+  const std::string lane = std::to_string(kMinutesOfADevice);
+  const std::string of_lane = " WHERE at / " + lane + " = id";
+  Statement added(
+      to,
+      ("INSERT INTO device (id, identity, name, model, serial, last_minute, last_measured, minutes_from, "
+       "hours_made_to) SELECT id, 'lost ' || id, 'lost-' || id, '', '', last, measured, coalesce((SELECT min(at % " +
+       lane + ") / 60 * 60 FROM device_minute" + of_lane + "), last + 1), coalesce((SELECT max(at % " + lane +
+       ") + 60 FROM device_hour" + of_lane + "), 0) FROM (SELECT at / " + lane + " AS id, max(at % " + lane +
+       ") AS last, max(measured) AS measured FROM " + kAt +
+       " GROUP BY 1) WHERE id > 0 AND id NOT IN (SELECT id FROM "
+       "device)")
+          .c_str());
+  return added.run().map([&] { account.rows.insert("device", to.changed_rows()); });
+}
+
+/// No number is given out again, not even those of rows that are lost: others refer to them. SQLite's own record of
+/// them may be lost, too.
+Outcome<void> keep_numbers(Connection& to, const std::string& from) {
+  constexpr std::int64_t kGap = 1'000'000;  // more tenants than a file can have forgotten
+  auto source = open_damaged(from, BlankPage::of_table);
+  for (const char* table : {"device", "tenant", "drive", "setting"}) {
+    const auto known = source
+                           ? source->number("SELECT seq FROM sqlite_sequence WHERE name = '" + std::string(table) + "'")
+                           : tl::unexpected(source.error());
+    const auto used = to.number("SELECT max(coalesce((SELECT max(id) FROM " + std::string(table) +
+                                "), 0), coalesce((SELECT max(drive) FROM drive_minute), 0))");
+    if (!used) {
+      return tl::unexpected(used.error());
+    }
+    Statement gone(to, "DELETE FROM sqlite_sequence WHERE name = ?");
+    Statement set(to, "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)");
+    const std::string name = table;
+    const auto kept = gone.with(name).run().and_then(
+        [&] { return set.with(name).with(known ? std::max(*known, *used) : *used + kGap).run(); });
+    if (!kept) {
+      return kept;
+    }
+  }
+  return {};
+}
+
+/// A ledger that cannot be read is begun anew: it is no reason to lose the rows.
+Outcome<AccountCheck> check_copy(Connection& to) {
+  auto check = check_account(to);
+  if (check || !check.error().damaged) {
+    return check;
+  }
+  return to.execute("UPDATE account SET rows = '{}'")
+      .and_then([&] { return check_account(to); })
+      .or_else([&](const Failure& failure) {
+        return failure.damaged ? to.execute("DELETE FROM account").and_then([&] { return check_account(to); })
+                               : Outcome<AccountCheck>(tl::unexpected(failure));
+      });
+}
 
 /// With what the new file says of itself put right.
 Outcome<Salvaged> copy_all(const std::string& from, Connection& to, const std::atomic<bool>& stop) {
@@ -122,7 +192,7 @@ Outcome<Salvaged> copy_all(const std::string& from, Connection& to, const std::a
       return tl::unexpected(copied.error());
     }
   }
-  auto check = check_account(to);
+  auto check = check_copy(to);
   if (!check) {
     return tl::unexpected(check.error());
   }
@@ -133,9 +203,11 @@ Outcome<Salvaged> copy_all(const std::string& from, Connection& to, const std::a
       salvaged.lost[table] = static_cast<std::uint64_t>(lost);
     }
   }
-  return save_account(to, check->account).and_then([&] { return to.execute("COMMIT"); }).map([&] {
-    return std::move(salvaged);
-  });
+  return add_unknown_devices(to, check->account)
+      .and_then([&] { return keep_numbers(to, from); })
+      .and_then([&] { return save_account(to, check->account); })
+      .and_then([&] { return to.execute("COMMIT"); })
+      .map([&] { return std::move(salvaged); });
 }
 
 }  // namespace

@@ -48,11 +48,12 @@ std::vector<std::string> stamps_in(const std::string& directory, const std::stri
   return stamps;
 }
 
-}  // namespace
+struct Plan {
+  std::string stamp;
+  std::vector<std::string> removed;  // stamps of files that make room for it
+};
 
-util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now) {
-  const std::string from = directory + "/" + file;
-  const std::string prefix = file + ".set-aside-";
+util::Result<Plan> plan_for(const std::string& directory, const std::string& prefix, std::chrono::sys_seconds now) {
   std::vector<std::string> stamps = stamps_in(directory, prefix);
   std::string stamp = stamp_of(now);
   while (std::count(stamps.begin(), stamps.end(), stamp) > 0) {
@@ -63,7 +64,26 @@ util::Result<SetAside> set_aside(const std::string& directory, const std::string
   if (surplus > 0 && stamps[surplus - 1] > stamp_of(now - std::chrono::hours(24)) && stamps[surplus - 1] <= stamp) {
     return util::fail(std::to_string(stamps.size()) + " files were set aside within a day");
   }
-  SetAside result{directory + "/" + prefix + stamp, {}};
+  stamps.resize(surplus);
+  return Plan{stamp, stamps};
+}
+
+std::string prefix_of(const std::string& file) { return file + ".set-aside-"; }
+
+}  // namespace
+
+util::Result<void> may_set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now) {
+  return plan_for(directory, prefix_of(file), now).map([](const Plan&) {});
+}
+
+util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now) {
+  const std::string from = directory + "/" + file;
+  const std::string prefix = prefix_of(file);
+  const auto plan = plan_for(directory, prefix, now);
+  if (!plan) {
+    return tl::make_unexpected(plan.error());
+  }
+  SetAside result{directory + "/" + prefix + plan->stamp, {}};
   std::error_code error;
   for (const char* suffix : kSuffixes) {
     std::filesystem::rename(from + suffix, result.path + suffix, error);
@@ -71,9 +91,9 @@ util::Result<SetAside> set_aside(const std::string& directory, const std::string
       return util::fail_errno("cannot set " + from + suffix + " aside", error.value());
     }
   }
-  for (std::size_t i = 0; i < surplus; ++i) {
+  for (const std::string& stamp : plan->removed) {
     for (const char* suffix : kSuffixes) {
-      const std::string old = directory + "/" + prefix + stamps[i] + suffix;
+      const std::string old = directory + "/" + prefix + stamp + suffix;
       if (std::filesystem::remove(old, error)) {
         result.removed.push_back(old);
       }

@@ -21,7 +21,8 @@ struct SetAside {
 
 /// `file` in `directory` becomes file.set-aside-YYYYmmddTHHMMSSZ, and the oldest beyond kMaxSetAside are removed.
 /// Fails rather than remove one of the last day: if every file goes bad, the first of them is the one with something in
-/// it.
+/// it: may_set_aside() says so before.
+util::Result<void> may_set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
 
 }  // namespace ssdpulse::history

@@ -142,16 +142,17 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
 
 Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
                            const std::atomic<bool>& stop) {
-  const auto checked_before = checked;
-  auto connection = open_database(path, std::max(limits.bytes, kMinSizeLimit), checked, stop);
+  auto now_checked = checked;
+  auto connection = open_database(path, std::max(limits.bytes, kMinSizeLimit), now_checked, stop);
   if (!connection) {
     return tl::unexpected(connection.error());
   }
   Store store(std::move(*connection), path, limits);
-  if (checked == checked_before) {
+  if (checked == now_checked) {
     return store;
   }
   return check_account(store.connection_).map([&](AccountCheck check) {
+    checked = now_checked;
     if (!check.agrees()) {
       store.disagreement_ = std::move(check);
     }

@@ -51,6 +51,8 @@ class Store {
   Outcome<Recalled> recall(const DriveKey& drive, Minute since, Minute until);
 
   [[nodiscard]] std::uint64_t bytes_on_disk() const;  // with the journal
+  /// What the file says of itself is wrong until the next write.
+  [[nodiscard]] bool is_uncorrected() const { return disagreement_.has_value(); }
 
  private:
   Store(Connection connection, std::string path, const StoreLimits& limits)

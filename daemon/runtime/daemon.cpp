@@ -390,8 +390,8 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(ExitCode::failure, confined.error().message);
   }
   // Threads start only now: they have the capabilities of this one, which are none.
-  std::optional<service::StopGuard> guard;
   std::atomic<const history::History*> unfinished = nullptr;  // what a stop waits for; none once it is closed
+  std::optional<service::StopGuard> guard;
   const std::shared_ptr<void> closed(nullptr, [&unfinished](void*) { unfinished = nullptr; });
   std::shared_ptr<history::History> history;
   std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else

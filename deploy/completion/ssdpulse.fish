@@ -56,7 +56,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l by -x -a tenant
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l csv -d 'Print CSV'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l check -d 'Check the whole file'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l backup -r -F -d 'Copy the history to this file'
-complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l salvage -r -F -d 'Save what is readable in this file'
+complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l salvage -r -F -d 'Write what is readable to this new file'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l file -r -F -d 'Another history file'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l history.directory -x -a '(__fish_complete_directories)' -d 'Where it is, without a daemon'
 

@@ -64,7 +64,7 @@ _ssdpulse() {
     history)
       _arguments $asking '--device[name, serial number or WWID]:device:_files -W /sys/block' '--from[since when]:time' '--to[until when]:time' \
         '--points[at most this many lines]:number' '--by[what each tenant did]:what:(tenant)' '(--json)--csv[print CSV]' \
-        '(--backup)--check[check the whole file]' '(--check)--backup[copy the history to this file]:file:_files' '(--check)--salvage[save what is readable in this file]:file:_files' '--file[another history file]:file:_files' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
+        '(--backup)--check[check the whole file]' '(--check)--backup[copy the history to this file]:file:_files' '(--check)--salvage[write what is readable to this new file]:file:_files' '--file[another history file]:file:_files' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
     mark) _arguments $asking '--id[sent again with it, it is kept once]:an ID' '1:what was done' ;;
     report)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--before[window or duration]:window' '--after[window or duration]:window' \

@@ -255,7 +255,7 @@ def read_only(stage, points):
                 rig.run("mount", "-o", "remount,ro", mount)
             with Writer(oracle, directory) as writer:
                 if number % 2:
-                    writer.wait_until_down("")
+                    writer.wait(lambda: "down" in writer.last)
                     stage.that(not writer.said["found"], "waits for a read-only disk")
                     rig.run("mount", "-o", "remount,rw", mount)
                 else:

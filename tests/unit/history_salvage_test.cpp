@@ -178,6 +178,62 @@ TEST_F(Damaged, files_that_have_nothing_to_save_leave_nothing) {
   EXPECT_FALSE(std::filesystem::exists(saved() + "-journal"));
 }
 
+// Nobody knows whose the rows are, but they are nobody else's.
+TEST_F(Damaged, files_that_lost_their_devices_give_no_number_out_again_and_make_no_hour_twice) {
+  const auto root =
+      static_cast<std::size_t>(std::stoul(rig_.sql("SELECT rootpage FROM sqlite_schema WHERE name = 'device'")));
+  damage(rig_.file(), pages_->begin(root) + pages_->page_bytes - 600, std::string(500, 'x'));
+  rig_.start();
+  rig_.expect_works();
+  EXPECT_EQ(rig_.status().unreadable.at("device"), 3U);
+  for (int i = 0; i < 130; ++i) {
+    rig_.set_now(rig_.now() + 1min);
+    Batch batch;
+    DeviceMinute row;
+    row.device = {"wwid of sdx", "sdx", "Model", "Serial"};
+    row.minute = rig_.now();
+    row.load.measured_ms = 60'000;
+    batch.device_minutes = {row};
+    rig_.running().add(std::move(batch));
+  }
+  ASSERT_TRUE(rig_.wait_rows(132));
+  rig_.stop();
+  EXPECT_EQ(rig_.sql("SELECT count(*) FROM device WHERE name LIKE 'lost-%'"), "3");
+  EXPECT_EQ(rig_.sql("SELECT min(id) > 3 FROM device WHERE name = 'sdx'"), "1");
+  EXPECT_EQ(rig_.sql("SELECT count(*) FROM device_minute WHERE at / 4294967296 <= 3"), "1200");
+  const Content after = content_of_tables(rig_.file());
+  const auto& hours = whole_.at("device_hour");
+  const auto& now = after.at("device_hour");
+  EXPECT_TRUE(std::includes(now.begin(), now.end(), hours.begin(), hours.end())) << "as they were";
+  EXPECT_TRUE(check_file(rig_.file()).value().problems.empty());
+}
+
+TEST_F(Damaged, files_that_lost_their_account_keep_their_rows) {
+  for (const char* edit :
+       {"UPDATE account SET rows = 'x'", "UPDATE account SET rows = '{\"mark\":[9223372036854775807,0,0,0,0,0]}'",
+        "UPDATE account SET rows = '[]'"}) {
+    rig_.sql(edit);
+    std::filesystem::remove(saved());
+    const auto salvaged = salvage(rig_.file(), saved(), never_);
+    ASSERT_TRUE(salvaged.has_value()) << edit << salvaged.error().message;
+    EXPECT_TRUE(lost(whole_, content_of_tables(saved())).empty()) << edit;
+    EXPECT_TRUE(check_file(saved()).value().problems.empty()) << edit;
+  }
+}
+
+TEST_F(Damaged, files_that_end_too_early_lose_only_what_is_behind) {
+  std::filesystem::resize_file(copy(), pages_->begin(pages_->count() / 2) + 100);
+  const auto salvaged = salvage(copy(), saved(), never_);
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.error().message;
+  const Content left = content_of_tables(saved());
+  std::size_t rows = 0;
+  for (const auto& [table, there] : left) {
+    rows += there.size();
+  }
+  EXPECT_EQ(salvaged->lost, lost(whole_, left));
+  EXPECT_GT(rows, 100U);
+}
+
 // The writer never reads old rows again: whoever reads them has it find the damage.
 TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history_runs) {
   rig_.start();
