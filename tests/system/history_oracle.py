@@ -220,6 +220,7 @@ class Oracle:
         self._resolve(present)
         young = {step for step in self.there if step > self.newest() - self.keep}
         self._compare_rows(found, young)
+        self._compare_names(database)
         self._compare_devices(database, young)
         self._compare_marks(database)
         self._compare_account(database)
@@ -262,6 +263,17 @@ class Oracle:
         minutes = [(self.sent[step] // 60_000, generation(step)) for step in steps]
         return {step for i, step in enumerate(steps)
                 if any(minutes[j] == minutes[i] and steps[j] - step <= 2 for j in range(i + 1, min(i + 3, len(steps))))}
+
+    def _compare_names(self, database):
+        """That there are those of others is seen where rows refer to them."""
+        generations = set(map(generation, self.there))
+        for sql, names_of in (("nqn, serial, model, firmware FROM drive",
+                               lambda number: [("", f"serial {i}", "model", f"firmware {number}") for i in range(3)]),
+                              ("identity, name, model, serial FROM device",
+                               lambda number: [(f"wwid of {name} {number}", name, "model", "serial") for name in ("sda", "sdb")]),
+                              ("name FROM tenant", lambda number: [(f"tenant {number}",)])):
+            self._wrong(set(database.execute(f"SELECT {sql}")) - {name for number in generations for name in names_of(number)},
+                        f"{sql}: of no step")
 
     def _compare_devices(self, database, young):
         """The minutes of all lanes of a device, and the hours of each."""
