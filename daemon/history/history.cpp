@@ -380,7 +380,7 @@ bool History::set_file_aside(const std::string& why) {
   const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
   if (const auto may = may_set_aside(options_.directory, kFileName, now); !may) {
     fail({path() + " " + why + ", and stays where it is: " + may.error().message, true, false, Obstacle::damaged});
-    next_try_ += std::chrono::hours(1);  // a check takes long, and finds the same
+    next_try_ += 60 * options_.retry_interval;  // a check takes long, and finds the same
     return false;
   }
   const auto salvaged = salvage(path(), complete_salvage(), stop_);
