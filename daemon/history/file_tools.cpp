@@ -57,7 +57,7 @@ void give_to_owner_of(const std::string& path, const std::string& copy) {
 Outcome<void> copy(Connection& from, Connection& to, const Progress& progress) {
   constexpr int kPagesAtATime = 256;
   constexpr int kMillisecondsToWait = 5;       // for a writer, between two steps
-  constexpr std::chrono::seconds kShared{20};  // then the rest is copied at once: each write begins the copy anew
+  constexpr std::chrono::seconds kShared{20};  // then the rest is copied at once: each write begins the copy again
   constexpr std::chrono::seconds kBusy{60};
   const auto began = std::chrono::steady_clock::now();
   const std::unique_ptr<sqlite3_backup, int (*)(sqlite3_backup*)> backup(

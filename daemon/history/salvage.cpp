@@ -167,7 +167,7 @@ Outcome<void> keep_numbers(Connection& to, const std::string& from) {
   return {};
 }
 
-/// A ledger that cannot be read is begun anew: it is no reason to lose the rows.
+/// A ledger that cannot be read is begun again: it is no reason to lose the rows.
 Outcome<AccountCheck> check_copy(Connection& to) {
   auto check = check_account(to);
   if (check || !check.error().damaged) {
