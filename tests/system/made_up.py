@@ -59,8 +59,8 @@ COUNTERS = {
                             "cause=device_table_full,device_pending,queue_id_range,freeze_events | cause=recursion program=issue",
     "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=web kind=listen | source=history kind=dropped_row | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone,impossible,unconfirmed",
-    "ssdpulse_history_rows": "table=device_minute,drive_minute,mark fate=written,surplus", "ssdpulse_history_rows_waiting": "table=device_minute,mark",
-    "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike reason=age,size", "ssdpulse_missed_ticks": "",
+    "ssdpulse_history_rows": "table=device_minute,drive_minute,mark fate=written,replaced,refused,surplus",
+    "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike reason=age,size,hour,repeated,unreadable", "ssdpulse_missed_ticks": "",
     "ssdpulse_log_lines_suppressed": "",
     "ssdpulse_cpu_limit_steps": "direction=down,up",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
@@ -97,7 +97,7 @@ GAUGES = {
                             "device=sda model=Example serial=S2 firmware=F1 wwid=w2 transport=sata scheduler=none "
                             "rotational=false write_back_cache=true discard=true iostats=false medium=drive",
     "ssdpulse_device_unseen": "device=nvme0n1 | device=sda", "ssdpulse_devices_left_out": "",
-    "ssdpulse_filesystems_unnamed": "", "ssdpulse_setting_changes_waiting": "",
+    "ssdpulse_filesystems_unnamed": "", "ssdpulse_setting_changes_waiting": "", "ssdpulse_history_rows_waiting": "table=device_minute,mark",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",
