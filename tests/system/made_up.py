@@ -57,7 +57,7 @@ COUNTERS = {
     "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray,slot_collision,clock,unstamped | "
                             "cause=device_table_full,device_pending,queue_id_range,freeze_events | cause=recursion program=issue",
-    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=web kind=listen | source=history kind=dropped_row | "
+    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=web kind=listen | source=history kind=dropped_row,contradiction | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone,impossible,unconfirmed",
     "ssdpulse_history_rows": "table=device_minute,drive_minute,mark fate=written,replaced,refused,surplus",
     "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike reason=age,size,hour,repeated,unreadable", "ssdpulse_missed_ticks": "",

@@ -227,6 +227,11 @@ def defaults_of_the_super_block(check, audit, disk, state):
         rig.run("umount", mount)
 
 
+def swapped_out():
+    """Pages, since the host started."""
+    return int(re.search(r"^pswpout (\d+)$", Path("/proc/vmstat").read_text(), re.M)[1])
+
+
 def over_two_disks(check, audit, first, second, state):
     """btrfs from a link that is gone, xfs with its log elsewhere, swap in a file."""
     mount, link = state / "mnt-two", state / "link"
@@ -256,12 +261,14 @@ def over_two_disks(check, audit, first, second, state):
         swap.write_bytes(bytes(16 << 20))
         swap.chmod(0o600)
         rig.run("mkswap", swap)
+        swapped = swapped_out()
         rig.run("swapon", swap)
         audit.daemon.after_ticks(2)
         check.equal(disks(), {first.name, second.name}, "xfs: its disks")
         findings = json.loads(audit.run("--json", "--all").stdout)["findings"]
-        check.equal({one["device"]: one["verdict"] for one in findings if one["id"] == "F14"}.get(first.name), "info",
-                    "swap in a file")
+        # A host that reclaims memory ahead of need writes to any swap at once, and then there is something to advise.
+        verdict = {one["device"]: one["verdict"] for one in findings if one["id"] == "F14"}.get(first.name)
+        check.that(verdict == "info" or verdict == "advise" and swapped_out() > swapped, f"swap in a file: {verdict}")
     finally:
         rig.run("swapoff", swap, check=False)
         rig.run("umount", mount)

@@ -76,6 +76,7 @@ def dead_mount(state, name, takes, disk=None):
     os.close(write)
     os.close(server)
     if disk:
+        rig.wait_until_unused(disk)
         rig.run("mkfs.ext4", "-q", "-F", disk.path)
         rig.run("mount", disk.path, place / "data")
     os.kill(pid, signal.SIGUSR1 if takes else signal.SIGSTOP)
