@@ -60,7 +60,7 @@ def write_history(vm):
     vm.wait_for("[ $(grep -c committed /tmp/writer.log) -ge 20 ]", 30)
     time.sleep(random.uniform(0, 1))
     vm.sh(f"kill -0 {pid}")
-    return int(re.findall(r"committed (\d+)\n", vm.sh("tail -n 3 /tmp/writer.log") + "\n")[-1])
+    return int(re.findall(r"committed (\d+)\n", vm.sh("grep committed /tmp/writer.log | tail -n 1") + "\n")[-1])
 
 
 def found_whole(vm, check, what, committed):
