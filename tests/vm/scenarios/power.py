@@ -12,6 +12,7 @@ POLL_SECONDS = 10
 WRITING_SECONDS = 33
 ROUND = 256 << 10
 RATIO = 4.0
+MOST_WAITING = 50  # steps for which the writer's history has room
 EPOCHS = "ssdpulse_nvme_write_epochs_total"
 
 
@@ -66,8 +67,9 @@ def write_history(vm):
 def found_whole(vm, check, what, committed):
     out = vm.sh("ssdpulse_history_writer /mnt/state/cut 1 2>&1")
     minute, state = map(int, re.search(r"found (\d+) (\d+)", out).groups())
-    check.that(minute >= committed and minute == state, f"{what}: minute {minute} and state {state} are there, "
-               f"{committed} was on the disk")
+    # The writer does not wait for a slow disk: a state that a later one replaces before it is written is no loss.
+    check.that(minute >= committed and minute - MOST_WAITING <= state <= minute,
+               f"{what}: minute {minute} and state {state} are there, {committed} was on the disk")
     left = vm.sh("ls /mnt/state/cut").split()
     check.that(not [name for name in left if "damaged" in name], f"{what}: nothing was damaged: {left}")
 
