@@ -147,10 +147,12 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
   return result;
 }
 
-std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options) {
-  if (const auto answers = util::file_answers(options.config_file.value_or(options.default_file)); !answers) {
-    std::cerr << answers.error().message << '\n';
-    return std::nullopt;
+std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options, SlowFile slow) {
+  if (slow == SlowFile::refused) {
+    if (const auto answers = util::file_answers(options.config_file.value_or(options.default_file)); !answers) {
+      std::cerr << answers.error().message << '\n';
+      return std::nullopt;
+    }
   }
   auto configured = configure(options);
   if (configured) {

@@ -38,7 +38,10 @@ std::string describe_origin(const ConfigurationOptions& options);
 /// The file, overridden by the command line; or every problem of both.
 tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options);
 
-/// For commands that exit at once: the configuration, or its problems on stderr.
-std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options);
+/// One on a disk that takes more than two seconds: a person gets an error, a daemon waits.
+enum class SlowFile { refused, awaited };
+/// The configuration, or its problems on stderr.
+std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options,
+                                                    SlowFile slow = SlowFile::refused);
 
 }  // namespace ssdpulse::commands

@@ -47,7 +47,7 @@ ExitCode run(const RunOptions& options) {
     return ExitCode::usage;
   }
   // Before there is a log of a running daemon, problems go to the terminal as they are.
-  const auto configured = configure_or_complain(options.configuration);
+  const auto configured = configure_or_complain(options.configuration, SlowFile::awaited);
   if (!configured) {
     return ExitCode::usage;
   }
