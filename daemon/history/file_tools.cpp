@@ -115,6 +115,7 @@ util::Result<void> back_up(const std::string& path, const std::string& to, const
     return ready;
   }
   const std::string unfinished = to + ".unfinished";  // the name of a copy says that it is complete
+  ::unlink(unfinished.c_str());  // of an earlier attempt, or a link that somebody left there for root to follow
   const mode_t mask = ::umask(S_IRWXG | S_IRWXO);
   const auto done = [&]() -> Outcome<void> {
     auto from = Connection::open_to_read(path);
