@@ -20,6 +20,7 @@
 #include "daemon/util/duration_text.h"
 #include "daemon/util/in_time.h"
 #include "daemon/util/outside_text.h"
+#include "exporters/findings/findings_json.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -141,8 +142,8 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
 
 void print_json(const audit::Accepted& result, const audit::Facts& facts, const AuditOptions& options,
                 std::ostream& out) {
-  auto json = findings::to_json(result.standing);
-  json["accepted"] = findings::to_json(result.accepted)["findings"];
+  auto json = page::findings_json(result.standing);
+  json["accepted"] = page::findings_json(result.accepted)["findings"];
   const auto observed = facts.measured.observed_seconds;
   json["observed_seconds"] = observed ? nlohmann::ordered_json(*observed) : nlohmann::ordered_json();
   json["needed_seconds"] = facts.enough.count();

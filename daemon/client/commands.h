@@ -61,13 +61,13 @@ bool mark(const Where& where, const config::Web& web, const std::string& text, s
 util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options);
 
 struct FindingsOptions {
-  findings::Style style;
+  terminal::FindingStyle style;
   bool json = false;
   bool markdown = false;
   std::string root;  // of a tree other than this host's, for tests; empty: this host
 };
 
-void print(const findings::Findings& all, const FindingsOptions& options, std::ostream& out);
+void print(const terminal::Findings& all, const FindingsOptions& options, std::ostream& out);
 
 /// Reports what is not measured here. `success`: all that can be measured is; `failure`: something is not.
 util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options);

@@ -12,6 +12,7 @@
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/sources/probe/probe.h"
 #include "daemon/util/in_time.h"
+#include "exporters/findings/findings_json.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -70,7 +71,7 @@ doctor::Findings of_host(const config::Config& config, const std::string& root, 
 util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options) {
   auto api = Api::open(where, config.web);
   const auto answer = api ? api->get("doctor") : tl::make_unexpected(api.error());
-  auto all = answer ? findings::from_json(*answer) : of_host(config, options.root, answer.error());
+  auto all = answer ? page::findings_from(*answer) : of_host(config, options.root, answer.error());
   if (!all) {
     std::cerr << "the daemon at " << api->address()
               << " answered something other than findings; is it a different version?\n";

@@ -2,19 +2,13 @@
 #include <algorithm>
 #include <chrono>
 
-#include "exporters/findings/findings.h"
+#include "exporters/findings/findings_json.h"
+#include "exporters/page/json.h"
 
-namespace ssdpulse::findings {
+namespace ssdpulse::page {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-template <typename Number>
-Json or_null(const std::optional<Number>& number) {
-  return number ? Json(*number) : Json();
-}
-
-double seconds_of(std::chrono::system_clock::time_point time) {
+double floored_seconds(std::chrono::system_clock::time_point time) {
   return static_cast<double>(std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count()) / 1000;
 }
 
@@ -75,7 +69,7 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
 
 }  // namespace
 
-Json to_json(const Findings& findings) {
+Json findings_json(const std::vector<model::Finding>& findings) {
   Json list = Json::array();
   for (const model::Finding& one : findings) {
     Json evidence = Json::object();
@@ -95,21 +89,21 @@ Json to_json(const Findings& findings) {
                     {"risk", one.risk},
                     {"source", one.source},
                     {"proof", one.proof},
-                    {"since", one.since ? Json(seconds_of(*one.since)) : Json()},
-                    {"excess_seconds_per_day", or_null(one.excess_seconds_per_day)},
-                    {"wear_bytes_per_day", or_null(one.wear_bytes_per_day)},
-                    {"observed_seconds", or_null(one.observed_seconds)},
+                    {"since", one.since ? Json(floored_seconds(*one.since)) : Json()},
+                    {"excess_seconds_per_day", json_of(one.excess_seconds_per_day)},
+                    {"wear_bytes_per_day", json_of(one.wear_bytes_per_day)},
+                    {"observed_seconds", json_of(one.observed_seconds)},
                     {"observed_by", model::kObserverNames[static_cast<std::size_t>(one.observer)]}});
   }
   return {{"findings", std::move(list)}};
 }
 
-std::optional<Findings> from_json(const nlohmann::json& answer) {
+std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& answer) {
   const auto list = answer.find("findings");
   if (!answer.is_object() || list == answer.end() || !list->is_array()) {
     return std::nullopt;
   }
-  Findings findings;
+  std::vector<model::Finding> findings;
   for (const nlohmann::json& object : *list) {
     if (auto one = finding_in(object)) {
       findings.push_back(std::move(*one));
@@ -118,4 +112,4 @@ std::optional<Findings> from_json(const nlohmann::json& answer) {
   return findings;
 }
 
-}  // namespace ssdpulse::findings
+}  // namespace ssdpulse::page

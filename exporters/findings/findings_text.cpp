@@ -14,7 +14,7 @@
 #include "exporters/findings/findings.h"
 #include "exporters/terminal/table.h"
 
-namespace ssdpulse::findings {
+namespace ssdpulse::terminal {
 namespace {
 
 /// The same finding, on one or more devices.
@@ -63,7 +63,7 @@ std::string local_time(std::chrono::system_clock::time_point at) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
 }
 
-std::string bytes_text(double bytes) {
+std::string bytes_words(double bytes) {
   return bytes >= 1e12  ? util::number_text(bytes / 1e12) + " TB"
          : bytes >= 1e9 ? util::number_text(bytes / 1e9) + " GB"
          : bytes >= 1e6 ? util::number_text(bytes / 1e6) + " MB"
@@ -101,10 +101,10 @@ std::string evidence_text(const std::string& name, double value, const Period& p
   };
   static constexpr auto kUnits = std::to_array<Unit>({
       {"_seconds_per_day", [](double one) { return kSeconds(one); }, true},
-      {"_bytes_per_day", [](double one) { return bytes_text(one); }, true},
+      {"_bytes_per_day", [](double one) { return bytes_words(one); }, true},
       {"_per_day", [](double one) { return util::number_text(one); }, true},
       {"_seconds", [](double one) { return kSeconds(one); }},
-      {"_bytes", [](double one) { return bytes_text(one); }},
+      {"_bytes", [](double one) { return bytes_words(one); }},
       {"_share", [](double one) { return util::number_text(100 * one) + " %"; }},
       {"_lower_ratio", [](double one) { return "at least " + util::number_text(one); }},
       {"_ratio", [](double one) { return util::number_text(one); }},
@@ -148,7 +148,7 @@ std::string cost_of(const model::Finding& one) {
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
     text += fmt::format("{}at most {} of wear {}", text.empty() ? "" : ", ",
-                        bytes_text(share * *one.wear_bytes_per_day), period);
+                        bytes_words(share * *one.wear_bytes_per_day), period);
   }
   return text;
 }
@@ -234,7 +234,7 @@ std::string evidence_sentence(const model::Finding& one) {
   return text;
 }
 
-void print_text(const Findings& findings, const Style& style, std::ostream& out) {
+void print_findings(const Findings& findings, const FindingStyle& style, std::ostream& out) {
   const auto groups = grouped(findings, style.all);
   std::vector<std::vector<std::string>> rows{{"VERDICT", "ID", "DEVICE", "FOUND"}};
   for (const Group& group : groups) {
@@ -260,7 +260,7 @@ void print_text(const Findings& findings, const Style& style, std::ostream& out)
   out << count(findings) << (style.all ? "" : "; --all shows what is fine, too") << '\n';
 }
 
-void print_markdown(const Findings& findings, const Style& style, std::ostream& out) {
+void print_findings_markdown(const Findings& findings, const FindingStyle& style, std::ostream& out) {
   const auto groups = grouped(findings, style.all);
   for (const Group& group : groups) {
     for (const model::Finding* one : group.members) {
@@ -279,4 +279,4 @@ void print_markdown(const Findings& findings, const Style& style, std::ostream& 
   out << count(findings) << '\n';
 }
 
-}  // namespace ssdpulse::findings
+}  // namespace ssdpulse::terminal

@@ -3,12 +3,9 @@
 
 #include <algorithm>
 
-namespace ssdpulse::page {
-namespace {
-
 #include "exporters/page/asset_table.h"
 
-}  // namespace
+namespace ssdpulse::page {
 
 std::span<const EmbeddedFile> embedded_files() { return kFiles; }
 

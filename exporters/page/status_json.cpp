@@ -5,6 +5,7 @@
 #include "daemon/live/format.h"
 #include "daemon/model/version.h"
 #include "exporters/findings/findings.h"
+#include "exporters/findings/findings_json.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -51,7 +52,7 @@ constexpr Field<model::Finding> kAuditFields[] = {
      }},
     {"evidence", kText,
      [](const model::Finding& one) {
-       return util::for_json(findings::evidence_sentence(one), util::kLongestSentence);
+       return util::for_json(terminal::evidence_sentence(one), util::kLongestSentence);
      }},
     {"change", kText, [](const model::Finding& one) { return util::for_json(one.change, util::kLongestSentence); }},
     {"runbook", defined_as("runbook"),
@@ -105,7 +106,7 @@ constexpr Object<Status> kStatus{"status", "/api/v1/status: the daemon itself, a
 
 constexpr Field<doctor::Findings> kDoctorFields[] = {
     {"findings", some_of(defined_as("finding")),
-     [](const doctor::Findings& all) { return findings::to_json(all)["findings"]; }},
+     [](const doctor::Findings& all) { return findings_json(all)["findings"]; }},
 };
 constexpr Object<doctor::Findings> kDoctor{"doctor",
                                            "/api/v1/doctor: every check of what is measured. What is well is ok; info "

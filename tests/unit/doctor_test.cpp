@@ -13,6 +13,7 @@
 #include "daemon/doctor/finding_ages.h"
 #include "daemon/sources/probe/probe.h"
 #include "exporters/findings/findings.h"
+#include "exporters/findings/findings_json.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::doctor {
@@ -93,7 +94,7 @@ TEST(findings, markdown_of_hostile_names_stays_text) {
   one.found = "a [link](x)";
   one.change = "mount '/a``b'";
   std::ostringstream out;
-  findings::print_markdown({one}, {}, out);
+  terminal::print_findings_markdown({one}, {}, out);
   EXPECT_EQ(out.str(),
             "### danger F7 on /a?# \\`b\\`\\<i\\>: a \\[link\\](x)\n\n- change: ``` mount '/a``b' ```\n\n1 danger\n");
 }
@@ -435,12 +436,12 @@ TEST(findings, go_through_json_unchanged) {
   });
   Findings all = examine(snapshot);
   all[0].wear_bytes_per_day = 1e9;
-  const auto json = findings::to_json(all);
-  const auto back = findings::from_json(nlohmann::json::parse(json.dump()));
+  const auto json = page::findings_json(all);
+  const auto back = page::findings_from(nlohmann::json::parse(json.dump()));
   ASSERT_TRUE(back);
-  EXPECT_EQ(findings::to_json(*back), json);
-  EXPECT_FALSE(findings::from_json(nlohmann::json::parse("[1]")));
-  EXPECT_TRUE(findings::from_json(nlohmann::json::parse(R"({"findings":[1,{"verdict":"fine"}]})"))->empty());
+  EXPECT_EQ(page::findings_json(*back), json);
+  EXPECT_FALSE(page::findings_from(nlohmann::json::parse("[1]")));
+  EXPECT_TRUE(page::findings_from(nlohmann::json::parse(R"({"findings":[1,{"verdict":"fine"}]})"))->empty());
 }
 
 TEST(findings, equal_ones_are_one_line_and_hostile_bytes_are_shown) {
@@ -452,7 +453,7 @@ TEST(findings, equal_ones_are_one_line_and_hostile_bytes_are_shown) {
   model::Finding other = one;
   other.device = "sdb";
   std::ostringstream out;
-  findings::print_text({one, other}, {}, out);
+  terminal::print_findings({one, other}, {}, out);
   EXPECT_EQ(
       out.str(),
       "VERDICT  ID  DEVICE    FOUND\nadvise   X1  sda, sdb  red ?[31m\n2 advise; --all shows what is fine, too\n");
@@ -463,7 +464,7 @@ TEST(findings, name_what_is_on_a_device_before_its_name) {
   snapshot.filesystems = {{"nvme0n1", "/srv/pgwal", "ext4", false, {"nvme0n1p1"}}};
   change_device(snapshot, [](model::Device& device, model::DeviceIo&) { device.iostats = false; });
   std::ostringstream out;
-  findings::print_text(examine(snapshot), {}, out);
+  terminal::print_findings(examine(snapshot), {}, out);
   EXPECT_NE(out.str().find("  iostats  /srv/pgwal (nvme0n1)  "), std::string::npos) << out.str();
 }
 
@@ -475,13 +476,13 @@ TEST(findings, promise_a_day_only_if_a_day_was_observed) {
   one.wear_bytes_per_day = 96e9;
   one.evidence = {{"excess_seconds_per_day", 32 * 96}, {"commits_per_day", 960}, {"free_share", 0.00001}};
   one.observed_seconds = 900;
-  EXPECT_EQ(findings::evidence_sentence(one),
+  EXPECT_EQ(terminal::evidence_sentence(one),
             "At most 32 s of waiting in the 15 min measured, all I/Os together, at most 1 GB of wear in the 15 min "
             "measured, measured over 15 min, since the daemon's start: commits 10 in the 15 min measured, excess 32 s "
             "in the 15 min measured, free 0.001 %");
   one.observed_seconds = 2 * 86400;
   one.evidence.erase("free_share");
-  EXPECT_EQ(findings::evidence_sentence(one),
+  EXPECT_EQ(terminal::evidence_sentence(one),
             "At most 51 min 12 s of waiting a day, all I/Os together, at most 96 GB of wear a day, measured over 2 d, "
             "since the daemon's start: commits 960 a day, excess 51 min 12 s a day");
 }

@@ -42,6 +42,7 @@
 #include "daemon/util/journal.h"
 #include "daemon/util/json_line.h"
 #include "exporters/findings/findings.h"
+#include "exporters/findings/findings_json.h"
 #include "exporters/page/history_json.h"
 #include "exporters/page/json.h"
 #include "exporters/prometheus/families.h"
@@ -658,7 +659,7 @@ class Fuzzer {
     json(page::wait_mark_json(wait, snapshot).dump());
     const auto words = live::host_wait_words(wait, snapshot, live::Tense::present);
     EXPECT_TRUE(is_calm(words.what)) << words.what;
-    json(findings::to_json(*findings).dump());
+    json(page::findings_json(*findings).dump());
     print(*findings);
   }
 
@@ -833,10 +834,10 @@ class Fuzzer {
 
   void print(const std::vector<model::Finding>& all) {
     std::ostringstream text;
-    findings::print_text(all, {.all = true, .verbose = true}, text);
+    terminal::print_findings(all, {.all = true, .verbose = true}, text);
     terminal(text.str());
     std::ostringstream markdown;
-    findings::print_markdown(all, {.all = true}, markdown);
+    terminal::print_findings_markdown(all, {.all = true}, markdown);
     const std::string shown = markdown.str();
     saw(shown, for_markdown);
     EXPECT_TRUE(std::all_of(shown.begin(), shown.end(), [](char c) { return c == '\n' || (c >= 0x20 && c <= 0x7e); }))
@@ -894,7 +895,7 @@ class Fuzzer {
     settings.cgroup_limits = {{plant_.in("HostSettings.cgroup_limits"), "8:0 rbps=1"}};
     Commands all = audit::judge(host.facts);
     print(all);
-    json(findings::to_json(all).dump());
+    json(page::findings_json(all).dump());
     names_ = {host.mount().mountpoint.raw(), host.array().files.text("dm/name").raw()};
     return all;
   }
