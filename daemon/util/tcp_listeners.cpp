@@ -88,7 +88,8 @@ std::vector<std::string> addresses_for(const sockaddr& address, std::uint16_t& p
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     port = ntohs(v4.sin_port);
     const std::string bytes(reinterpret_cast<const char*>(&v4.sin_addr), kBytesOf4);
-    const std::string mapped = std::string(10, '\0') + "\xff\xff" + bytes;
+    std::string mapped(10, '\0');
+    mapped.append("\xff\xff").append(bytes);
     return {bytes, mapped, any4, any6};
   }
   if (address.sa_family == AF_INET6) {
