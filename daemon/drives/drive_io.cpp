@@ -19,7 +19,7 @@ std::uint64_t activity_of(const model::DeviceIo& io) {
          passthrough.completions + passthrough.unissued_completions;
 }
 
-void add(analysis::BlockWrites& sum, const model::DeviceIo& io) {
+void add(model::BlockWrites& sum, const model::DeviceIo& io) {
   const auto in_flight = [&](Operation operation) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(io.operation(operation).in_flight, 0));
   };
@@ -34,7 +34,7 @@ void add(analysis::BlockWrites& sum, const model::DeviceIo& io) {
 }  // namespace
 
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
-  analysis::BlockWrites done;
+  model::BlockWrites done;
   done.losses = block.skipped_runs();
   std::uint64_t activity = done.losses;
   std::uint64_t largest = 0;

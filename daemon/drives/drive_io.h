@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "daemon/analysis/write_amplification/host_drift.h"
+#include "daemon/model/drive_tick.h"
 #include "daemon/drives/block_layer.h"
 #include "daemon/model/latency_buckets.h"
 #include "daemon/sources/nvme/controllers.h"
@@ -14,7 +14,7 @@ namespace ssdpulse::drives {
 
 /// Totals up to one moment. Absent: not known for all namespaces, or the drive has none.
 struct DriveWrites {
-  std::optional<analysis::BlockWrites> done;
+  std::optional<model::BlockWrites> done;
   /// Differs from an earlier value if anything was done that may have written.
   std::optional<std::uint64_t> activity;
   std::optional<std::uint64_t> largest_request_bytes;

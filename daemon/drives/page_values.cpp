@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "daemon/analysis/write_amplification/counter_interval.h"
 
 namespace ssdpulse::drives {
 namespace {
@@ -36,7 +35,7 @@ double growth_limit(const model::NvmeValue& value, std::chrono::nanoseconds time
     return seconds;
   }
   if (unit == "bytes") {
-    return static_cast<double>(analysis::most_bytes_in(time)) + kLargestUnit;
+    return static_cast<double>(model::most_bytes_in(time)) + kLargestUnit;
   }
   return unit == "seconds" ? kOperationsAtOnce * seconds + kLatest : kEventsLimit * seconds;
 }

@@ -69,6 +69,15 @@ enum class Rounding : std::uint8_t {
 
 using Uint128 = unsigned __int128;
 
+/// More than any drive writes in that time, to its media or for the host. The rate is more than four lanes of PCI
+/// Express 7 carry. A fraction of a second counts as a whole one, because two counters of a sample are not read at the
+/// same time.
+constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
+  constexpr Uint128 kMaxBytesPerSecond = 64'000'000'000;
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
+  return kMaxBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
+}
+
 /// A counter of bytes as the drive keeps it: `count` units of `unit_bytes` each.
 struct ByteCounter {
   Uint128 count = 0;

@@ -21,14 +21,7 @@ constexpr Uint128 add(Uint128 a, Uint128 b) { return a > kUnbounded - b ? kUnbou
 constexpr Uint128 subtract(Uint128 a, Uint128 b) { return a > b ? a - b : 0; }
 constexpr Uint128 multiply(Uint128 a, Uint128 b) { return b != 0 && a > kUnbounded / b ? kUnbounded : a * b; }
 
-/// More than any drive writes in that time, to its media or for the host. The rate is more than four lanes of PCI
-/// Express 7 carry. A fraction of a second counts as a whole one, because two counters of a sample are not read at the
-/// same time.
-constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
-  constexpr Uint128 kMaxBytesPerSecond = 64'000'000'000;
-  const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
-  return kMaxBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
-}
+using model::most_bytes_in;
 
 /// Bytes: at least `low`, at most `high`.
 struct Interval {
