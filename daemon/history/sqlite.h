@@ -24,6 +24,7 @@ struct Failure {
   bool damaged = false;  // the file is not what it should be; otherwise the environment is
   bool refused = false;  // neither: a row violates the schema, and would do so again
   Obstacle obstacle = Obstacle::unknown;
+  bool unfinished = false;  // whoever wrote to it was killed within a transaction, which a reader cannot undo
 };
 
 template <typename T>

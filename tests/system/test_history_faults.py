@@ -133,6 +133,21 @@ def is_hot(journal):
     return journal.exists() and journal.read_bytes()[:8] == bytes.fromhex("d9d505f920a163d7")
 
 
+def ask_commands(stage, directory):
+    """The commands for a file answer before any daemon has undone its transaction, and leave that to one."""
+    def content():
+        return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+    before, file, backup, salvaged = content(), directory / "ssdpulse.db", stage.state / "backup", stage.state / "salvaged"
+    for path, *question in ((file, "--check"), (file, "--backup", backup), (file, "--salvage", salvaged), (backup, "--check"),
+                            (salvaged, "--check")):
+        answer = subprocess.run([rig.BINARY, "history", "--file", path, *question], capture_output=True, text=True, check=False)
+        stage.that(answer.returncode == 0, f"{path.name} {question} after a kill: {answer.stdout} {answer.stderr}")
+    stage.that(content() == before, "the commands have changed the history")
+    backup.unlink(missing_ok=True)
+    salvaged.unlink(missing_ok=True)
+
+
 def killed(stage, points):
     oracle, directory, hot = stage.oracle(), stage.state / "history", 0
     # About one kill in five falls within a transaction.
@@ -143,7 +158,9 @@ def killed(stage, points):
             else:
                 writer.wait(lambda: writer.said["found"])
                 time.sleep(stage.random.uniform(0, 0.5))
-        hot += is_hot(directory / "ssdpulse.db-journal")
+        if is_hot(directory / "ssdpulse.db-journal"):
+            hot += 1
+            ask_commands(stage, directory)
         stage.point(oracle, directory)
     stage.check.that(hot > 0, f"{hot} of {stage.points} kills within a transaction")
 
