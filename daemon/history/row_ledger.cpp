@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <utility>
 
 #include "daemon/history/rows.h"
 
@@ -65,14 +66,7 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
                                         "ELSE '{\"\":[]}' END) AS entry")
                                  .c_str());
   RowLedger ledger;
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return ledger;
-    }
+  const auto take = [&]() -> Outcome<void> {
     const auto found = ledger.tables_.find(rows.name(0));
     constexpr std::int64_t kMaxRows = std::int64_t{1} << 53U;  // so that sums are far from 64 bits
     const auto number = [&](std::size_t column) {
@@ -88,7 +82,9 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
       return tl::unexpected(Failure{"its account of rows is not one", true});
     }
     found->second.inserted = static_cast<std::uint64_t>(number(1));
-  }
+    return {};
+  };
+  return rows.each(take).map([&] { return std::move(ledger); });
 }
 
 Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table,

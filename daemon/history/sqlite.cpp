@@ -190,18 +190,6 @@ Outcome<bool> Statement::step() {
   return tl::unexpected(connection_->failure(code_));
 }
 
-Outcome<void> Statement::run() {
-  while (true) {
-    const auto row = step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return {};
-    }
-  }
-}
-
 std::optional<std::int64_t> Statement::integer(int column) const {
   if (sqlite3_column_type(statement_.get(), column) != SQLITE_INTEGER) {
     return std::nullopt;

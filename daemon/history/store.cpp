@@ -522,21 +522,18 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
   Statement rows(connection_, kSelectMinutes.c_str());
   rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
   rows.with(static_cast<std::int64_t>(kMaxRecalled));
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      std::reverse(recalled.minutes.begin(), recalled.minutes.end());
-      return recalled;
-    }
-    if (auto minute = read_minute(rows, drive)) {
-      recalled.minutes.push_back(std::move(*minute));
-    } else {
-      ++recalled.unreadable;
-    }
-  }
+  return rows
+      .each([&] {
+        if (auto minute = read_minute(rows, drive)) {
+          recalled.minutes.push_back(std::move(*minute));
+        } else {
+          ++recalled.unreadable;
+        }
+      })
+      .map([&] {
+        std::reverse(recalled.minutes.begin(), recalled.minutes.end());
+        return std::move(recalled);
+      });
 }
 
 Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
