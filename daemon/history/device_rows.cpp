@@ -94,7 +94,7 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
 }
 
 Outcome<void> DeviceRows::put(const char* table, std::int64_t key, const Bytes& bytes, std::int64_t measured) {
-  return history::put(connection_, account_.rows, table, [&](const std::string& insert_into) {
+  return history::put(connection_, account_.rows, table, RowBefore::merged, [&](const std::string& insert_into) {
     Statement row(connection_, (insert_into + table + " VALUES (?, ?, ?)").c_str());
     return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
   });

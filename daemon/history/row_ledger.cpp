@@ -58,9 +58,9 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
   std::string columns = "SELECT entry.key";
   for (std::size_t i = 0; i <= kRemovalNames.size(); ++i) {
     columns += fmt::format(
-        ", CASE json_type(entry.value, '$[{0}]') WHEN 'integer' THEN json_extract(entry.value, "
-        "'$[{0}]') ELSE -1 END",
-        i);
+        ", CASE coalesce(json_type(entry.value, '$[{0}]'), 'missing') WHEN 'integer' THEN json_extract(entry.value, "
+        "'$[{0}]') WHEN 'missing' THEN {1} ELSE -1 END",
+        i, i > static_cast<std::size_t>(Removal::unreadable) + 1 ? 0 : -1);  // a reason that its writer did not know
   }
   Statement rows(connection, (columns + " FROM account, json_each(CASE WHEN json_valid(account.rows) THEN account.rows "
                                         "ELSE '{\"\":[]}' END) AS entry")
@@ -87,7 +87,7 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
   return rows.each(take).map([&] { return std::move(ledger); });
 }
 
-Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table,
+Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table, RowBefore before,
                   const std::function<Outcome<void>(const std::string& insert_into)>& insert) {
   // SQLite does not say whether it replaced a row.
   const auto inserted = insert("INSERT OR IGNORE INTO ");
@@ -95,7 +95,12 @@ Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view ta
     ledger.insert(table, inserted ? 1 : 0);
     return inserted;
   }
-  return insert("INSERT OR REPLACE INTO ");
+  return insert("INSERT OR REPLACE INTO ").map([&] {
+    if (before == RowBefore::lost) {
+      ledger.insert(table);
+      ledger.remove(table, Removal::repeated, 1);
+    }
+  });
 }
 
 }  // namespace ssdpulse::history
