@@ -91,6 +91,7 @@ TEST(Account, says_which_rows_another_program_removed_or_added) {
   EXPECT_EQ(rig.status().corrections, 1U);
   constexpr auto kUnreadable = static_cast<std::size_t>(Removal::unreadable);
   EXPECT_EQ(rig.status().rows.at("device_minute").removed.at(kUnreadable), 7U);
+  EXPECT_EQ(rig.status().unreadable, (std::map<std::string, std::uint64_t>{{"device_minute", 7}}));
   EXPECT_EQ(rig.status().rows.at("mark").inserted, 1U);
   rig.start();
   rig.expect_works();

@@ -238,6 +238,7 @@ TEST_F(Damaged, files_that_lost_their_devices_give_no_number_out_again_and_make_
   rig_.start();
   rig_.expect_works();
   EXPECT_EQ(rig_.status().unreadable.at("device"), 3U);
+  EXPECT_EQ(rig_.status().rows.at("device").removed.at(static_cast<std::size_t>(Removal::unreadable)), 3U);
   for (int i = 0; i < 130; ++i) {
     rig_.set_now(rig_.now() + 1min);
     Batch batch;
@@ -315,6 +316,13 @@ TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history
     unreadable += rows;
   }
   EXPECT_GT(unreadable, 0U);
+  EXPECT_LT(unreadable, 600U);
+  rig_.set_now(rig_.now() + std::chrono::hours(25));
+  rig_.expect_works();
+  EXPECT_TRUE(rig_.status().unreadable.empty()) << "that was more than a day ago";
+  rig_.start();
+  rig_.expect_works();
+  EXPECT_TRUE(rig_.status().unreadable.empty()) << "a restart does not make it recent";
   rig_.stop();
   EXPECT_GT(content_of_tables(rig_.file())["device_minute"].size(), 600U) << "of 1200";
 }
