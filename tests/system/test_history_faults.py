@@ -21,7 +21,7 @@ from pathlib import Path
 
 from controlled_disk import controlled_disk
 from history_oracle import FIRST, Oracle
-from lib import cgroups, rig
+from lib import cgroups, history_pages, rig
 
 WRITER = rig.BUILD / "ssdpulse_history_writer"
 HANG_SECONDS = 60 if rig.LONG else 4  # of a disk, of a process
@@ -402,6 +402,52 @@ def earlier_build(stage, points):
         stage.point(oracle, directory)
 
 
+def lose_account(directory):
+    """The daemon takes the file for damaged, and salvages it; no row is lost. Returns its bytes."""
+    file = directory / "ssdpulse.db"
+    database = sqlite3.connect(file)
+    database.execute("UPDATE account SET rows = 'x'")
+    database.commit()
+    database.close()
+    history_pages.seal(file)
+    return file.read_bytes()
+
+
+def salvaged(stage, points):
+    """Killed, or without room, while a damaged file is saved and set aside: it is there as it was, under one of two names, until
+    all of its rows are in another one."""
+    for number in range(points):
+        with rig.tmpfs(stage.state, "16M") as disk:
+            directory, steps = disk / "history", stage.random.randint(50, 300)
+            with Writer(Oracle(), directory, str(steps)) as writer:
+                writer.over(0)
+            before = lose_account(directory)
+            if number % 2:
+                fill(disk)
+            with Writer(Oracle(), directory) as writer:
+                if number % 2:
+                    writer.wait_until_down("full")
+                    stage.that((directory / "ssdpulse.db").read_bytes() == before, "without room, the file is not as it was")
+                    make_room(disk)
+                    writer.wait(lambda: writer.said["found"])
+                else:
+                    time.sleep(stage.random.uniform(0, 0.2))
+            names = [path.name for path in directory.glob("ssdpulse.db*") if path.read_bytes() == before]
+            stage.that(len(names) == 1, f"the damaged file is there as {names}")
+            with Writer(Oracle(), directory, "1") as writer:
+                writer.over(0)
+            database = sqlite3.connect(directory / "ssdpulse.db")
+            kept, = database.execute("SELECT count(*) FROM setting WHERE CAST(value AS INTEGER) < ?", (FIRST + steps,)).fetchone()
+            database.close()
+            stage.that(kept == steps, f"{kept} of {steps} steps are in the new file")
+            content = (directory / "ssdpulse.db").read_bytes()
+            wrong = set(history_pages.mismatched(content)) - history_pages.unused(content)
+            stage.that(not wrong, f"pages {sorted(wrong)} of the new file do not match their checksums")
+            rest = sorted(path.name for path in directory.glob("*.salvage*"))
+            stage.that(not rest, f"left over: {rest}")
+            stage.points += 1
+
+
 def restarted(stage, points):
     """Ten processes in a row, each of which ends in order."""
     oracle, directory = stage.oracle(), stage.state / "history"
@@ -445,6 +491,7 @@ FAULTS = {
     "out of memory": (out_of_memory, 1, 8),
     "copied": (copied, 1, 10),
     "earlier build": (earlier_build, 2, 12),
+    "salvaged": (salvaged, 4, 24),
     "restarted": (restarted, 1, 4),
     "old rows": (old_rows, 2, 16),
 }
