@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <iostream>
 #include <sstream>
@@ -79,10 +80,10 @@ void add_rooms(model::HostSettings& settings) {
     const auto text = util::in_time([&] { return room_text(mount.mountpoint.raw()); },
                                     std::clamp(left, kMinTimeLimit, util::kPerQuestion));
     left -= std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-    mount.answers = text.has_value();
+    mount.answers = text || text.error().error_number != ETIMEDOUT;
     if (!text) {
-      std::cerr << util::for_terminal(mount.mountpoint)
-                << ": its file system does not answer; how full it is, is not known\n";
+      std::cerr << util::for_terminal(mount.mountpoint) << ": its file system " << text.error().message
+                << "; how full it is, is not known\n";
       continue;
     }
     model::FilesystemRoom room{mount.mountpoint};

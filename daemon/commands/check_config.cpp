@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "daemon/commands/commands.h"
 #include "daemon/commands/configuration_options.h"
@@ -12,6 +17,17 @@
 namespace ssdpulse::commands {
 namespace {
 
+/// Root checks for the service, which accepts files of its own user.
+std::optional<web::FileOwner> service_user() {
+  constexpr const char* kServiceUser = "ssdpulse";
+  std::array<char, 4096> text{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const bool exists =
+      ::geteuid() == 0 && ::getpwnam_r(kServiceUser, &entry, text.data(), text.size(), &found) == 0 && found != nullptr;
+  return exists ? std::optional(web::FileOwner{found->pw_uid, found->pw_gid}) : std::nullopt;
+}
+
 /// Checks the file that web.config_file names, and its certificates; their problems go to stderr.
 bool web_security_is_good(const config::Config& configured) {
   if (configured.web.config_file.empty()) {
@@ -21,7 +37,7 @@ bool web_security_is_good(const config::Config& configured) {
     std::cerr << answers.error().message << '\n';
     return false;
   }
-  const auto loaded = web::load_web_security(configured.web.config_file);
+  const auto loaded = web::load_web_security(configured.web.config_file, nullptr, service_user());
   if (!loaded.outcome) {
     for (const std::string& problem : loaded.outcome.error()) {
       std::cerr << problem << '\n';

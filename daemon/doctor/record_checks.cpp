@@ -22,9 +22,10 @@ Findings lost_rows(const model::Snapshot& snapshot) {
   Findings found;
   if (snapshot.history) {
     for (const auto& [table, rows] : snapshot.history->rows_lost) {
-      auto one = finding(model::Verdict::advise, "", fmt::format("{} rows of {} are lost", rows, table),
-                         "the history's file was damaged, or another program changed it; what was readable is kept",
-                         "look for errors of its drive in the kernel's log (journalctl -k)");
+      auto one =
+          finding(model::Verdict::advise, "", fmt::format("{} rows of {} were lost in the last 24 hours", rows, table),
+                  "the history's file was damaged, or another program changed it; what was readable is kept",
+                  "look for errors of its drive in the kernel's log (journalctl -k)");
       one.evidence = {{"rows_lost", static_cast<double>(rows)}};
       found.push_back(std::move(one));
     }
@@ -69,7 +70,7 @@ Findings unnamed(const model::Snapshot& snapshot) {
 
 constexpr RunningCheck kRecordChecks[] = {
     {"history", "a history is kept", history},
-    {"history-rows", "every row of the history is there", lost_rows},
+    {"history-rows", "no row of the history was found lost in the last 24 hours", lost_rows},
     {"identities", "each device can be distinguished from all others", shared_identities},
     {"names", "every file system and every change of a setting has its name", unnamed},
 };

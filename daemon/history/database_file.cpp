@@ -78,16 +78,9 @@ Outcome<std::string> shape(Connection& connection) {
                       "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
                       "WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name");
   std::string text;
-  while (true) {
-    const auto row = statement.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return text;
-    }
-    text += statement.text(0).value_or("?").raw() + "\n";
-  }
+  return statement.each([&] { text += statement.text(0).value_or("?").raw() + "\n"; }).map([&] {
+    return std::move(text);
+  });
 }
 
 Outcome<std::string> expected_shape() {

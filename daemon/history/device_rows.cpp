@@ -94,7 +94,7 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
 }
 
 Outcome<void> DeviceRows::put(const char* table, std::int64_t key, const Bytes& bytes, std::int64_t measured) {
-  return history::put(connection_, account_.rows, table, [&](const std::string& insert_into) {
+  return history::put(connection_, account_.rows, table, RowBefore::merged, [&](const std::string& insert_into) {
     Statement row(connection_, (insert_into + table + " VALUES (?, ?, ?)").c_str());
     return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
   });
@@ -186,16 +186,7 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
   const auto each_of = [&](const char* sql, const auto& take) -> Outcome<void> {
     Statement rows(connection_, sql);
     rows.with(key_of(lane, hour)).with(key_of(lane, hour + kHour - 1));
-    while (true) {
-      const auto row = rows.step();
-      if (!row) {
-        return tl::unexpected(row.error());
-      }
-      if (!*row) {
-        return {};
-      }
-      take(rows.blob(0).value_or(Bytes{}), rows.integer(1).value_or(0));
-    }
+    return rows.each([&] { take(rows.blob(0).value_or(Bytes{}), rows.integer(1).value_or(0)); });
   };
   std::optional<DeviceInterval> sum;
   std::int64_t last = 0;
@@ -464,16 +455,7 @@ Outcome<std::set<std::int64_t>> DeviceRows::open_lanes() {
   Statement rows(connection_,
                  "SELECT id FROM device WHERE last_minute >= hours_made_to AND last_minute >= minutes_from AND id > 0");
   std::set<std::int64_t> lanes;
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return lanes;
-    }
-    lanes.insert(rows.integer(0).value_or(0));
-  }
+  return rows.each([&] { lanes.insert(rows.integer(0).value_or(0)); }).map([&] { return std::move(lanes); });
 }
 
 /// Under which it is stored: where another device has reported the same identity, with where this one is attached, even

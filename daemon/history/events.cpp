@@ -59,7 +59,7 @@ std::int64_t share(std::int64_t most, std::uint64_t size_limit) {
 }  // namespace
 
 Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std::int64_t measured, RowLedger& ledger) {
-  return put(connection, ledger, "discard_burst", [&](const std::string& insert_into) {
+  return put(connection, ledger, "discard_burst", RowBefore::lost, [&](const std::string& insert_into) {
     Statement row(connection, (insert_into + "discard_burst VALUES (?, ?, ?, ?, ?, ?)").c_str());
     return row.with(milliseconds_of(burst.begin))
         .with(burst.device)
@@ -72,7 +72,7 @@ Outcome<void> insert(Connection& connection, const model::PastBurst& burst, std:
 }
 
 Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::int64_t measured, RowLedger& ledger) {
-  return put(connection, ledger, "host_wait", [&](const std::string& insert_into) {
+  return put(connection, ledger, "host_wait", RowBefore::lost, [&](const std::string& insert_into) {
     Statement row(connection, (insert_into + "host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").c_str());
     return row.with(milliseconds_of(wait.begin))
         .with(util::for_history(wait.cause))

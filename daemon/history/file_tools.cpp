@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/history/file_tools.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "daemon/history/account_check.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/history.h"
 #include "daemon/history/salvage.h"
 #include "daemon/util/directory_lock.h"
+#include "daemon/util/unique_fd.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -81,19 +86,118 @@ Outcome<void> copy(Connection& from, Connection& to, const Progress& progress) {
   }
 }
 
-}  // namespace
-
-util::Result<FileReport> check_file(const std::string& path) {
-  FileReport report;
-  const auto bytes = size_of(path);
-  if (!bytes) {
-    return tl::make_unexpected(bytes.error());
+/// A directory that only this user may look into, and that goes with all that is in it.
+class PrivateDirectory {
+ public:
+  explicit PrivateDirectory(const std::string& beginning) : path_(beginning + "XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      error_ = errno;
+    }
   }
-  report.bytes = *bytes;
+  PrivateDirectory(const PrivateDirectory&) = delete;
+  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
+  ~PrivateDirectory() {
+    std::error_code none;
+    if (error_ == 0) {
+      std::filesystem::remove_all(path_, none);
+    }
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int error() const { return error_; }
+
+ private:
+  std::string path_;
+  int error_ = 0;
+};
+
+util::Result<void> copy_bytes(int from, const std::string& to) {
+  const util::UniqueFd out(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  struct stat status {};
+  if (!out.valid() || ::fstat(from, &status) != 0) {
+    return util::fail_errno(to, errno);
+  }
+  for (off_t at = 0; at < status.st_size;) {
+    const ssize_t more = ::sendfile(out.get(), from, &at, static_cast<std::size_t>(status.st_size - at));
+    if (more <= 0) {
+      return more == 0 ? util::fail(to + ": the file became shorter") : util::fail_errno(to, errno);
+    }
+  }
+  return {};
+}
+
+util::Result<util::UniqueFd> open_regular(const std::string& path) {
+  util::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
+    return util::fail_errno(path, errno);
+  }
+  return S_ISREG(status.st_mode) ? util::Result<util::UniqueFd>(std::move(file))
+                                 : util::fail(path + ": is not a regular file");
+}
+
+/// Copies a history and its journal, and has SQLite undo in the copy what the journal says. While both are copied, this
+/// holds SQLite's lock of a reader: a daemon that starts meanwhile undoes it in the original only afterwards.
+util::Result<void> copy_undone(const std::string& path, const std::string& to) {
+  constexpr off_t kSharedFirst = 0x40000002;  // in SQLite's own files, os.h
+  constexpr off_t kSharedBytes = 510;
+  const auto file = open_regular(path);
+  if (!file) {
+    return tl::make_unexpected(file.error());
+  }
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kSharedFirst;
+  lock.l_len = kSharedBytes;
+  if (::fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
+    return util::fail(path + ": a daemon is about to undo it; try again");
+  }
+  const auto journal = open_regular(path + "-journal");
+  if (!journal) {
+    return tl::make_unexpected(journal.error());
+  }
+  return copy_bytes(file->get(), to)
+      .and_then([&] { return copy_bytes(journal->get(), to + "-journal"); })
+      .and_then([&]() -> util::Result<void> {
+        const auto undone = Connection::open(to).and_then([](Connection connection) {
+          return connection.execute("PRAGMA synchronous = OFF").and_then([&] {
+            return connection.number("PRAGMA schema_version");
+          });
+        });
+        return undone ? util::Result<void>() : util::fail(to + ": " + undone.error().message);
+      });
+}
+
+/// Calls `use` with a path at which no transaction is unfinished. Where the last writer was killed within one, and no
+/// daemon has undone it yet, that is a copy, in a private directory whose name begins with `beginning`: the original is
+/// not ours to write to.
+template <typename Use>
+auto with_undone(const std::string& path, const std::string& beginning, Use use) -> decltype(use(path)) {
+  const auto begun = Connection::open_to_read(path).and_then(
+      [](Connection connection) { return connection.number("PRAGMA schema_version"); });
+  if (begun || !begun.error().unfinished) {
+    return use(path);
+  }
+  const PrivateDirectory directory(beginning);
+  if (directory.error() != 0) {
+    return util::fail_errno(directory.path(), directory.error());
+  }
+  const std::string copy = directory.path() + "/copy";
+  if (const auto copied = copy_undone(path, copy); !copied) {
+    return util::fail(path +
+                      ": whoever wrote to it was killed within a transaction, which cannot be undone in a copy: " +
+                      copied.error().message);
+  }
+  return use(copy);
+}
+
+util::Result<FileReport> report_of(const std::string& path, const std::string& shown_as) {
+  FileReport report;
   auto connection = open_to_check(path);
   if (!connection) {
     if (!connection.error().damaged) {
-      return util::fail(path + ": " + connection.error().message);
+      return util::fail(shown_as + ": " + connection.error().message);
     }
     report.problems.push_back("the file " + connection.error().message);
     return report;
@@ -110,15 +214,14 @@ util::Result<FileReport> check_file(const std::string& path) {
   return report;
 }
 
-util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress) {
-  if (const auto ready = may_copy(path, to); !ready) {
-    return ready;
-  }
+/// `source`: `path`, or a copy of it.
+util::Result<void> back_up(const std::string& path, const std::string& source, const std::string& to,
+                           const Progress& progress) {
   const std::string unfinished = to + ".unfinished";  // the name of a copy says that it is complete
   ::unlink(unfinished.c_str());  // of an earlier attempt, or a link that somebody left there for root to follow
   const mode_t mask = ::umask(S_IRWXG | S_IRWXO);
   const auto done = [&]() -> Outcome<void> {
-    auto from = Connection::open_to_read(path);
+    auto from = Connection::open_to_read(source);
     auto target = from ? Connection::open(unfinished) : tl::unexpected(from.error());
     return target ? copy(*from, *target, progress) : tl::unexpected(target.error());
   }();
@@ -134,6 +237,32 @@ util::Result<void> back_up(const std::string& path, const std::string& to, const
   return {};
 }
 
+}  // namespace
+
+util::Result<FileReport> check_file(const std::string& path) {
+  const auto bytes = size_of(path);
+  if (!bytes) {
+    return tl::make_unexpected(bytes.error());
+  }
+  const char* temporary = std::getenv("TMPDIR");
+  return with_undone(path, std::string(temporary == nullptr ? "/var/tmp" : temporary) + "/ssdpulse-check-",
+                     [&](const std::string& source) {
+                       return report_of(source, path).map([&](FileReport report) {
+                         report.bytes = *bytes;
+                         report.undone = source != path;
+                         return report;
+                       });
+                     });
+}
+
+util::Result<void> back_up(const std::string& path, const std::string& to, const Progress& progress) {
+  if (const auto ready = may_copy(path, to); !ready) {
+    return ready;
+  }
+  return with_undone(path, to + ".undone-",
+                     [&](const std::string& source) { return back_up(path, source, to, progress); });
+}
+
 util::Result<std::string> salvage_file(const std::string& path, const std::string& to) {
   if (const auto ready = may_copy(path, to); !ready) {
     return tl::make_unexpected(ready.error());
@@ -144,11 +273,16 @@ util::Result<std::string> salvage_file(const std::string& path, const std::strin
   }
   const std::atomic<bool> never = false;
   const mode_t mask = ::umask(S_IRWXG | S_IRWXO);
-  const auto salvaged = salvage(path, to, never);
+  auto lost = with_undone(path, to + ".undone-", [&](const std::string& source) {
+    const auto salvaged = salvage(source, to, never);
+    return salvaged ? util::Result<std::string>(salvaged->lost_text())
+                    : util::fail("cannot save anything from " + path + ": " + salvaged.error().message);
+  });
   ::umask(mask);
-  give_to_owner_of(path, to);
-  return salvaged ? util::Result<std::string>(salvaged->lost_text())
-                  : util::fail("cannot save anything from " + path + ": " + salvaged.error().message);
+  if (lost) {
+    give_to_owner_of(path, to);
+  }
+  return lost;
 }
 
 }  // namespace ssdpulse::history

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done with a history file as a whole, by a command: check it, copy it while a daemon writes to it, and
-// save from a damaged one what is readable. Blocks as long as the disk does.
+// save from a damaged one what is readable. None of them writes to the file: where its last writer was killed within a
+// transaction, they work on a private copy, in which that is undone. Blocks as long as the disk does.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace ssdpulse::history {
 struct FileReport {
   std::map<std::string, std::uint64_t> rows;  // by table; empty if they cannot be counted
   std::uint64_t bytes = 0;
+  bool undone = false;  // a transaction in which the last writer was killed: this is what the file will be without it
   std::vector<std::string> problems;  // none: the file is whole, and agrees with itself
 };
 

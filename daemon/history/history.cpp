@@ -85,6 +85,16 @@ Outcome<util::UniqueFd> locked(const std::string& directory) {
       Failure{"cannot lock " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
 }
 
+std::map<std::string, std::uint64_t> unreadable_in(const RowLedger& rows) {
+  std::map<std::string, std::uint64_t> lost;
+  for (const auto& [table, one] : rows.tables()) {
+    if (const auto count = one.removed.at(static_cast<std::size_t>(Removal::unreadable)); count > 0) {
+      lost[table] = count;
+    }
+  }
+  return lost;
+}
+
 }  // namespace
 
 std::chrono::nanoseconds boot_clock() {
@@ -399,7 +409,8 @@ bool History::set_file_aside(const std::string& why) {
   for (const std::string& removed : kept->removed) {
     log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMaxSetAside);
   }
-  if (salvaged && take_salvage()) {
+  const bool goes_on = salvaged && take_salvage();
+  if (goes_on) {
     log::warning("history goes on with what was readable", field("file", kept->path),
                  quoted("lost", salvaged->lost_text()));
   } else {
@@ -408,7 +419,39 @@ bool History::set_file_aside(const std::string& why) {
   }
   const std::lock_guard lock(mutex_);
   ++status_.files_set_aside;
+  if (goes_on) {
+    for (const auto& [table, rows] : salvaged->lost) {
+      status_.rows.remove(table, Removal::unreadable, rows);
+    }
+    note_lost(salvaged->lost);
+  }
+  knows_losses_ = true;
   return true;
+}
+
+/// The file says how many, and the name of the one that it was salvaged from, when.
+void History::note_lost_before(Lost since_begun, const Lost& just_now) {
+  for (const auto& [table, rows] : just_now) {
+    since_begun[table] -= rows;
+  }
+  std::erase_if(since_begun, [](const auto& table) { return table.second == 0; });
+  if (const auto last = last_set_aside(options_.directory, kFileName)) {
+    note_lost(since_begun, std::max<std::chrono::nanoseconds>(options_.now() - *last, {}));
+  }
+}
+
+void History::note_lost(const Lost& rows, std::chrono::nanoseconds ago) {
+  const auto now = options_.boottime();
+  if (!rows.empty()) {
+    lost_.emplace_back(now - ago, rows);
+  }
+  std::erase_if(lost_, [&](const auto& one) { return now - one.first >= std::chrono::hours(24); });
+  status_.unreadable.clear();
+  for (const auto& [when, tables] : lost_) {
+    for (const auto& [table, lost] : tables) {
+      status_.unreadable[table] += lost;
+    }
+  }
 }
 
 /// What was salvaged becomes the file, unless there is one: also after a crash between the two names.
@@ -494,7 +537,11 @@ void History::write_batches() {
     if (written) {
       settle(batch, &GivenRows::written);
       status_.rows += written->rows;
-      status_.unreadable = written->unreadable;
+      const Lost lost = unreadable_in(written->rows);
+      if (!std::exchange(knows_losses_, true)) {
+        note_lost_before(written->unreadable, lost);
+      }
+      note_lost(lost);
       status_.corrections += written->corrected.empty() ? 0 : 1;
       status_.reach = written->reach;
       status_.last_write_seconds = took.count();

@@ -63,7 +63,7 @@ struct Status {
   std::uint64_t rows_unreadable = 0;                // found by recall: someone edited the file
   std::uint64_t failures = 0;                       // of opening, reading or writing
   std::uint64_t files_set_aside = 0;                // damaged, or of another version
-  std::map<std::string, std::uint64_t> unreadable;  // by table: rows of the file that are lost, since it was begun
+  std::map<std::string, std::uint64_t> unreadable;  // by table: rows of the file found lost in the last 24 hours
   std::uint64_t corrections = 0;                    // of what a file said of itself, and its rows did not
   std::uint64_t bytes_on_disk = 0;                  // database and journal
   model::PastReach reach;                           // after the last write
@@ -116,6 +116,8 @@ class History {
 
   using MarkAnswer = std::promise<util::Result<model::WallTime>>;
 
+  using Lost = std::map<std::string, std::uint64_t>;  // rows, by table
+
   /// A batch, and what the clocks showed when it came.
   struct Waiting : Batch {
     Minute wall;
@@ -136,7 +138,9 @@ class History {
   bool set_file_aside(const std::string& why);
   bool take_salvage();
   void report(const Store::Written& written, std::chrono::nanoseconds boottime);
-  void declare_up();  // with the mutex held, like the next three
+  void note_lost(const Lost& rows, std::chrono::nanoseconds ago = {});  // with the mutex held, like the next five
+  void note_lost_before(Lost since_begun, const Lost& just_now);
+  void declare_up();
   void refuse_marks();
   void drop_replaced_states();
   void drop_surplus();
@@ -166,6 +170,8 @@ class History {
   std::chrono::nanoseconds counted_to_;  // CLOCK_BOOTTIME: the file counts what was measured until then
   std::optional<std::chrono::nanoseconds> deletions_logged_;
   std::uint64_t deleted_unlogged_ = 0;
+  std::deque<std::pair<std::chrono::nanoseconds, Lost>> lost_;  // of the last 24 hours, by CLOCK_BOOTTIME
+  bool knows_losses_ = false;                                   // from before this process, too
   std::thread thread_;
 };
 

@@ -46,18 +46,10 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
                 "SELECT id FROM drive WHERE serial = ?1 AND model = ?2 AND (nqn = '' OR instr(nqn, ?1) > 0 OR "
                 "instr(?3, nqn) > 0 OR instr(?3, ' | subsystem ') = 0)");
   ids.with(found.device.serial.raw()).with(found.device.model.raw()).with(found.device.identity.raw());
-  while (true) {
-    const auto row = ids.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      break;
-    }
-    drives += (drives.empty() ? "" : ",") + std::to_string(ids.integer(0).value_or(0));
-  }
-  if (drives.empty()) {
-    return {};
+  const auto read =
+      ids.each([&] { drives += (drives.empty() ? "" : ",") + std::to_string(ids.integer(0).value_or(0)); });
+  if (!read || drives.empty()) {
+    return read;
   }
   const auto step = series.step.count();
   std::optional<Reading> before;

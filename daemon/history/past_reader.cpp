@@ -169,20 +169,15 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
       "BY id");
   rows.with(identity);
   std::vector<Lane> lanes;
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return lanes;
-    }
-    const std::int64_t id = rows.integer(0).value_or(0);
-    if (id > 0 && id < kMinutesOfADevice / 2) {
-      lanes.push_back({id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0),
-                       rows.integer(4).value_or(0)});
-    }
-  }
+  return rows
+      .each([&] {
+        const std::int64_t id = rows.integer(0).value_or(0);
+        if (id > 0 && id < kMinutesOfADevice / 2) {
+          lanes.push_back({id, rows.integer(1).value_or(0), rows.integer(2).value_or(0), rows.integer(3).value_or(0),
+                           rows.integer(4).value_or(0)});
+        }
+      })
+      .map([&] { return std::move(lanes); });
 }
 
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
@@ -598,16 +593,12 @@ Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& wi
   rows.with(milliseconds_of(window.from)).with(milliseconds_of(window.to) - 1).with(device);
   rows.with(static_cast<std::int64_t>(kMaxChanges + 1));
   std::vector<model::SettingChange> changes;
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      break;
-    }
+  const auto read = rows.each([&] {
     changes.push_back({time_of(rows.integer(0).value_or(0)), rows.text(1).value_or(""), rows.text(2).value_or(""),
                        rows.text(3), rows.text(4).value_or(""), rows.text(5).value_or(""), rows.integer(6) == 1});
+  });
+  if (!read) {
+    return tl::unexpected(read.error());
   }
   if (changes.size() > kMaxChanges) {
     changes.pop_back();

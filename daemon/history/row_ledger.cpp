@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <utility>
 
 #include "daemon/history/rows.h"
 
@@ -57,22 +58,15 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
   std::string columns = "SELECT entry.key";
   for (std::size_t i = 0; i <= kRemovalNames.size(); ++i) {
     columns += fmt::format(
-        ", CASE json_type(entry.value, '$[{0}]') WHEN 'integer' THEN json_extract(entry.value, "
-        "'$[{0}]') ELSE -1 END",
-        i);
+        ", CASE coalesce(json_type(entry.value, '$[{0}]'), 'missing') WHEN 'integer' THEN json_extract(entry.value, "
+        "'$[{0}]') WHEN 'missing' THEN {1} ELSE -1 END",
+        i, i > static_cast<std::size_t>(Removal::unreadable) + 1 ? 0 : -1);  // a reason that its writer did not know
   }
   Statement rows(connection, (columns + " FROM account, json_each(CASE WHEN json_valid(account.rows) THEN account.rows "
                                         "ELSE '{\"\":[]}' END) AS entry")
                                  .c_str());
   RowLedger ledger;
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return ledger;
-    }
+  const auto take = [&]() -> Outcome<void> {
     const auto found = ledger.tables_.find(rows.name(0));
     constexpr std::int64_t kMaxRows = std::int64_t{1} << 53U;  // so that sums are far from 64 bits
     const auto number = [&](std::size_t column) {
@@ -88,10 +82,12 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
       return tl::unexpected(Failure{"its account of rows is not one", true});
     }
     found->second.inserted = static_cast<std::uint64_t>(number(1));
-  }
+    return {};
+  };
+  return rows.each(take).map([&] { return std::move(ledger); });
 }
 
-Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table,
+Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table, RowBefore before,
                   const std::function<Outcome<void>(const std::string& insert_into)>& insert) {
   // SQLite does not say whether it replaced a row.
   const auto inserted = insert("INSERT OR IGNORE INTO ");
@@ -99,7 +95,12 @@ Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view ta
     ledger.insert(table, inserted ? 1 : 0);
     return inserted;
   }
-  return insert("INSERT OR REPLACE INTO ");
+  return insert("INSERT OR REPLACE INTO ").map([&] {
+    if (before == RowBefore::lost) {
+      ledger.insert(table);
+      ledger.remove(table, Removal::repeated, 1);
+    }
+  });
 }
 
 }  // namespace ssdpulse::history

@@ -20,11 +20,12 @@ enum class Removal {
   age,         // older than history.retention
   size,        // beyond history.size, or its table's share of it
   hour,        // a minute that became part of an hour
-  repeated,    // it said the same as another
+  repeated,    // it said the same as another, or a later one of the same minute took its place
   unreadable,  // damaged, or deleted by somebody else
+  clock,       // the wall clock went back a little, and the same minute came again
 };
 inline constexpr auto kRemovalNames =
-    std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable"});
+    std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable", "clock"});
 
 struct TableRows {
   std::uint64_t inserted = 0;
@@ -68,8 +69,10 @@ class RowLedger {
   Tables tables_;
 };
 
+/// What a row with the same key held: it is part of the new one, or nobody will see it again.
+enum class RowBefore { merged, lost };
 /// Inserts a row, in the place of one with the same key. `insert` runs a statement that begins with these words.
-Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table,
+Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table, RowBefore before,
                   const std::function<Outcome<void>(const std::string& insert_into)>& insert);
 
 }  // namespace ssdpulse::history

@@ -69,16 +69,7 @@ class Copier {
   static Outcome<std::vector<std::string>> key_columns(Connection& from, const std::string& table) {
     Statement names(from, ("SELECT name FROM pragma_table_info('" + table + "') WHERE pk > 0 ORDER BY pk").c_str());
     std::vector<std::string> columns;
-    while (true) {
-      const auto row = names.step();
-      if (!row) {
-        return tl::unexpected(row.error());
-      }
-      if (!*row) {
-        return columns;
-      }
-      columns.push_back(names.name(0));
-    }
+    return names.each([&] { columns.push_back(names.name(0)); }).map([&] { return std::move(columns); });
   }
 
   Outcome<void> copy(const std::string& table, const std::vector<std::string>& columns, Connection& keys_of,

@@ -72,6 +72,15 @@ std::string prefix_of(const std::string& file) { return file + ".set-aside-"; }
 
 }  // namespace
 
+std::optional<std::chrono::sys_seconds> last_set_aside(const std::string& directory, const std::string& file) {
+  const auto stamps = stamps_in(directory, prefix_of(file));
+  std::tm parts{};
+  if (stamps.empty() || ::strptime(stamps.back().c_str(), "%Y%m%dT%H%M%SZ", &parts) == nullptr) {
+    return std::nullopt;
+  }
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
+}
+
 util::Result<void> may_set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now) {
   return plan_for(directory, prefix_of(file), now).map([](const Plan&) {});
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,8 @@ struct SetAside {
 /// it: may_set_aside() says so before.
 util::Result<void> may_set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
+
+/// When the newest of those that are there was set aside.
+std::optional<std::chrono::sys_seconds> last_set_aside(const std::string& directory, const std::string& file);
 
 }  // namespace ssdpulse::history

@@ -110,6 +110,13 @@ Failure Connection::failure(int code) const {
   if (const auto mismatch = code == SQLITE_IOERR_DATA ? mismatched_page() : std::nullopt) {
     return {*mismatch, true, false, Obstacle::io_error};
   }
+  if (code == SQLITE_READONLY_ROLLBACK) {
+    return {
+        "whoever wrote to it was killed within a transaction: start the daemon, which undoes that, or ask a copy "
+        "(ssdpulse "
+        "history --backup)",
+        false, false, Obstacle::no_permission, true};
+  }
   const int primary = code & 0xff;
   // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
@@ -181,18 +188,6 @@ Outcome<bool> Statement::step() {
     note(code);
   }
   return tl::unexpected(connection_->failure(code_));
-}
-
-Outcome<void> Statement::run() {
-  while (true) {
-    const auto row = step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      return {};
-    }
-  }
 }
 
 std::optional<std::int64_t> Statement::integer(int column) const {

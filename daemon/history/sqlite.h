@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "daemon/history/obstacle.h"
@@ -24,6 +25,7 @@ struct Failure {
   bool damaged = false;  // the file is not what it should be; otherwise the environment is
   bool refused = false;  // neither: a row violates the schema, and would do so again
   Obstacle obstacle = Obstacle::unknown;
+  bool unfinished = false;  // whoever wrote to it was killed within a transaction, which a reader cannot undo
 };
 
 template <typename T>
@@ -71,8 +73,13 @@ class Statement {
 
   /// Whether there is a row.
   Outcome<bool> step();
+  /// Calls `take()` at each row, to the end or to its first failure: it returns nothing, or an Outcome<void>.
+  template <typename Take>
+  Outcome<void> each(const Take& take);
   /// To the end.
-  Outcome<void> run();
+  Outcome<void> run() {
+    return each([] {});
+  }
 
   /// Of the row, columns from 0; nothing if the column holds another type.
   [[nodiscard]] std::optional<std::int64_t> integer(int column) const;
@@ -94,5 +101,23 @@ class Statement {
   int code_ = 0;  // the first error
   int bound_ = 0;
 };
+
+template <typename Take>
+Outcome<void> Statement::each(const Take& take) {
+  while (true) {
+    const auto row = step();
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      return {};
+    }
+    if constexpr (std::is_void_v<decltype(take())>) {
+      take();
+    } else if (const Outcome<void> taken = take(); !taken) {
+      return taken;
+    }
+  }
+}
 
 }  // namespace ssdpulse::history

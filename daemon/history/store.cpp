@@ -412,7 +412,7 @@ Outcome<void> Store::forget_drives(std::int64_t end, RowLedger& ledger) {
 
 Outcome<void> Store::insert(const model::LatencySpike& spike, Account& account) {
   using namespace std::chrono;
-  return put(connection_, account.rows, "latency_spike", [&](const std::string& insert_into) {
+  return put(connection_, account.rows, "latency_spike", RowBefore::lost, [&](const std::string& insert_into) {
     Statement row(connection_, (insert_into + "latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").c_str());
     return row.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
         .with(spike.device)
@@ -472,12 +472,24 @@ Outcome<void> Store::insert(const DriveMinute& row, Account& account) {
   if (!id) {
     return tl::unexpected(id.error());
   }
-  // The second row of a minute replaces the first, unless a clock that was set back comes to it again.
-  Statement first(connection_, "DELETE FROM drive_minute WHERE minute = ? AND drive = ? AND measured >= ?");
-  if (const auto gone = first.with(number_of(row.minute)).with(*id).with(measured - kSameClock).run(); !gone) {
-    return gone;
+  // The second row of a minute replaces the first, unless a clock that was set back by more comes to it again.
+  const auto replace = [&](Removal why, std::chrono::nanoseconds read_before) {
+    Statement first(connection_,
+                    "DELETE FROM drive_minute WHERE minute = ? AND drive = ? AND measured >= ? AND boottime_ns <= ?");
+    return first.with(number_of(row.minute))
+        .with(*id)
+        .with(measured - kSameClock)
+        .with(read_before.count())
+        .run()
+        .map([&] { account.rows.remove("drive_minute", why, connection_.changed_rows()); });
+  };
+  // No minute is that long.
+  const auto replaced = replace(Removal::clock, row.boottime - std::chrono::minutes(1)).and_then([&] {
+    return replace(Removal::repeated, std::chrono::nanoseconds::max());
+  });
+  if (!replaced) {
+    return replaced;
   }
-  account.rows.remove("drive_minute", Removal::repeated, connection_.changed_rows());
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
   const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
@@ -522,21 +534,18 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
   Statement rows(connection_, kSelectMinutes.c_str());
   rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
   rows.with(static_cast<std::int64_t>(kMaxRecalled));
-  while (true) {
-    const auto row = rows.step();
-    if (!row) {
-      return tl::unexpected(row.error());
-    }
-    if (!*row) {
-      std::reverse(recalled.minutes.begin(), recalled.minutes.end());
-      return recalled;
-    }
-    if (auto minute = read_minute(rows, drive)) {
-      recalled.minutes.push_back(std::move(*minute));
-    } else {
-      ++recalled.unreadable;
-    }
-  }
+  return rows
+      .each([&] {
+        if (auto minute = read_minute(rows, drive)) {
+          recalled.minutes.push_back(std::move(*minute));
+        } else {
+          ++recalled.unreadable;
+        }
+      })
+      .map([&] {
+        std::reverse(recalled.minutes.begin(), recalled.minutes.end());
+        return std::move(recalled);
+      });
 }
 
 Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {

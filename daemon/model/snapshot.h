@@ -159,7 +159,7 @@ struct HistoryFigures {
   Rows rows;                                          // received by this process, but for those that wait
   std::map<std::string, std::uint64_t> rows_waiting;  // for the disk, by table
   Rows rows_deleted;                                  // by this process; see history::Removal
-  std::map<std::string, std::uint64_t> rows_lost;     // damaged, since the file was begun; only tables that lost any
+  std::map<std::string, std::uint64_t> rows_lost;     // found damaged in the last 24 hours, by table
   std::uint64_t bytes_on_disk = 0;
   std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
   std::optional<WallTime> hours_from = {};    // the oldest hour

@@ -49,7 +49,7 @@ void keep_only(int fd) {
 }
 
 /// All that is written until the other end is closed.
-std::optional<std::string> read_until(int fd, std::chrono::steady_clock::time_point deadline) {
+Result<std::string> read_until(int fd, std::chrono::steady_clock::time_point deadline) {
   std::string text;
   std::array<char, 4096> piece{};
   while (true) {
@@ -59,9 +59,12 @@ std::optional<std::string> read_until(int fd, std::chrono::steady_clock::time_po
     if (ready < 0 && errno == EINTR) {
       continue;
     }
+    if (ready == 0) {
+      return fail("does not answer", ETIMEDOUT);
+    }
     const ssize_t got = ready > 0 ? ::read(fd, piece.data(), piece.size()) : -1;
     if (got < 0) {
-      return std::nullopt;
+      return fail_errno("its answer cannot be read");
     }
     if (got == 0) {
       return text;
@@ -91,32 +94,34 @@ bool waits_for_people() {
 
 }  // namespace
 
-std::optional<std::string> in_time(const std::function<std::string()>& question, std::chrono::milliseconds limit) {
+Result<std::string> in_time(const std::function<std::string()>& question, std::chrono::milliseconds limit) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return std::nullopt;
+    return fail_errno("cannot be asked: no pipe");
   }
   const UniqueFd in(ends[0]);
   UniqueFd out(ends[1]);
   const auto deadline = std::chrono::steady_clock::now() + limit;
   const pid_t child = ::fork();
+  if (child < 0) {
+    return fail_errno("cannot be asked: no process");
+  }
   if (child == 0) {
     answer(question, out.get());
   }
   out.reset();
-  if (child < 0) {
-    return std::nullopt;
-  }
   auto text = read_until(in.get(), deadline);
   int status = 0;
   if (!text) {
     ::kill(child, SIGKILL);
     ::waitpid(child, &status, WNOHANG);
-    return std::nullopt;
+    return text;
   }
   const pid_t ended = ::waitpid(child, &status, 0);
   const bool unknown = ended < 0 && errno == ECHILD;  // SIGCHLD is ignored, as some supervisors leave it
-  return unknown || (ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) ? std::move(text) : std::nullopt;
+  return unknown || (ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+             ? text
+             : fail("the process that asked it failed");
 }
 
 Result<void> file_answers(const std::string& path) {
@@ -129,7 +134,9 @@ Result<void> file_answers(const std::string& path) {
     }
     return std::string();
   };
-  return in_time(read_first_byte) ? Result<void>() : fail(path + ": its file system does not answer", ETIMEDOUT);
+  const auto answers = in_time(read_first_byte);
+  return answers ? Result<void>()
+                 : fail(path + ": its file system " + answers.error().message, answers.error().error_number);
 }
 
 TimeLimit::TimeLimit(std::string command, std::chrono::seconds limit)

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -18,10 +17,10 @@ namespace ssdpulse::util {
 inline constexpr std::chrono::milliseconds kPerQuestion{2000};
 
 /// What `question` returns. It is called in a process of its own, without any of this one's files, because a thread
-/// that waits for a file system keeps its process from ending, and even a kill may not reach it. Nothing: it was not
-/// answered within `limit`; that process is then left behind.
-std::optional<std::string> in_time(const std::function<std::string()>& question,
-                                   std::chrono::milliseconds limit = kPerQuestion);
+/// that waits for a file system keeps its process from ending, and even a kill may not reach it. An error: it was not
+/// answered within `limit` (ETIMEDOUT; that process is then left behind), it could not be asked, or it threw.
+Result<std::string> in_time(const std::function<std::string()>& question,
+                            std::chrono::milliseconds limit = kPerQuestion);
 
 /// Whether the file system of a file or directory answers at all; also if there is no such file.
 Result<void> file_answers(const std::string& path);

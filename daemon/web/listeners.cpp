@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/web/listeners.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,18 @@ struct Holder {
   bool is_ours = false;
 };
 
+/// Which of ours has the address already: it is listed twice, or another one stands for all addresses of the port.
+const http::Listener* holder_among(const Listeners& ours, const std::vector<util::TcpListener>& holders) {
+  const auto holds = [&](const http::Listener& one) {
+    struct stat status {};
+    return !one.taken && ::fstat(one.socket.get(), &status) == 0 &&
+           std::any_of(holders.begin(), holders.end(),
+                       [&](const auto& holder) { return holder.inode == status.st_ino; });
+  };
+  const auto found = std::find_if(ours.begin(), ours.end(), holds);
+  return found == ours.end() ? nullptr : &*found;
+}
+
 /// Those at the address; if there are none, it is that of all addresses, and somebody has one of them.
 std::vector<util::TcpListener> holders_of(const http::Listener& listener) {
   const auto all = util::tcp_listeners().value_or(std::vector<util::TcpListener>{});
@@ -95,6 +108,12 @@ util::Result<Listeners> without_another_daemon(Listeners listeners, const std::s
   for (const http::Listener& listener : listeners) {
     if (!listener.taken) {
       continue;
+    }
+    if (const http::Listener* own = holder_among(listeners, holders_of(listener))) {
+      return util::fail("cannot listen on " + listener.address + ": web.listen_address has it twice" +
+                            (own->address == listener.address ? "" : ", as " + own->address + " includes it") +
+                            "; remove one of them",
+                        EADDRINUSE);
     }
     const Holder holder = holder_of(listener);
     if (holder.is_ours || is_kept(history_directory)) {

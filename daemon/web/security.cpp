@@ -32,14 +32,16 @@ void refuse_if_others_write(const std::string& file, std::vector<std::string>& p
 }
 
 /// Whoever may write the file, or put another in its place, decides who may read the pages.
-void refuse_if_others_decide(const std::string& file, std::vector<std::string>& problems) {
+void refuse_if_others_decide(const std::string& file, const std::optional<FileOwner>& service,
+                             std::vector<std::string>& problems) {
   refuse_if_others_write(file, problems);
   struct stat status {};
   if (::stat(file.c_str(), &status) == 0) {
-    if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    if (status.st_uid != 0 && status.st_uid != ::geteuid() && !(service && service->user == status.st_uid)) {
       problems.push_back(file + ": belongs to user " + std::to_string(status.st_uid) + "; needed: chown root");
     }
-    if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0 && status.st_gid != ::getegid()) {
+    if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0 && status.st_gid != ::getegid() &&
+        !(service && service->group == status.st_gid)) {
       problems.push_back(file + ": group " + std::to_string(status.st_gid) + " may write it; needed: chmod g-w");
     }
   }
@@ -103,10 +105,11 @@ std::string stamps_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
+LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous,
+                                    const std::optional<FileOwner>& service) {
   LoadedWebSecurity loaded{nullptr, {path}, stamps_of({path}), false};
   std::vector<std::string> problems;
-  refuse_if_others_decide(path, problems);
+  refuse_if_others_decide(path, service, problems);
   const auto file = config::load_web_file(path);
   if (!file) {
     for (const auto& problem : file.error()) {

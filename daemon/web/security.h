@@ -3,12 +3,15 @@
 // with only the privileges of the daemon's user, at the start and later, so that whatever starts can also be reloaded.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,8 +28,15 @@ struct LoadedWebSecurity {
   bool file_is_right = false;      // the web file itself: the files it names may be about to be replaced
 };
 
-/// `path`: of web.config_file. `previous`: as for make_protection().
-LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous = nullptr);
+struct FileOwner {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+/// `path`: of web.config_file, which must belong to root, to whoever asks, or to `service`: the user that a service
+/// will read it as, where root asks for it. `previous`: as for make_protection().
+LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous = nullptr,
+                                    const std::optional<FileOwner>& service = std::nullopt);
 
 /// Checks every few seconds whether one of the files has changed, on a thread of its own: a file system that hangs
 /// delays no sample. A change takes effect once the files have been left alone for a second, as certificate and key are

@@ -191,13 +191,14 @@ constexpr LabelDescription kFateLabels[] = {
      "the file does not accept it; surplus: too many were waiting, or a mark could not be kept at once. Absent but for "
      "written: none",
      kFates}};
-constexpr auto kReasons = std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable"});
+constexpr auto kReasons = std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable", "clock"});
 constexpr LabelDescription kDeletedLabels[] = {
     kTable,
     {"reason",
      "age: older than history.retention; size: beyond history.size, or the table's share of it; hour: minutes that "
-     "became an hour; repeated: it said the same as another; unreadable: damaged, or deleted by another program. "
-     "Absent but for age: none",
+     "became an hour; repeated: it said the same as another, or a later one of the same minute took its place; "
+     "unreadable: damaged, or deleted by another program; clock: the clock went back a little, and the same minute "
+     "came again. Absent but for age: none",
      kReasons}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
 constexpr LabelDescription kFeatureLabels[] = {

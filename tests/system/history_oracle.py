@@ -17,6 +17,7 @@ FIRST, GENERATION = 29_000_000, 100
 MOST_WAITING = 50  # steps for which the writer's history has room
 TABLES = ("device", "device_hour", "device_minute", "discard_burst", "drive", "drive_minute", "host_wait", "latency_spike", "mark",
           "setting", "spike_seconds", "tenant", "tenant_hour", "tenant_minute")
+REASONS = ("age", "size", "hour", "repeated", "unreadable", "clock")  # why rows have gone, as in the file
 
 
 def generation(step):
@@ -342,10 +343,10 @@ class Oracle:
 
     def _compare_account(self, database):
         (text, tenant_bytes), = database.execute("SELECT rows, tenant_bytes FROM account").fetchall() or [("{}", 0)]
-        account = {table: [0] * 6 for table in TABLES} | json.loads(text)
+        account = {table: [0] * (1 + len(REASONS)) for table in TABLES} | json.loads(text)
         for table, (inserted, *removed) in account.items():
             count, = database.execute(f"SELECT count(*) FROM {table}").fetchone()
-            if inserted - sum(removed) != count or removed[-1]:
+            if inserted - sum(removed) != count or removed[REASONS.index("unreadable")]:
                 self.problems.append(f"{table}: {count} rows, of {inserted} less {removed}")
         made = {"drive_minute": 3 * len(self.there), "mark": self.made} | {table: len(self.there) for table in ROWS
                                                                          if table != "drive_minute"}
@@ -354,6 +355,10 @@ class Oracle:
                 self.problems.append(f"{table}: {account[table][0]} rows were inserted, {rows} were sent")
         if tuple(sorted(account)) != TABLES:
             self.problems.append(f"an account of {sorted(account)}")
+        by_clock = {table: rows[1 + REASONS.index("clock")] for table, rows in account.items() if rows[1 + REASONS.index("clock")]}
+        replaced = 3 * len(self._replaced()) if self.keep == math.inf else by_clock.get("drive_minute", 0)
+        if by_clock != ({"drive_minute": replaced} if replaced else {}):
+            self.problems.append(f"rows that came again with the clock: {replaced} readings, counted {by_clock}")
         bytes_there, = database.execute("SELECT (SELECT coalesce(sum(length(tenants)), 0) FROM tenant_minute) + "
                                         "(SELECT coalesce(sum(length(tenants)), 0) FROM tenant_hour)").fetchone()
         if bytes_there != tenant_bytes:
@@ -375,7 +380,7 @@ class Oracle:
         if self.asked and self.state == "up":
             self.problems.append(f"marks without an answer: {self.asked}")
         if self.account is not None:
-            grown = {table: [now - then for now, then in zip(account[table], self.account.get(table, [0] * 6))] for table in TABLES}
+            grown = {table: [now - then for now, then in zip(account[table], self.account.get(table, [0] * (1 + len(REASONS))))] for table in TABLES}
             if grown != self.ledger:
                 self.problems.append(f"the file's account has grown by {grown}, the process says {self.ledger}")
 

@@ -60,7 +60,7 @@ COUNTERS = {
     "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=web kind=listen | source=history kind=dropped_row,contradiction | "
                               f"source=nvme {DRIVE} kind=timeout,reader_gone,impossible,unconfirmed",
     "ssdpulse_history_rows": "table=device_minute,drive_minute,mark fate=written,replaced,refused,surplus",
-    "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike reason=age,size,hour,repeated,unreadable", "ssdpulse_missed_ticks": "",
+    "ssdpulse_history_rows_deleted": "table=device_minute,device_hour,tenant_minute,drive_minute,latency_spike reason=age,size,hour,repeated,unreadable,clock", "ssdpulse_missed_ticks": "",
     "ssdpulse_log_lines_suppressed": "",
     "ssdpulse_cpu_limit_steps": "direction=down,up",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from controlled_disk import controlled_disk
 from history_oracle import FIRST, Oracle
-from lib import cgroups, rig
+from lib import cgroups, history_pages, rig
 
 WRITER = rig.BUILD / "ssdpulse_history_writer"
 HANG_SECONDS = 60 if rig.LONG else 4  # of a disk, of a process
@@ -133,6 +133,21 @@ def is_hot(journal):
     return journal.exists() and journal.read_bytes()[:8] == bytes.fromhex("d9d505f920a163d7")
 
 
+def ask_commands(stage, directory):
+    """The commands for a file answer before any daemon has undone its transaction, and leave that to one."""
+    def content():
+        return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+    before, file, backup, salvaged = content(), directory / "ssdpulse.db", stage.state / "backup", stage.state / "salvaged"
+    for path, *question in ((file, "--check"), (file, "--backup", backup), (file, "--salvage", salvaged), (backup, "--check"),
+                            (salvaged, "--check")):
+        answer = subprocess.run([rig.BINARY, "history", "--file", path, *question], capture_output=True, text=True, check=False)
+        stage.that(answer.returncode == 0, f"{path.name} {question} after a kill: {answer.stdout} {answer.stderr}")
+    stage.that(content() == before, "the commands have changed the history")
+    backup.unlink(missing_ok=True)
+    salvaged.unlink(missing_ok=True)
+
+
 def killed(stage, points):
     oracle, directory, hot = stage.oracle(), stage.state / "history", 0
     # About one kill in five falls within a transaction.
@@ -143,7 +158,9 @@ def killed(stage, points):
             else:
                 writer.wait(lambda: writer.said["found"])
                 time.sleep(stage.random.uniform(0, 0.5))
-        hot += is_hot(directory / "ssdpulse.db-journal")
+        if is_hot(directory / "ssdpulse.db-journal"):
+            hot += 1
+            ask_commands(stage, directory)
         stage.point(oracle, directory)
     stage.check.that(hot > 0, f"{hot} of {stage.points} kills within a transaction")
 
@@ -385,6 +402,52 @@ def earlier_build(stage, points):
         stage.point(oracle, directory)
 
 
+def lose_account(directory):
+    """The daemon takes the file for damaged, and salvages it; no row is lost. Returns its bytes."""
+    file = directory / "ssdpulse.db"
+    database = sqlite3.connect(file)
+    database.execute("UPDATE account SET rows = 'x'")
+    database.commit()
+    database.close()
+    history_pages.seal(file)
+    return file.read_bytes()
+
+
+def salvaged(stage, points):
+    """Killed, or without room, while a damaged file is saved and set aside: it is there as it was, under one of two names, until
+    all of its rows are in another one."""
+    for number in range(points):
+        with rig.tmpfs(stage.state, "16M") as disk:
+            directory, steps = disk / "history", stage.random.randint(50, 300)
+            with Writer(Oracle(), directory, str(steps)) as writer:
+                writer.over(0)
+            before = lose_account(directory)
+            if number % 2:
+                fill(disk)
+            with Writer(Oracle(), directory) as writer:
+                if number % 2:
+                    writer.wait_until_down("full")
+                    stage.that((directory / "ssdpulse.db").read_bytes() == before, "without room, the file is not as it was")
+                    make_room(disk)
+                    writer.wait(lambda: writer.said["found"])
+                else:
+                    time.sleep(stage.random.uniform(0, 0.2))
+            names = [path.name for path in directory.glob("ssdpulse.db*") if path.read_bytes() == before]
+            stage.that(len(names) == 1, f"the damaged file is there as {names}")
+            with Writer(Oracle(), directory, "1") as writer:
+                writer.over(0)
+            database = sqlite3.connect(directory / "ssdpulse.db")
+            kept, = database.execute("SELECT count(*) FROM setting WHERE CAST(value AS INTEGER) < ?", (FIRST + steps,)).fetchone()
+            database.close()
+            stage.that(kept == steps, f"{kept} of {steps} steps are in the new file")
+            content = (directory / "ssdpulse.db").read_bytes()
+            wrong = set(history_pages.mismatched(content)) - history_pages.unused(content)
+            stage.that(not wrong, f"pages {sorted(wrong)} of the new file do not match their checksums")
+            rest = sorted(path.name for path in directory.glob("*.salvage*"))
+            stage.that(not rest, f"left over: {rest}")
+            stage.points += 1
+
+
 def restarted(stage, points):
     """Ten processes in a row, each of which ends in order."""
     oracle, directory = stage.oracle(), stage.state / "history"
@@ -428,6 +491,7 @@ FAULTS = {
     "out of memory": (out_of_memory, 1, 8),
     "copied": (copied, 1, 10),
     "earlier build": (earlier_build, 2, 12),
+    "salvaged": (salvaged, 4, 24),
     "restarted": (restarted, 1, 4),
     "old rows": (old_rows, 2, 16),
 }

@@ -91,10 +91,65 @@ TEST(Account, says_which_rows_another_program_removed_or_added) {
   EXPECT_EQ(rig.status().corrections, 1U);
   constexpr auto kUnreadable = static_cast<std::size_t>(Removal::unreadable);
   EXPECT_EQ(rig.status().rows.at("device_minute").removed.at(kUnreadable), 7U);
+  EXPECT_EQ(rig.status().unreadable, (std::map<std::string, std::uint64_t>{{"device_minute", 7}}));
   EXPECT_EQ(rig.status().rows.at("mark").inserted, 1U);
   rig.start();
   rig.expect_works();
   EXPECT_EQ(rig.status().corrections, 0U) << "it is corrected once";
+}
+
+std::uint64_t removed(const Rig& rig, const std::string& table, Removal why) {
+  return rig.status().rows.at(table).removed.at(static_cast<std::size_t>(why));
+}
+
+// The boot clock knows whether a daemon read twice within a minute, or the wall clock showed the minute twice.
+TEST(Account, counts_readings_whose_minute_the_wall_clock_showed_again) {
+  Rig rig;
+  History& history = rig.start();
+  DriveMinute row = row_at(kBegin);
+  for (const auto boottime : {100s, 159s, 219s, 220s}) {
+    row.boottime = boottime;
+    history.add({{row}, {}});
+  }
+  ASSERT_TRUE(rig.wait_rows(4));
+  EXPECT_EQ(removed(rig, "drive_minute", Removal::clock), 1U);
+  EXPECT_EQ(removed(rig, "drive_minute", Removal::repeated), 2U);
+  EXPECT_EQ(rig.status().rows.at("drive_minute").present(), 1);
+}
+
+TEST(Account, counts_events_whose_place_another_one_takes) {
+  Rig rig;
+  History& history = rig.start();
+  for (const double duration : {1.0, 2.0, 3.0}) {
+    Batch batch;
+    batch.spikes.emplace_back().device = "sda";
+    batch.spikes.back().begin = kBegin;
+    batch.spikes.back().duration = std::chrono::milliseconds(static_cast<int>(duration * 1000));
+    batch.bursts = {{kBegin, "sda", "fstrim", duration, 4096}};
+    batch.waits = {{kBegin, "frozen", "/", "", "", duration, "", "x"}};
+    history.add(std::move(batch));
+  }
+  ASSERT_TRUE(rig.wait_rows(9));
+  for (const char* table : {"latency_spike", "discard_burst", "host_wait"}) {
+    EXPECT_EQ(rig.status().rows.at(table).inserted, 3U) << table;
+    EXPECT_EQ(removed(rig, table, Removal::repeated), 2U) << table;
+  }
+  rig.stop();
+  EXPECT_EQ(count(rig, "latency_spike"), "1");
+}
+
+TEST(Account, may_have_been_written_before_there_was_a_reason) {
+  Rig rig;
+  fill(rig);
+  rig.sql(
+      "UPDATE account SET rows = (SELECT json_group_object(key, json_remove(value, '$[6]')) FROM "
+      "json_each(account.rows))");
+  ASSERT_EQ(rig.sql("SELECT json_array_length(rows, '$.mark') FROM account"), "6");
+  rig.start();
+  rig.expect_works();
+  EXPECT_EQ(rig.status().corrections, 0U);
+  EXPECT_TRUE(rig.set_aside_files().empty());
+  EXPECT_EQ(removed(rig, "mark", Removal::clock), 0U);
 }
 
 TEST(Account, of_rows_that_is_no_account_makes_a_file_damaged) {

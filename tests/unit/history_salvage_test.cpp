@@ -178,6 +178,58 @@ TEST_F(Damaged, files_that_have_nothing_to_save_leave_nothing) {
   EXPECT_FALSE(std::filesystem::exists(saved() + "-journal"));
 }
 
+/// What a kill within a transaction leaves: pages that are overwritten already, and a journal that says what they were.
+void cut_off_a_transaction(const std::string& path, const std::string& to) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle,
+                         "PRAGMA cache_size = 1; BEGIN; UPDATE device_minute SET measured = measured + 1; DELETE FROM "
+                         "spike_seconds",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  std::filesystem::copy_file(path, to, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(path + "-journal", to + "-journal");
+  sqlite3_close(handle);
+}
+
+// A reader may not undo it; a command shall not say that the file is read-only.
+TEST_F(Damaged, is_no_file_whose_writer_was_killed_within_a_transaction) {
+  cut_off_a_transaction(rig_.file(), copy());
+  const std::string before = content_of(copy());
+  const std::string journal = content_of(copy() + "-journal");
+  ASSERT_NE(before, content_of(rig_.file()));
+  const auto asked = Reader::open(copy()).value()->devices();
+  ASSERT_FALSE(asked.has_value());
+  EXPECT_NE(asked.error().message.find("killed within a transaction"), std::string::npos) << asked.error().message;
+  const auto report = check_file(copy());
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->undone);
+  EXPECT_TRUE(report->problems.empty()) << report->problems.front();
+  EXPECT_EQ(report->rows.at("mark"), whole_.at("mark").size());
+  const auto salvaged = salvage_file(copy(), saved());
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.error().message;
+  EXPECT_EQ(*salvaged, "none");
+  EXPECT_TRUE(lost(whole_, content_of_tables(saved())).empty());
+  std::filesystem::remove(saved());
+  const auto backed_up = back_up(copy(), saved(), [](double) {});
+  ASSERT_TRUE(backed_up.has_value()) << backed_up.error().message;
+  EXPECT_TRUE(lost(whole_, content_of_tables(saved())).empty());
+  EXPECT_FALSE(check_file(saved()).value().undone);
+  EXPECT_TRUE(before == content_of(copy()) && journal == content_of(copy() + "-journal")) << "they only read it";
+  for (const auto& entry : std::filesystem::directory_iterator(rig_.directory())) {
+    EXPECT_EQ(entry.path().string().find(".undone-"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Damaged, check_reports_why_a_transaction_cannot_be_undone) {
+  cut_off_a_transaction(rig_.file(), copy());
+  ::setenv("TMPDIR", (rig_.directory() + "/nowhere").c_str(), 1);
+  const auto report = check_file(copy());
+  ::setenv("TMPDIR", "/dev/shm", 1);
+  ASSERT_FALSE(report.has_value());
+  EXPECT_NE(report.error().message.find("/nowhere/ssdpulse-check-"), std::string::npos) << report.error().message;
+}
+
 // Nobody knows whose the rows are, but they are nobody else's.
 TEST_F(Damaged, files_that_lost_their_devices_give_no_number_out_again_and_make_no_hour_twice) {
   const auto root =
@@ -186,6 +238,7 @@ TEST_F(Damaged, files_that_lost_their_devices_give_no_number_out_again_and_make_
   rig_.start();
   rig_.expect_works();
   EXPECT_EQ(rig_.status().unreadable.at("device"), 3U);
+  EXPECT_EQ(rig_.status().rows.at("device").removed.at(static_cast<std::size_t>(Removal::unreadable)), 3U);
   for (int i = 0; i < 130; ++i) {
     rig_.set_now(rig_.now() + 1min);
     Batch batch;
@@ -263,6 +316,13 @@ TEST_F(Damaged, files_are_replaced_by_what_is_readable_in_them_while_the_history
     unreadable += rows;
   }
   EXPECT_GT(unreadable, 0U);
+  EXPECT_LT(unreadable, 600U);
+  rig_.set_now(rig_.now() + std::chrono::hours(25));
+  rig_.expect_works();
+  EXPECT_TRUE(rig_.status().unreadable.empty()) << "that was more than a day ago";
+  rig_.start();
+  rig_.expect_works();
+  EXPECT_TRUE(rig_.status().unreadable.empty()) << "a restart does not make it recent";
   rig_.stop();
   EXPECT_GT(content_of_tables(rig_.file())["device_minute"].size(), 600U) << "of 1200";
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -268,17 +269,18 @@ TEST(Limiter, KeysBeyondTheBoundShareOneUntilOthersExpire) {
 
 TEST(InTime, AnswersAreWholeAndWhatNeverAnswersIsLeftBehind) {
   const std::string large(1U << 20U, 'x');
-  EXPECT_EQ(util::in_time([&] { return large; }), large);
-  EXPECT_EQ(util::in_time([] { return std::string(); }), "");
-  EXPECT_EQ(util::in_time([]() -> std::string { throw std::runtime_error("no"); }), std::nullopt);
+  EXPECT_EQ(util::in_time([&] { return large; }).value(), large);
+  EXPECT_EQ(util::in_time([] { return std::string(); }).value(), "");
+  EXPECT_FALSE(util::in_time([]() -> std::string { throw std::runtime_error("no"); }));
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(util::in_time(
-                [] {
-                  ::pause();
-                  return std::string("late");
-                },
-                milliseconds(100)),
-            std::nullopt);
+  const auto late = util::in_time(
+      [] {
+        ::pause();
+        return std::string("late");
+      },
+      milliseconds(100));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().error_number, ETIMEDOUT);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
 }
 
@@ -298,6 +300,18 @@ TEST(InTime, NobodyWaitsForAStreamThatTheProcessLeftBehindHolds) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(::read(in.get(), &one, 1), 0) << "its end";
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
+}
+
+TEST(InTime, WhatCannotBeAskedIsNotSaidToHang) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto answers = util::file_answers("/");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(answers);
+  EXPECT_EQ(answers.error().message, "/: its file system cannot be asked: no pipe: Too many open files");
+  EXPECT_EQ(answers.error().error_number, EMFILE);
 }
 
 TEST(InTime, AFileThatIsNotThereAnswers) {

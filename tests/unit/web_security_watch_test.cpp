@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "daemon/web/kept_protection.h"
+#include "daemon/web/listeners.h"
 #include "daemon/web/security.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -84,9 +85,26 @@ TEST(WebSecurity, WhatOthersMayReplaceIsRefused) {
   if (::geteuid() == 0) {  // else no file can be given away
     ASSERT_EQ(::chown(tree.path("web.yaml").c_str(), kSomebody, 0), 0);
     EXPECT_NE(problem().find("belongs to user 65534"), std::string::npos) << problem();
+    const FileOwner service{kSomebody, kSomebody};
+    EXPECT_TRUE(load_web_security(tree.path("web.yaml"), nullptr, service).outcome) << "root asks for the service";
+    EXPECT_FALSE(load_web_security(tree.path("web.yaml"), nullptr, FileOwner{kSomebody - 1, kSomebody}).outcome);
     ASSERT_EQ(::chown(tree.path("web.yaml").c_str(), 0, kSomebody), 0);
     ASSERT_EQ(::chmod(tree.path("web.yaml").c_str(), 0660), 0);
     EXPECT_NE(problem().find("group 65534 may write it"), std::string::npos) << problem();
+  }
+}
+
+TEST(Listeners, AnAddressThatIsListedTwiceIsNoOtherDaemon) {
+  const std::uint16_t port = http::port_of(http::listen_on({{"127.0.0.1", 0}}).value().front());
+  const std::string one = "127.0.0.1:" + std::to_string(port);
+  config::Web web;
+  for (const std::string& other : {one, "0.0.0.0:" + std::to_string(port)}) {
+    web.listen_address = {other, one};
+    const auto listeners = open_web_listeners(web, "");
+    ASSERT_FALSE(listeners.has_value());
+    EXPECT_NE(listeners.error().message.find("web.listen_address has it twice"), std::string::npos)
+        << listeners.error().message;
+    EXPECT_EQ(listeners.error().message.find("another ssdpulse"), std::string::npos) << listeners.error().message;
   }
 }
 
