@@ -8,22 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/commands/commands.h"
-#include "daemon/commands/suggestion.h"
+#include "daemon/base/child_process.h"
+#include "daemon/cli/commands.h"
 #include "daemon/model/version.h"
-#include "daemon/util/in_time.h"
 
 namespace {
 
 using namespace ssdpulse;
 using util::ExitCode;
 
-constexpr commands::AddCommand* kCommands[] = {
+constexpr cli::AddCommand* kCommands[] = {
     // in the order of --help
-    commands::add_run,     commands::add_check_config, commands::add_print_config, commands::add_devices,
-    commands::add_metrics, commands::add_simulate,     commands::add_why,          commands::add_top,
-    commands::add_what_if, commands::add_history,      commands::add_mark,         commands::add_doctor,
-    commands::add_audit,   commands::add_report,       commands::add_nvme_reader,
+    cli::add_run,      cli::add_check_config, cli::add_print_config, cli::add_devices, cli::add_metrics,
+    cli::add_simulate, cli::add_why,          cli::add_top,          cli::add_what_if, cli::add_history,
+    cli::add_mark,     cli::add_doctor,       cli::add_audit,        cli::add_report,  cli::add_nvme_reader,
 };
 
 /// Those that are to end by themselves: not the services, the screen, and what takes as long as its input.
@@ -45,7 +43,7 @@ std::optional<std::string> suggestion(const CLI::App& app, const std::string& wr
       }
     }
   }
-  return commands::nearest(wrong.substr(0, wrong.find('=')), words);
+  return cli::nearest(wrong.substr(0, wrong.find('=')), words);
 }
 
 /// The first argument that no command or option takes; `first` if the parser has not seen any.
@@ -63,7 +61,7 @@ int parse_and_run(int argc, char** argv) {
       "Exit status: 0 stopped on request; 1 internal failure, or unusable certificate files; 2 wrong command line,\n"
       "configuration or input; 3 not permitted; 4 the kernel lacks a required feature; 5 cannot listen on the "
       "address;\n6 what was asked for was not measured, or is not known yet; 7 too few files may be open.");
-  for (commands::AddCommand* const add : kCommands) {
+  for (cli::AddCommand* const add : kCommands) {
     add(app, exit_code);
   }
   std::optional<util::TimeLimit> limit;

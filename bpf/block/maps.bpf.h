@@ -4,7 +4,7 @@
  *
  * Every map is an mmapable array: the verifier inlines lookups, and user space reads and writes without a system call
  * and therefore without a capability. User space sets the sizes before the load, except for the queues; the arithmetic
- * is in daemon/sources/block/kernel_memory.h.
+ * is in daemon/block/kernel_memory.h.
  */
 #pragma once
 

@@ -7,8 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "daemon/config/document.h"
-#include "daemon/config/entries.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 namespace {

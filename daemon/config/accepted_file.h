@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/config/problem.h"
-#include "daemon/model/acceptance.h"
-#include "daemon/util/result.h"
+#include "daemon/base/result.h"
+#include "daemon/config/yaml_document.h"
+#include "daemon/model/finding.h"
 
 namespace ssdpulse::config {
 

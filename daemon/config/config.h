@@ -5,8 +5,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <future>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 
@@ -130,6 +137,56 @@ struct Config {
   Limits limits;
   History history;
   bool operator==(const Config&) const = default;
+};
+
+// Reads and prints the configuration. All of it is checked before any of it is used.
+// An empty document or section means the defaults. A key without a value is an error: it could mean the default as well
+// as "none".
+
+/// A whole Config, or every problem in the order of the text (invalid YAML is one problem: what comes after it has no
+/// meaning yet). Never a partial Config.
+using ParseOutcome = tl::expected<Config, std::vector<Problem>>;
+
+/// `file_name` only appears in the problems. Any bytes are safe, in bounded time and memory.
+ParseOutcome parse(std::string_view text, std::string_view file_name);
+
+/// Reads a regular file of at most 1 MiB (never blocks on a pipe or a terminal) and parses it.
+ParseOutcome load(const std::string& path);
+
+/// Every key with its value, as YAML that parses back to an equal Config.
+std::string print(const Config& config);
+
+/// Full names such as "web.listen_address", in the order of print.
+std::vector<std::string> known_keys();
+
+/// Full names of the keys that differ and that a reload cannot apply.
+std::vector<std::string> keys_requiring_restart(const Config& running, const Config& wanted);
+
+// ConfigurationReader: reloads the configuration on a thread that lives only for that. People look at the daemon when a
+// disk hangs, and a file on that disk must not hold up sampling.
+
+using Configured = tl::expected<Config, std::vector<std::string>>;
+
+/// Returns the effective configuration, from file and command line, at the start and again on SIGHUP; or every problem
+/// with it, one line each. May outlive its caller: captures only values.
+using Configure = std::function<Configured()>;
+
+class ConfigurationReader {
+ public:
+  explicit ConfigurationReader(Configure configure) : configure_(std::move(configure)) {}
+
+  /// Begins a reading or, while one is under way, schedules another.
+  void ask();
+
+  /// What was read, once for each reading. Never waits.
+  std::optional<Configured> answer();
+
+ private:
+  void begin();
+
+  Configure configure_;
+  std::future<Configured> reading_;  // invalid: not requested
+  bool asked_again_ = false;
 };
 
 }  // namespace ssdpulse::config

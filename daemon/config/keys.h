@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/complete.h"
 #include "daemon/config/config.h"
-#include "daemon/config/document.h"
 #include "daemon/config/value_kinds.h"
-#include "daemon/util/complete.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 

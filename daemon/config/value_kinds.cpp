@@ -11,10 +11,8 @@
 #include <optional>
 #include <system_error>
 
-#include "daemon/config/device_pattern.h"
-#include "daemon/config/entries.h"
-#include "daemon/config/listen_address.h"
-#include "daemon/config/units.h"
+#include "daemon/config/value_text.h"
+#include "daemon/config/yaml_document.h"
 #include "daemon/model/metric_groups.h"
 
 namespace ssdpulse::config {

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
-#include "daemon/config/document.h"
-#include "daemon/config/problem.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/config/problem.h"
-#include "daemon/util/result.h"
+#include "daemon/base/result.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 

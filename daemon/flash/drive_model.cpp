@@ -6,10 +6,160 @@
 #include <cmath>
 #include <utility>
 
-#include "daemon/analysis/flash_model/model_curve.h"
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
+#include "daemon/flash/flash_fit.h"
 
 namespace ssdpulse::flash {
+namespace {
+
+constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different one for any other layout
+constexpr std::uint64_t kMaxWhatIfs = 32;
+
+void write(BinaryWriter& out, const std::optional<double>& value) { out(value.value_or(-1.0)); }
+
+std::optional<double> read_optional(BinaryReader& in) {
+  double value = 0;
+  in(value);
+  return value >= 0 && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// Seconds of a clock, or of an absence.
+void read_seconds(BinaryReader& in, double& value) {
+  constexpr double kMaxSeconds = 1e12;  // the year 33658
+  in(value);
+  if (!(value >= 0 && value <= kMaxSeconds)) {
+    in.fail();
+  }
+}
+
+template <typename Enum>
+void read_enum(BinaryReader& in, Enum& value, std::size_t values) {
+  in(value);
+  if (static_cast<std::size_t>(value) >= values) {
+    in.fail();
+  }
+}
+
+WhatIf read_what_if(BinaryReader& in) {
+  WhatIf what;
+  in(what.overprovisioning);
+  if (!(what.overprovisioning > 0.001 && what.overprovisioning < 10)) {
+    in.fail();
+  }
+  read_enum(in, what.policy, model::kCollectionPolicies);
+  read_enum(in, what.discards, model::kDiscardsNames.size());
+  read_enum(in, what.placement, model::kPlacementNames.size());
+  read_enum(in, what.unknown, 2);
+  return what;
+}
+
+void read_range(BinaryReader& in, PolicyFit::Range& range) {
+  in(range.lower);
+  in(range.upper);
+  in(range.likely);
+  if (!(range.lower >= 0 && std::isfinite(range.lower) && range.upper > 0 && range.likely >= 0 &&
+        std::isfinite(range.likely))) {
+    in.fail();
+  }
+}
+
+void read_settings(BinaryReader& in, FlashModelSettings& settings) {
+  in(settings.serial);
+  in(settings.size_bytes);
+  in(settings.page_bytes);
+  in(settings.rate_bits);
+  in(settings.seed);
+  std::uint64_t what_ifs = 0;
+  in(what_ifs);
+  if (what_ifs == 0 || what_ifs > kMaxWhatIfs || settings.page_bytes == 0 ||
+      settings.rate_bits > PageSample::kMaxRateBits) {
+    in.fail();
+  }
+  for (std::uint64_t i = 0; in.good() && i < what_ifs; ++i) {
+    settings.what_ifs.push_back(read_what_if(in));
+  }
+}
+
+}  // namespace
+
+std::string bytes_of(const DriveState& state) {
+  BinaryWriter out;
+  out(kFormat);
+  out(std::string_view(state.key));
+  out(std::string_view(state.settings.serial));
+  out(state.settings.size_bytes);
+  out(state.settings.page_bytes);
+  out(state.settings.rate_bits);
+  out(state.settings.seed);
+  out(std::uint64_t{state.settings.what_ifs.size()});
+  for (const WhatIf& what : state.settings.what_ifs) {
+    out(what.overprovisioning);
+    out(what.policy);
+    out(what.discards);
+    out(what.placement);
+    out(what.unknown);
+  }
+  for (const PolicyFit::Range& range : state.fit) {
+    out(range.lower);
+    out(range.upper);
+    out(range.likely);
+  }
+  for (const double value : {state.collection.host_then, state.collection.media_then, state.collection.host,
+                             state.collection.media, state.collection.free_ratio}) {
+    out(value);
+  }
+  out(state.fitted_at);
+  out(state.kept_at);
+  write(out, state.host_written_bytes);
+  out(state.seen_bytes);
+  out(state.absence);
+  out(std::string_view(state.model));
+  out(checksum(out.bytes()));
+  return out.bytes();
+}
+
+util::Result<DriveState> read_state(std::string_view bytes, const std::string& key) {
+  std::uint64_t sum = 0;
+  const std::string_view body = bytes.substr(0, bytes.size() - std::min(bytes.size(), sizeof sum));
+  BinaryReader end(bytes.substr(body.size()));
+  end(sum);
+  if (!end.complete() || sum != checksum(body)) {
+    return util::fail("it is damaged");
+  }
+  BinaryReader in(body);
+  std::uint64_t format = 0;
+  in(format);
+  if (format != kFormat) {
+    return util::fail("it is from a different version");
+  }
+  DriveState state;
+  in(state.key);
+  if (state.key != key) {
+    return util::fail("it is from a different drive");
+  }
+  read_settings(in, state.settings);
+  for (PolicyFit::Range& range : state.fit) {
+    read_range(in, range);
+  }
+  for (double* const value : {&state.collection.host_then, &state.collection.media_then, &state.collection.host,
+                              &state.collection.media, &state.collection.free_ratio}) {
+    in(*value);
+    if (!std::isfinite(*value)) {
+      in.fail();
+    }
+  }
+  read_seconds(in, state.fitted_at);
+  read_seconds(in, state.kept_at);
+  state.host_written_bytes = read_optional(in);
+  in(state.seen_bytes);
+  read_seconds(in, state.absence);
+  in(state.model);
+  if (!in.complete()) {
+    return util::fail("it is inconsistent");
+  }
+  return state;
+}
+
 namespace {
 
 constexpr double kDay = 24 * 3600;
@@ -28,25 +178,25 @@ double seconds_of(model::WallTime wall) { return std::chrono::duration<double>(w
 
 }  // namespace
 
-DriveModel::DriveModel(const FlashDrive& drive, std::unique_ptr<analysis::FlashModel> model)
+DriveModel::DriveModel(const FlashDrive& drive, std::unique_ptr<FlashModel> model)
     : drive_(drive), model_(std::move(model)) {}
 
-DriveModel::DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings)
-    : DriveModel(drive, std::make_unique<analysis::FlashModel>(settings)) {}
+DriveModel::DriveModel(const FlashDrive& drive, const FlashModelSettings& settings)
+    : DriveModel(drive, std::make_unique<FlashModel>(settings)) {}
 
 util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, const DriveState& state,
                                                              std::chrono::nanoseconds at, model::WallTime wall) {
   // When it was saved, in terms of today's clock: by the wall clock, as the monotonic one may be that of another boot.
   const double away = seconds_of(wall) - state.kept_at;
   const auto kept = std::chrono::nanoseconds(std::llround(std::clamp(away, 0.0, kLongestAbsence) * 1e9));
-  auto model = analysis::FlashModel::restore(state.settings, state.model, at - kept);
+  auto model = FlashModel::restore(state.settings, state.model, at - kept);
   if (!model) {
     return tl::make_unexpected(model.error());
   }
   std::unique_ptr<DriveModel> result(new DriveModel(drive, std::move(*model)));
   result->resumed_ = true;
-  result->fit_ = analysis::PolicyFit(state.fit);
-  result->collection_ = analysis::CollectionWatch(state.collection);
+  result->fit_ = PolicyFit(state.fit);
+  result->collection_ = CollectionWatch(state.collection);
   result->fitted_at_ = state.fitted_at;
   result->resumed_at_ = at;
   result->kept_host_bytes_ = state.host_written_bytes;
@@ -155,9 +305,9 @@ void DriveModel::notice_format() {
   if (*said_used_ <= kEmpty) {
     model_->start_empty();
   } else {
-    const analysis::FlashModelSettings same = settings();
+    const FlashModelSettings same = settings();
     model_.reset();
-    model_ = std::make_unique<analysis::FlashModel>(same);
+    model_ = std::make_unique<FlashModel>(same);
   }
 }
 
@@ -172,7 +322,7 @@ void DriveModel::evaluate(model::WallTime wall) {
   fit(*report, wall);
   for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
     const auto window = static_cast<model::FlashWindow>(i);
-    likely_[i] = fit_.overprovisioning() ? fit_.estimate(*report, window) : analysis::band_of_policies(*report, window);
+    likely_[i] = fit_.overprovisioning() ? fit_.estimate(*report, window) : band_of_policies(*report, window);
   }
   report_ = std::move(report);
 }
@@ -198,10 +348,10 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
 /// Today is judged by yesterday's fit: a fit always agrees with the data it was made from.
 void DriveModel::fit(const model::FlashReport& report, model::WallTime wall) {
   const auto day = model::FlashWindow::day;
-  if (!drive_.measured_day || analysis::curve_of(report, day).size() < 2) {
+  if (!drive_.measured_day || curve_of(report, day).size() < 2) {
     return;
   }
-  const auto measured = analysis::without_overhead(*drive_.measured_day);
+  const auto measured = without_overhead(*drive_.measured_day);
   const double now = seconds_of(wall);
   if (fitted_at_ > 0 && now - fitted_at_ < kDay) {
     return;
@@ -223,7 +373,7 @@ model::EffectiveOverprovisioning DriveModel::overprovisioning() const {
   if (const auto fitted = fit_.overprovisioning()) {
     return {fitted->likely, fitted->lower, fitted->upper, model::OverprovisioningBasis::media_counter, fit_.policy()};
   }
-  const auto usual = analysis::usual_overprovisioning(settings().size_bytes);
+  const auto usual = usual_overprovisioning(settings().size_bytes);
   return {usual.likely, usual.lower, usual.upper, model::OverprovisioningBasis::size, std::nullopt};
 }
 
@@ -235,7 +385,7 @@ model::FlashEstimate DriveModel::estimate() const {
   }
   result.size_bytes = settings().size_bytes;
   result.page_bytes = settings().page_bytes;
-  result.silence = analysis::silence_of(drive_.facts);
+  result.silence = silence_of(drive_.facts);
   result.report = report_;
   result.overprovisioning = overprovisioning();
   result.modelled_overprovisioning = settings().what_ifs.front().overprovisioning;

@@ -1,26 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is saved of one drive's model, besides the model itself: whose it is, and what was known when it was saved.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/flash/flash_fit.h"
+#include "daemon/flash/flash_input.h"
+#include "daemon/flash/flash_model.h"
+
+namespace ssdpulse::flash {
+
+struct DriveState {
+  std::string key;  // FlashDrive::key
+  FlashModelSettings settings;
+  PolicyFit::Ranges fit = PolicyFit().ranges();
+  CollectionWatch::State collection;
+  double fitted_at = 0;  // when it was last fitted; seconds since the epoch, like the next
+  double kept_at = 0;
+  std::optional<double> host_written_bytes;  // by the drive's own counter
+  // Since that was read, if it was not read again since an earlier state:
+  std::uint64_t seen_bytes = 0;  // written
+  double absence = 0;            // seconds without observation
+  std::string model;             // FlashModel::save()
+};
+
+std::string bytes_of(const DriveState& state);
+
+/// The bytes are not trusted: an error says what is wrong with them.
+util::Result<DriveState> read_state(std::string_view bytes, const std::string& key);
+
 // DriveModel: the flash model of one drive, from the drive's first tick to its last: it takes the events of all its
 // namespaces, fits its over-provisioning to the drive's own counter if there is one, starts over when the drive reports
 // that something else emptied it, and is kept across restarts.
 // Not thread-safe.
-#pragma once
-
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "daemon/analysis/flash_model/collection_watch.h"
-#include "daemon/analysis/flash_model/policy_fit.h"
-#include "daemon/flash/drive_state.h"
-#include "daemon/flash/flash_input.h"
-
-namespace ssdpulse::flash {
 
 class DriveModel {
  public:
-  DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings);
+  DriveModel(const FlashDrive& drive, const FlashModelSettings& settings);
   /// Continues the saved state of the same drive; what was written meanwhile is a gap. An error if it does not fit.
   static util::Result<std::unique_ptr<DriveModel>> resume(const FlashDrive& drive, const DriveState& state,
                                                           std::chrono::nanoseconds at, model::WallTime wall);
@@ -39,7 +62,7 @@ class DriveModel {
   [[nodiscard]] model::FlashEstimate estimate() const;
   [[nodiscard]] DriveState state(model::WallTime wall) const;
 
-  [[nodiscard]] const analysis::FlashModelSettings& settings() const { return model_->settings(); }
+  [[nodiscard]] const FlashModelSettings& settings() const { return model_->settings(); }
   [[nodiscard]] const std::string& key() const { return drive_.key; }
   void keep_what_ifs(std::size_t most) { model_->keep_what_ifs(most); }
   /// The sampling of its namespaces.
@@ -47,7 +70,7 @@ class DriveModel {
   [[nodiscard]] std::uint64_t written_bytes() const { return written_pages_ * settings().page_bytes; }
 
  private:
-  DriveModel(const FlashDrive& drive, std::unique_ptr<analysis::FlashModel> model);
+  DriveModel(const FlashDrive& drive, std::unique_ptr<FlashModel> model);
   void account_for_gap();
   [[nodiscard]] bool gap_is_unknown() const;
   void drop_counter();
@@ -59,7 +82,7 @@ class DriveModel {
   [[nodiscard]] model::EffectiveOverprovisioning overprovisioning() const;
 
   FlashDrive drive_;
-  std::unique_ptr<analysis::FlashModel> model_;
+  std::unique_ptr<FlashModel> model_;
   bool resumed_ = false;
   std::vector<model::FlashEvent> events_;  // of this tick, like the next three
   model::PagesByHint written_{};
@@ -75,8 +98,8 @@ class DriveModel {
   double absence_ = 0;            // seconds without observation, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
-  analysis::PolicyFit fit_;
-  analysis::CollectionWatch collection_;
+  PolicyFit fit_;
+  CollectionWatch collection_;
   double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
   // Shares of the drive: what it last reported as in use; what the model wrongly took for used when that report came,

@@ -8,10 +8,70 @@
 #include <string_view>
 
 #include "daemon/model/device_identity.h"
-#include "daemon/model/incarnation.h"
-#include "daemon/model/medium.h"
 
 namespace ssdpulse::flash {
+
+std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
+  if (facts.virtual_device && !facts.wanted_though_virtual) {
+    return FlashSilence::virtual_device;
+  }
+  // Hypervisors often present flash as rotational. Someone who asks for a model of a virtual disk knows what is behind
+  // it.
+  if (facts.rotational && !facts.virtual_device) {
+    return FlashSilence::rotational;
+  }
+  if (facts.zoned) {
+    return FlashSilence::zoned;
+  }
+  if (facts.compresses) {
+    return FlashSilence::compression;
+  }
+  if (facts.size_bytes == 0) {
+    return FlashSilence::no_size;
+  }
+  if (facts.partly_measured) {
+    return FlashSilence::partly_measured;
+  }
+  if (facts.written_elsewhere > kMaxWrittenElsewhere) {
+    return FlashSilence::written_elsewhere;
+  }
+  return std::nullopt;
+}
+
+std::string in_words(FlashSilence silence) {
+  switch (silence) {
+    case FlashSilence::rotational:
+      return "it is not flash";
+    case FlashSilence::zoned:
+      return "the host collects its zones, not the drive";
+    case FlashSilence::virtual_device:
+      return "it is a virtual disk, or of a virtual machine and shows no wear: what is behind it is not known";
+    case FlashSilence::compression:
+      return "the drive compresses: what it writes depends on the data";
+    case FlashSilence::no_size:
+      return "its size is 0";
+    case FlashSilence::too_small:
+      return "it is too small to be sampled";
+    case FlashSilence::no_memory:
+      return "the memory for models is used up by other drives";
+    case FlashSilence::partly_measured:
+      return "not all of its namespaces and paths are measured";
+    case FlashSilence::written_elsewhere:
+      return "more than 2 % of what it counts as written came by passthrough or from another host";
+    case FlashSilence::warming_up:
+      return "too little was written since the start";
+    case FlashSilence::few_writes:
+      return "too little was written in this window";
+    case FlashSilence::events_lost:
+      return "too many events were lost";
+    case FlashSilence::wide_bounds:
+      return "its bounds are more than 25 % apart";
+    case FlashSilence::unknown_pages:
+      return "it is not known how much of the drive holds data: an fstrim would tell";
+  }
+  return "";
+}
+
 namespace {
 
 constexpr std::uint64_t kUsualPage = 4096;
@@ -41,11 +101,11 @@ std::string short_key_of(const model::Device& device) {
 }
 
 /// By name.
-std::map<std::string, std::string> keys_of(const std::vector<stages::DeviceTick>& devices) {
+std::map<std::string, std::string> keys_of(const std::vector<model::DeviceTick>& devices) {
   std::map<std::string, std::string> keys;
   std::map<std::string, int> having;  // a key
   std::vector<const model::Device*> present;
-  for (const stages::DeviceTick& entry : devices) {
+  for (const model::DeviceTick& entry : devices) {
     const model::Device& device = *entry.block.device;
     ++having[keys.emplace(device.name, short_key_of(device)).first->second];
     present.push_back(&device);
@@ -63,7 +123,7 @@ std::map<std::string, std::string> keys_of(const std::vector<stages::DeviceTick>
   return keys;
 }
 
-void add(FlashDrive& drive, const stages::DeviceTick& entry) {
+void add(FlashDrive& drive, const model::DeviceTick& entry) {
   const model::Device& device = *entry.block.device;
   const model::NvmeIdentity* identity = entry.drive ? entry.drive->identity.get() : nullptr;
   drive.namespaces.push_back(
@@ -79,7 +139,7 @@ void add(FlashDrive& drive, const stages::DeviceTick& entry) {
 }
 
 /// A controller's number is soon reused: after a replacement, what is published is still that of the old drive.
-const model::NvmeDrive* published(const stages::Tick& tick, const model::NvmeIdentity& identity) {
+const model::NvmeDrive* published(const model::Tick& tick, const model::NvmeIdentity& identity) {
   if (tick.before) {
     for (const model::NvmeDrive& drive : tick.before->nvme_drives) {
       if (model::same_drive(*drive.identity, identity)) {
@@ -122,10 +182,10 @@ void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
 
 }  // namespace
 
-std::vector<FlashDrive> drives_of(const stages::Tick& tick) {
+std::vector<FlashDrive> drives_of(const model::Tick& tick) {
   std::map<std::string, FlashDrive> drives;  // by name
   const auto keys = keys_of(tick.devices);
-  for (const stages::DeviceTick& entry : tick.devices) {
+  for (const model::DeviceTick& entry : tick.devices) {
     const std::string name = entry.drive ? entry.drive->identity->controller : entry.block.device->name;
     add(drives[name], entry);
     if (!entry.drive) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlashInput: what one tick brings to the flash models: the drives that are there, what is known about each besides its
-// events, and the events. Values only: they are passed to the models' thread.
+// silence_of(), in_words(): why the flash model reports nothing at all for a drive, also in words for people.
 #pragma once
 
 #include <array>
@@ -12,12 +11,36 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/flash_model/silence.h"
-#include "daemon/model/flash_estimate.h"
-#include "daemon/model/flash_samples.h"
-#include "daemon/stages/tick.h"
+#include "daemon/model/flash_values.h"
+#include "daemon/model/stage.h"
 
 namespace ssdpulse::flash {
+
+using model::FlashSilence;
+
+/// What is known about a drive besides its events.
+struct FlashDriveFacts {
+  std::uint64_t size_bytes = 0;
+  bool rotational = false;
+  bool zoned = false;
+  bool virtual_device = false;         // or it may be one
+  bool wanted_though_virtual = false;  // by the configuration
+  bool compresses = false;
+  bool partly_measured = false;  // a namespace or path that we do not see
+  double written_elsewhere = 0;  // share of the drive's own host counter that no block device wrote
+};
+
+/// Passthrough and other hosts may write this share before the model is off by as much.
+inline constexpr double kMaxWrittenElsewhere = 0.02;
+
+/// Absent: nothing that is known about the drive prevents a report.
+std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);
+
+/// As in "modelled write amplification: none, because ...".
+std::string in_words(FlashSilence silence);
+
+// FlashInput: what one tick brings to the flash models: the drives that are there, what is known about each besides its
+// events, and the events. Values only: they are passed to the models' thread.
 
 struct FlashNamespace {
   std::string device;
@@ -33,7 +56,7 @@ struct FlashDrive {
   std::vector<FlashNamespace> namespaces;     // or the one disk; sorted by device
   std::uint64_t page_bytes = 4096;            // that it maps: a power of two
   bool settled = true;                        // false: the above may change, because the drive has not answered yet
-  analysis::FlashDriveFacts facts;            // except those that the configuration and the models add
+  FlashDriveFacts facts;                      // except those that the configuration and the models add
   std::optional<double> host_written_bytes;   // by the drive's own counter
   std::optional<double> media_written_bytes;  // the same, for the media
   double host_doubt_bytes = 0;                // how far off a difference of the counters may be
@@ -62,6 +85,6 @@ struct FlashInput {
 };
 
 /// The drives of a tick, sorted by name.
-std::vector<FlashDrive> drives_of(const stages::Tick& tick);
+std::vector<FlashDrive> drives_of(const model::Tick& tick);
 
 }  // namespace ssdpulse::flash

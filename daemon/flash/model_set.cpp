@@ -1,18 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/flash/model_set.h"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
-#include "daemon/analysis/flash_model/silence.h"
-#include "daemon/util/log.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/log.h"
+#include "daemon/flash/binary_state.h"
+#include "daemon/flash/flash_input.h"
 
 namespace ssdpulse::flash {
 namespace {
 
-using analysis::FlashModel;
-using analysis::FlashModelSettings;
+constexpr mode_t kMode = 0600;  // which pages are followed is secret
+constexpr std::string_view kBegin = "flash-";
+constexpr std::string_view kEnd = ".state";
+constexpr std::string_view kAside = ".state.new";
+
+util::Result<void> write_all(const std::string& path, std::string_view bytes) {
+  const util::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kMode));
+  if (!file.valid()) {
+    return util::fail_errno(path);
+  }
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      return util::fail_errno(path);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  // If the name reached the disk before the bytes, a crash of the host would leave a damaged state.
+  return ::fdatasync(file.get()) == 0 ? util::Result<void>{} : util::fail_errno(path);
+}
+
+}  // namespace
+
+std::string StateFiles::path_of(const std::string& key) const {
+  return fmt::format("{}/{}{:016x}{}", directory_, kBegin, checksum(key), kEnd);
+}
+
+util::Result<std::optional<std::string>> StateFiles::read(const std::string& key) const {
+  if (!keeps()) {
+    return std::nullopt;
+  }
+  auto bytes = util::read_file(path_of(key), kMaxBytes);
+  if (bytes) {
+    return std::optional(std::move(*bytes));
+  }
+  if (bytes.error().error_number == ENOENT) {
+    return std::nullopt;
+  }
+  return tl::make_unexpected(bytes.error());
+}
+
+util::Result<void> StateFiles::write(const std::string& key, const std::string& bytes) const {
+  if (!keeps()) {
+    return {};
+  }
+  const std::string path = path_of(key);
+  const std::string aside = path + ".new";
+  std::error_code error;
+  const bool known = std::filesystem::exists(path, error);
+  if (auto written = write_all(aside, bytes); !written) {
+    ::unlink(aside.c_str());
+    return written;
+  }
+  if (::rename(aside.c_str(), path.c_str()) != 0) {
+    return util::fail_errno(path);
+  }
+  if (!known) {
+    tidy();
+  }
+  return {};
+}
+
+void StateFiles::tidy() const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  struct State {
+    fs::file_time_type written;
+    std::uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<State> states;
+  for (fs::directory_iterator at(directory_, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(kBegin)) {
+      continue;
+    }
+    std::error_code gone;
+    if (name.ends_with(kAside)) {
+      fs::remove(at->path(), gone);
+    } else if (name.ends_with(kEnd)) {
+      const std::uint64_t bytes = at->file_size(gone);
+      states.push_back({at->last_write_time(gone), gone ? 0 : bytes, at->path()});
+    }
+  }
+  std::sort(states.begin(), states.end(), [](const State& a, const State& b) { return a.written > b.written; });
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    bytes += states[i].bytes;
+    if (i >= kMaxFiles || bytes > most_bytes_) {
+      fs::remove(states[i].path, error);
+    }
+  }
+}
+
+namespace {
+
 using model::FlashSilence;
 
 /// An NVMe drive that has not identified itself by then never will: it may be unreadable.
@@ -25,9 +130,9 @@ bool same_place(const FlashDrive& a, const FlashDrive& b) {
 }
 
 std::optional<FlashSilence> lasting_silence(const FlashDrive& drive) {
-  analysis::FlashDriveFacts facts = drive.facts;
+  FlashDriveFacts facts = drive.facts;
   facts.written_elsewhere = 0;  // that may end
-  return analysis::silence_of(facts);
+  return silence_of(facts);
 }
 
 bool is_of(const FlashModelSettings& a, const FlashModelSettings& b) {
@@ -101,7 +206,7 @@ FlashModelSettings ModelSet::settings_of(const FlashDrive& drive) const {
   }
   result.size_bytes = drive.facts.size_bytes;
   result.page_bytes = drive.page_bytes;
-  result.what_ifs = analysis::default_what_ifs(analysis::usual_overprovisioning(drive.facts.size_bytes).likely);
+  result.what_ifs = default_what_ifs(usual_overprovisioning(drive.facts.size_bytes).likely);
   return result;
 }
 
@@ -118,7 +223,7 @@ void ModelSet::plan(const FlashInput& input) {
       running.push_back(entry.model->settings());
     } else if (entry.was_ready) {
       FlashModelSettings settings = settings_of(entry.drive);
-      if (FlashModel::possible(analysis::settings_under({.what_ifs = 1, .rate_bits = settings_.rate_bits}, settings))) {
+      if (FlashModel::possible(settings_under({.what_ifs = 1, .rate_bits = settings_.rate_bits}, settings))) {
         wanted.push_back(std::move(settings));
         coming.push_back(&entry);
       } else {
@@ -126,8 +231,7 @@ void ModelSet::plan(const FlashInput& input) {
       }
     }
   }
-  const analysis::ModelPlan plan =
-      analysis::ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan(wanted, running);
+  const ModelPlan plan = ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan(wanted, running);
   for (auto& [name, entry] : drives_) {
     if (entry.model) {
       entry.model->keep_what_ifs(plan.what_ifs);
@@ -135,7 +239,7 @@ void ModelSet::plan(const FlashInput& input) {
   }
   for (std::size_t i = 0; i < coming.size(); ++i) {
     if (i < plan.drives) {
-      make_model(*coming[i], analysis::settings_under(plan, wanted[i]), input);
+      make_model(*coming[i], settings_under(plan, wanted[i]), input);
     } else {
       coming[i]->silence = FlashSilence::no_memory;
     }
@@ -151,16 +255,16 @@ void ModelSet::plan(const FlashInput& input) {
 }
 
 /// For the models as they are: what one was not given, or gave up, does not come back when there is memory again.
-analysis::ModelScale ModelSet::scale() const {
-  using analysis::ModelScale;
-  const analysis::ModelPlan most = analysis::ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
+ModelScale ModelSet::scale() const {
+  using flash::ModelScale;
+  const ModelPlan most = ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
   ModelScale result = ModelScale::all;
   for (const auto& [name, entry] : drives_) {
     if (entry.silence == FlashSilence::no_memory) {
       return ModelScale::fewer_drives;
     }
     if (entry.model) {
-      const FlashModelSettings full = analysis::settings_under(most, settings_of(entry.drive));
+      const FlashModelSettings full = settings_under(most, settings_of(entry.drive));
       const FlashModelSettings& has = entry.model->settings();
       if (has.rate_bits > full.rate_bits) {
         result = ModelScale::smaller_samples;
@@ -173,7 +277,7 @@ analysis::ModelScale ModelSet::scale() const {
 }
 
 void ModelSet::report_scale() {
-  const analysis::ModelScale now = scale();
+  const ModelScale now = scale();
   if (now == scale_) {
     return;
   }
@@ -186,7 +290,7 @@ void ModelSet::report_scale() {
     }
   }
   log::write(log::line(now > scale_ ? log::Level::warning : log::Level::info, "flash models",
-                       log::field("scale", analysis::kModelScaleNames[static_cast<std::size_t>(now)]),
+                       log::field("scale", kModelScaleNames[static_cast<std::size_t>(now)]),
                        log::field("drives", models), log::field("memory_bytes", bytes),
                        log::field("limit_bytes", settings_.memory_bytes)));
   scale_ = now;
@@ -366,7 +470,7 @@ void ModelSet::keep_all(model::WallTime wall) {
 
 void ModelSet::describe() {
   auto figures = std::make_shared<model::FlashFigures>();
-  figures->scale = analysis::kModelScaleNames[static_cast<std::size_t>(scale_)];
+  figures->scale = kModelScaleNames[static_cast<std::size_t>(scale_)];
   figures->memory_limit_bytes = settings_.memory_bytes;
   figures->overflowed_events = overflowed_;
   figures->states_rejected = states_rejected_;

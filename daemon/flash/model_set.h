@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelSet: the flash models of all drives of the host, within one budget of memory.
-// Makes a model for each drive that has one, passes events to it, gives up what-ifs if memory is short, and keeps
-// states across restarts. A running model does not restart because another drive appears or disappears: a new drive
-// gets what the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
-// thread-safe.
+// StateFiles: the state of the flash models, kept across restarts of the daemon.
+// One file for each drive, flash-HASH.state in the directory of the history, written under another name and renamed:
+// there is either the old state or the new one. What is read is not trusted: the reader of the bytes has to check it.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,16 +14,46 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/flash_model/model_budget.h"
+#include "daemon/base/result.h"
 #include "daemon/flash/drive_model.h"
 #include "daemon/flash/flash_input.h"
-#include "daemon/flash/state_files.h"
-#include "daemon/model/flash_estimate.h"
+#include "daemon/flash/flash_model.h"
+#include "daemon/model/flash_values.h"
 
 namespace ssdpulse::flash {
 
+class StateFiles {
+ public:
+  static constexpr std::size_t kMaxBytes = std::size_t{32} << 20;  // of a file: twice what a model may take
+  static constexpr std::size_t kMaxFiles = 256;                    // of drives present or gone; the oldest are removed
+
+  /// `directory` empty: nothing is kept. `most_bytes`: of all files; the oldest are removed.
+  explicit StateFiles(std::string directory, std::uint64_t most_bytes = UINT64_MAX)
+      : directory_(std::move(directory)), most_bytes_(most_bytes) {}
+
+  /// `key`: FlashDrive::key. Absent: there is no state.
+  [[nodiscard]] util::Result<std::optional<std::string>> read(const std::string& key) const;
+  /// The first one for a drive also calls tidy().
+  [[nodiscard]] util::Result<void> write(const std::string& key, const std::string& bytes) const;
+  /// Removes the oldest files beyond kMaxFiles and `most_bytes`, and those that were never renamed.
+  void tidy() const;
+
+  [[nodiscard]] bool keeps() const { return !directory_.empty(); }
+  [[nodiscard]] std::string path_of(const std::string& key) const;
+
+ private:
+  std::string directory_;
+  std::uint64_t most_bytes_;
+};
+
+// ModelSet: the flash models of all drives of the host, within one budget of memory.
+// Makes a model for each drive that has one, passes events to it, gives up what-ifs if memory is short, and keeps
+// states across restarts. A running model does not restart because another drive appears or disappears: a new drive
+// gets what the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
+// thread-safe.
+
 struct ModelSettings {
-  std::uint64_t memory_bytes = analysis::ModelBudget::kDefault;
+  std::uint64_t memory_bytes = ModelBudget::kDefault;
   /// Instead of the usual rate, one of 2^rate_bits pages: for tests on small disks.
   std::optional<unsigned> rate_bits;
   bool virtual_too = false;                                                 // also drives that hide what is behind them
@@ -65,12 +95,12 @@ class ModelSet {
 
   bool adopt(const FlashInput& input);
   void plan(const FlashInput& input);
-  [[nodiscard]] analysis::ModelScale scale() const;
+  [[nodiscard]] ModelScale scale() const;
   void report_scale();
-  void make_model(Entry& entry, const analysis::FlashModelSettings& wanted, const FlashInput& input);
+  void make_model(Entry& entry, const FlashModelSettings& wanted, const FlashInput& input);
   std::optional<DriveState> kept(const FlashDrive& drive);
   [[nodiscard]] bool ready(const Entry& entry, std::chrono::nanoseconds at) const;
-  [[nodiscard]] analysis::FlashModelSettings settings_of(const FlashDrive& drive) const;
+  [[nodiscard]] FlashModelSettings settings_of(const FlashDrive& drive) const;
   void distribute(const FlashInput& input);
   model::DeviceFlashSamples since_last_tick(const model::DeviceFlashSamples& now);
   bool evaluate_next(const FlashInput& input);
@@ -84,7 +114,7 @@ class ModelSet {
   std::map<std::string, model::DeviceFlashSamples> totals_;  // by device, at the last tick
   std::shared_ptr<const Sampling> sampling_ = std::make_shared<Sampling>();
   std::shared_ptr<const model::FlashFigures> figures_ = std::make_shared<model::FlashFigures>();
-  analysis::ModelScale scale_ = analysis::ModelScale::all;
+  ModelScale scale_ = ModelScale::all;
   std::map<std::string, Lost> lost_before_;  // by key of the drive: events lost by its models that ended
   std::uint64_t overflowed_ = 0;
   std::uint64_t states_rejected_ = 0;

@@ -17,8 +17,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "daemon/history/page_checksums.h"
 #include "daemon/history/schema.h"
+#include "daemon/history/sqlite.h"
 
 namespace ssdpulse::history {
 namespace {

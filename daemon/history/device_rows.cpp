@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/history/device_rows.h"
-
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "daemon/history/clock_steps.h"
+#include "daemon/history/file_account.h"
+#include "daemon/history/store.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -60,7 +59,7 @@ void add_up(Tenants& sum, const Tenants& more) {
 
 }  // namespace
 
-Outcome<void> DeviceRows::add(const DeviceMinute& row) {
+Outcome<void> DeviceRows::add(const model::DeviceMinute& row) {
   const std::int64_t minute = number_of(row.minute);
   const auto lane = lane_of(row.device, minute);
   if (!lane) {
@@ -93,7 +92,7 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
   return {};
 }
 
-Outcome<void> DeviceRows::put(const char* table, std::int64_t key, const Bytes& bytes, std::int64_t measured) {
+Outcome<void> DeviceRows::put(const char* table, std::int64_t key, const model::Bytes& bytes, std::int64_t measured) {
   return history::put(connection_, account_.rows, table, RowBefore::merged, [&](const std::string& insert_into) {
     Statement row(connection_, (insert_into + table + " VALUES (?, ?, ?)").c_str());
     return row.with(key).with(std::span<const std::uint8_t>(bytes)).with(measured).run();
@@ -133,12 +132,12 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
   if (*before) {
     add_up(tenants, **before);
   }
-  const Bytes bytes = encode(heaviest_of(tenants));
+  const model::Bytes bytes = encode(heaviest_of(tenants));
   account_.tenant_bytes += static_cast<std::int64_t>(bytes.size()) - bytes_before;
   return put(table, key, bytes, std::min(measured, known.value_or(measured)));
 }
 
-Outcome<void> DeviceRows::make_hours(Minute now, OpenLanes& open) {
+Outcome<void> DeviceRows::make_hours(model::Minute now, OpenLanes& open) {
   if (!open) {
     auto lanes = open_lanes();
     if (!lanes) {
@@ -156,7 +155,7 @@ Outcome<void> DeviceRows::make_hours(Minute now, OpenLanes& open) {
 }
 
 /// A lane without minutes behind its last hour is not open.
-Outcome<void> DeviceRows::make_hour_in(std::int64_t lane, Minute now, std::set<std::int64_t>& open) {
+Outcome<void> DeviceRows::make_hour_in(std::int64_t lane, model::Minute now, std::set<std::int64_t>& open) {
   Statement known(connection_,
                   "SELECT max(hours_made_to, minutes_from), last_minute, last_measured FROM device WHERE id = ?");
   const auto there = known.with(lane).step();
@@ -186,12 +185,12 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
   const auto each_of = [&](const char* sql, const auto& take) -> Outcome<void> {
     Statement rows(connection_, sql);
     rows.with(key_of(lane, hour)).with(key_of(lane, hour + kHour - 1));
-    return rows.each([&] { take(rows.blob(0).value_or(Bytes{}), rows.integer(1).value_or(0)); });
+    return rows.each([&] { take(rows.blob(0).value_or(model::Bytes{}), rows.integer(1).value_or(0)); });
   };
   std::optional<DeviceInterval> sum;
   std::int64_t last = 0;
   auto loads = each_of("SELECT load, measured FROM device_minute WHERE at BETWEEN ? AND ?",
-                       [&](const Bytes& bytes, std::int64_t measured) {
+                       [&](const model::Bytes& bytes, std::int64_t measured) {
                          if (const auto load = decode(bytes)) {
                            sum = sum.value_or(DeviceInterval{});
                            model::add(*sum, *load);
@@ -204,7 +203,7 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
   Tenants tenants;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   auto users = each_of("SELECT tenants, measured FROM tenant_minute WHERE at BETWEEN ? AND ?",
-                       [&](const Bytes& bytes, std::int64_t measured) {
+                       [&](const model::Bytes& bytes, std::int64_t measured) {
                          add_up(tenants, decode_tenants(bytes).value_or(Tenants{}));
                          first = std::min(first, measured);
                        });
@@ -460,7 +459,7 @@ Outcome<std::set<std::int64_t>> DeviceRows::open_lanes() {
 
 /// Under which it is stored: where another device has reported the same identity, with where this one is attached, even
 /// if it is the only one that is there now.
-Outcome<std::string> DeviceRows::identity_of(const DeviceKey& device) {
+Outcome<std::string> DeviceRows::identity_of(const model::DeviceKey& device) {
   if (device.attached.empty()) {
     return device.identity;
   }
@@ -471,7 +470,7 @@ Outcome<std::string> DeviceRows::identity_of(const DeviceKey& device) {
 
 /// Gives the device its identity of now if nothing is stored under it, but something under one that it had before. Not
 /// if it could be any of several.
-Outcome<void> DeviceRows::rename(const DeviceKey& device) {
+Outcome<void> DeviceRows::rename(const model::DeviceKey& device) {
   if (device.without_wwid.empty()) {
     return {};
   }
@@ -511,7 +510,7 @@ Outcome<void> DeviceRows::rename(const DeviceKey& device) {
 
 /// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
 /// measures. So two clocks that take turns need two lanes, however often. A new one if all have gone further.
-Outcome<DeviceRows::Lane> DeviceRows::lane_of(const DeviceKey& device, std::int64_t minute) {
+Outcome<DeviceRows::Lane> DeviceRows::lane_of(const model::DeviceKey& device, std::int64_t minute) {
   const auto identity = identity_of(device);
   if (!identity) {
     return tl::unexpected(identity.error());

@@ -1,18 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done with a history file as a whole, by a command: check it, copy it while a daemon writes to it, and
-// save from a damaged one what is readable. None of them writes to the file: where its last writer was killed within a
-// transaction, they work on a private copy, in which that is undone. Blocks as long as the disk does.
+// Moves a file that this version cannot use out of the way, next to the new one under a dated name, with its journal.
+// Only the newest few are kept.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "daemon/util/result.h"
+#include "daemon/base/result.h"
+#include "daemon/history/sqlite.h"
 
 namespace ssdpulse::history {
+
+inline constexpr std::size_t kMaxSetAside = 3;
+
+struct SetAside {
+  std::string path;                  // where the file is now
+  std::vector<std::string> removed;  // files removed to make room for it
+};
+
+/// `file` in `directory` becomes file.set-aside-YYYYmmddTHHMMSSZ, and the oldest beyond kMaxSetAside are removed.
+/// Fails rather than remove one of the last day: if every file goes bad, the first of them is the one with something in
+/// it: may_set_aside() says so before.
+util::Result<void> may_set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
+util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
+
+/// When the newest of those that are there was set aside.
+std::optional<std::chrono::sys_seconds> last_set_aside(const std::string& directory, const std::string& file);
+
+// Salvage: a new history file with everything that is readable in a damaged one. A page that is not as it was written
+// counts as empty; what was in it is known to be lost, by table, from the file's own ledger.
+
+struct Salvaged {
+  std::map<std::string, std::uint64_t> rows;  // that are in the new file, by table
+  std::map<std::string, std::uint64_t> lost;  // only tables that lost any
+
+  /// "mark 1, setting 3"; "none".
+  [[nodiscard]] std::string lost_text() const;
+};
+
+/// `to` appears only when it is complete. Changes nothing in `from`. An error: `from` is no history of this version,
+/// its first page is damaged, there is no room, or `stop` became true.
+Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const std::atomic<bool>& stop);
+
+// What can be done with a history file as a whole, by a command: check it, copy it while a daemon writes to it, and
+// save from a damaged one what is readable. None of them writes to the file: where its last writer was killed within a
+// transaction, they work on a private copy, in which that is undone. Blocks as long as the disk does.
 
 struct FileReport {
   std::map<std::string, std::uint64_t> rows;  // by table; empty if they cannot be counted

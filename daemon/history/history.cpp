@@ -18,12 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/log.h"
+#include "daemon/base/number_text.h"
+#include "daemon/history/file_tools.h"
 #include "daemon/history/load_codec.h"
-#include "daemon/history/salvage.h"
-#include "daemon/history/set_aside.h"
-#include "daemon/util/directory_lock.h"
-#include "daemon/util/log.h"
-#include "daemon/util/utc_text.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -31,35 +30,39 @@ namespace {
 using log::field;
 using log::quoted;
 
-bool fits(std::initializer_list<std::string_view> names, std::size_t most = kMaxNameBytes) {
+bool fits(std::initializer_list<std::string_view> names, std::size_t most = model::kMaxNameBytes) {
   return std::all_of(names.begin(), names.end(), [most](std::string_view name) { return name.size() <= most; });
 }
 
-bool within_bounds(const DriveKey& drive) { return fits({drive.serial, drive.model, drive.firmware, drive.nqn}); }
+bool within_bounds(const model::DriveKey& drive) {
+  return fits({drive.serial, drive.model, drive.firmware, drive.nqn});
+}
 
-bool within_bounds(const DeviceMinute& row) {
-  const DeviceKey& device = row.device;
-  return fits({device.identity, device.without_wwid, device.attached}, kMaxIdentityBytes) &&
+bool within_bounds(const model::DeviceMinute& row) {
+  const model::DeviceKey& device = row.device;
+  return fits({device.identity, device.without_wwid, device.attached}, model::kMaxIdentityBytes) &&
          fits({device.name, device.model, device.serial}) && row.tenants.size() <= kMaxTenantsOfARow &&
          std::all_of(row.tenants.begin(), row.tenants.end(),
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }
 
-bool within_bounds(const DriveMinute& row) { return within_bounds(row.drive) && fits({row.source}); }
-bool within_bounds(const DriveState& state) {
-  return within_bounds(state.drive) && state.bytes.size() <= kMaxStateBytes;
+bool within_bounds(const model::DriveMinute& row) { return within_bounds(row.drive) && fits({row.source}); }
+bool within_bounds(const model::DriveState& state) {
+  return within_bounds(state.drive) && state.bytes.size() <= model::kMaxStateBytes;
 }
 bool within_bounds(const model::LatencySpike&) { return true; }
 bool within_bounds(const model::PastBurst& burst) { return fits({burst.device, burst.trigger.raw()}); }
 bool within_bounds(const model::PastWait& wait) {
   return fits({wait.cause.raw(), wait.subject.raw(), wait.device, wait.tenant, wait.file.raw()}) &&
-         fits({wait.evidence.raw()}, kMaxSettingBytes);
+         fits({wait.evidence.raw()}, model::kMaxSettingBytes);
 }
-bool within_bounds(const SpikeSeconds& row) { return fits({row.device}) && row.seconds.size() <= kMaxStateBytes; }
-bool within_bounds(const Setting& row) {
-  return fits({row.device}, kMaxIdentityBytes) && fits({row.name, row.value}, kMaxSettingBytes);
+bool within_bounds(const model::SpikeSeconds& row) {
+  return fits({row.device}) && row.seconds.size() <= model::kMaxStateBytes;
 }
-bool within_bounds(const model::Mark& mark) { return fits({mark.text.raw()}, kMaxMarkBytes); }
+bool within_bounds(const model::Setting& row) {
+  return fits({row.device}, model::kMaxIdentityBytes) && fits({row.name, row.value}, model::kMaxSettingBytes);
+}
+bool within_bounds(const model::Mark& mark) { return fits({mark.text.raw()}, model::kMaxMarkBytes); }
 
 Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
@@ -104,7 +107,7 @@ std::chrono::nanoseconds boot_clock() {
 }
 
 History::History(Options options) : options_(std::move(options)), counted_to_(options_.boottime()) {
-  for_each_table([&](const char* table, auto) { status_.given[table]; });
+  model::for_each_table([&](const char* table, auto) { status_.given[table]; });
 }
 
 util::Result<std::unique_ptr<History>> History::open(Options options) {
@@ -156,8 +159,8 @@ std::uint64_t Status::sum(std::uint64_t GivenRows::*fate) const {
 }
 
 /// Rows that no file would accept go at once.
-void History::receive(Batch& batch) {
-  for_each_table([&](const char* table, auto member) {
+void History::receive(model::Batch& batch) {
+  model::for_each_table([&](const char* table, auto member) {
     GivenRows& given = status_.given[table];
     given.received += (batch.*member).size();
     given.refused += std::erase_if(batch.*member, [](const auto& row) { return !within_bounds(row); });
@@ -165,15 +168,15 @@ void History::receive(Batch& batch) {
   });
 }
 
-void History::settle(const Batch& batch, std::uint64_t GivenRows::*fate) {
-  for_each_table([&](const char* table, auto member) {
+void History::settle(const model::Batch& batch, std::uint64_t GivenRows::*fate) {
+  model::for_each_table([&](const char* table, auto member) {
     GivenRows& given = status_.given[table];
     given.waiting -= (batch.*member).size();
     given.*fate += (batch.*member).size();
   });
 }
 
-void History::add(Batch batch) {
+void History::add(model::Batch batch) {
   {
     const std::lock_guard lock(mutex_);
     receive(batch);
@@ -190,7 +193,7 @@ void History::add(Batch batch) {
 std::future<util::Result<model::WallTime>> History::keep(model::Mark mark) {
   MarkAnswer answer;
   auto kept = answer.get_future();
-  Batch batch;
+  model::Batch batch;
   batch.marks.push_back(std::move(mark));
   {
     const std::lock_guard lock(mutex_);
@@ -212,7 +215,7 @@ std::future<util::Result<model::WallTime>> History::keep(model::Mark mark) {
   return kept;
 }
 
-std::future<util::Result<Recalled>> History::recall(DriveKey drive, Minute since) {
+std::future<util::Result<model::Recalled>> History::recall(model::DriveKey drive, model::Minute since) {
   Question question{std::move(drive), since, {}};
   auto answer = question.answer.get_future();
   {
@@ -248,10 +251,10 @@ void History::refuse_marks() {
 }
 
 void History::drop_replaced_states() {
-  std::vector<DriveKey> newer;
+  std::vector<model::DriveKey> newer;
   for (auto batch = batches_.rbegin(); batch != batches_.rend(); ++batch) {
-    Batch replaced;
-    std::erase_if(batch->states, [&](const DriveState& state) {
+    model::Batch replaced;
+    std::erase_if(batch->states, [&](const model::DriveState& state) {
       const bool is_replaced = std::find(newer.begin(), newer.end(), state.drive) != newer.end();
       if (is_replaced) {
         replaced.states.push_back({});
@@ -260,11 +263,11 @@ void History::drop_replaced_states() {
     });
     pending_rows_ -= replaced.rows();
     settle(replaced, &GivenRows::replaced);
-    for (const DriveState& state : batch->states) {
+    for (const model::DriveState& state : batch->states) {
       newer.push_back(state.drive);
     }
   }
-  std::erase_if(batches_, [](const Batch& batch) { return batch.rows() == 0; });
+  std::erase_if(batches_, [](const model::Batch& batch) { return batch.rows() == 0; });
 }
 
 void History::drop_surplus() {

@@ -20,11 +20,11 @@
 #include <string>
 #include <thread>
 
-#include "daemon/history/row_ledger.h"
-#include "daemon/history/rows.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/result.h"
+#include "daemon/history/file_account.h"
 #include "daemon/history/store.h"
-#include "daemon/util/result.h"
-#include "daemon/util/unique_fd.h"
+#include "daemon/model/history_rows.h"
 
 namespace ssdpulse::history {
 
@@ -68,7 +68,7 @@ struct Status {
   std::uint64_t bytes_on_disk = 0;                  // database and journal
   model::PastReach reach;                           // after the last write
   double last_write_seconds = 0;                    // how long the last batch took
-  std::optional<Minute> last_written;               // when, by the wall clock
+  std::optional<model::Minute> last_written;        // when, by the wall clock
 
   [[nodiscard]] std::uint64_t sum(std::uint64_t GivenRows::*fate) const;
   [[nodiscard]] std::uint64_t rows_written() const { return sum(&GivenRows::written); }
@@ -88,7 +88,7 @@ class History {
 
   /// One transaction. While the history is down, batches wait. Beyond the bound, states that later ones replace are
   /// dropped first, which is no loss; then the oldest batches.
-  void add(Batch batch);
+  void add(model::Batch batch);
 
   /// Answered once it is on the disk, with the time under which it is kept there: that of the first one if one with its
   /// id is there. An error if it is not kept, now or later: a mark does not wait for a history that is down. Whoever
@@ -97,7 +97,7 @@ class History {
 
   /// Answered by the thread, before anything added later; an error while the history is down. Rows from `since` to now,
   /// of any firmware of that drive.
-  std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
+  std::future<util::Result<model::Recalled>> recall(model::DriveKey drive, model::Minute since);
 
   /// Somebody found the file damaged: it is checked, and everything readable goes to a new one.
   void suspect();
@@ -109,9 +109,9 @@ class History {
 
  private:
   struct Question {
-    DriveKey drive;
-    Minute since;
-    std::promise<util::Result<Recalled>> answer;
+    model::DriveKey drive;
+    model::Minute since;
+    std::promise<util::Result<model::Recalled>> answer;
   };
 
   using MarkAnswer = std::promise<util::Result<model::WallTime>>;
@@ -119,8 +119,8 @@ class History {
   using Lost = std::map<std::string, std::uint64_t>;  // rows, by table
 
   /// A batch, and what the clocks showed when it came.
-  struct Waiting : Batch {
-    Minute wall;
+  struct Waiting : model::Batch {
+    model::Minute wall;
     std::chrono::nanoseconds boottime{};
     std::optional<MarkAnswer> answer = {};  // of keep(): the batch is one mark
   };
@@ -144,9 +144,9 @@ class History {
   void refuse_marks();
   void drop_replaced_states();
   void drop_surplus();
-  void receive(Batch& batch);
-  void settle(const Batch& batch, std::uint64_t GivenRows::*fate);
-  [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
+  void receive(model::Batch& batch);
+  void settle(const model::Batch& batch, std::uint64_t GivenRows::*fate);
+  [[nodiscard]] model::Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
   [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }
   [[nodiscard]] std::string complete_salvage() const { return path() + ".salvage"; }
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/model/sparse_codec.h"
-#include "daemon/util/varints.h"
+#include "daemon/base/varints.h"
+#include "daemon/model/latency_buckets.h"
 
 namespace ssdpulse::history {
 namespace {

@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "daemon/history/clock_steps.h"
 #include "daemon/history/database_file.h"
-#include "daemon/history/events.h"
+#include "daemon/history/event_rows.h"
+#include "daemon/history/file_account.h"
 #include "daemon/history/load_codec.h"
 
 namespace ssdpulse::history {
@@ -212,7 +212,7 @@ Outcome<void> PastReader::loads(const Found& found, const Lane& lane, const char
       "SELECT at, load FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table) +
           " ORDER BY at",
       key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to), [&](const Statement& row) {
-        auto load = decode(row.blob(1).value_or(Bytes{}));
+        auto load = decode(row.blob(1).value_or(model::Bytes{}));
         if (load) {  // else somebody edited it: that time is unknown
           each({found.device.name, minute_of(minute_of_key(row.integer(0).value_or(0))), length, std::move(*load)});
         }
@@ -360,7 +360,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
 Outcome<void> PastReader::add_points(const Found& found, model::Series& series) {
   const auto take = [&](model::MinuteOf&& one) {
     const auto step = series.step.count();
-    const Minute start = minute_of(number_of(one.start) / step * step);
+    const model::Minute start = minute_of(number_of(one.start) / step * step);
     if (series.points.empty() || series.points.back().start != start) {
       series.points.push_back({start, {}});
     }
@@ -404,7 +404,7 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
   std::map<std::int64_t, std::vector<NumberedTenant>> by_start;
   const auto step = series.step.count();
   const auto take = [&](const Statement& row) {
-    const auto tenants = decode_tenants(row.blob(1).value_or(Bytes{}));
+    const auto tenants = decode_tenants(row.blob(1).value_or(model::Bytes{}));
     auto& sum = by_start[minute_of_key(row.integer(0).value_or(0)) / step * step];
     for (const NumberedTenant& one : tenants.value_or(std::vector<NumberedTenant>{})) {
       const auto known = std::find_if(sum.begin(), sum.end(), [&](const auto& other) { return other.id == one.id; });

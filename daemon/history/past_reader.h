@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/history/account.h"
-#include "daemon/history/reader.h"
-#include "daemon/history/slices.h"
-#include "daemon/model/past.h"
+#include "daemon/history/file_account.h"
+#include "daemon/history/history_reader.h"
+#include "daemon/history/sqlite.h"
+#include "daemon/model/history_answers.h"
 
 namespace ssdpulse::history {
 
@@ -37,7 +37,7 @@ class PastReader {
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
   Outcome<model::PastMoment> moment(model::PastTime at);
   Outcome<model::PastDay> day(model::PastTime at);
-  Outcome<std::vector<Bytes>> seconds(const Which& device, const model::Window& window);
+  Outcome<std::vector<model::Bytes>> seconds(const Which& device, const model::Window& window);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
   /// `cut`: set where there are more than the newest kMaxMarks.
   Outcome<std::vector<model::SettingChange>> settings(const model::Window& window, const std::string& device = {},

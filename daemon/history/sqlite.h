@@ -1,24 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for SQLite's handles, its errors in words, and whether an error means that the file is damaged. For one
-// thread. Knows nothing of what is stored.
+// Obstacle: why a history cannot be read or written, as far as the remedies differ, and the remedy for each.
 #pragma once
 
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "daemon/history/obstacle.h"
-#include "daemon/util/outside_text.h"
-#include "daemon/util/result.h"
+#include "daemon/base/outside_text.h"
+#include "daemon/base/result.h"
+
+namespace ssdpulse::history {
+
+enum class Obstacle {
+  unknown,
+  opening,              // not an obstacle: the file is being checked, which takes seconds if it is large
+  no_space,             // the file system, or a quota, is full
+  no_permission,        // the daemon may not write there, or the file system is read-only
+  missing,              // neither the directory nor its parent exists
+  wrong_file_type,      // what has the name is not a directory, or not a regular file
+  another_daemon,       // keeps its history there
+  locked,               // by another program, which reads the file
+  io_error,             // of the drive
+  file_too_large,       // for the file system or for RLIMIT_FSIZE
+  too_many_open_files,  // of the process or of the host
+  no_memory,
+  damaged,  // and the file could not be set aside
+};
+
+/// What an errno value of open(), read(), write(), ... stands for.
+constexpr Obstacle obstacle_of(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return Obstacle::no_space;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Obstacle::no_permission;
+    case ENOENT:
+      return Obstacle::missing;
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+      return Obstacle::wrong_file_type;
+    case EIO:
+    case ESTALE:
+    case ENXIO:
+    case ENODEV:
+      return Obstacle::io_error;
+    case EFBIG:
+      return Obstacle::file_too_large;
+    case EMFILE:
+    case ENFILE:
+      return Obstacle::too_many_open_files;
+    case ENOMEM:
+      return Obstacle::no_memory;
+    default:
+      return Obstacle::unknown;
+  }
+}
+
+/// What the operator can do about it; empty for `opening`. The daemon tries again every minute.
+constexpr std::string_view remedy(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::opening:
+      return "";
+    case Obstacle::no_space:
+      return "make room on the file system of history.directory, or raise its quota";
+    case Obstacle::no_permission:
+      return "make the directory writable: for the daemon's user (chown, chmod), and its file system (mount)";
+    case Obstacle::missing:  // by now the daemon can open no directory but the one that existed when it started
+      return "create it and restart the daemon";
+    case Obstacle::wrong_file_type:
+      return "set history.directory to a directory, and move away whatever has the name of the history file";
+    case Obstacle::another_daemon:
+      return "stop one of the two daemons, or give each a history.directory of its own";
+    case Obstacle::locked:
+      return "end the program that holds the file (fuser ssdpulse.db), and query a copy";
+    case Obstacle::io_error:
+      return "look for errors of its drive in the kernel's log (journalctl -k), or move history.directory to another";
+    case Obstacle::file_too_large:
+      return "raise LimitFSIZE= of the service and restart the daemon, or lower history.size";
+    case Obstacle::too_many_open_files:
+      return "raise LimitNOFILE= of the service and restart the daemon";
+    case Obstacle::no_memory:
+      return "allow the service more memory (MemoryMax)";
+    case Obstacle::damaged:
+      return "move the file away: a new one is started";
+    case Obstacle::unknown:
+      break;
+  }
+  return "see the runbook SsdpulseSourceDown";
+}
+
+// Page checksums: an SQLite VFS over the default one, for databases whose pages end in a checksum each. A page that is
+// not as it was written is an error (SQLITE_IOERR_DATA) when it is read, and never an answer. What it cannot notice: a
+// page that is as it was written earlier, because a later write was lost.
+
+/// At the end of each page, big-endian: CRC-32, then Adler-32, of the page's number (4 bytes) and of the page up to
+/// there. The number shows a page that was written to the place of another.
+inline constexpr int kChecksumBytes = 8;
+
+/// The name of the VFS, which the first call registers. From any thread. Whoever creates a database with it reserves
+/// kChecksumBytes in each page (SQLITE_FCNTL_RESERVE_BYTES).
+const char* checksum_vfs();
+
+/// For sqlite3_file_control(): the page that did not match its checksum when it was read (std::uint32_t); 0: each did.
+inline constexpr int kGetMismatchedPage = 0x53534443;
+
+/// What a damaged page looks like: a leaf without rows, of a table or of an index, as which SQLite keeps a table
+/// WITHOUT ROWID.
+enum class BlankPage : unsigned char { of_table = 0x0D, of_index = 0x0A };
+/// For sqlite3_file_control(): from now on, a page that cannot be read, or does not match its checksum, is such a page
+/// (std::uint8_t) instead of an error, but for the first, which has the schema. Pages that SQLite has in its cache stay
+/// as they are.
+inline constexpr int kShowMismatchedAs = 0x53534445;
+
+}  // namespace ssdpulse::history
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace ssdpulse::history {
+
+// Owners for SQLite's handles, its errors in words, and whether an error means that the file is damaged. For one
+// thread. Knows nothing of what is stored.
 
 struct Failure {
   std::string message;
@@ -119,5 +233,34 @@ Outcome<void> Statement::each(const Take& take) {
     }
   }
 }
+
+// Slices: reads rows without holding up their writer. In a database without a write-ahead log a reader keeps the writer
+// from committing, so no statement is open for longer than a slice, and nothing is locked between two slices. For one
+// thread.
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+class Slices {
+ public:
+  /// `deadline`: a read not finished by then fails. The connection must outlive this object.
+  Slices(Connection& connection, std::chrono::milliseconds slice, Deadline deadline)
+      : connection_(connection), slice_(slice), deadline_(deadline) {}
+
+  /// Rows of `sql`, whose parameters are from and to, and whose first column is an integer that ascends between them.
+  /// Stops when `take` returns false.
+  Outcome<void> read(const std::string& sql, std::int64_t from, std::int64_t to,
+                     const std::function<bool(const Statement&)>& take);
+
+  [[nodiscard]] Outcome<void> in_time() const;
+
+ private:
+  /// The key to continue from, or nothing at the end.
+  Outcome<std::optional<std::int64_t>> one_slice(const std::string& sql, std::int64_t from, std::int64_t to,
+                                                 const std::function<bool(const Statement&)>& take);
+
+  Connection& connection_;
+  std::chrono::milliseconds slice_;
+  Deadline deadline_;
+};
 
 }  // namespace ssdpulse::history

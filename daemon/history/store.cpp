@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQL. Of what is read back, only the types are trusted: the file may have been edited.
 #include "daemon/history/store.h"
 
 #include <algorithm>
@@ -9,10 +8,39 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/history/events.h"
-#include "daemon/history/reach.h"
+#include "daemon/history/event_rows.h"
+#include "daemon/history/file_account.h"
+#include "daemon/history/sqlite.h"
+#include "daemon/model/history_answers.h"
 
 namespace ssdpulse::history {
+
+// find_reach(): how far back a history file goes, by its rows.
+
+/// A look-up for each device that is kept. Does not change `account`.
+Outcome<model::PastReach> find_reach(Connection& connection, Account& account);
+
+Outcome<model::PastReach> find_reach(Connection& connection, Account& account) {
+  DeviceRows rows(connection, account);
+  model::PastReach reach;
+  const auto put = [](std::optional<model::Minute>& where) {
+    return [&where](std::optional<std::int64_t> minute) {
+      where = minute ? std::optional(minute_of(*minute)) : std::nullopt;
+    };
+  };
+  return rows.first("device_minute")
+      .map(put(reach.minutes))
+      .and_then([&] { return rows.first("device_hour"); })
+      .map(put(reach.hours))
+      .map([&] {
+        // An hour that is not over has only minutes.
+        reach.hours = reach.hours ? reach.hours : reach.minutes;
+        return reach;
+      });
+}
+
+// The SQL. Of what is read back, only the types are trusted: the file may have been edited.
+
 namespace {
 
 constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
@@ -39,7 +67,7 @@ CountBytes big_endian(model::Uint128 count) {
   return bytes;
 }
 
-model::Uint128 from_big_endian(const Bytes& bytes) {
+model::Uint128 from_big_endian(const model::Bytes& bytes) {
   model::Uint128 count = 0;
   for (const std::uint8_t byte : bytes) {
     count = count << 8U | byte;
@@ -67,7 +95,7 @@ class RowReader {
   std::int64_t integer() { return expect(statement_.integer(column_++)); }
   std::string name() {
     std::string text = expect(statement_.text(column_++)).raw();
-    good_ = good_ && text.size() <= kMaxNameBytes;
+    good_ = good_ && text.size() <= model::kMaxNameBytes;
     return text;
   }
   std::optional<double> real() {
@@ -79,7 +107,7 @@ class RowReader {
     if (statement_.is_null(column)) {
       return std::nullopt;
     }
-    const Bytes bytes = expect(statement_.blob(column));
+    const model::Bytes bytes = expect(statement_.blob(column));
     good_ = good_ && bytes.size() == CountBytes{}.size();
     return good_ ? std::optional(from_big_endian(bytes)) : std::nullopt;
   }
@@ -88,7 +116,7 @@ class RowReader {
     if (statement_.is_null(column) && statement_.is_null(column + 1) && statement_.is_null(column + 2)) {
       return std::nullopt;
     }
-    const Bytes count = expect(statement_.blob(column));
+    const model::Bytes count = expect(statement_.blob(column));
     const std::int64_t unit = expect(statement_.integer(column + 1));
     const std::int64_t rounding = expect(statement_.integer(column + 2));
     good_ = good_ && count.size() == CountBytes{}.size() && rounding >= 0 &&
@@ -120,9 +148,9 @@ const std::string kSelectMinutes =
     "WHERE serial = ? AND model = ? AND nqn = ? AND minute BETWEEN ? AND ? AND NOT " +
     stamped_ahead("drive_minute", "minute") + " ORDER BY minute DESC, drive.id DESC, measured DESC LIMIT ?";
 
-std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKey& drive) {
+std::optional<model::DriveMinute> read_minute(const Statement& statement, const model::DriveKey& drive) {
   RowReader reader(statement);
-  DriveMinute row;
+  model::DriveMinute row;
   row.drive = drive;
   row.minute = minute_of(reader.integer());  // within the range asked for
   row.boottime = std::chrono::nanoseconds(reader.integer());
@@ -160,7 +188,7 @@ Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, s
   });
 }
 
-Outcome<Store::Written> Store::write(const Batch& batch, const ClockReading& now) {
+Outcome<Store::Written> Store::write(const model::Batch& batch, const ClockReading& now) {
   if (const auto begun = connection_.execute("BEGIN IMMEDIATE"); !begun) {
     return tl::unexpected(begun.error());
   }
@@ -178,7 +206,7 @@ Outcome<Store::Written> Store::write(const Batch& batch, const ClockReading& now
   return written;  // after any other failure, closing the connection rolls back
 }
 
-Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, const ClockReading& now) {
+Outcome<Store::Written> Store::write_within_transaction(const model::Batch& batch, const ClockReading& now) {
   const auto before = load_account(connection_);
   if (!before) {
     return tl::unexpected(before.error());
@@ -197,7 +225,7 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
   }
   DeviceRows devices(connection_, account);
   const auto done =
-      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row, account); })
+      insert_all(batch.minutes, [&](const model::DriveMinute& row) { return insert(row, account); })
           .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, account); }); })
           .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, account); }); })
           .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
@@ -224,13 +252,13 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, cons
 }
 
 /// Between two upkeeps, only what came late can make it longer.
-Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& account, const RowLedger& changes) {
+Outcome<model::PastReach> Store::reach_after(const model::Batch& batch, Account& account, const RowLedger& changes) {
   const auto removed = [&](const char* table) { return changes.at(table).all_removed() > 0; };
   if (!reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
     return find_reach(connection_, account);
   }
   model::PastReach reach = *reach_;
-  for (const DeviceMinute& row : batch.device_minutes) {
+  for (const model::DeviceMinute& row : batch.device_minutes) {
     if (number_of(row.minute) >= kClockUnset) {
       reach.minutes = std::min<model::PastTime>(reach.minutes.value_or(row.minute), row.minute);
     }
@@ -239,7 +267,7 @@ Outcome<model::PastReach> Store::reach_after(const Batch& batch, Account& accoun
   return reach;
 }
 
-Outcome<void> Store::insert_events(const Batch& batch, Account& account, Written& written) {
+Outcome<void> Store::insert_events(const model::Batch& batch, Account& account, Written& written) {
   const std::int64_t measured = account.measured();
   RowLedger& ledger = account.rows;
   const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured, ledger); };
@@ -442,7 +470,7 @@ Outcome<void> Store::give_space_back() {
                               : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*most / 4) + ")");
 }
 
-Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Account& account) {
+Outcome<std::int64_t> Store::id_of(const model::DriveKey& drive, Account& account) {
   const auto id_after = [&](const char* sql) -> Outcome<std::optional<std::int64_t>> {
     Statement statement(connection_, sql);
     return statement.with(drive.nqn)
@@ -466,7 +494,7 @@ Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Account& account) {
       });
 }
 
-Outcome<void> Store::insert(const DriveMinute& row, Account& account) {
+Outcome<void> Store::insert(const model::DriveMinute& row, Account& account) {
   const std::int64_t measured = account.measured();
   const auto id = id_of(row.drive, account);
   if (!id) {
@@ -510,7 +538,7 @@ Outcome<void> Store::insert(const DriveMinute& row, Account& account) {
       .map([&] { account.rows.insert("drive_minute"); });
 }
 
-Outcome<void> Store::save(const DriveState& state, Account& account) {
+Outcome<void> Store::save(const model::DriveState& state, Account& account) {
   const auto id = id_of(state.drive, account);
   if (!id) {
     return tl::unexpected(id.error());
@@ -524,8 +552,8 @@ Outcome<void> Store::save(const DriveState& state, Account& account) {
   });
 }
 
-Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute until) {
-  Recalled recalled;
+Outcome<model::Recalled> Store::recall(const model::DriveKey& drive, model::Minute since, model::Minute until) {
+  model::Recalled recalled;
   auto state = saved_state(drive);
   if (!state) {
     return tl::unexpected(state.error());
@@ -533,7 +561,7 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
   recalled.state = std::move(*state);
   Statement rows(connection_, kSelectMinutes.c_str());
   rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
-  rows.with(static_cast<std::int64_t>(kMaxRecalled));
+  rows.with(static_cast<std::int64_t>(model::kMaxRecalled));
   return rows
       .each([&] {
         if (auto minute = read_minute(rows, drive)) {
@@ -548,7 +576,7 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
       });
 }
 
-Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
+Outcome<std::optional<model::DriveState>> Store::saved_state(const model::DriveKey& drive) {
   Statement statement(connection_,
                       "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND nqn = ? AND "
                       "state NOT NULL LIMIT 1");
@@ -556,13 +584,14 @@ Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
       .with(drive.model)
       .with(drive.nqn)
       .step()
-      .map([&](bool row) -> std::optional<DriveState> {
+      .map([&](bool row) -> std::optional<model::DriveState> {
         auto firmware = row ? statement.text(0) : std::nullopt;
         auto bytes = row ? statement.blob(1) : std::nullopt;
-        if (!firmware || firmware->raw().size() > kMaxNameBytes || !bytes || bytes->size() > kMaxStateBytes) {
+        if (!firmware || firmware->raw().size() > model::kMaxNameBytes || !bytes ||
+            bytes->size() > model::kMaxStateBytes) {
           return std::nullopt;
         }
-        return DriveState{{drive.serial, drive.model, firmware->raw(), drive.nqn}, std::move(*bytes)};
+        return model::DriveState{{drive.serial, drive.model, firmware->raw(), drive.nqn}, std::move(*bytes)};
       });
 }
 

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or surplus.
-// Age is the time that was measured since a row was written; the wall clock deletes nothing, whatever it shows.
-// For one thread. The caller decides whether to retry after a failure, and what happens to the file.
+// DeviceRows: what devices did, by minute and by hour, as rows. Adding is exact: everything added is found in the sum
+// of any window, word for word, even if it comes late or twice.
+//
+// The rows of a device lie in lanes, each a row of table device with a number of its own. In a lane, rows go forward in
+// both clocks; where the wall clock goes back, another lane goes on. So what a wrong clock stamped never touches what a
+// right one does, and the oldest rows are the first of a lane.
+//
+// An hour's row is made once the hour is over, and from then on is the sum of its minutes: later additions go to both.
+// After that, minutes can be removed. Ages are in measured minutes, see account.h. For one thread, within a transaction
+// of the caller's.
+//
+// Most lanes may be of devices that are gone. What goes through all lanes that have rows is marked (all lanes); it is
+// not for every minute.
 #pragma once
 
 #include <atomic>
@@ -9,18 +19,89 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "daemon/history/account.h"
-#include "daemon/history/account_check.h"
-#include "daemon/history/clock_steps.h"
 #include "daemon/history/database_file.h"
-#include "daemon/history/device_rows.h"
-#include "daemon/history/rows.h"
+#include "daemon/history/file_account.h"
+#include "daemon/history/load_codec.h"
 #include "daemon/history/sqlite.h"
+#include "daemon/model/history_rows.h"
 
 namespace ssdpulse::history {
+
+class DeviceRows {
+ public:
+  /// Both must outlive this object. `account` counts what is inserted and removed here.
+  DeviceRows(Connection& connection, Account& account) : connection_(connection), account_(account) {}
+
+  Outcome<void> add(const model::DeviceMinute& row);
+
+  /// Lanes that may have minutes of an hour without a row; absent: not known yet, as after a start.
+  using OpenLanes = std::optional<std::set<std::int64_t>>;
+  /// In each of these lanes, and of those that minutes were added to, makes the row of the oldest finished hour that
+  /// has none yet. Keeps `open` up to date.
+  Outcome<void> make_hours(model::Minute now, OpenLanes& open);
+
+  /// (All lanes.) Removes the minutes of the oldest hour, in all lanes that have one of about that age, if all of it is
+  /// older than `end` and its row is made. Returns how many.
+  Outcome<std::uint64_t> thin_hour(std::int64_t end);
+
+  /// (All lanes.) Removes hours that are older than `end`, about ten in each lane.
+  Outcome<std::uint64_t> forget_hours(std::int64_t end, Removal why);
+
+  /// (All lanes.) Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
+  Outcome<std::uint64_t> forget_tenants();
+
+  /// (All lanes.) Removes names that no row refers to, of devices not since `end`. Their numbers are not given out
+  /// again.
+  Outcome<void> forget_names(std::int64_t end);
+
+  /// (All lanes.) The age of the oldest row in a table.
+  Outcome<std::optional<std::int64_t>> oldest(const char* table);
+
+  /// (All lanes.) The earliest stamp in a table, but for those of a clock that was not set.
+  Outcome<std::optional<std::int64_t>> first(const char* table);
+
+ private:
+  struct Lane {
+    std::int64_t id = 0;
+    std::int64_t last_minute = 0;
+    std::int64_t last_measured = 0;
+    std::int64_t minutes_from = 0;
+    std::int64_t hours_made_to = 0;
+  };
+  struct Row {
+    std::int64_t lane = 0;
+    std::int64_t minute = 0;
+    std::int64_t measured = 0;
+  };
+
+  /// The first row of each lane that has any.
+  Outcome<std::vector<Row>> fronts(const char* table);
+  Outcome<std::set<std::int64_t>> open_lanes();
+  Outcome<std::string> identity_of(const model::DeviceKey& device);
+  Outcome<void> rename(const model::DeviceKey& device);
+  Outcome<Lane> lane_of(const model::DeviceKey& device, std::int64_t minute);
+  Outcome<std::int64_t> id_of(const std::string& tenant);
+  Outcome<std::optional<Row>> first_of(std::int64_t lane, const char* table, std::int64_t from);
+  Outcome<void> make_hour_in(std::int64_t lane, model::Minute now, std::set<std::int64_t>& open);
+  Outcome<void> merge(const char* table, std::int64_t key, const model::DeviceInterval& load, std::int64_t measured);
+  Outcome<void> merge_tenants(const char* table, std::int64_t key, std::vector<NumberedTenant> tenants,
+                              std::int64_t measured);
+  Outcome<void> make_hour_of(std::int64_t lane, std::int64_t hour);
+  Outcome<std::uint64_t> erase(const char* table, Removal why, std::int64_t lane, std::int64_t from, std::int64_t to);
+  Outcome<void> put(const char* table, std::int64_t key, const model::Bytes& bytes, std::int64_t measured);
+
+  Connection& connection_;
+  Account& account_;
+  std::set<std::int64_t> added_to_;  // lanes
+};
+
+// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or surplus.
+// Age is the time that was measured since a row was written; the wall clock deletes nothing, whatever it shows.
+// For one thread. The caller decides whether to retry after a failure, and what happens to the file.
 
 inline constexpr std::uint64_t kMinSizeLimit = std::uint64_t{1} << 20U;
 
@@ -45,10 +126,10 @@ class Store {
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
   /// and the Store cannot be used any more, unless only the batch was refused.
-  Outcome<Written> write(const Batch& batch, const ClockReading& now);
+  Outcome<Written> write(const model::Batch& batch, const ClockReading& now);
 
   /// From `since` to `until`, both included.
-  Outcome<Recalled> recall(const DriveKey& drive, Minute since, Minute until);
+  Outcome<model::Recalled> recall(const model::DriveKey& drive, model::Minute since, model::Minute until);
 
   [[nodiscard]] std::uint64_t bytes_on_disk() const;  // with the journal
   /// What the file says of itself is wrong until the next write.
@@ -58,24 +139,24 @@ class Store {
   Store(Connection connection, std::string path, const StoreLimits& limits)
       : connection_(std::move(connection)), path_(std::move(path)), limits_(limits) {}
 
-  Outcome<Written> write_within_transaction(const Batch& batch, const ClockReading& now);
+  Outcome<Written> write_within_transaction(const model::Batch& batch, const ClockReading& now);
   Outcome<void> make_room(Account& account);
   Outcome<void> plan_upkeep(const Account& account);
   Outcome<void> delete_old_rows(Account& account, bool too_much, bool all_lanes, DeviceRows& devices);
   Outcome<void> delete_older(Account& account, std::int64_t end, Removal why, bool all_lanes, DeviceRows& devices);
-  Outcome<model::PastReach> reach_after(const Batch& batch, Account& account, const RowLedger& changes);
+  Outcome<model::PastReach> reach_after(const model::Batch& batch, Account& account, const RowLedger& changes);
   Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
   Outcome<void> forget_drives(std::int64_t end, RowLedger& ledger);
   Outcome<void> thin_drive_minutes(Account& account);
   Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger);
   Outcome<void> give_space_back();
-  Outcome<std::int64_t> id_of(const DriveKey& drive, Account& account);
-  Outcome<void> insert(const DriveMinute& row, Account& account);
-  Outcome<void> save(const DriveState& state, Account& account);
+  Outcome<std::int64_t> id_of(const model::DriveKey& drive, Account& account);
+  Outcome<void> insert(const model::DriveMinute& row, Account& account);
+  Outcome<void> save(const model::DriveState& state, Account& account);
   Outcome<void> insert(const model::LatencySpike& spike, Account& account);
-  Outcome<void> insert_events(const Batch& batch, Account& account, Written& written);
+  Outcome<void> insert_events(const model::Batch& batch, Account& account, Written& written);
   Outcome<bool> is_full();
-  Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
+  Outcome<std::optional<model::DriveState>> saved_state(const model::DriveKey& drive);
 
   Connection connection_;
   std::string path_;

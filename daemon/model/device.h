@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/util/complete.h"
-#include "daemon/util/outside_text.h"
+#include "daemon/base/complete.h"
+#include "daemon/base/outside_text.h"
 
 namespace ssdpulse::model {
 

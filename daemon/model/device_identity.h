@@ -5,12 +5,19 @@
 // nor the firmware.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "daemon/base/complete.h"
+#include "daemon/base/outside_text.h"
 #include "daemon/model/device.h"
-#include "daemon/util/outside_text.h"
+#include "daemon/model/nvme_drive.h"
 
 namespace ssdpulse::model {
 
@@ -57,5 +64,91 @@ std::vector<IdentityClash> reported_clashes(const std::vector<const Device*>& de
 
 /// "sda and sdb report one model, serial number and WWID (...)", and what follows from it.
 std::string clash_text(const IdentityClash& clash);
+
+// same_disk(), same_paths(), same_device(), same_drive(): whether a device is still the same one. Names are reused: for
+// the next disk in a slot, for the next loop device. One rule for all code that keeps state about a device.
+
+/// The disk of one queue: the same name and, since Linux 5.15, the same diskseq. Before that the name has to suffice.
+inline bool same_disk(const std::string& name, std::uint64_t diskseq, const Path& now) {
+  return name == now.disk_name && diskseq == now.diskseq;
+}
+inline bool same_disk(const Path& before, const Path& now) { return same_disk(before.disk_name, before.diskseq, now); }
+
+/// With the same paths in the same order.
+inline bool same_paths(const Device& before, const Device& now) {
+  return std::equal(before.paths.begin(), before.paths.end(), now.paths.begin(), now.paths.end(),
+                    [](const Path& a, const Path& b) { return same_disk(a, b); });
+}
+
+/// The same piece of hardware under the same name: its counters continue, whichever paths appear or disappear.
+/// Different hardware has its own counters, with its own DeviceIo::since, which distinguishes them later.
+inline bool same_device(const Device& before, const Device& now) {
+  if (before.paths.size() == 1 && now.paths.size() == 1) {
+    return same_disk(before.paths[0], now.paths[0]) && before.major == now.major && before.minor == now.minor;
+  }
+  return identity_of(before) == identity_of(now);
+}
+
+/// The same drive behind the same controller: a controller's number is soon given to the next one.
+inline bool same_drive(const NvmeIdentity& before, const NvmeIdentity& now) {
+  return before.controller == now.controller && before.serial == now.serial && before.model == now.model &&
+         before.subsystem_nqn == now.subsystem_nqn;
+}
+
+// Medium: whether a disk is a drive, with flash or platters of its own, or software that keeps its data elsewhere: the
+// only list of what virtual disks call themselves, and what counts where no list can be complete.
+
+enum class Medium : std::uint8_t {
+  drive,
+  software,  // a virtual disk, a cloud's volume, a target on another host
+  unknown,   // of a virtual machine, and nothing shows that it was passed through to it
+};
+inline constexpr auto kMediumNames = util::names<Medium>({"drive", "software", "unknown"});
+
+/// Upper and lower case do not matter. A part of the model is enough.
+inline bool names_software(const util::OutsideText& model) {
+  constexpr auto kParts = std::to_array<std::string_view>({"qemu", "bhyve", "virtual", "vbox", "vmware", "parallels",
+                                                           "amazon elastic", "alibaba cloud", "nvme_card-pd",
+                                                           "persistentdisk", "msft nvme", "spdk", "vdisk", "scst"});
+  std::string lower = model.raw();
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower == "linux" ||  // the kernel's own NVMe target
+         std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+/// PCI vendors that make no hardware: Red Hat, its virtio, bhyve, VMware, VirtualBox, Microsoft, Parallels, Xen.
+inline bool is_software_vendor(std::uint16_t vendor_id) {
+  constexpr auto kVendors =
+      std::to_array<std::uint16_t>({0x1B36, 0x1AF4, 0xFB5D, 0x15AD, 0x80EE, 0x1414, 0x1AB8, 0x5853});
+  return std::find(kVendors.begin(), kVendors.end(), vendor_id) != kVendors.end();
+}
+
+/// Emulators count bytes and hours, but none wears out.
+inline bool wears(const NvmeDrive& drive) {
+  constexpr std::array kOfMedia{NvmeField::percentage_used_ratio,
+                                NvmeField::media_erased_bytes,
+                                NvmeField::bad_blocks,
+                                NvmeField::block_erases_max,
+                                NvmeField::block_erases_mean,
+                                NvmeField::endurance_group_percentage_used_ratio};
+  return std::any_of(drive.values.begin(), drive.values.end(), [&](const NvmeValue& one) {
+    return one.value > 0 && std::find(kOfMedia.begin(), kOfMedia.end(), one.field) != kOfMedia.end();
+  });
+}
+
+/// `drive`: what the disk is a namespace of; null: no NVMe drive, or not known yet.
+inline Medium medium_of(const Device& device, const NvmeDrive* drive) {
+  constexpr auto kOfHardware = std::to_array<std::string_view>({"nvme", "sata", "sas", "usb", "mmc"});
+  const bool has_bus = std::find(kOfHardware.begin(), kOfHardware.end(), device.transport) != kOfHardware.end();
+  const NvmeIdentity* identity = drive != nullptr ? drive->identity.get() : nullptr;
+  const bool fabric = identity != nullptr && !identity->transport.empty() && identity->transport != "pcie";
+  if (!has_bus || fabric || names_software(device.model) ||
+      (identity != nullptr && (names_software(identity->model) || is_software_vendor(identity->vendor_id)))) {
+    return Medium::software;
+  }
+  return !device.of_virtual_machine || (drive != nullptr && wears(*drive)) ? Medium::drive : Medium::unknown;
+}
 
 }  // namespace ssdpulse::model

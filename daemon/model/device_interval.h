@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/model/attribution.h"
+#include "daemon/base/complete.h"
+#include "daemon/model/block_io.h"
 #include "daemon/model/latency_buckets.h"
-#include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/util/complete.h"
+#include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::model {
 

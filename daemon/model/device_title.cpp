@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "daemon/util/outside_text.h"
+#include "daemon/base/outside_text.h"
 
 namespace ssdpulse::model {
 namespace {

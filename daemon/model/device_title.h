@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/model/device.h"
-#include "daemon/model/settings.h"
+#include "daemon/model/host_settings.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::model {

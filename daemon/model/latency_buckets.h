@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/varints.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::model {
@@ -66,5 +67,12 @@ std::size_t quantile_bucket(const SparseBuckets& buckets, double share);
 
 /// The upper bound of a bucket, in seconds; 0 for the bucket of differences that were not positive, 64 for the last.
 double upper_bound_seconds(std::size_t bucket);
+
+// How the words of a histogram are encoded as bytes, in memory and in the file: how many, and for each its distance
+// from the one before, and how many samples it has. Exact both ways. Pure.
+void put(util::VarintWriter& out, const SparseBuckets& words);
+
+/// Words that are not ascending, out of range or without samples are as little good as missing bytes.
+SparseBuckets take_words(util::VarintReader& in);
 
 }  // namespace ssdpulse::model

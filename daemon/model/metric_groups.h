@@ -16,7 +16,7 @@ inline constexpr auto kMetricGroups =
     std::to_array<std::string_view>({"io", "writes", "discards", "devices", "nvme", "nvme_logs", "flash_model",
                                      "spikes", "tenants", "host", "web", "self"});
 
-/// What the critical and warning alerts read, from every group; see exporters/prometheus/fleet_profile.h.
+/// What the critical and warning alerts read, from every group; see exporters/prometheus/families.cpp.
 inline constexpr std::string_view kFleetProfile = "fleet";
 inline constexpr std::size_t kFleetGroup = kMetricGroups.size();
 

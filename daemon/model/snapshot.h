@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: the state of the host at one instant, and the only thing that exporters see.
-//
-// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks. All counters are
-// cumulative since `since`, in base units or in the unit that the name says.
+// Counters of the web server. Values only.
 #pragma once
 
 #include <array>
@@ -16,22 +13,36 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/model/block_io.h"
 #include "daemon/model/device.h"
-#include "daemon/model/discards.h"
+#include "daemon/model/discard_values.h"
 #include "daemon/model/finding.h"
-#include "daemon/model/histogram.h"
 #include "daemon/model/host_signals.h"
-#include "daemon/model/kernel_features.h"
-#include "daemon/model/nvme.h"
-#include "daemon/model/operation.h"
-#include "daemon/model/own_cost.h"
-#include "daemon/model/spikes.h"
-#include "daemon/model/tenants.h"
-#include "daemon/model/web.h"
+#include "daemon/model/kernel_programs.h"
+#include "daemon/model/latency_spike.h"
+#include "daemon/model/nvme_drive.h"
+#include "daemon/model/tenant_io.h"
 #include "daemon/model/write_details.h"
-#include "daemon/model/write_hint_path.h"
 
 namespace ssdpulse::model {
+
+/// Cumulative since the daemon's start, except `connections`.
+struct WebFigures {
+  std::uint64_t answers = 0;            // sent completely, whatever their status
+  std::uint64_t refused_requests = 0;   // of those: the permitted number was already being answered
+  std::uint64_t refused_logins = 0;     // the permitted number of passwords was already waiting to be checked
+  std::uint64_t refused_unread = 0;     // too many bytes were waiting to be read
+  std::uint64_t refused_users = 0;      // no or wrong credentials
+  std::uint64_t cut_connections = 0;    // reset at a deadline
+  std::uint64_t accept_errors = 0;      // out of file descriptors or memory
+  std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
+  std::uint64_t connections = 0;        // open now
+};
+
+// Snapshot: the state of the host at one instant, and the only thing that exporters see.
+//
+// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks. All counters are
+// cumulative since `since`, in base units or in the unit that the name says.
 
 using WallTime = std::chrono::system_clock::time_point;
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
-#include "daemon/model/operation.h"  // index(), name()
-#include "daemon/util/complete.h"
+#include "daemon/base/complete.h"
+#include "daemon/model/block_io.h"  // index(), name()
 
 namespace ssdpulse::model {
 

@@ -8,14 +8,13 @@
 #include <string>
 #include <utility>
 
-#include "daemon/audit/audit.h"
-#include "daemon/audit/device_evidence.h"
-#include "daemon/audit/gathering/evidence_refresh.h"
-#include "daemon/audit/gathering/read_history_evidence.h"
+#include "daemon/advice/audit.h"
+#include "daemon/advice/device_evidence.h"
+#include "daemon/advice/history_evidence.h"
+#include "daemon/base/log.h"
 #include "daemon/config/accepted_file.h"
-#include "daemon/sources/settings/recorded.h"
-#include "daemon/sources/settings/settings.h"
-#include "daemon/util/log.h"
+#include "daemon/host/settings_reader.h"
+#include "daemon/host/settings_record.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -42,8 +41,8 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
 
 /// Kept from one check to the next.
 struct AuditState {
-  std::map<std::string, audit::DeviceEvidence> evidence;
-  gathering::EvidenceRefresh age{AuditWatch::kHistoryInterval};
+  std::map<std::string, advice::DeviceEvidence> evidence;
+  advice::EvidenceRefresh age{AuditWatch::kHistoryInterval};
   std::string problem;  // with the file of acceptances, as it was logged
 };
 
@@ -64,14 +63,14 @@ void read_past(history::Reader* history, const model::Inventory& inventory, std:
   if (history == nullptr || !known.age.is_due(now, spikes)) {
     return;
   }
-  known.evidence = gathering::read_history_evidence(*history, names_of(inventory), std::chrono::system_clock::now())
+  known.evidence = advice::read_history_evidence(*history, names_of(inventory), std::chrono::system_clock::now())
                        .value_or(std::move(known.evidence));
   known.age.was_read(now, spikes);
 }
 
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Check check, Clock::duration min_interval)
+AuditWatch::AuditWatch(const serve::CurrentSnapshot& current, Check check, Clock::duration min_interval)
     : state_(std::make_shared<State>()), thread_([state = state_, &current, check = std::move(check), min_interval] {
         work(*state, current, check, min_interval);
       }) {}
@@ -118,7 +117,7 @@ model::SourceStatus AuditWatch::status(Clock::time_point now) const {
   return {"audit", false, "blocked on an unresponsive file system; showing the previous findings", {}};
 }
 
-void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Check& check,
+void AuditWatch::work(State& state, const serve::CurrentSnapshot& current, const Check& check,
                       Clock::duration min_interval) {
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
@@ -147,18 +146,18 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const C
 AuditWatch::Check AuditWatch::by_the_rules(std::shared_ptr<history::Reader> history) {
   return [history = std::move(history), known = AuditState{}](
              const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot) mutable {
-    audit::Facts facts;
-    facts.settings = settings::read({}, inventory);
+    advice::Facts facts;
+    facts.settings = host::read({}, inventory);
     if (snapshot) {
       if (snapshot->host.signals) {
-        settings::add_rooms(snapshot->host.signals->rooms, facts.settings);
+        host::add_rooms(snapshot->host.signals->rooms, facts.settings);
       }
-      facts.measured = audit::measure(*snapshot);
+      facts.measured = advice::measure(*snapshot);
     }
     read_past(history.get(), inventory, snapshot ? spikes_in(*snapshot) : 0, known);
     facts.evidence = known.evidence;
-    Outcome seen{{}, settings::recorded("fstrim.timer", facts.settings.fstrim)};
-    audit::Accepted result = audit::accept(audit::judge(facts), acceptances(known.problem), audit::today());
+    Outcome seen{{}, host::recorded("fstrim.timer", facts.settings.fstrim)};
+    advice::Accepted result = advice::accept(advice::judge(facts), acceptances(known.problem), advice::today());
     for (model::Finding& one : result.standing) {
       if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
         seen.findings.push_back(std::move(one));

@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/history/reader.h"
+#include "daemon/history/history_reader.h"
 #include "daemon/model/device.h"
 #include "daemon/model/finding.h"
-#include "daemon/model/settings.h"
+#include "daemon/model/host_settings.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/web/current_snapshot.h"
+#include "daemon/serve/current_snapshot.h"
 
 namespace ssdpulse::runtime {
 
@@ -58,7 +58,7 @@ class AuditWatch {
   static Check by_the_rules(std::shared_ptr<history::Reader> history);
 
   /// `current` must outlive the AuditWatch.
-  AuditWatch(const web::CurrentSnapshot& current, Check check, Clock::duration min_interval = kMinRecheckInterval);
+  AuditWatch(const serve::CurrentSnapshot& current, Check check, Clock::duration min_interval = kMinRecheckInterval);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
@@ -90,7 +90,8 @@ class AuditWatch {
     bool ended = false;
   };
 
-  static void work(State& state, const web::CurrentSnapshot& current, const Check& check, Clock::duration min_interval);
+  static void work(State& state, const serve::CurrentSnapshot& current, const Check& check,
+                   Clock::duration min_interval);
 
   const std::shared_ptr<State> state_;
   std::thread thread_;

@@ -1,48 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/daemon.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
-#include "daemon/config/parse.h"
-#include "daemon/confinement/confinement.h"
-#include "daemon/doctor/finding_ages.h"
-#include "daemon/drives/monitor.h"
+#include "daemon/advice/doctor.h"
+#include "daemon/base/confinement.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/log.h"
+#include "daemon/base/result.h"
+#include "daemon/base/service_manager.h"
+#include "daemon/config/config.h"
 #include "daemon/history/history.h"
-#include "daemon/history/persistent_key.h"
-#include "daemon/history/reader.h"
-#include "daemon/live/recent_past.h"
+#include "daemon/history/history_reader.h"
+#include "daemon/history/recent_past.h"
+#include "daemon/host/inventory.h"
+#include "daemon/host/uevent_monitor.h"
 #include "daemon/model/metric_groups.h"
 #include "daemon/model/version.h"
+#include "daemon/nvme/drive_monitor.h"
 #include "daemon/runtime/audit_watch.h"
-#include "daemon/runtime/events.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
-#include "daemon/service/notifier.h"
-#include "daemon/service/stop_guard.h"
-#include "daemon/sources/inventory/coverage.h"
-#include "daemon/util/log.h"
-#include "daemon/util/open_files.h"
-#include "daemon/web/current_snapshot.h"
-#include "daemon/web/history_routes.h"
-#include "daemon/web/listeners.h"
-#include "daemon/web/measured_route.h"
-#include "daemon/web/own_hosts.h"
-#include "daemon/web/page_routes.h"
-#include "daemon/web/server.h"
-#include "exporters/http/pages.h"
-#include "exporters/page/site.h"
+#include "daemon/serve/current_snapshot.h"
+#include "daemon/serve/history_routes.h"
+#include "daemon/serve/page_routes.h"
+#include "daemon/serve/web_server.h"
+#include "daemon/tenants/tenant_key.h"
+#include "exporters/http/http_page.h"
+#include "exporters/page/page_site.h"
 #include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
+
+// Events: what woke the daemon. A second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
+// thread waits for all of them in one place; nothing else in the daemon sleeps.
+
+struct Wakeup {
+  std::uint64_t ticks = 0;  // due since the last wake-up; more than one: some were missed
+  bool late = false;        // the tick came more than half an interval after it was due
+  bool disks_changed = false;
+  bool mounts_changed = false;
+  bool reload = false;    // SIGHUP
+  bool stop = false;      // SIGTERM, SIGINT
+  bool answered = false;  // the watched descriptor can be read
+};
+
+class Events {
+ public:
+  /// Blocks SIGTERM, SIGINT and SIGHUP (and ignores SIGPIPE) for this thread and all that it starts later.
+  static util::Result<Events> open(std::chrono::nanoseconds tick);
+
+  /// Sleeps until something happens, or until the deadline (CLOCK_MONOTONIC). `watched`: one more descriptor to wait
+  /// for.
+  Wakeup wait(int watched = -1, std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
+
+ private:
+  Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,
+         std::optional<host::UeventMonitor> uevents, std::chrono::nanoseconds tick);
+
+  util::UniqueFd signals_;
+  util::UniqueFd timer_;
+  util::UniqueFd mounts_;                       // /proc/self/mountinfo: POLLPRI when it changes
+  std::optional<host::UeventMonitor> uevents_;  // absent in a network namespace without them
+  std::chrono::nanoseconds tick_;
+  std::chrono::nanoseconds next_due_;  // CLOCK_MONOTONIC
+};
+
+namespace {
+
+std::chrono::nanoseconds monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+timespec to_timespec(std::chrono::nanoseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  return {seconds.count(), (time - seconds).count()};
+}
+
+util::Result<util::UniqueFd> open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
+  if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
+    return util::fail_errno("cannot block signals", error);
+  }
+  signal(SIGPIPE, SIG_IGN);
+  util::UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  return fd.valid() ? util::Result<util::UniqueFd>(std::move(fd)) : util::fail_errno("cannot wait for signals");
+}
+
+/// For poll(2): rounded up, so that the deadline has passed afterwards; -1 without one.
+int milliseconds_until(std::optional<std::chrono::steady_clock::time_point> deadline) {
+  if (!deadline) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+}  // namespace
+
+Events::Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,
+               std::optional<host::UeventMonitor> uevents, std::chrono::nanoseconds tick)
+    : signals_(std::move(signals)),
+      timer_(std::move(timer)),
+      mounts_(std::move(mounts)),
+      uevents_(std::move(uevents)),
+      tick_(tick),
+      next_due_(monotonic_now() + tick) {
+  itimerspec schedule{};
+  schedule.it_interval = to_timespec(tick_);
+  schedule.it_value = to_timespec(next_due_);
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &schedule, nullptr);
+}
+
+util::Result<Events> Events::open(std::chrono::nanoseconds tick) {
+  auto signals = open_signals();
+  if (!signals) {
+    return tl::make_unexpected(signals.error());
+  }
+  util::UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer.valid()) {
+    return util::fail_errno("cannot create a timer");
+  }
+  util::UniqueFd mounts(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  std::optional<host::UeventMonitor> uevents;
+  if (auto monitor = host::UeventMonitor::open()) {
+    uevents = std::move(*monitor);
+  }
+  return Events(std::move(*signals), std::move(timer), std::move(mounts), std::move(uevents), tick);
+}
+
+Wakeup Events::wait(int watched, std::optional<std::chrono::steady_clock::time_point> deadline) {
+  std::array<pollfd, 5> waits{{{signals_.get(), POLLIN, 0},
+                               {timer_.get(), POLLIN, 0},
+                               {mounts_.get(), POLLPRI, 0},
+                               {uevents_ ? uevents_->fd() : -1, POLLIN, 0},
+                               {watched, POLLIN, 0}}};
+  Wakeup wakeup;
+  if (poll(waits.data(), waits.size(), milliseconds_until(deadline)) < 0) {
+    return wakeup;  // EINTR: the caller just waits again
+  }
+  signalfd_siginfo received{};
+  while (read(signals_.get(), &received, sizeof(received)) == sizeof(received)) {
+    wakeup.reload = wakeup.reload || received.ssi_signo == SIGHUP;
+    wakeup.stop = wakeup.stop || received.ssi_signo != SIGHUP;
+  }
+  std::uint64_t expirations = 0;
+  if (read(timer_.get(), &expirations, sizeof(expirations)) == sizeof(expirations)) {
+    wakeup.ticks = expirations;
+    next_due_ += tick_ * static_cast<std::int64_t>(expirations);
+    wakeup.late = monotonic_now() - (next_due_ - tick_) > tick_ / 2;
+  }
+  wakeup.mounts_changed = (waits[2].revents & (POLLPRI | POLLERR)) != 0;
+  wakeup.disks_changed = uevents_ && (waits[3].revents & POLLIN) != 0 && uevents_->drain();
+  wakeup.answered = (waits[4].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+  return wakeup;
+}
+
 namespace {
 
 constexpr std::chrono::seconds kTick{1};
@@ -52,9 +189,7 @@ ExitCode exit_with(ExitCode code, const std::string& what) {
   return code;
 }
 
-inventory::DeviceFilter filter_of(const config::Config& config) {
-  return {config.devices.include, config.devices.exclude};
-}
+host::DeviceFilter filter_of(const config::Config& config) { return {config.devices.include, config.devices.exclude}; }
 
 block::BlockChoices choices_of(const config::Config& config) {
   block::BlockChoices choices;
@@ -68,14 +203,14 @@ block::BlockChoices choices_of(const config::Config& config) {
   return choices;
 }
 
-stages::AnalysisSettings settings_of(const config::Config& config) {
+model::AnalysisSettings settings_of(const config::Config& config) {
   return {config.discard.burst_gap, config.spikes.floor, config.attribution.tenants, config.limits.cpu_ratio,
           config.limits.after};
 }
 
 /// Nothing if names are not to be shown. Hidden names stay the same as long as the key is kept.
-std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) {
-  std::vector<analysis::TenantPattern> patterns;
+std::optional<tenants::TenantNamer> tenant_namer(const config::Config& config) {
+  std::vector<tenants::TenantPattern> patterns;
   for (const config::TenantPattern& pattern : config.attribution.patterns) {
     patterns.push_back({pattern.match, pattern.tenant});
   }
@@ -83,10 +218,10 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
     return std::nullopt;
   }
   if (config.attribution.names == config::TenantNames::full) {
-    return analysis::TenantNamer(std::move(patterns), std::nullopt);
+    return tenants::TenantNamer(std::move(patterns), std::nullopt);
   }
   auto key =
-      config.history.directory.empty() ? util::random_hash_key() : history::persistent_key(config.history.directory);
+      config.history.directory.empty() ? util::random_hash_key() : tenants::persistent_key(config.history.directory);
   if (!key) {
     log::warning("tenants will have different names after the next start: {}", key.error().message);
     key = util::random_hash_key();
@@ -95,7 +230,7 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
     log::warning("tenants are not named: {}", key.error().message);
     return std::nullopt;
   }
-  return analysis::TenantNamer(std::move(patterns), *key);
+  return tenants::TenantNamer(std::move(patterns), *key);
 }
 
 /// A tenant that knew which pages are sampled could write only to other pages.
@@ -181,7 +316,7 @@ std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& 
 }
 
 /// What cannot be answered now, although the daemon is ready.
-std::vector<std::string> missing_of(const web::CurrentSnapshot& current, const history::Reader* reader) {
+std::vector<std::string> missing_of(const serve::CurrentSnapshot& current, const history::Reader* reader) {
   std::vector<std::string> missing;
   if (const auto snapshot = current.get()) {
     for (const model::SourceStatus& source : snapshot->sources) {
@@ -196,7 +331,7 @@ std::vector<std::string> missing_of(const web::CurrentSnapshot& current, const h
   return missing;
 }
 
-http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
+http::Routes routes(const serve::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
                     std::vector<std::string> hosts, const history::Reader* reader) {
   auto metrics = [&current, &page, shown](const http::Request& request) -> http::Response {
     const bool native_alone = request.parameter("histograms") == "native";
@@ -221,15 +356,16 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
     return {
         200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
-  return http::daemon_pages(web::for_own_hosts(std::move(hosts), std::move(metrics), web::GuardedListeners::loopback),
-                            [&current, reader] {
-                              return http::Readiness{current.fresh(), missing_of(current, reader)};
-                            });
+  return http::daemon_pages(
+      serve::for_own_hosts(std::move(hosts), std::move(metrics), serve::GuardedListeners::loopback),
+      [&current, reader] {
+        return http::Readiness{current.fresh(), missing_of(current, reader)};
+      });
 }
 
 /// Somebody may be waiting for a device that the configuration leaves out.
 void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
-  for (const auto& [device, reason] : inventory::named_and_not_measured(config.devices.include, sampler.inventory())) {
+  for (const auto& [device, reason] : host::named_and_not_measured(config.devices.include, sampler.inventory())) {
     log::warning("{} is included by name and not measured: {}", log::field("device", device), reason);
   }
   if (sampler.measured_devices() == 0) {
@@ -242,7 +378,7 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
 
 /// A good configuration is applied as far as a running daemon can apply it; a bad one changes nothing.
 void apply(const config::Configured& wanted, config::Config& running, model::ConfigurationFigures& figures,
-           Sampler& sampler, drives::DriveMonitor& nvme) {
+           Sampler& sampler, nvme::DriveMonitor& nvme) {
   figures.last_reload_successful = wanted.has_value();
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
@@ -302,7 +438,7 @@ std::string status_line(const Parts& parts) {
 void serve(const config::Configure& configure, config::Config& running, model::ConfigurationFigures& figures,
            Events& events, const Parts& parts) {
   Sampler& sampler = parts.sampler;
-  drives::DriveMonitor& nvme = parts.drives;
+  nvme::DriveMonitor& nvme = parts.drives;
   InventoryClock inventory;
   config::ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
@@ -358,21 +494,21 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(code_of(events.error()), events.error().message);
   }
   // The address first: it is the cheapest thing to check, and if another daemon has it, nothing has to be undone.
-  auto listeners = web::open_web_listeners(config->web, config->history.directory);
+  auto listeners = serve::open_web_listeners(config->web, config->history.directory);
   if (!listeners) {
     return exit_with(ExitCode::address, listeners.error().message);
   }
-  auto local = web::open_web_socket(config->web);
+  auto local = serve::open_web_socket(config->web);
   if (!local) {
     return exit_with(ExitCode::address, local.error().message);
   }
   // Reports errors in this file before the kernel is touched. It is read for use later, without any privilege.
-  const auto security = web::WebServer::read(config->web.config_file);
+  const auto security = serve::WebServer::read(config->web.config_file);
   if (!security) {
     return security.error();
   }
-  if (const auto compared = web::WebServer::compare_with_last_run(*security, config->history.directory,
-                                                                  config->web.allow_less_protection);
+  if (const auto compared = serve::WebServer::compare_with_last_run(*security, config->history.directory,
+                                                                    config->web.allow_less_protection);
       !compared) {
     return compared.error();
   }
@@ -380,7 +516,7 @@ ExitCode run(const config::Configure& configure) {
   if (!sampler) {
     return exit_with(util::exit_code_of(sampler.error().error_number), sampler.error().message);
   }
-  auto nvme = drives::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
+  auto nvme = nvme::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
     return exit_with(code_of(nvme.error()), nvme.error().message);
   }
@@ -420,11 +556,11 @@ ExitCode run(const config::Configure& configure) {
     (*sampler)->name_tenants(std::move(*namer));
   }
   const auto models = config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(models_of(*config)) : nullptr;
-  web::CurrentSnapshot current;
+  serve::CurrentSnapshot current;
   AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   exposition::MetricsPage metrics(groups_of(config->metrics));
-  live::RecentPast past;
-  doctor::FindingAges finding_ages;
+  history::RecentPast past;
+  advice::FindingAges finding_ages;
   page::AskMoment ask_moment;
   page::AskDay ask_day;
   if (reader) {
@@ -433,19 +569,19 @@ ExitCode run(const config::Configure& configure) {
   }
   page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day));
   auto pages = routes(current, metrics, groups_of(config->metrics), config->web.hosts, reader.get());
-  web::add_measured(pages, current, config->web.hosts);
+  serve::add_measured(pages, current, config->web.hosts);
   if (config->web.page) {
-    web::add_page(pages, current, site, config->web.hosts);
+    serve::add_page(pages, current, site, config->web.hosts);
     if (reader) {
       const auto keep_mark = [&history, &audit](model::Mark mark) {
         audit.recheck();  // the mark may stand for a changed setting
         return history->keep(std::move(mark));
       };
-      web::add_history(pages, *reader, keep_mark, config->web.hosts);
+      serve::add_history(pages, *reader, keep_mark, config->web.hosts);
     }
   }
-  auto web = web::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages), config->web.config_file,
-                                   config->history.directory);
+  auto web = serve::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages),
+                                     config->web.config_file, config->history.directory);
   if (!web) {
     return web.error();
   }

@@ -2,8 +2,8 @@
 // The life of the daemon, from the checked configuration to the exit status.
 #pragma once
 
-#include "daemon/config/reader.h"
-#include "daemon/util/exit_code.h"
+#include "daemon/base/result.h"
+#include "daemon/config/config.h"
 
 namespace ssdpulse::runtime {
 

@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "daemon/model/incarnation.h"
+#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::runtime {
 namespace {
 
-analysis::OurCounts counts_of(const model::DeviceSample& sample) {
-  return analysis::compose_counts(*sample.io, sample.events);
+block::OurCounts counts_of(const model::DeviceSample& sample) {
+  return block::compose_counts(*sample.io, sample.events);
 }
 
 /// Drivers without requests count their bios themselves, many whatever iostats is.
@@ -17,14 +17,14 @@ bool is_counted(const model::Device& device) { return device.iostats || !device.
 
 }  // namespace
 
-std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots& roots, const model::Device& device,
+std::optional<KernelAccount> KernelAccount::open(const host::InventoryRoots& roots, const model::Device& device,
                                                  std::uint64_t number) {
   if (!is_counted(device)) {
     return std::nullopt;
   }
   KernelAccount account(device, number);
   for (const model::Path& path : device.paths) {
-    auto file = inventory::DiskStatsFile::open(roots, path.disk_name);
+    auto file = host::DiskStatsFile::open(roots, path.disk_name);
     if (!file) {
       return std::nullopt;
     }
@@ -35,7 +35,7 @@ std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots
 
 bool KernelAccount::is_of(const model::Device& now) const { return is_counted(now) && model::same_paths(device_, now); }
 
-std::optional<stages::AccountReading> KernelAccount::compare(
+std::optional<model::AccountReading> KernelAccount::compare(
     const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again) {
   const auto kernel_before = read_stats();
   const auto kernel_after = read_stats();
@@ -48,7 +48,7 @@ std::optional<stages::AccountReading> KernelAccount::compare(
   }
   drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
   compared_ = true;
-  return stages::AccountReading{ours, *kernel_before, *kernel_after, *after};
+  return model::AccountReading{ours, *kernel_before, *kernel_after, *after};
 }
 
 KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ours) {
@@ -60,7 +60,7 @@ KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ou
     const auto in_flight = read_in_flight();
     const auto ended = read_stats();
     if (in_flight && ended) {
-      result.kernel = analysis::plausible(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
+      result.kernel = block::plausible(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
     }
   }
   result.ended = missed_.observe(*ours.io, result.kernel);
@@ -69,19 +69,19 @@ KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ou
 
 util::Result<model::DiskStats> KernelAccount::read_stats() const {
   std::vector<model::DiskStats> stats;
-  for (const inventory::DiskStatsFile& file : files_) {
+  for (const host::DiskStatsFile& file : files_) {
     auto one = file.read();
     if (!one) {
       return one;
     }
     stats.push_back(*one);
   }
-  return analysis::sum_of_paths(stats);
+  return block::sum_of_paths(stats);
 }
 
 util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
   model::KernelInFlight total;
-  for (const inventory::DiskStatsFile& file : files_) {
+  for (const host::DiskStatsFile& file : files_) {
     auto one = file.read_in_flight();
     if (!one) {
       return one;

@@ -7,11 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/analysis/accounting_drift.h"
-#include "daemon/analysis/missed_completions.h"
-#include "daemon/sources/inventory/disk_stats.h"
-#include "daemon/sources/inventory/inventory.h"
-#include "daemon/stages/tick.h"
+#include "daemon/block/accounting_drift.h"
+#include "daemon/host/disk_stats.h"
+#include "daemon/host/inventory.h"
+#include "daemon/model/stage.h"
 
 namespace ssdpulse::runtime {
 
@@ -19,7 +18,7 @@ class KernelAccount {
  public:
   /// Nothing if the kernel keeps no account of the device (iostats is 0), or the account cannot be read.
   /// `number`: different for each account, never 0.
-  static std::optional<KernelAccount> open(const inventory::InventoryRoots& roots, const model::Device& device,
+  static std::optional<KernelAccount> open(const host::InventoryRoots& roots, const model::Device& device,
                                            std::uint64_t number);
 
   /// Whether the device is still the one that this was opened for, and the kernel still counts it. If it is
@@ -33,15 +32,15 @@ class KernelAccount {
   [[nodiscard]] bool compared() const { return compared_; }
 
   /// Compares `ours` and the kernel's account once. `sample_again`: samples our side again; nothing if that fails.
-  std::optional<stages::AccountReading> compare(
-      const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again);
+  std::optional<model::AccountReading> compare(const model::DeviceSample& ours,
+                                               const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
   /// As of the last comparison that counted: see analysis::AccountingDrift.
   [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }
 
   struct InFlight {
     std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if plausible
-    analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has ended
+    block::MissedCompletions::Ended ended;        // whether all that we have in flight in a direction has ended
   };
   /// Called once each tick. A completion that no program saw leaves its request in flight, which looks like a
   /// standstill: the kernel's own count distinguishes the two.
@@ -54,11 +53,11 @@ class KernelAccount {
 
   model::Device device_;
   std::uint64_t number_;
-  std::vector<inventory::DiskStatsFile> files_;  // one for each path
+  std::vector<host::DiskStatsFile> files_;  // one for each path
   bool compared_ = false;
   std::optional<model::WallTime> since_;  // of our counters; absent before the first comparison
-  analysis::AccountingDrift drift_;       // also how far the kernel is ahead of us
-  analysis::MissedCompletions missed_;
+  block::AccountingDrift drift_;          // also how far the kernel is ahead of us
+  block::MissedCompletions missed_;
 };
 
 }  // namespace ssdpulse::runtime

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "daemon/stages/stages.h"
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
+#include "daemon/runtime/all_stages.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -50,10 +50,10 @@ void describe_polling(const model::SourceStatus& reader, model::Snapshot& snapsh
 
 }  // namespace
 
-Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(stages::all_stages()) {}
+Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(all_stages()) {}
 
-stages::Tick Publisher::sample(const stages::AnalysisSettings& settings) {
-  stages::Tick tick = parts_.sampler.sample();
+model::Tick Publisher::sample(const model::AnalysisSettings& settings) {
+  model::Tick tick = parts_.sampler.sample();
   if (auto seen = parts_.audit.seen(); seen != seen_) {
     tick.settings_read.push_back(seen->settings);
     seen_ = std::move(seen);
@@ -69,15 +69,15 @@ stages::Tick Publisher::sample(const stages::AnalysisSettings& settings) {
   return tick;
 }
 
-void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks) {
-  const stages::Tick tick = sample(settings);
+void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t missed_ticks) {
+  const model::Tick tick = sample(settings);
   auto snapshot = describe(tick, missed_ticks);
   constexpr std::uint64_t kTicksBetweenReports = 60;
   if (snapshot->number % kTicksBetweenReports == 0) {
     log::report_left_out();
   }
   for (const auto& stage : stages_) {
-    stages::Findings findings = stage->observe(tick);
+    model::Findings findings = stage->observe(tick);
     if (findings.values) {
       findings.values(*snapshot);
     }
@@ -95,11 +95,11 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   parts_.audit.observe(tick.inventory);  // after that: the first check needs the measurements
 }
 
-void Publisher::finish(const stages::AnalysisSettings& settings) {
-  stages::Tick tick = sample(settings);
+void Publisher::finish(const model::AnalysisSettings& settings) {
+  model::Tick tick = sample(settings);
   tick.last = true;
   for (const auto& stage : stages_) {
-    stages::Effects effects = stage->observe(tick).effects;
+    model::Effects effects = stage->observe(tick).effects;
     keep(std::move(effects.rows), tick);
     carry_out(std::move(effects));
   }
@@ -108,26 +108,26 @@ void Publisher::finish(const stages::AnalysisSettings& settings) {
 }
 
 /// All rows of one tick become one transaction: each transaction costs the disk two flushes.
-void Publisher::keep(history::Batch rows, const stages::Tick& tick) {
-  history::append(rows_, std::move(rows));
+void Publisher::keep(model::Batch rows, const model::Tick& tick) {
+  model::append(rows_, std::move(rows));
   rows_.at = tick.wall;
 }
 
 void Publisher::keep_seconds(const model::Snapshot& snapshot) {
-  for (live::SpikeSeconds& seconds : spikes_.due(snapshot, parts_.past.ring())) {
+  for (spikes::SpikeSeconds& seconds : spikes_.due(snapshot, parts_.past.ring())) {
     rows_.spike_seconds.push_back({std::move(seconds.device), seconds.begin, seconds.end, seconds.excess_seconds,
-                                   history::Bytes(seconds.bytes.begin(), seconds.bytes.end())});
+                                   model::Bytes(seconds.bytes.begin(), seconds.bytes.end())});
   }
 }
 
 void Publisher::write_rows() {
-  history::Batch rows = std::exchange(rows_, {});
+  model::Batch rows = std::exchange(rows_, {});
   if (parts_.history != nullptr && !rows.empty()) {
     parts_.history->add(std::move(rows));
   }
 }
 
-void Publisher::feed_models(const stages::Tick& tick) {
+void Publisher::feed_models(const model::Tick& tick) {
   if (parts_.models == nullptr) {
     return;
   }
@@ -139,7 +139,7 @@ void Publisher::feed_models(const stages::Tick& tick) {
 }
 
 /// The pasts that have arrived by now; a drive that is gone does not get its past.
-std::map<std::string, Publisher::Past> Publisher::take_pasts(const stages::Tick& tick) {
+std::map<std::string, Publisher::Past> Publisher::take_pasts(const model::Tick& tick) {
   std::map<std::string, Past> pasts;
   std::map<std::string, std::future<Past>> waiting = std::exchange(recalls_, {});
   for (const model::DriveTick& seen : tick.drives) {
@@ -156,7 +156,7 @@ std::map<std::string, Publisher::Past> Publisher::take_pasts(const stages::Tick&
   return pasts;
 }
 
-std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
+std::shared_ptr<model::Snapshot> Publisher::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = parts_.sampler.describe(tick, missed_ticks);
   snapshot->sources.push_back(parts_.drives.status());
   if (parts_.history != nullptr) {
@@ -170,12 +170,12 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, s
   return snapshot;
 }
 
-void Publisher::carry_out(stages::Effects effects) {
+void Publisher::carry_out(model::Effects effects) {
   for (const log::Line& line : effects.lines) {
     log::write(line);
   }
   if (parts_.history != nullptr) {
-    for (const stages::Recall& wanted : effects.recalls) {
+    for (const model::Recall& wanted : effects.recalls) {
       recalls_[wanted.key] = parts_.history->recall(wanted.drive, wanted.since);
     }
   }

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "daemon/sources/process/process_stats.h"
-#include "daemon/sources/settings/recorded.h"
-#include "daemon/sources/settings/settings.h"
+#include "daemon/host/processes.h"
+#include "daemon/host/settings_reader.h"
+#include "daemon/host/settings_record.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -38,10 +38,10 @@ std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
 
 }  // namespace
 
-util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryRoots& roots,
-                                                     const inventory::DeviceFilter& filter,
+util::Result<std::unique_ptr<Sampler>> Sampler::open(const host::InventoryRoots& roots,
+                                                     const host::DeviceFilter& filter,
                                                      const block::BlockChoices& choices) {
-  auto inventory = inventory::read_inventory(roots, filter);
+  auto inventory = host::read_inventory(roots, filter);
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
   }
@@ -63,14 +63,14 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->filter_ = filter;
   sampler->completion_only_ = choices.completion_only;
   sampler->cpus_ = static_cast<unsigned>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-  sampler->hierarchy_ = cgroups::find_hierarchy(roots.proc);
-  sampler->cgroup_paths_ = cgroups::CgroupPaths(sampler->hierarchy_);
+  sampler->hierarchy_ = tenants::find_hierarchy(roots.proc);
+  sampler->cgroup_paths_ = tenants::CgroupPaths(sampler->hierarchy_);
   const auto& hierarchy = sampler->hierarchy_;
   sampler->host_ = host::HostReader(
       {roots.sys, roots.proc, hierarchy ? hierarchy->directory : "", hierarchy ? hierarchy->unified : true});
   sampler->source_ = std::move(*source);
   sampler->inventory_status_ = {"inventory", true, "", {}};
-  sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
+  sampler->process_start_ = host::read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
     log::debug("kernel", field("feature", name(feature, model::kKernelFeatureNames)),
                field("decision", name(decision, model::kKernelDecisionNames)));
@@ -142,7 +142,7 @@ void Sampler::report_left_out() {
 }
 
 void Sampler::refresh_inventory() {
-  auto inventory = inventory::read_inventory(roots_, filter_, inventory_.get());
+  auto inventory = host::read_inventory(roots_, filter_, inventory_.get());
   if (!inventory) {
     inventory_status_.up = false;
     inventory_status_.reason = inventory.error().message;
@@ -158,12 +158,12 @@ void Sampler::refresh_inventory() {
   adopt(std::move(*inventory));
 }
 
-void Sampler::set_filter(const inventory::DeviceFilter& filter) {
+void Sampler::set_filter(const host::DeviceFilter& filter) {
   filter_ = filter;
   refresh_inventory();
 }
 
-void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
+void Sampler::consult_kernel(model::DeviceTick& entry, bool compare) {
   const std::string& name = entry.block.device->name;
   const auto found = kernel_accounts_.find(name);
   if (found == kernel_accounts_.end()) {
@@ -178,10 +178,10 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   const auto [kernel, ended] = account.find_missed(entry.block);
   entry.kernel_in_flight = kernel;
   if (ended.reads) {
-    source_->mark_in_flight_missed(name, analysis::kReading);
+    source_->mark_in_flight_missed(name, block::kReading);
   }
   if (ended.writes) {
-    source_->mark_in_flight_missed(name, analysis::kWriting);
+    source_->mark_in_flight_missed(name, block::kWriting);
   }
   if (ended.reads || ended.writes) {
     entry.block = source_->sample_device(name).value_or(entry.block);
@@ -213,14 +213,14 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
+model::CgroupPaths Sampler::read_cgroups(model::Tick& tick) {
   if (!tick.cgroups) {
     return {};
   }
   if (hierarchy_ && samples_ % kTicksBetweenAccountingChecks == 1) {
-    io_accounting_ = cgroups::accounting_of(*hierarchy_);
+    io_accounting_ = tenants::accounting_of(*hierarchy_);
   }
-  cgroups::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
+  tenants::CgroupPaths::Update update = cgroup_paths_.update(*tick.cgroups, tick.at);
   source_->release_cgroups(update.gone);
   if (namer_) {
     tick.tenants = std::make_shared<const model::Tenants>(namer_->tenants_of(update.paths));
@@ -231,7 +231,7 @@ model::CgroupPaths Sampler::read_cgroups(stages::Tick& tick) {
 }
 
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
-void Sampler::read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
+void Sampler::read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
                         const std::map<std::string, util::OutsideText>& frozen) {
   std::set<std::string> paths;
   if (namer_) {
@@ -265,35 +265,35 @@ std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk)
     const auto is = [&](const model::Device& device) { return device.name == member.array; };
     const auto found = std::find_if(inventory_->devices.begin(), inventory_->devices.end(), is);
     if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMaxVolumes) {
-      volumes.push_back(settings::read_disk({}, *found));
+      volumes.push_back(host::read_disk_settings({}, *found));
     }
   }
   return volumes;
 }
 
 /// Fifty small files per device; each tick reads those of a few devices, so that only the first one waits for all.
-void Sampler::read_settings(stages::Tick& tick) const {
+void Sampler::read_settings(model::Tick& tick) const {
   const std::uint64_t turn = samples_ % kTicksOfSettings;
   if (turn == 1) {
-    tick.settings_read.push_back(settings::recorded(settings::read_host_files({})));
+    tick.settings_read.push_back(host::recorded(host::read_host_files({})));
   }
   for (std::size_t number = 0; number < tick.devices.size(); ++number) {
     if (samples_ == 1 || number % kTicksOfSettings == turn) {
       const model::Device& disk = *tick.devices[number].block.device;
-      tick.settings_read.push_back(settings::recorded(settings::read_disk({}, disk), volumes_above(disk.name)));
+      tick.settings_read.push_back(host::recorded(host::read_disk_settings({}, disk), volumes_above(disk.name)));
     }
   }
 }
 
-stages::Tick Sampler::sample() {
+model::Tick Sampler::sample() {
   model::BlockSample block = source_->sample();
-  stages::Tick tick;
+  model::Tick tick;
   tick.at = std::chrono::steady_clock::now();
   tick.wall = std::chrono::system_clock::now();
   tick.boot = model::boot_time(tick.at);
   std::uint64_t turn = ++samples_;
   for (model::DeviceSample& sample : block.devices) {
-    stages::DeviceTick entry;
+    model::DeviceTick entry;
     entry.block = std::move(sample);
     consult_kernel(entry, ++turn % kTicksBetweenComparisons == 0);
     tick.devices.push_back(std::move(entry));
@@ -316,12 +316,12 @@ stages::Tick Sampler::sample() {
   return tick;
 }
 
-std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
+std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = std::make_shared<model::Snapshot>();
   snapshot->number = samples_;
   snapshot->missed_ticks = missed_ticks;
   snapshot->taken_at = tick.wall;
-  for (const stages::DeviceTick& entry : tick.devices) {
+  for (const model::DeviceTick& entry : tick.devices) {
     model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
     device.kernel_in_flight = entry.kernel_in_flight;
     device.interval = entry.interval;
@@ -348,7 +348,7 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
   const bool closed = effort_ == model::Effort::nothing;
   snapshot->sources = {{"block", !closed, closed ? "limits.cpu: the programs in the kernel cost too much" : "", {}},
                        inventory_status_};
-  if (auto process = process::read_process_stats(process_start_, roots_.proc)) {
+  if (auto process = host::read_process_stats(process_start_, roots_.proc)) {
     snapshot->process = *process;
   }
   return snapshot;

@@ -9,42 +9,41 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/tenants/tenant_namer.h"
-#include "daemon/drives/block_layer.h"
+#include "daemon/base/log.h"
+#include "daemon/base/outside_text.h"
+#include "daemon/base/result.h"
+#include "daemon/block/block_source.h"
+#include "daemon/host/host_reader.h"
+#include "daemon/host/inventory.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/model/stage.h"
+#include "daemon/nvme/drive_io.h"
 #include "daemon/runtime/kernel_account.h"
-#include "daemon/sources/block/block_source.h"
-#include "daemon/sources/cgroups/cgroup_paths.h"
-#include "daemon/sources/host/host_reader.h"
-#include "daemon/sources/host/room_watch.h"
-#include "daemon/sources/inventory/inventory.h"
-#include "daemon/stages/tick.h"
-#include "daemon/util/log.h"
-#include "daemon/util/outside_text.h"
-#include "daemon/util/result.h"
+#include "daemon/tenants/cgroup_paths.h"
+#include "daemon/tenants/tenant_names.h"
 
 namespace ssdpulse::runtime {
 
-class Sampler final : public drives::BlockLayer {
+class Sampler final : public nvme::BlockLayer {
  public:
   /// Looks at the host and starts counting: needs the capabilities to load BPF programs; later calls need none.
-  static util::Result<std::unique_ptr<Sampler>> open(const inventory::InventoryRoots& roots,
-                                                     const inventory::DeviceFilter& filter,
+  static util::Result<std::unique_ptr<Sampler>> open(const host::InventoryRoots& roots,
+                                                     const host::DeviceFilter& filter,
                                                      const block::BlockChoices& choices);
 
   /// Disks or mounts changed, or may have.
   void refresh_inventory();
-  void set_filter(const inventory::DeviceFilter& filter);
+  void set_filter(const host::DeviceFilter& filter);
 
   /// The current state of the block layer, the kernel's account and the inventory; the drives and the settings of the
   /// analyses are left to the caller.
-  stages::Tick sample();
+  model::Tick sample();
 
   /// The Snapshot of a tick, to be completed by other sources and by the findings of the analyses.
-  std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
+  std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
 
   /// Without it, tenants are not named.
-  void name_tenants(analysis::TenantNamer namer) { namer_ = std::move(namer); }
+  void name_tenants(tenants::TenantNamer namer) { namer_ = std::move(namer); }
 
   /// How disks are sampled for the flash models, by device.
   void set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
@@ -72,15 +71,15 @@ class Sampler final : public drives::BlockLayer {
   Sampler() = default;
   void adopt(model::Inventory inventory);
   void report_left_out();
-  void read_settings(stages::Tick& tick) const;
+  void read_settings(model::Tick& tick) const;
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
-  void consult_kernel(stages::DeviceTick& entry, bool compare);
-  model::CgroupPaths read_cgroups(stages::Tick& tick);
-  void read_host(stages::Tick& tick, const model::CgroupPaths& cgroups,
+  void consult_kernel(model::DeviceTick& entry, bool compare);
+  model::CgroupPaths read_cgroups(model::Tick& tick);
+  void read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
                  const std::map<std::string, util::OutsideText>& frozen);
 
-  inventory::InventoryRoots roots_;
-  inventory::DeviceFilter filter_;
+  host::InventoryRoots roots_;
+  host::DeviceFilter filter_;
   bool completion_only_ = false;
   model::Effort effort_ = model::Effort::everything;
   unsigned cpus_ = 1;  // online at the start
@@ -88,9 +87,9 @@ class Sampler final : public drives::BlockLayer {
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, KernelAccount> kernel_accounts_;  // by device
   std::uint64_t accounts_opened_ = 0;
-  std::optional<cgroups::Hierarchy> hierarchy_;
-  cgroups::CgroupPaths cgroup_paths_{std::nullopt};
-  std::optional<analysis::TenantNamer> namer_;
+  std::optional<tenants::Hierarchy> hierarchy_;
+  tenants::CgroupPaths cgroup_paths_{std::nullopt};
+  std::optional<tenants::TenantNamer> namer_;
   host::HostReader host_{{}};
   host::RoomWatch rooms_;
   model::IoAccounting io_accounting_ = model::IoAccounting::unknown;

@@ -6,16 +6,16 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/live/format.h"
+#include "daemon/base/figure_text.h"
 #include "daemon/model/device_title.h"
-#include "daemon/model/incidents.h"
-#include "exporters/page/json.h"
+#include "daemon/model/incident.h"
+#include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
 namespace {
 
-using live::Column;
-using live::Second;
+using history::Column;
+using history::Second;
 using model::kLiveOperations;
 using model::Operation;
 
@@ -31,21 +31,21 @@ constexpr double kHigh = 3;
 /// What the past has about one device.
 struct Recent {
   const model::DeviceSnapshot* device;
-  std::vector<std::optional<live::ColumnSummary>> summaries;  // as far as memory reaches
+  std::vector<std::optional<history::ColumnSummary>> summaries;  // as far as memory reaches
   model::WallTime reach_begin;
   std::vector<Second> seconds;                 // the last kNow
   std::vector<std::optional<Column>> columns;  // of those, with buckets
 };
 
-Recent recent_of(const model::DeviceSnapshot& device, const live::RecentPast& past,
-                 const live::Ring::Summaries& summaries, const model::Snapshot& snapshot) {
+Recent recent_of(const model::DeviceSnapshot& device, const history::RecentPast& past,
+                 const history::Ring::Summaries& summaries, const model::Snapshot& snapshot) {
   const std::string& name = device.device->name;
   const auto found = std::find_if(summaries.devices.begin(), summaries.devices.end(),
-                                  [&](const live::Ring::Summaries::Device& one) { return one.name == name; });
+                                  [&](const history::Ring::Summaries::Device& one) { return one.name == name; });
   const std::size_t frames = summaries.numbers.size();
   Recent recent{
       &device,
-      found == summaries.devices.end() ? std::vector<std::optional<live::ColumnSummary>>(frames) : found->columns,
+      found == summaries.devices.end() ? std::vector<std::optional<history::ColumnSummary>>(frames) : found->columns,
       frames == 0 ? snapshot.taken_at : summaries.ends.front(),
       past.ring().after(frames > kNow ? summaries.numbers[frames - kNow - 1] : 0, name),
       {}};
@@ -53,7 +53,7 @@ Recent recent_of(const model::DeviceSnapshot& device, const live::RecentPast& pa
     recent.seconds.pop_back();
   }
   for (const Second& second : recent.seconds) {
-    recent.columns.push_back(second.bytes ? live::decode(*second.bytes) : std::nullopt);
+    recent.columns.push_back(second.bytes ? history::decode(*second.bytes) : std::nullopt);
   }
   return recent;
 }
@@ -206,7 +206,7 @@ Json standstill_of(const std::vector<model::LatencySpike>& spikes, Operation ope
                                                                    : model::EvidenceKey::standstill_seconds));
     }
   }
-  return longest >= live::kStandstillSeconds ? rounded(longest) : Json();
+  return longest >= spikes::kStandstillSeconds ? rounded(longest) : Json();
 }
 
 /// What spikes are judged by: the same value everywhere.
@@ -385,8 +385,8 @@ constexpr Object<model::NvmeDrive> kNvme{"nvme", "", kNvmeFields};
 
 /// What the flash model reports about the drive, in words; null: not modelled yet, or the models are turned off.
 Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
-  const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
-  return drive == nullptr ? Json() : Json(util::for_json(live::flash_words(*drive)));
+  const model::FlashEstimate* const drive = flash::estimate_of(snapshot, device);
+  return drive == nullptr ? Json() : Json(util::for_json(flash::flash_words(*drive)));
 }
 
 struct Mount {
@@ -435,7 +435,7 @@ Json arrays_of(const model::Snapshot& snapshot, const std::string& device) {
 struct DeviceView {
   const Recent& recent;
   const model::Snapshot& snapshot;
-  const live::Situation& situation;
+  const spikes::Situation& situation;
   const model::Device& device;
   model::DeviceTitle title;
   Json spikes = Json::array();  // that go on
@@ -443,7 +443,7 @@ struct DeviceView {
   std::optional<AboveBaseline> above_baseline = {};
 };
 
-DeviceView view_of(const Recent& recent, const model::Snapshot& snapshot, const live::Situation& situation) {
+DeviceView view_of(const Recent& recent, const model::Snapshot& snapshot, const spikes::Situation& situation) {
   const model::Device& device = *recent.device->device;
   DeviceView view{recent, snapshot, situation, device, model::device_title(snapshot, device.name)};
   std::vector<model::LatencySpike> own;
@@ -453,7 +453,7 @@ DeviceView view_of(const Recent& recent, const model::Snapshot& snapshot, const 
   // the drive is busy, not slow.
   for (const model::Incident& incident : model::incidents_of({}, own)) {
     for (const model::LatencySpike& spike : incident.spikes) {
-      view.spikes.push_back(spike_json(spike, false, situation.bursts, live::load_of(incident)));
+      view.spikes.push_back(spike_json(spike, false, situation.bursts, spikes::load_of(incident)));
     }
   }
   view.now = now_of(recent);
@@ -491,7 +491,7 @@ std::int64_t spikes_ended_of(const DeviceView& view) {
 }
 
 std::int64_t bursts_of(const DeviceView& view) {
-  return std::count_if(view.situation.bursts.begin(), view.situation.bursts.end(), [&](const live::Burst& burst) {
+  return std::count_if(view.situation.bursts.begin(), view.situation.bursts.end(), [&](const history::Burst& burst) {
     return burst.device == view.device.name && burst.end.value_or(view.snapshot.taken_at) >= view.recent.reach_begin;
   });
 }
@@ -557,18 +557,19 @@ auto need_of(const Recent& recent, const model::Snapshot& snapshot, const std::s
 }
 
 struct Devices {
-  live::Why why;
-  const std::vector<live::Burst>& bursts;
-  live::Ring::Reach reach;
+  spikes::Why why;
+  const std::vector<history::Burst>& bursts;
+  history::Ring::Reach reach;
   Json devices;
 };
 
-constexpr Field<live::Ring::Reach> kReachFields[] = {
-    {"first", kCount, [](const live::Ring::Reach& reach) { return reach.first; }, "The number of the oldest snapshot."},
+constexpr Field<history::Ring::Reach> kReachFields[] = {
+    {"first", kCount, [](const history::Ring::Reach& reach) { return reach.first; },
+     "The number of the oldest snapshot."},
     {"begin", or_null(kNumber),
-     [](const live::Ring::Reach& reach) { return reach.first == 0 ? Json() : Json(seconds_of(reach.begin)); }},
+     [](const history::Ring::Reach& reach) { return reach.first == 0 ? Json() : Json(seconds_of(reach.begin)); }},
 };
-constexpr Object<live::Ring::Reach> kReach{"reach", "How far back the seconds go.", kReachFields};
+constexpr Object<history::Ring::Reach> kReach{"reach", "How far back the seconds go.", kReachFields};
 
 constexpr Field<Devices> kDevicesFields[] = {
     {"why", defined_as("why"), [](const Devices& all) { return why_json(all.why, all.bursts); }},
@@ -585,9 +586,9 @@ Definitions device_definitions() {
           kStripObject, kAmplification, kNvme,      kDevice,    kReach,         kDevicesAnswer};
 }
 
-Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
+Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
   const auto situation = situation_of(snapshot, past);
-  Devices all{live::why(situation), situation.bursts, past.ring().reach(), Json::array()};
+  Devices all{spikes::why(situation), situation.bursts, past.ring().reach(), Json::array()};
   const auto summaries = past.ring().summaries(snapshot.number);
   using Entry = std::pair<std::tuple<double, double, double>, Json>;
   std::vector<Entry> entries;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/past.h"
+#include "daemon/model/history_answers.h"
 
 namespace ssdpulse::page {
 

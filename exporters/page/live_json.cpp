@@ -2,18 +2,18 @@
 // One device second by second: arrays by field, because neighbours in time are alike and compress well.
 #include <fmt/format.h>
 
-#include "daemon/live/host_wait_words.h"
-#include "daemon/live/spike_context.h"
+#include "daemon/spikes/host_wait_words.h"
+#include "daemon/spikes/past_spikes.h"
 #include "exporters/page/history_json.h"
-#include "exporters/page/json.h"
+#include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
 namespace {
 
-using live::Column;
-using live::OperationColumn;
-using live::Second;
-using live::Tail;
+using history::Column;
+using history::OperationColumn;
+using history::Second;
+using history::Tail;
 using model::Operation;
 
 constexpr std::chrono::milliseconds kRounding{2};  // of the times at which columns end
@@ -28,7 +28,7 @@ class Columns {
  public:
   void add(const Second& second, Operation heat) {
     json_["milliseconds"].push_back(second.length.count());
-    column_ = second.bytes ? live::decode(*second.bytes) : std::nullopt;
+    column_ = second.bytes ? history::decode(*second.bytes) : std::nullopt;
     for (const Operation operation : model::kLiveOperations) {
       add_operation(operation);
     }
@@ -104,7 +104,7 @@ constexpr Field<Marks> kMarksFields[] = {
 constexpr Object<Marks> kMarks{"live_marks", "", kMarksFields};
 
 /// Those of the device that are going on, or ended after `from`.
-Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+Json marks_of(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
               model::WallTime from) {
   Marks marks;
   const auto bursts = past.bursts();
@@ -125,14 +125,14 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
       marks.spikes.push_back(spike_json(spike, false, bursts));
     }
   }
-  for (const live::Burst& burst : bursts) {
+  for (const history::Burst& burst : bursts) {
     if (burst.device == device && burst.end.value_or(snapshot.taken_at) >= from) {
       marks.bursts.push_back(burst_json(burst));
     }
   }
   const auto add_wait = [&](const model::HostWait& wait) {
     // A wait is over some seconds after its last proof.
-    if (live::concerns(wait, device, snapshot) && (!wait.over || end_of(wait) >= from - kFinalLater)) {
+    if (spikes::concerns(wait, device, snapshot) && (!wait.over || end_of(wait) >= from - kFinalLater)) {
       marks.waits.push_back(wait_mark_json(wait, snapshot));
     }
   };
@@ -262,7 +262,7 @@ Json heat_json(const std::string& operation, Json levels) { return kHeat({operat
 
 Definitions live_definitions() { return {kMarks, kClockStep, kHeat, kLive, kColumn, kPastSeconds}; }
 
-Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+Json live_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
                std::uint64_t since, Operation heat) {
   auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the one before
   Columns columns;
@@ -292,12 +292,12 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
   return answer;
 }
 
-Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+Json column_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
                  std::uint64_t number) {
   const auto seconds = past.ring().after(number == 0 ? 0 : number - 1, device);
   const auto column = seconds.empty() || seconds.front().number != number || !seconds.front().bytes
                           ? std::nullopt
-                          : live::decode(*seconds.front().bytes);
+                          : history::decode(*seconds.front().bytes);
   if (!column) {
     return {};
   }
@@ -310,7 +310,7 @@ std::string past_seconds_json(const std::string& device, const std::vector<std::
                               const model::Window& window, const std::string& heat) {
   std::vector<Second> seconds;
   for (const auto& blob : blobs) {
-    for (Second& second : live::seconds_in({reinterpret_cast<const char*>(blob.data()), blob.size()})) {
+    for (Second& second : spikes::seconds_in({reinterpret_cast<const char*>(blob.data()), blob.size()})) {
       const bool follows = seconds.empty() || second.end > seconds.back().end;  // else an earlier one contained it
       if (follows && second.end > window.from && second.end - second.length < window.to) {
         seconds.push_back(std::move(second));

@@ -1,14 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is the daemon itself doing, what is not measured here, and why?
-#include <algorithm>
+#include "exporters/page/status_json.h"
 
-#include "daemon/live/format.h"
+#include <algorithm>
+#include <chrono>
+
+#include "daemon/base/figure_text.h"
 #include "daemon/model/version.h"
-#include "exporters/findings/findings.h"
-#include "exporters/findings/findings_json.h"
-#include "exporters/page/json.h"
+#include "exporters/page/page_json.h"
+#include "exporters/terminal/finding_text.h"
 
 namespace ssdpulse::page {
+namespace {
+
+double floored_seconds(std::chrono::system_clock::time_point time) {
+  return static_cast<double>(std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count()) / 1000;
+}
+
+std::string text_in(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<double> number_in(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+std::optional<model::Finding> finding_in(const nlohmann::json& object) {
+  if (!object.is_object()) {
+    return std::nullopt;
+  }
+  const std::string verdict = text_in(object, "verdict");
+  const auto* const known = std::find(model::kVerdictNames.begin(), model::kVerdictNames.end(), verdict);
+  if (known == model::kVerdictNames.end()) {
+    return std::nullopt;
+  }
+  model::Finding one;
+  one.id = text_in(object, "id");
+  one.verdict = static_cast<model::Verdict>(known - model::kVerdictNames.begin());
+  one.device = text_in(object, "device");
+  one.title = text_in(object, "title");
+  one.found = text_in(object, "found");
+  one.why = text_in(object, "why");
+  if (const auto evidence = object.find("evidence"); evidence != object.end() && evidence->is_object()) {
+    for (const auto& [name, value] : evidence->items()) {
+      if (value.is_number()) {
+        one.evidence.emplace(name, value.get<double>());
+      }
+    }
+  }
+  one.change = text_in(object, "change");
+  one.persistent = text_in(object, "persistent");
+  one.undo = text_in(object, "undo");
+  one.risk = text_in(object, "risk");
+  one.source = text_in(object, "source");
+  one.proof = text_in(object, "proof");
+  one.excess_seconds_per_day = number_in(object, "excess_seconds_per_day");
+  one.wear_bytes_per_day = number_in(object, "wear_bytes_per_day");
+  one.observed_seconds = number_in(object, "observed_seconds");
+  const auto* observer =
+      std::find(model::kObserverNames.begin(), model::kObserverNames.end(), text_in(object, "observed_by"));
+  if (observer != model::kObserverNames.end()) {
+    one.observer = static_cast<model::Observer>(observer - model::kObserverNames.begin());
+  }
+  constexpr double kFarthest = 1e10;  // seconds; no clock shows a time beyond it
+  if (const auto since = number_in(object, "since"); since && *since > -kFarthest && *since < kFarthest) {
+    one.since = std::chrono::system_clock::time_point(
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(*since)));
+  }
+  return one;
+}
+
+}  // namespace
+
+Json findings_json(const std::vector<model::Finding>& findings) {
+  Json list = Json::array();
+  for (const model::Finding& one : findings) {
+    Json evidence = Json::object();
+    for (const auto& [name, value] : one.evidence) {
+      evidence[name] = value;
+    }
+    list.push_back({{"id", one.id},
+                    {"verdict", model::kVerdictNames[static_cast<std::size_t>(one.verdict)]},
+                    {"device", util::for_json(one.device)},
+                    {"title", one.title},
+                    {"found", one.found},
+                    {"why", one.why},
+                    {"evidence", std::move(evidence)},
+                    {"change", one.change},
+                    {"persistent", one.persistent},
+                    {"undo", one.undo},
+                    {"risk", one.risk},
+                    {"source", one.source},
+                    {"proof", one.proof},
+                    {"since", one.since ? Json(floored_seconds(*one.since)) : Json()},
+                    {"excess_seconds_per_day", json_of(one.excess_seconds_per_day)},
+                    {"wear_bytes_per_day", json_of(one.wear_bytes_per_day)},
+                    {"observed_seconds", json_of(one.observed_seconds)},
+                    {"observed_by", model::kObserverNames[static_cast<std::size_t>(one.observer)]}});
+  }
+  return {{"findings", std::move(list)}};
+}
+
+std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& answer) {
+  const auto list = answer.find("findings");
+  if (!answer.is_object() || list == answer.end() || !list->is_array()) {
+    return std::nullopt;
+  }
+  std::vector<model::Finding> findings;
+  for (const nlohmann::json& object : *list) {
+    if (auto one = finding_in(object)) {
+      findings.push_back(std::move(*one));
+    }
+  }
+  return findings;
+}
+
+// How is the daemon itself doing, what is not measured here, and why?
+
 namespace {
 
 /// What is missing, why, and what would change it, if anything.
@@ -28,18 +137,18 @@ constexpr Object<Gap> kGap{"gap", "", kGapFields};
 
 /// The doctor's findings, as sentences.
 void not_measured(const model::Snapshot& snapshot, std::vector<Gap>& gaps) {
-  for (const model::Finding& one : doctor::examine(snapshot)) {
+  for (const model::Finding& one : advice::examine(snapshot)) {
     if (one.verdict != model::Verdict::ok) {
       gaps.push_back({one.device.empty() ? one.found : one.who() + ": " + one.found, one.why, one.change});
     }
   }
 }
 
-void forgotten(const live::RecentPast& past, std::vector<Gap>& gaps) {
+void forgotten(const history::RecentPast& past, std::vector<Gap>& gaps) {
   const auto reach = past.ring().reach();
-  if (reach.last - reach.first + 1 < live::Ring::kFrames && past.since() && reach.first > 0 &&
+  if (reach.last - reach.first + 1 < history::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
-    gaps.push_back({"Seconds before " + live::format_clock(reach.begin),
+    gaps.push_back({"Seconds before " + util::format_clock(reach.begin),
                     "with so many busy devices, there is not enough memory for 15 minutes"});
   }
 }
@@ -104,11 +213,11 @@ constexpr Field<Status> kStatusFields[] = {
 constexpr Object<Status> kStatus{"status", "/api/v1/status: the daemon itself, and what is not measured here, and why.",
                                  kStatusFields, Head::snapshot};
 
-constexpr Field<doctor::Findings> kDoctorFields[] = {
+constexpr Field<advice::Findings> kDoctorFields[] = {
     {"findings", some_of(defined_as("finding")),
-     [](const doctor::Findings& all) { return findings_json(all)["findings"]; }},
+     [](const advice::Findings& all) { return findings_json(all)["findings"]; }},
 };
-constexpr Object<doctor::Findings> kDoctor{"doctor",
+constexpr Object<advice::Findings> kDoctor{"doctor",
                                            "/api/v1/doctor: every check of what is measured. What is well is ok; info "
                                            "cannot be changed here, or was wanted so.",
                                            kDoctorFields, Head::snapshot};
@@ -117,7 +226,7 @@ constexpr Object<doctor::Findings> kDoctor{"doctor",
 
 Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor}; }
 
-Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
+Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
   std::vector<Gap> gaps;
   not_measured(snapshot, gaps);
   forgotten(past, gaps);
@@ -126,7 +235,7 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
   return answer;
 }
 
-Json doctor_json(const model::Snapshot& snapshot, const doctor::FindingAges& finding_ages) {
+Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages) {
   Json answer = head_of(snapshot);
   kDoctor.append_to(answer, finding_ages.examine(snapshot));
   return answer;

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "daemon/model/device_interval.h"
-#include "daemon/model/tenant_title.h"
-#include "daemon/model/tenants.h"
-#include "exporters/page/json.h"
+#include "daemon/model/tenant_io.h"
+#include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
 namespace {

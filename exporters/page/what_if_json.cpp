@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would a drive do with more spare flash, without discards, with hints?
-#include "exporters/page/json.h"
+#include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
 namespace {
@@ -38,27 +38,27 @@ constexpr Field<model::Estimate> kLifeFields[] = {
 };
 constexpr Object<model::Estimate> kLife{"what_if_life", "", kLifeFields};
 
-constexpr Field<live::WhatIfRow> kRowFields[] = {
-    {"overprovisioning", kSeconds, [](const live::WhatIfRow& row) { return row.what.overprovisioning; }},
+constexpr Field<flash::WhatIfRow> kRowFields[] = {
+    {"overprovisioning", kSeconds, [](const flash::WhatIfRow& row) { return row.what.overprovisioning; }},
     {"policy", one_of(model::kCollectionPolicyNames),
-     [](const live::WhatIfRow& row) { return name(row.what.policy, model::kCollectionPolicyNames); }},
+     [](const flash::WhatIfRow& row) { return name(row.what.policy, model::kCollectionPolicyNames); }},
     {"discards", one_of(model::kDiscardsNames),
-     [](const live::WhatIfRow& row) { return name(row.what.discards, model::kDiscardsNames); }},
+     [](const flash::WhatIfRow& row) { return name(row.what.discards, model::kDiscardsNames); }},
     {"placement", one_of(model::kPlacementNames),
-     [](const live::WhatIfRow& row) { return name(row.what.placement, model::kPlacementNames); }},
+     [](const flash::WhatIfRow& row) { return name(row.what.placement, model::kPlacementNames); }},
     {"write_amplification", or_null(defined_as("bounds")),
-     [](const live::WhatIfRow& row) { return bounds_json(bounds_of(std::optional(row.estimate))); }},
-    {"interpolated", kFlag, [](const live::WhatIfRow& row) { return row.interpolated; }, "Between what was modelled."},
+     [](const flash::WhatIfRow& row) { return bounds_json(bounds_of(std::optional(row.estimate))); }},
+    {"interpolated", kFlag, [](const flash::WhatIfRow& row) { return row.interpolated; }, "Between what was modelled."},
     {"life", or_null(defined_as("what_if_life")),
-     [](const live::WhatIfRow& row) { return row.life_seconds ? kLife(*row.life_seconds) : Json(); }},
+     [](const flash::WhatIfRow& row) { return row.life_seconds ? kLife(*row.life_seconds) : Json(); }},
 };
-constexpr Object<live::WhatIfRow> kRow{"what_if_row", "", kRowFields};
+constexpr Object<flash::WhatIfRow> kRow{"what_if_row", "", kRowFields};
 
 struct WhatIfView {
   const std::string& device;
   bool switched_off;
   const model::FlashEstimate* drive;  // null: it is not modelled; then there is no answer
-  const live::WhatIfAnswer& answer;
+  const flash::WhatIfAnswer& answer;
 };
 
 std::string words_of(const WhatIfView& view) {
@@ -84,7 +84,7 @@ Json overprovisioning_of(const model::FlashEstimate& drive) {
   return kBounds(bounds);
 }
 
-Json measured_of(const live::WhatIfAnswer& answer) {
+Json measured_of(const flash::WhatIfAnswer& answer) {
   auto bounds = bounds_of(answer.measured);
   if (bounds) {
     bounds->window = util::for_json(answer.measured->window);
@@ -92,7 +92,7 @@ Json measured_of(const live::WhatIfAnswer& answer) {
   return bounds_json(bounds);
 }
 
-Json assumptions_of(const live::WhatIfAnswer& answer) {
+Json assumptions_of(const flash::WhatIfAnswer& answer) {
   Json assumptions = Json::array();
   for (const std::string& assumption : answer.assumptions) {
     assumptions.push_back(util::for_json(assumption));
@@ -159,10 +159,10 @@ constexpr Object<WhatIfView> kWhatIf{
 
 Definitions what_if_definitions() { return {kBounds, kLife, kRow, kWhatIf}; }
 
-Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question) {
+Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const flash::WhatIfQuestion& question) {
   Json answer = head_of(snapshot);
-  const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
-  const auto said = drive == nullptr ? live::WhatIfAnswer{} : live::what_if(snapshot, *drive, question);
+  const model::FlashEstimate* const drive = flash::estimate_of(snapshot, device);
+  const auto said = drive == nullptr ? flash::WhatIfAnswer{} : flash::what_if(snapshot, *drive, question);
   kWhatIf.append_to(answer, {device, !snapshot.flash, drive, said});
   return answer;
 }

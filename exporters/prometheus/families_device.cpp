@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/model/medium.h"
+#include "daemon/model/device_identity.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

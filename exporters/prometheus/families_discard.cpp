@@ -4,7 +4,6 @@
 #include <string>
 
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

@@ -5,9 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "daemon/model/flash_estimate.h"
+#include "daemon/model/flash_values.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

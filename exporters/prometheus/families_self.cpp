@@ -6,7 +6,6 @@
 
 #include "daemon/model/version.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

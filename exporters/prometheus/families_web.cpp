@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {

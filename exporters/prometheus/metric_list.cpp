@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/prometheus/metric_list.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -5,12 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "exporters/coding/accept.h"
-#include "exporters/coding/gzip.h"
+#include "exporters/coding/content_coding.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/negotiation.h"
-#include "exporters/prometheus/protobuf_format.h"
-#include "exporters/prometheus/text_format.h"
+#include "exporters/prometheus/metric_formats.h"
 
 namespace ssdpulse::exposition {
 

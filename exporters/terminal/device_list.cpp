@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/terminal/device_list.h"
 
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "daemon/model/operation.h"
+#include "daemon/base/complete.h"
+#include "daemon/base/text_table.h"
+#include "daemon/model/block_io.h"
 #include "daemon/model/snapshot.h"
-#include "exporters/terminal/table.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -49,7 +53,7 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
     rows.push_back({device.name, human_size(device.size_bytes), device.transport, util::for_terminal(device.model),
                     util::for_terminal(device.serial), queues, state_of(device)});
   }
-  print_table(rows, out);
+  util::print_table(rows, out);
   for (const model::IdentityClash& clash : reported_clashes(inventory)) {
     out << '\n' << util::for_terminal(model::clash_text(clash), util::kLongestSentence) << '\n';
   }
@@ -64,7 +68,7 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
   }
   if (rows.size() > 1) {
     out << '\n';
-    print_table(rows, out);
+    util::print_table(rows, out);
   }
 }
 
@@ -75,6 +79,109 @@ void print_io_accounting(model::IoAccounting accounting, std::ostream& out) {
            "systemd, set\nDefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run systemctl "
            "daemon-reexec\n";
   }
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : " ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
+  if (lines.empty()) {
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"CONTROLLER", "NAMESPACES", "FIRMWARE", "LOG PAGES", "WRITE AMPLIFICATION", "WHY"}};
+  for (const DriveLine& line : lines) {
+    std::vector<std::string> row{line.controller, joined(line.namespaces), util::for_terminal(line.firmware)};
+    if (!line.failure) {
+      row.insert(row.end(), {joined(line.log_pages), line.source.empty() ? "unknown" : line.source,
+                             util::for_terminal(line.reason, util::kLongestSentence)});
+    } else {
+      row.insert(row.end(),
+                 {"-", "unknown", "cannot be read: " + util::for_terminal(*line.failure, util::kLongestSentence)});
+    }
+    rows.push_back(std::move(row));
+  }
+  out << '\n';
+  util::print_table(rows, out);
+}
+
+namespace {
+
+using ListJson = nlohmann::ordered_json;
+
+constexpr auto kStates = util::names<model::Coverage>({"measured", "excluded", "stacked", "empty"});  // by Coverage
+
+ListJson device_json(const model::Device& device, const std::vector<HintLine>& hints,
+                     const std::vector<std::string>& same_identity) {
+  const bool has_queue = !device.paths.empty();
+  const auto hint =
+      std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
+  const bool has_hint = hint != hints.end();
+  return {
+      {"device", device.name},
+      {"size_bytes", device.size_bytes},
+      {"transport", device.transport},
+      {"model", util::for_terminal(device.model)},
+      {"serial", util::for_terminal(device.serial)},
+      {"firmware", util::for_terminal(device.firmware)},
+      {"wwid", util::for_terminal(device.wwid)},
+      {"scheduler", device.scheduler},
+      {"queues", has_queue ? ListJson(device.paths[0].hardware_queues) : ListJson()},
+      {"queue_depth", has_queue ? ListJson(device.paths[0].queue_depth) : ListJson()},
+      {"rotational", device.rotational},
+      {"discard", device.discard},
+      {"write_back_cache", device.write_back_cache},
+      {"iostats", device.iostats},
+      {"state", device.coverage == model::Coverage::measured && !device.has_requests ? "unseen"
+                                                                                     : name(device.coverage, kStates)},
+      {"same_identity", same_identity},
+      {"write_hints", has_hint ? ListJson(name(hint->path.kernel, model::kHintReachNames)) : ListJson()},
+      {"write_separation", has_hint ? ListJson(name(hint->path.drive, model::kDriveSeparationNames)) : ListJson()}};
+}
+
+ListJson drive_json(const DriveLine& drive) {
+  return {{"controller", drive.controller},
+          {"devices", drive.namespaces},
+          {"firmware", util::for_terminal(drive.firmware)},
+          {"log_pages", drive.log_pages},
+          {"write_amplification_source", drive.source},
+          {"reason", drive.reason},
+          {"failure", drive.failure ? ListJson(*drive.failure) : ListJson()}};
+}
+
+}  // namespace
+
+std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
+                         const std::vector<HintLine>& hints) {
+  ListJson devices = ListJson::array();
+  const auto clashes = reported_clashes(inventory);
+  for (const model::Device& device : inventory.devices) {
+    std::vector<std::string> others;
+    for (const model::IdentityClash& clash : clashes) {
+      if (std::find(clash.devices.begin(), clash.devices.end(), device.name) != clash.devices.end()) {
+        std::copy_if(clash.devices.begin(), clash.devices.end(), std::back_inserter(others),
+                     [&](const std::string& other) { return other != device.name; });
+      }
+    }
+    devices.push_back(device_json(device, hints, others));
+  }
+  ListJson list = ListJson::array();
+  for (const DriveLine& drive : drives.lines) {
+    list.push_back(drive_json(drive));
+  }
+  const ListJson whole{{"devices", std::move(devices)},
+                       {"drives", std::move(list)},
+                       {"drives_failure", drives.failure.empty() ? ListJson() : ListJson(drives.failure)}};
+  return whole.dump(2, ' ', false, ListJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ssdpulse::terminal

@@ -2,14 +2,16 @@
 // Tables of `ssdpulse devices`, for people: which block devices of this host would be measured, which not, and why.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "daemon/base/outside_text.h"
 #include "daemon/model/device.h"
 #include "daemon/model/device_identity.h"
-#include "daemon/model/tenants.h"
-#include "daemon/model/write_hint_path.h"
+#include "daemon/model/tenant_io.h"
+#include "daemon/model/write_details.h"
 
 namespace ssdpulse::terminal {
 
@@ -29,5 +31,37 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out);
 
 /// Prints nothing if I/O is accounted below the root, or nothing is known.
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out);
+
+// DriveLine: what `ssdpulse devices` shows of an NVMe drive: what it can report, and its source of write amplification.
+
+struct DriveLine {
+  std::string controller;
+  std::vector<std::string> namespaces;
+  util::OutsideText firmware;
+  std::vector<std::string> log_pages;  // that it provides
+  std::string source;                  // of its write amplification; empty: unknown
+  std::string reason;                  // why this source
+  std::optional<std::string> failure;  // why it cannot be read; absent: it can be
+};
+
+/// Of all drives; or why they could not be asked.
+struct DriveList {
+  std::vector<DriveLine> lines;
+  std::string failure;  // empty: they were asked
+};
+
+/// Prints nothing if there is no drive.
+void print_drives(const std::vector<DriveLine>& lines, std::ostream& out);
+
+// What `ssdpulse devices` shows, for programs. The form is a contract: names are added, not renamed.
+
+/// {"devices": [{"device", "size_bytes", "transport", "model", "serial", "firmware", "wwid", "scheduler", "queues",
+/// "queue_depth", "rotational", "discard", "write_back_cache", "iostats", "state", "same_identity", "write_hints",
+/// "write_separation"}], "drives": [{"controller", "devices", "firmware", "log_pages", "write_amplification_source",
+/// "reason", "failure"}], "drives_failure"}. Missing texts are empty. Null: what is not known, `failure` of a drive
+/// that answered, and `drives_failure` if the drives could be asked. `state`: measured, excluded, stacked, empty or
+/// unseen (its driver has no requests). `same_identity`: other devices that report the same.
+std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
+                         const std::vector<HintLine>& hints);
 
 }  // namespace ssdpulse::terminal

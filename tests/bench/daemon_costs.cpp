@@ -16,12 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/sources/block/cell_decoder.h"
-#include "daemon/sources/block/cell_reader.h"
-#include "exporters/coding/gzip.h"
+#include "daemon/block/io_cells.h"
+#include "exporters/coding/content_coding.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/protobuf_format.h"
-#include "exporters/prometheus/text_format.h"
+#include "exporters/prometheus/metric_formats.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace {

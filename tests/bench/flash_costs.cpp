@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/flash_model/model_budget.h"
+#include "daemon/flash/flash_model.h"
 #include "daemon/flash/model_set.h"
 #include "tests/unit/flash_loads.h"
 

@@ -18,8 +18,8 @@
 namespace {
 
 using namespace ssdpulse;
-using history::Minute;
 using model::Latency;
+using model::Minute;
 
 constexpr std::int64_t kBegin = 29'000'040;
 
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   model::PastReach reach;
   const std::int64_t end = days * 24 * 60;
   for (std::int64_t minute = 0; store && minute < end; minute += each) {
-    history::Batch batch;
+    model::Batch batch;
     for (std::int64_t drive = 0; drive < drives; ++drive) {
       const std::string name = "nvme" + std::to_string(drive) + "n1";
       batch.device_minutes.push_back({{"wwid " + name, name, "model", name},

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "daemon/config/parse.h"
+#include "daemon/config/config.h"
 #include "daemon/config/web_file.h"
 
 namespace {

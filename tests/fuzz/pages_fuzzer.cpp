@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/sources/nvme/pages/page.h"
+#include "daemon/nvme_pages/log_page.h"
 
 namespace {
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(os.environ.get("SSDPULSE_SOURCE") or Path(__file__).resolve().parents[2])
-CAUSES, WAITS, KEYS = "daemon/model/spike_cause.h", "daemon/model/host_wait_cause.h", "daemon/config/keys.cpp"
+CAUSES, WAITS, KEYS = "daemon/model/spike_cause.h", "daemon/model/host_signals.h", "daemon/config/keys.cpp"
 # What is taken out or broken -> where, a pattern, what replaces it.
 SABOTAGES = {
     **{f"a cause without its {part}": (CAUSES, rf"\n +\.{part} = (?:\"[^\"]*\"\s*)+,", "")

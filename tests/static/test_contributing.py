@@ -25,7 +25,7 @@ PLACEHOLDER = re.compile(r"[A-Z]{2,}")  # families_TOPIC.cpp
 # Of causes; the others' names are also those of operations and of much else.
 DISTINCTIVE = ("gc", "saturation", "thermal")
 # The table of evidence: what each measurement speaks for. A cause needs none of its own.
-MAY_NAME_CAUSES = {"daemon/live/evidence_words.cpp"}
+MAY_NAME_CAUSES = {"daemon/spikes/spike_words.cpp"}
 HAND_COUNTED = re.compile(r"constexpr std::array<[^;{}]*, *\w[\w:]*> +k\w+ *[{=]")
 failures = []
 
@@ -102,10 +102,10 @@ def causes(cells):
 
 def log_pages(cells):
     files = by_hand(cells, "a log page of a vendor")
-    listed = re.findall(r"  page\(k(\w+)\)", text("daemon/sources/nvme/pages/page_list.cpp"))
-    decoders = {path: text(path) for path in sources() if path.startswith("daemon/sources/nvme/pages/")}
+    listed = re.findall(r"  page\(k(\w+)\)", text("daemon/nvme_pages/log_page.cpp"))
+    decoders = {path: text(path) for path in sources() if path.startswith("daemon/nvme_pages/")}
     defined = re.findall(r"(?m)^(?:extern )?const LogPage k(\w+)", "".join(decoders.values()))
-    expect(sorted(listed) == sorted(defined), f"page_list.cpp has other pages than are defined: {set(listed) ^ set(defined)}")
+    expect(sorted(listed) == sorted(defined), f"log_page.cpp has other pages than are defined: {set(listed) ^ set(defined)}")
     names = re.findall(r'(?:\.name = |_page\(\s*)"(\w+)"', "".join(decoders.values()))
     registered = re.findall(r'(?m)^    \("(\w+)", (?:command|of_groups)\(', text("tests/fixtures/nvme/registry.py"))
     expect(sorted(names) == sorted(registered), f"registry.py has other pages than are defined: {set(names) ^ set(registered)}")
@@ -132,7 +132,7 @@ def api_fields(cells):
 
 def checks(cells):
     files = by_hand(cells, "a check of `ssdpulse doctor`")
-    ids = [name for path in sources() if re.fullmatch(r"daemon/doctor/\w+_checks\.cpp", path)
+    ids = [name for path in sources() if path in ("daemon/advice/doctor.cpp", "daemon/advice/running_checks.cpp")
            for name in re.findall(r'(?m)^    \{"([a-z0-9-]+)",', text(path))]
     tested = text("tests/unit/doctor_test.cpp")
     expect("tests/unit/doctor_test.cpp" in files, f"{DOCUMENT} says that a check needs a test")

@@ -13,43 +13,38 @@ from pathlib import Path
 # Sources of the fuzzer that are no members of the model.
 OTHERS = {"a server's answer", "a field of a request"}
 RAW = {
-    "daemon/analysis/host_waits.cpp": "keys, and which cgroup is below which",
-    "daemon/analysis/tenants/tenant_namer.cpp": "patterns, and the path that is taken apart",
-    "daemon/audit/audit.cpp": "patterns of accepted findings",
-    "daemon/audit/device_evidence.cpp": "names of enumerators",
-    "daemon/audit/rule.cpp": "udev's pattern, which is checked, and the choice in brackets",
-    "daemon/audit/rules/f17_array_checks.cpp": "a speed, of which for_shell() makes a word",
-    "daemon/audit/rules/f18_virtual_machines.cpp": "a command line that is taken apart",
-    "daemon/audit/rules/f6_crypt_queues.cpp": "numbers",
-    "daemon/audit/rules/n11_firmware.cpp": "patterns of bad firmware",
-    "daemon/audit/rules/n14_multipath.cpp": "numbers",
-    "daemon/audit/rules/n7_link.cpp": "numbers",
-    "daemon/audit/rules/trims.cpp": "times, and names of file systems",
-    "daemon/client/audit_command.cpp": "statfs",
-    "daemon/doctor/check_list.cpp": "the name of a disk that was found",
-    "daemon/drives/drive.cpp": "keys",
-    "daemon/drives/monitor.cpp": "keys",
+    "daemon/advice/array_rules.cpp": "a speed, of which for_shell() makes a word; numbers",
+    "daemon/advice/audit.cpp": "patterns of accepted findings; udev's pattern, which is checked, and the choice in brackets",
+    "daemon/advice/device_evidence.cpp": "names of enumerators",
+    "daemon/advice/doctor.cpp": "the name of a disk that was found",
+    "daemon/advice/drive_rules.cpp": "patterns of bad firmware; numbers",
+    "daemon/advice/trim_cost.cpp": "times, and names of file systems",
+    "daemon/advice/virtual_machines.cpp": "a command line that is taken apart",
+    "daemon/cli/audit_command.cpp": "statfs",
     "daemon/flash/flash_input.cpp": "keys, of which names of files are hashed",
     "daemon/history/database_file.cpp": "the schema, and a heading that is cut off",
     "daemon/history/device_rows.cpp": "the key of a row",
     "daemon/history/history.cpp": "lengths",
-    "daemon/history/past_drive.cpp": "keys of rows",
+    "daemon/history/history_reader.h": "the key of a row",
     "daemon/history/past_reader.cpp": "keys of rows, and a number",
-    "daemon/history/reader.h": "the key of a row",
+    "daemon/history/past_views.cpp": "keys of rows",
+    "daemon/history/setting_changes.cpp": "options that become OutsideText",
     "daemon/history/sqlite.cpp": "names that are checked",
     "daemon/history/store.cpp": "the key of a row",
-    "daemon/live/past_spikes.cpp": "evidence that is taken apart",
+    "daemon/host/disks.cpp": "a serial number in an identifier",
+    "daemon/host/filesystems.cpp": "where a swap file lies",
+    "daemon/host/settings_record.cpp": "names and values that become OutsideText",
+    "daemon/model/device_identity.h": "parts of a model",
     "daemon/model/device_title.cpp": "how deep a mount point is",
-    "daemon/model/medium.h": "parts of a model",
-    "daemon/model/settings.h": "numbers, and the choice in brackets",
+    "daemon/model/host_settings.h": "numbers, and the choice in brackets",
+    "daemon/nvme/drive_monitor.cpp": "keys",
+    "daemon/nvme/polled_drive.cpp": "keys",
+    "daemon/nvme_pages/item_list_pages.cpp": "a model that is compared",
     "daemon/runtime/sampler.cpp": "statfs, and files of a cgroup",
-    "daemon/sources/cgroups/cgroup_paths.cpp": "a path that becomes OutsideText",
-    "daemon/sources/inventory/disk.cpp": "a serial number in an identifier",
-    "daemon/sources/inventory/filesystems.cpp": "where a swap file lies",
-    "daemon/sources/nvme/pages/intel_format.cpp": "a model that is compared",
-    "daemon/sources/settings/recorded.cpp": "names and values that become OutsideText",
-    "daemon/stages/host_waits.cpp": "a key",
-    "daemon/stages/setting_changes.cpp": "options that become OutsideText",
+    "daemon/spikes/host_waits.cpp": "keys, and which cgroup is below which; a key",
+    "daemon/spikes/past_spikes.cpp": "evidence that is taken apart",
+    "daemon/tenants/cgroup_paths.cpp": "a path that becomes OutsideText",
+    "daemon/tenants/tenant_names.cpp": "patterns, and the path that is taken apart",
 }
 BLOCK = re.compile(r"^(?:struct|class) (\w+)[^;]*\{$")
 MEMBER = re.compile(r"^ +[^(/]*util::OutsideText[> ,\w:]* (\w+)(?: = \{\})?(?:\{\})?;")
@@ -81,13 +76,13 @@ def compare(what, known, there):
 
 def main():
     fuzzer = Path("tests/unit/outside_text_test.cpp").read_text("utf-8")
-    header = Path("daemon/util/outside_text.h").read_text("utf-8")
+    header = Path("daemon/base/outside_text.h").read_text("utf-8")
     sources = set(re.findall(r'Source\{"([^"]+)"', fuzzer)) - OTHERS
     sinks = set(re.findall(r"^ +for_(\w+) = 1U", fuzzer, re.M))
     functions = set(re.findall(r"^std::\S+ for_(\w+)\(", header, re.M))
     sabotaged = set(re.findall(r"^name: outside-text-(\w+)$", Path("tests/mutations/outside_text.txt").read_text("utf-8"), re.M))
     users = {str(path) for room in ("daemon", "exporters") for path in Path(room).rglob("*")
-             if path.suffix in (".h", ".cpp") and not str(path).startswith("daemon/util/outside_text.")
+             if path.suffix in (".h", ".cpp") and not str(path).startswith("daemon/base/outside_text.")
              and ".raw()" in path.read_text("utf-8")}
     errors = compare("in the fuzzer's sources,", sources, members()) + compare("in the fuzzer's sinks,", sinks, functions)
     errors += compare("among the sabotages,", sabotaged, functions) + compare("in RAW,", set(RAW), users)

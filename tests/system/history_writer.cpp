@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/log.h"
 #include "daemon/history/history.h"
-#include "daemon/util/log.h"
 
 namespace {
 

@@ -10,7 +10,7 @@ import host
 
 SYS_ADMIN, SYS_ADMIN_AND_READ = f"{1 << 21:016x}", f"{1 << 21 | 1 << 2:016x}"
 NONE = "0" * 16
-REQUEST = struct.Struct("=IIQIHHBB2xI")  # daemon/nvme_reader/protocol.h
+REQUEST = struct.Struct("=IIQIHHBB2xI")  # daemon/nvme_reader/reader_protocol.h
 RESPONSE = struct.Struct("=IiQQQII4096s")
 REQUEST_MARK, RESPONSE_MARK = 0x3152504e, 0x3153504e
 IDENTIFY_CONTROLLER, IDENTIFY_NAMESPACE, LOG_PAGE = 0, 1, 4

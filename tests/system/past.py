@@ -198,7 +198,7 @@ class Past:
                      trigger, length)
 
     def seconds(self, begin, columns, excess):
-        """`columns`: (number of a snapshot, its end, bytes), one second each, packed as in daemon/live/column.cpp."""
+        """`columns`: (number of a snapshot, its end, bytes), one second each, packed as in daemon/history/recent_past.cpp."""
         blob = b"".join(number(one) + number(int(end * 1000)) + number(1000) + number(len(column)) + column for one, end, column in columns)
         self.execute("INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds, measured) VALUES (?, ?, ?, ?, ?, 0)",
                      int(begin * 1000), int(columns[-1][1] * 1000), self._device, excess, blob)

@@ -8,8 +8,8 @@
 #include <iostream>
 #include <thread>
 
+#include "daemon/base/log.h"
 #include "daemon/history/history.h"
-#include "daemon/util/log.h"
 #include "tests/unit/simulated_minutes.h"
 
 namespace {
@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 using namespace ssdpulse;
 
 constexpr auto kSettling = 11min;
-const history::DeviceKey kDrive{"wwid-1", "nvme0n1", "<b>Model</b>\x1b[31m", "S1"};
-const history::DeviceKey kDisk{"wwid-2", "sda", "Disk", "S2"};
+const model::DeviceKey kDrive{"wwid-1", "nvme0n1", "<b>Model</b>\x1b[31m", "S1"};
+const model::DeviceKey kDisk{"wwid-2", "sda", "Disk", "S2"};
 
 struct Plan {
-  history::DeviceKey device;
+  model::DeviceKey device;
   test::SimulatedDisk disk;
   std::uint64_t seed = 1;
 };
@@ -44,22 +44,22 @@ model::DeviceInterval completed(const model::DeviceInterval& reads, const model:
   return load;
 }
 
-void add_minutes(history::History& past, const Plan& plan, std::size_t count, history::Minute start) {
+void add_minutes(history::History& past, const Plan& plan, std::size_t count, model::Minute start) {
   const auto begin = start.time_since_epoch().count();
   test::SimulatedDisk half = plan.disk;
   half.ios /= 2;
   const auto reads = test::simulate_minutes(plan.disk, count, plan.seed, begin);
   const auto writes = test::simulate_minutes(half, count, plan.seed + 1, begin);
   for (std::size_t i = 0; i < count; ++i) {
-    history::Batch batch;
+    model::Batch batch;
     batch.device_minutes.push_back({plan.device, reads[i].start, completed(reads[i].load, writes[i].load)});
     past.add(std::move(batch));
     std::this_thread::sleep_for(i % 64 == 0 ? 20ms : 0ms);  // few enough wait that none are dropped
   }
 }
 
-history::Batch scheduler(const std::string& value, std::chrono::system_clock::time_point at) {
-  history::Batch batch;
+model::Batch scheduler(const std::string& value, std::chrono::system_clock::time_point at) {
+  model::Batch batch;
   batch.settings.push_back({kDrive.identity, "queue.scheduler", value});
   batch.at = at;
   return batch;
@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
   }
   const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
   const auto length = std::chrono::minutes(minutes);
-  const history::Minute after = now - length;
-  const history::Minute change = after - kSettling;
+  const model::Minute after = now - length;
+  const model::Minute change = after - kSettling;
   test::SimulatedDisk disk{.day_swing = 0};
   Plan drive{kDrive, disk, 11};
   Plan other{kDisk, disk, 21};
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   add_minutes(**past, drive, minutes, change - length);
   add_minutes(**past, other, minutes, change - length);
   (*past)->add(scheduler("none", change));
-  history::Batch mark;
+  model::Batch mark;
   mark.marks.push_back({change, "scheduler <none> | try"});
   (*past)->add(std::move(mark));
   drive.disk.ratio = std::atof(argv[3]);

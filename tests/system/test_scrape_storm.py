@@ -4,7 +4,7 @@
 # timeout: 120
 """What do a thousand simultaneous clients get, and what does it cost the sampling?
 
-As many as documented (Limits in exporters/http/server.h) are answered, the others get 503 at once; no two consecutive
+As many as documented (Limits in exporters/http/http_server.h) are answered, the others get 503 at once; no two consecutive
 ticks are missed; memory stays bounded.
 """
 import re

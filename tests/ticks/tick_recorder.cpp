@@ -21,8 +21,8 @@ constexpr int kTicksBetweenInventories = 5;  // mounts and cgroups of an inciden
 using Files = std::map<std::string, std::unique_ptr<ssdpulse::ticks::Writer>>;  // by device; "": of all of them
 
 /// Of one device alone.
-ssdpulse::stages::Tick part_of(const ssdpulse::stages::Tick& tick, const std::string& device) {
-  ssdpulse::stages::Tick part = tick;
+ssdpulse::model::Tick part_of(const ssdpulse::model::Tick& tick, const std::string& device) {
+  ssdpulse::model::Tick part = tick;
   const auto is_other = [&](const auto& one) { return one.block.device->name != device; };
   std::erase_if(part.devices, is_other);
   std::erase_if(part.discards, [&](const auto& one) { return !one.first.starts_with(device); });
@@ -37,7 +37,7 @@ ssdpulse::stages::Tick part_of(const ssdpulse::stages::Tick& tick, const std::st
 
 int record(Files files, std::vector<std::string> devices) {
   using namespace ssdpulse;
-  inventory::DeviceFilter filter;
+  host::DeviceFilter filter;
   if (!devices.empty()) {
     filter.include = std::move(devices);
   }
@@ -48,13 +48,13 @@ int record(Files files, std::vector<std::string> devices) {
     std::fprintf(stderr, "%s\n", sampler.error().message.c_str());
     return 1;
   }
-  (*sampler)->name_tenants(analysis::TenantNamer({}, std::nullopt));
+  (*sampler)->name_tenants(tenants::TenantNamer({}, std::nullopt));
   auto next = std::chrono::steady_clock::now();
   for (int number = 0; stop_asked == 0; ++number) {
     if (number % kTicksBetweenInventories == 0 || (*sampler)->saw_unknown_disks()) {
       (*sampler)->refresh_inventory();
     }
-    const stages::Tick tick = (*sampler)->sample();
+    const model::Tick tick = (*sampler)->sample();
     for (const auto& [device, writer] : files) {
       writer->add(device.empty() ? tick : part_of(tick, device));
     }

@@ -122,7 +122,7 @@ std::int64_t microseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-DeviceCounters counters_of(const stages::DeviceTick& device) {
+DeviceCounters counters_of(const model::DeviceTick& device) {
   DeviceCounters counters;
   if (device.block.io) {
     counters.has_io = 1;
@@ -236,7 +236,7 @@ model::Inventory inventory_of(const Json& json) {
   return inventory;
 }
 
-Json json_of(const stages::Tick& tick) {
+Json json_of(const model::Tick& tick) {
   Json tenants = Json::array();
   if (tick.tenants) {
     for (const auto& [id, tenant] : *tick.tenants) {
@@ -269,7 +269,7 @@ class Reader {
       take(line);
     }
   }
-  std::vector<stages::Tick> ticks;
+  std::vector<model::Tick> ticks;
 
  private:
   using Add = std::function<void(std::int64_t)>;
@@ -374,7 +374,7 @@ class Reader {
       adders_.at(number)(change);
     }
     using std::chrono::microseconds;
-    stages::Tick tick;
+    model::Tick tick;
     tick.wall = model::WallTime(microseconds(wall_us_));
     tick.at = model::SteadyTime(microseconds(steady_us_));
     tick.boot = microseconds(boot_us_);
@@ -389,9 +389,9 @@ class Reader {
     ticks.push_back(std::move(tick));
   }
 
-  stages::DeviceTick device_of(const std::string& name) {
+  model::DeviceTick device_of(const std::string& name) {
     const DeviceCounters& counters = devices_[name];
-    stages::DeviceTick device;
+    model::DeviceTick device;
     const auto& all = inventory_->devices;
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
     if (found == all.end()) {
@@ -451,7 +451,7 @@ void Writer::line_if_new(const std::string& key, const std::string& text) {
   }
 }
 
-void Writer::add(const stages::Tick& tick) {
+void Writer::add(const model::Tick& tick) {
   line_if_new("I", "I " + json_of(*tick.inventory).dump());
   line_if_new("U", "U " + json_of(tick).dump());
   std::string names = "D";
@@ -472,7 +472,7 @@ void Writer::add(const stages::Tick& tick) {
       changes[found->second.number] = change;
     }
   };
-  for (const stages::DeviceTick& device : tick.devices) {
+  for (const model::DeviceTick& device : tick.devices) {
     const std::string& name = device.block.device->name;
     names += " " + name;
     prefix = "device/" + name + "/";
@@ -519,6 +519,6 @@ void Writer::add(const stages::Tick& tick) {
   gzflush(static_cast<gzFile>(file_), Z_NO_FLUSH);
 }
 
-std::vector<stages::Tick> read(const std::string& file) { return std::move(Reader(file).ticks); }
+std::vector<model::Tick> read(const std::string& file) { return std::move(Reader(file).ticks); }
 
 }  // namespace ssdpulse::ticks

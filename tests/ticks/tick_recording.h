@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/stages/tick.h"
+#include "daemon/model/stage.h"
 
 namespace ssdpulse::ticks {
 
@@ -32,7 +32,7 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   /// Throws std::runtime_error if it cannot be written.
-  void add(const stages::Tick& tick);
+  void add(const model::Tick& tick);
 
  private:
   void line(const std::string& text);
@@ -52,6 +52,6 @@ class Writer {
 };
 
 /// All ticks of a file, without settings and the Snapshot of before. Throws std::runtime_error if it cannot be read.
-std::vector<stages::Tick> read(const std::string& file);
+std::vector<model::Tick> read(const std::string& file);
 
 }  // namespace ssdpulse::ticks

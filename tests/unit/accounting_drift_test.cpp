@@ -2,7 +2,7 @@
 // Is drift zero exactly when every I/O, or its loss, was counted? A small model of both sides, the kernel's accounting
 // and what our hooks would see of it, plays random events; the kernel's side is written from its rules, not from our
 // formula.
-#include "daemon/analysis/accounting_drift.h"
+#include "daemon/block/accounting_drift.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::block {
 namespace {
 
 using model::DiskStats;
@@ -310,4 +310,4 @@ RC_GTEST_PROP(AccountingDrift, IsWhatWasSkippedSinceTheBaselineAndNothingElse, (
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::block

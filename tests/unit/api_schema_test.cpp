@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is api.schema.json what the tables of fields make, and complete? Every answer of page_site_test is checked against
 // it, too. SSDPULSE_TEST_GOLDEN=write rewrites it.
-#include "exporters/page/api_schema.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
+#include "exporters/page/page_documents.h"
 #include "tests/unit/json_schema.h"
 
 namespace ssdpulse::page {

@@ -9,12 +9,12 @@
 #include <functional>
 #include <string>
 
-#include "daemon/audit/audit.h"
+#include "daemon/advice/audit.h"
 
 namespace ssdpulse::tests {
 
 struct MadeUpHost {
-  audit::Facts facts;
+  advice::Facts facts;
 
   MadeUpHost() {
     facts.enough = std::chrono::hours(6);  // in a week; less than what was measured in two days
@@ -87,7 +87,7 @@ struct MadeUpHost {
 
     facts.measured.answered = true;
     facts.measured.observed_seconds = 172800;
-    audit::MeasuredDrive& drive = measured_drive();
+    advice::MeasuredDrive& drive = measured_drive();
     drive.composite_celsius = 40;
     drive.percentage_used_ratio = 0.1;
     drive.available_spare_ratio = 1;
@@ -106,10 +106,10 @@ struct MadeUpHost {
   model::DiskSettings& array() { return facts.settings.arrays[0]; }
   model::MountSettings& mount() { return facts.settings.mounts[0]; }
 
-  audit::MeasuredDevice& measured_disk(const std::string& name = "nvme0n1") { return facts.measured.devices[name]; }
-  audit::MeasuredOperation& measured(model::Operation one) { return measured_disk().operations[index(one)]; }
-  audit::MeasuredDrive& measured_drive() { return facts.measured.drives["nvme0"]; }
-  audit::MeasuredMount& measured_mount(const util::OutsideText& mountpoint = "/data") {
+  advice::MeasuredDevice& measured_disk(const std::string& name = "nvme0n1") { return facts.measured.devices[name]; }
+  advice::MeasuredOperation& measured(model::Operation one) { return measured_disk().operations[index(one)]; }
+  advice::MeasuredDrive& measured_drive() { return facts.measured.drives["nvme0"]; }
+  advice::MeasuredMount& measured_mount(const util::OutsideText& mountpoint = "/data") {
     return facts.measured.mounts[util::for_label(mountpoint)];
   }
   /// A daemon that has just started, or none.
@@ -121,23 +121,23 @@ struct MadeUpHost {
 
   /// For the drive: this many I/Os more of an operation, with these total bytes, latencies and queue times.
   void io(model::Operation operation, double ios, double seconds, double queue_seconds, double bytes) {
-    audit::MeasuredOperation& one = measured(operation);
+    advice::MeasuredOperation& one = measured(operation);
     for (const auto& [values, sum] :
          {std::pair(&one.total_seconds, seconds), std::pair(&one.device_seconds, seconds - queue_seconds),
           std::pair(&one.queue_seconds, queue_seconds), std::pair(&one.size_bytes, bytes)}) {
-      audit::add_figure(values->count, ios);
-      audit::add_figure(values->sum, sum);
+      advice::add_figure(values->count, ios);
+      advice::add_figure(values->sum, sum);
     }
-    audit::add_figure(one.bytes, bytes);
+    advice::add_figure(one.bytes, bytes);
   }
   void commits(double ios, double seconds) {
-    audit::add_figure(measured_disk().commit_seconds.count, ios);
-    audit::add_figure(measured_disk().commit_seconds.sum, seconds);
+    advice::add_figure(measured_disk().commit_seconds.count, ios);
+    advice::add_figure(measured_disk().commit_seconds.sum, seconds);
   }
   /// Instead of those that there are.
   void discards(double bytes) { measured(model::Operation::discard).bytes = bytes; }
   void excess(model::SpikeCause cause, double seconds) {
-    audit::add_figure(spikes_of_reads().excess_seconds[index(cause)], seconds);
+    advice::add_figure(spikes_of_reads().excess_seconds[index(cause)], seconds);
   }
   /// For reads. Spikes that have ended had no saturation.
   void spike_that_goes_on(model::SpikeCause cause, double seconds) {
@@ -147,17 +147,17 @@ struct MadeUpHost {
   }
   void amplification(double lower) {
     measured_drive().write_amplification_lower_24h = lower;
-    audit::add_figure(measured(model::Operation::write).bytes, 1e12);
+    advice::add_figure(measured(model::Operation::write).bytes, 1e12);
   }
   void burst_seconds(model::DiscardTrigger trigger, double seconds, const std::string& disk = "nvme0n1") {
-    audit::add_figure(measured_disk(disk).discards[index(trigger)].burst_seconds, seconds);
+    advice::add_figure(measured_disk(disk).discards[index(trigger)].burst_seconds, seconds);
   }
   void written(model::WriteClass by, double bytes) {
-    audit::add_figure(measured_disk().written_bytes[index(by)], bytes);
+    advice::add_figure(measured_disk().written_bytes[index(by)], bytes);
   }
 
  private:
-  audit::MeasuredSpikes& spikes_of_reads() { return measured_disk().spikes[model::Operation::read]; }
+  advice::MeasuredSpikes& spikes_of_reads() { return measured_disk().spikes[model::Operation::read]; }
 };
 
 }  // namespace ssdpulse::tests

@@ -15,11 +15,11 @@
 #include <regex>
 #include <set>
 
-#include "daemon/audit/audit.h"
-#include "daemon/sources/settings/settings.h"
+#include "daemon/advice/audit.h"
+#include "daemon/host/settings_reader.h"
 #include "tests/fixtures/healthy_hosts.h"
 
-namespace ssdpulse::audit {
+namespace ssdpulse::advice {
 namespace {
 
 namespace files = std::filesystem;
@@ -47,8 +47,7 @@ const std::vector<tests::HealthyHost>& trees() {
 std::vector<Looked> hosts() {
   std::vector<Looked> all;
   for (const tests::HealthyHost& one : trees()) {
-    all.push_back(
-        {one.name, one.host.get(), settings::read({one.host->tree().path()}, tests::inventory_of(*one.host))});
+    all.push_back({one.name, one.host.get(), host::read({one.host->tree().path()}, tests::inventory_of(*one.host))});
   }
   return all;
 }
@@ -562,9 +561,9 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
       damages.push_back(std::make_unique<Damage>(places[which][chance() % places[which].size()],
                                                  host.tree().path(fmt::format("away-{}", n)), chance));
     }
-    const auto inventory = inventory::read_inventory(host.roots(), tests::kDefaultFilter);
+    const auto inventory = host::read_inventory(host.roots(), tests::kDefaultFilter);
     if (inventory) {
-      Facts facts{settings::read({host.tree().path()}, *inventory), {}};
+      Facts facts{host::read({host.tree().path()}, *inventory), {}};
       const bool daemon = chance() % 2 == 0;
       facts.measured = daemon ? pages[which] : Measured();
       const auto all = judge(facts);
@@ -590,4 +589,4 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

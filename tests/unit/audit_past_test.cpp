@@ -4,12 +4,11 @@
 
 #include <random>
 
-#include "daemon/audit/audit.h"
-#include "daemon/audit/gathering/evidence_refresh.h"
-#include "daemon/audit/gathering/read_history_evidence.h"
+#include "daemon/advice/audit.h"
+#include "daemon/advice/history_evidence.h"
 #include "tests/unit/audit_facts.h"
 
-namespace ssdpulse::audit {
+namespace ssdpulse::advice {
 namespace {
 
 using namespace std::chrono_literals;
@@ -275,8 +274,8 @@ TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_lo
 }
 
 TEST(audit_past, is_read_again_after_an_hour_and_when_a_spike_has_ended) {
-  gathering::EvidenceRefresh age(60min);
-  const gathering::EvidenceRefresh::Time begin{100h};
+  EvidenceRefresh age(60min);
+  const EvidenceRefresh::Time begin{100h};
   EXPECT_TRUE(age.is_due(begin, 0));
   age.was_read(begin, 7);
   EXPECT_FALSE(age.is_due(begin + 59min, 7));
@@ -298,4 +297,4 @@ TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

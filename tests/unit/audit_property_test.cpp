@@ -11,12 +11,12 @@
 #include <map>
 #include <set>
 
-#include "daemon/sources/inventory/inventory.h"
-#include "daemon/sources/settings/settings.h"
+#include "daemon/host/inventory.h"
+#include "daemon/host/settings_reader.h"
 #include "tests/fixtures/sysfs_host.h"
 #include "tests/unit/audit_facts.h"
 
-namespace ssdpulse::audit {
+namespace ssdpulse::advice {
 namespace {
 
 using model::DiscardTrigger;
@@ -346,10 +346,10 @@ RC_GTEST_PROP(audit_properties, any_bytes_in_sysfs_are_read, ()) {
         "etc/systemd/system/fstrim.timer.d/x.conf", "sys/devices/system/cpu/cpu0/cpuidle/state0/latency"}) {
     host.tree().file(file, bytes());
   }
-  const auto inventory = inventory::read_inventory(host.roots(), tests::kDefaultFilter);
+  const auto inventory = host::read_inventory(host.roots(), tests::kDefaultFilter);
   RC_ASSERT(inventory.has_value());
   Facts facts;
-  facts.settings = settings::read({host.tree().path()}, *inventory);
+  facts.settings = host::read({host.tree().path()}, *inventory);
   facts.measured.answered = *rc::gen::arbitrary<bool>();
   for (const Finding& one : judge(facts)) {
     RC_ASSERT(!one.found.empty());
@@ -358,4 +358,4 @@ RC_GTEST_PROP(audit_properties, any_bytes_in_sysfs_are_read, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does each rule of the audit reach each of its verdicts when it should? A table of single changes to a healthy host.
-#include "daemon/audit/audit.h"
+#include "daemon/advice/audit.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/unit/audit_facts.h"
 
-namespace ssdpulse::audit {
+namespace ssdpulse::advice {
 namespace {
 
 using tests::MadeUpHost;
@@ -973,4 +973,4 @@ TEST(accepted, until_the_day_and_never_by_a_pattern_if_it_is_danger) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

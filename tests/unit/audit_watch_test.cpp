@@ -38,7 +38,7 @@ bool soon(True is_true) {
 }
 
 TEST(AuditWatch, ChecksOnRequest) {
-  web::CurrentSnapshot current;
+  serve::CurrentSnapshot current;
   auto host = std::make_shared<Host>();
   AuditWatch watch(current, [host](const auto&, const auto& snapshot) {
     host->had_snapshot.set_value(snapshot != nullptr);
@@ -61,7 +61,7 @@ TEST(AuditWatch, RechecksOnRequestAlsoDuringACheck) {
     std::promise<void> second_may_end;
     std::shared_future<void> ends = second_may_end.get_future().share();
   };
-  web::CurrentSnapshot current;
+  serve::CurrentSnapshot current;
   auto checks = std::make_shared<Checks>();
   const auto check = [checks](const auto&, const auto&) {
     const int number = ++checks->begun;
@@ -92,7 +92,7 @@ TEST(AuditWatch, RequestedChecksAreSpacedOut) {
       return at.size();
     }
   };
-  web::CurrentSnapshot current;
+  serve::CurrentSnapshot current;
   auto checks = std::make_shared<Checks>();
   const auto check = [checks](const auto&, const auto&) {
     const std::lock_guard lock(checks->mutex);
@@ -114,7 +114,7 @@ TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
   auto host = std::make_shared<Host>();
   const auto began = AuditWatch::Clock::now();
   {
-    web::CurrentSnapshot current;
+    serve::CurrentSnapshot current;
     AuditWatch watch(current, [host](const auto&, const auto& snapshot) {
       host->had_snapshot.set_value(snapshot != nullptr);
       host->answered.wait();

@@ -17,8 +17,7 @@
 #include <string>
 #include <tuple>
 
-#include "daemon/sources/block/attribution_account.h"
-#include "daemon/sources/block/attribution_reader.h"
+#include "daemon/block/attribution_cells.h"
 #include "tests/unit/fake_attribution.h"
 #include "tests/unit/fake_kernel.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "daemon/sources/block/effort_switch.h"
+#include "daemon/block/program_control.h"
 #include "tests/unit/fake_attribution.h"
 #include "tests/unit/fake_io.h"
 

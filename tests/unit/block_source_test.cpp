@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does the source make of the kernel's tables as disks and their paths appear and disappear? The test writes the
 // counts, instead of a kernel.
-#include "daemon/sources/block/block_source.h"
+#include "daemon/block/block_source.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/operation.h"
+#include "daemon/model/block_io.h"
 
 namespace ssdpulse::block {
 namespace {

@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
-#include "daemon/analysis/log_read_effect.h"
 #include "daemon/model/latency_buckets.h"
+#include "daemon/nvme/drive_io.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::nvme {
 namespace {
 
 using namespace model;
@@ -32,7 +32,7 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
     const int percent = *rc::gen::inRange(1, 101);
     std::sort(places.begin(), places.end());
     const std::size_t rank = (places.size() * static_cast<std::size_t>(percent) + 99) / 100;
-    RC_ASSERT(quantile_bucket(words_at(places), percent / 100.0) == places[rank - 1]);
+    RC_ASSERT(model::quantile_bucket(words_at(places), percent / 100.0) == places[rank - 1]);
   }));
 }
 
@@ -40,17 +40,17 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
 TEST(Quantile, AWholeRankIsNotRoundedUp) {
   std::vector<std::size_t> hundred(100);
   std::iota(hundred.begin(), hundred.end(), 0);
-  EXPECT_EQ(quantile_bucket(words_at(hundred), 0.07), 6U);
-  EXPECT_EQ(quantile_bucket(words_at({hundred.begin(), hundred.begin() + 25}), 0.28), 6U);
-  EXPECT_EQ(quantile_bucket(words_at(hundred), 1), 99U);
+  EXPECT_EQ(model::quantile_bucket(words_at(hundred), 0.07), 6U);
+  EXPECT_EQ(model::quantile_bucket(words_at({hundred.begin(), hundred.begin() + 25}), 0.28), 6U);
+  EXPECT_EQ(model::quantile_bucket(words_at(hundred), 1), 99U);
 }
 
 TEST(Quantile, BoundsArePowersOfTwoOfASecond) {
-  EXPECT_EQ(upper_bound_seconds(LATENCY_ZERO_WORD), 0);
-  EXPECT_EQ(upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX), 1);
-  EXPECT_EQ(upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX - 80), 1.0 / 1024);
-  EXPECT_EQ(upper_bound_seconds(LATENCY_OVER_WORD - 1), 64);
-  EXPECT_EQ(upper_bound_seconds(LATENCY_OVER_WORD), 64);
+  EXPECT_EQ(model::upper_bound_seconds(LATENCY_ZERO_WORD), 0);
+  EXPECT_EQ(model::upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX), 1);
+  EXPECT_EQ(model::upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX - 80), 1.0 / 1024);
+  EXPECT_EQ(model::upper_bound_seconds(LATENCY_OVER_WORD - 1), 64);
+  EXPECT_EQ(model::upper_bound_seconds(LATENCY_OVER_WORD), 64);
 }
 
 TEST(Added, IsTheDifferenceOrNothing) {
@@ -69,9 +69,9 @@ TEST(Sparse, HasWhatTheDenseWordsHave) {
   LatencyBuckets dense = one;
   add(dense, other);
   EXPECT_EQ(sum, model::sparse(dense));
-  EXPECT_EQ(count(sum), count(dense));
+  EXPECT_EQ(model::count(sum), model::count(dense));
   for (const double share : {0.01, 0.28, 0.5, 0.72, 0.99, 1.0}) {
-    EXPECT_EQ(quantile_bucket(sum, share), quantile_bucket(dense, share)) << share;
+    EXPECT_EQ(model::quantile_bucket(sum, share), model::quantile_bucket(dense, share)) << share;
   }
   model::Difference difference;
   EXPECT_EQ(difference.of(one, dense), model::sparse(other));
@@ -130,4 +130,4 @@ TEST(Effect, ForgetsWithoutLosingTheShare) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::nvme

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does every file that speaks of causes say what the tables of causes say? SSDPULSE_TEST_GOLDEN=write rewrites the
 // generated ones: the page's script and the rows of causes.md.
-#include "exporters/page/cause_documents.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,9 +9,10 @@
 #include <set>
 #include <string>
 
-#include "daemon/model/host_wait_cause.h"
+#include "daemon/model/host_signals.h"
 #include "daemon/model/spike_cause.h"
-#include "exporters/page/assets.h"
+#include "exporters/page/page_documents.h"
+#include "exporters/page/page_site.h"
 
 namespace ssdpulse::page {
 namespace {

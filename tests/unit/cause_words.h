@@ -4,8 +4,8 @@
 
 #include <array>
 
+#include "daemon/base/complete.h"
 #include "daemon/model/spike_cause.h"
-#include "daemon/util/complete.h"
 
 namespace ssdpulse::test {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are increments exact, whatever the 32-bit words, the CPUs and the quiet cells do? The oracle counts every event
 // separately in 64 bits; cells are plain memory here, written as the kernel would.
-#include "daemon/sources/block/cell_reader.h"
-
 #include <gtest/gtest.h>
 #include <linux/types.h>
 #include <rapidcheck.h>
@@ -10,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/sources/block/cell_decoder.h"
-#include "daemon/sources/block/known_disks.h"
+#include "daemon/block/io_cells.h"
+#include "daemon/block/program_control.h"
 
 namespace {
 

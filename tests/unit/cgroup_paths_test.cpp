@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each cgroup found, and only reported gone when it is, without walking the tree all the time? Uses a tree of
 // directories: the kernel's cgroups have inode numbers, too.
-#include "daemon/sources/cgroups/cgroup_paths.h"
+#include "daemon/tenants/cgroup_paths.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-namespace ssdpulse::cgroups {
+namespace ssdpulse::tenants {
 namespace {
 
 using namespace std::chrono_literals;
@@ -222,4 +222,4 @@ TEST_F(Tree, strangers_are_no_reason_to_walk_each_time) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::cgroups
+}  // namespace ssdpulse::tenants

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each runtime's cgroup named as people know it, and can none pass for another? The table has paths as found on
 // hosts: cgroup v1 and v2, the layouts of systemd and of the runtimes.
-#include "daemon/analysis/tenants/cgroup_tenant.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <string>
 
-namespace ssdpulse::analysis {
+#include "daemon/tenants/tenant_names.h"
+
+namespace ssdpulse::tenants {
 namespace {
 
 const std::string kId = "8f3c0c1d2e5b46a79788a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f6";
@@ -183,4 +183,4 @@ RC_GTEST_PROP(CgroupTenant, hostile_bytes_stay_in_bounds, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::tenants

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do falling counters and absurd pages cost? Readings on paper; write_ledger_property_test shows that bounds hold
 // whatever falls, by any amount.
-#include "daemon/analysis/write_amplification/checked_ledger.h"
+#include "daemon/wear/checked_ledger.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "tests/unit/write_ledger_rig.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 using model::Uint128;
@@ -284,4 +284,4 @@ TEST(CheckedLedger, AFirstReadingThatWasTooLowIsCorrected) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

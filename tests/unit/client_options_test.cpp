@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a named configuration that cannot be used an error of the command line, instead of being replaced by the defaults?
 // And is a busy daemon recognised as running?
-#include "daemon/commands/client_options.h"
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,11 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "daemon/commands/commands.h"
-#include "daemon/util/unique_fd.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/cli/command_options.h"
+#include "daemon/cli/commands.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::commands {
+namespace ssdpulse::cli {
 namespace {
 
 std::string error_of(const std::string& command_line) {
@@ -54,7 +53,7 @@ TEST(Report, SaysThatNoHistoryIsKept) {
 TEST(Client, ADaemonThatIsTooBusyToAcceptIsThere) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("web.socket");
-  EXPECT_FALSE(client::somebody_listens_on(path)) << "there is none";
+  EXPECT_FALSE(somebody_listens_on(path)) << "there is none";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   ASSERT_LT(path.size(), sizeof(address.sun_path));
@@ -62,7 +61,7 @@ TEST(Client, ADaemonThatIsTooBusyToAcceptIsThere) {
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   util::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(::bind(listener.get(), generic, sizeof(address)), 0);
-  EXPECT_FALSE(client::somebody_listens_on(path)) << "nobody listens yet";
+  EXPECT_FALSE(somebody_listens_on(path)) << "nobody listens yet";
   ASSERT_EQ(::listen(listener.get(), 0), 0);
   std::vector<util::UniqueFd> waiting;
   int error = 0;
@@ -71,10 +70,10 @@ TEST(Client, ADaemonThatIsTooBusyToAcceptIsThere) {
     error = ::connect(waiting.back().get(), generic, sizeof(address)) == 0 ? 0 : errno;
   }
   ASSERT_EQ(error, EAGAIN) << "more connections than may wait";
-  EXPECT_TRUE(client::somebody_listens_on(path));
+  EXPECT_TRUE(somebody_listens_on(path));
   listener.reset();
-  EXPECT_FALSE(client::somebody_listens_on(path)) << "what a daemon left behind";
+  EXPECT_FALSE(somebody_listens_on(path)) << "what a daemon left behind";
 }
 
 }  // namespace
-}  // namespace ssdpulse::commands
+}  // namespace ssdpulse::cli

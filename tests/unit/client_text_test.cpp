@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "daemon/client/commands.h"
-#include "daemon/client/history_text.h"
-#include "daemon/client/server_text.h"
-#include "daemon/util/number_text.h"
+#include "daemon/base/number_text.h"
+#include "daemon/cli/api_client.h"
+#include "daemon/cli/daemon_queries.h"
+#include "daemon/cli/history_text.h"
 
-namespace ssdpulse::client {
+namespace ssdpulse::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,4 +175,4 @@ TEST(history_by_tenant, says_if_there_is_none) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::client
+}  // namespace ssdpulse::cli

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "daemon/client/api.h"
-#include "daemon/client/time_text.h"
+#include "daemon/cli/api_client.h"
+#include "daemon/cli/asked_times.h"
 
-namespace ssdpulse::client {
+namespace ssdpulse::cli {
 namespace {
 
 using std::chrono::system_clock;
@@ -59,4 +59,4 @@ TEST(client_address, is_where_the_daemon_listens) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::client
+}  // namespace ssdpulse::cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each commit read once, whichever CPU counted it, and however often the kernel's words have wrapped? Cells are
 // plain memory here, written as the kernel would; the oracle counts in 64 bits.
-#include "daemon/sources/block/commit_reader.h"
-
 #include <gtest/gtest.h>
 #include <linux/types.h>
 #include <rapidcheck.h>
@@ -10,6 +8,8 @@
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "daemon/block/io_cells.h"
 
 namespace {
 

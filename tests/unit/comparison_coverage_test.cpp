@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/analysis/comparison/comparison.h"
+#include "daemon/compare/comparison.h"
 #include "tests/unit/simulated_minutes.h"
 
 namespace ssdpulse {

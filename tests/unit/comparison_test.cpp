@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a comparison claim, and refuse to claim? How often its intervals hold: comparison_coverage_test.cpp.
-#include "daemon/analysis/comparison/comparison.h"
+#include "daemon/compare/comparison.h"
 
 #include <gtest/gtest.h>
 
@@ -9,16 +9,13 @@
 #include <map>
 #include <random>
 
-#include "daemon/analysis/comparison/block_draws.h"
-#include "daemon/analysis/comparison/block_length.h"
-#include "daemon/analysis/comparison/estimate.h"
-#include "daemon/analysis/comparison/hodges_lehmann.h"
-#include "daemon/analysis/comparison/latency_quantile.h"
-#include "daemon/analysis/comparison/load_classes.h"
-#include "daemon/analysis/comparison/student.h"
+#include "daemon/compare/load_classes.h"
+#include "daemon/compare/verdict.h"
+#include "daemon/compare/window_estimate.h"
+#include "daemon/compare/window_figures.h"
 #include "tests/unit/simulated_minutes.h"
 
-namespace ssdpulse::analysis::comparison {
+namespace ssdpulse::compare {
 namespace {
 
 using namespace std::chrono_literals;
@@ -577,4 +574,4 @@ TEST(Wear, PercentsUsedDifferForSureOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis::comparison
+}  // namespace ssdpulse::compare

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/config/config.h"
 #include "daemon/config/key_documents.h"
 #include "daemon/config/keys.h"
-#include "daemon/config/parse.h"
 #include "tests/unit/json_schema.h"
 
 namespace ssdpulse::config {

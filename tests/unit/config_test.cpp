@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the parser report exactly what is wrong and where, does printed text parse again, are hostile bytes harmless?
+#include "daemon/config/config.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/stat.h>
@@ -12,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/config/document.h"
-#include "daemon/config/parse.h"
+#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
 namespace {

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/config/listen_address.h"
-#include "daemon/config/units.h"
+#include "daemon/config/value_text.h"
 
 namespace ssdpulse::config {
 namespace {

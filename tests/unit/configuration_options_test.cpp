@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file is the configuration, and what does check-config report about a host that lacks something?
-#include "daemon/commands/configuration_options.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/commands/host_gaps.h"
+#include "daemon/advice/host_gaps.h"
+#include "daemon/cli/command_options.h"
 
-namespace ssdpulse::commands {
+namespace ssdpulse::cli {
 namespace {
 
 std::string written(const std::string& name, const std::string& text) {
@@ -75,14 +74,14 @@ model::Inventory host() {
 TEST(HostGaps, NoneByDefault) {
   config::Config config;
   config.history.directory = ::testing::TempDir() + "history";
-  EXPECT_EQ(host_gaps(config, host()), std::vector<std::string>{}) << "this host has no zram, and needs none";
+  EXPECT_EQ(advice::host_gaps(config, host()), std::vector<std::string>{}) << "this host has no zram, and needs none";
 }
 
 TEST(HostGaps, PatternsThatMatchNothing) {
   config::Config config;
   config.history.directory = "";
   config.devices = {{"nvme*", "vd*", "sdb"}, {"loop*", "md*"}};
-  EXPECT_EQ(host_gaps(config, host()),
+  EXPECT_EQ(advice::host_gaps(config, host()),
             (std::vector<std::string>{"devices.include: \"vd*\" matches no block device of this host",
                                       "devices.include: \"sdb\" matches no block device of this host",
                                       "devices.exclude: \"md*\" matches no block device of this host"}));
@@ -94,22 +93,22 @@ TEST(HostGaps, ADeviceThatIsNamedAndNotMeasured) {
   config.devices.include = {"sda", "nvme*"};
   auto inventory = host();
   inventory.devices[1].coverage = model::Coverage::stacked;
-  EXPECT_EQ(host_gaps(config, inventory),
+  EXPECT_EQ(advice::host_gaps(config, inventory),
             (std::vector<std::string>{"devices.include: \"sda\" is not measured: measured on the disks below it"}));
   inventory.devices[0].coverage = model::Coverage::empty;
-  EXPECT_EQ(host_gaps(config, inventory).back(), "devices: no block device of this host would be measured");
+  EXPECT_EQ(advice::host_gaps(config, inventory).back(), "devices: no block device of this host would be measured");
 }
 
 TEST(HostGaps, TheParentOfTheHistory) {
   config::Config config;
   config.history.directory = ::testing::TempDir() + "absent/history/";
-  ASSERT_EQ(host_gaps(config, host()).size(), 1U);
-  EXPECT_EQ(host_gaps(config, host())[0], "history.directory: its parent " + ::testing::TempDir() +
-                                              "absent does not exist; the daemon would not start");
+  ASSERT_EQ(advice::host_gaps(config, host()).size(), 1U);
+  EXPECT_EQ(advice::host_gaps(config, host())[0], "history.directory: its parent " + ::testing::TempDir() +
+                                                      "absent does not exist; the daemon would not start");
   config.history.directory = written("a_file", "") + "/history";
-  ASSERT_EQ(host_gaps(config, host()).size(), 1U);
-  EXPECT_NE(host_gaps(config, host())[0].find("is not a directory"), std::string::npos);
+  ASSERT_EQ(advice::host_gaps(config, host()).size(), 1U);
+  EXPECT_NE(advice::host_gaps(config, host())[0].find("is not a directory"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace ssdpulse::commands
+}  // namespace ssdpulse::cli

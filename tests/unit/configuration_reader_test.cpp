@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "daemon/config/reader.h"
+#include "daemon/config/config.h"
 
 namespace ssdpulse::config {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Can a process that confined itself still do what it gave up? Children of the test confine themselves and try. Each
 // refused call is made so that it would fail differently without the filter: EPERM can only come from the filter.
-#include "daemon/confinement/confinement.h"
+#include "daemon/base/confinement.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,8 +28,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/confinement/file_access.h"
-#include "daemon/nvme_reader/calls.h"
+#include "daemon/nvme_reader/reader_process.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::confinement {

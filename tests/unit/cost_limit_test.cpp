@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When does the daemon turn something off to spare the host, and when does it turn that on again?
-#include "daemon/analysis/cost_limit.h"
+#include "daemon/block/cost_limit.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "daemon/analysis/own_cost.h"
-
-namespace ssdpulse::analysis {
+namespace ssdpulse::block {
 namespace {
 
 using model::Effort;
@@ -21,7 +19,7 @@ constexpr CostLimit::Rule kRule{0.02, minutes(1)};
 const std::vector<Effort> kAll{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
 
 /// A host whose load would cost this much with everything on; less with each reduced effort.
-OwnCost::Ratios load(double everything) { return {everything, everything * 0.8, everything * 0.4, 0.0}; }
+CostEstimate::Ratios load(double everything) { return {everything, everything * 0.8, everything * 0.4, 0.0}; }
 
 /// The effort after each of this many seconds.
 std::vector<Effort> run(CostLimit& limit, double everything, int ticks, const CostLimit::Rule& rule = kRule) {
@@ -135,7 +133,7 @@ RC_GTEST_PROP(CostLimit, StepsAreSingleRareAndForAReason, ()) {
 }
 
 TEST(OwnCost, RunsByTheirCostOverAllCpus) {
-  OwnCost cost(model::RunCost{50, 150}, 4);
+  CostEstimate cost(model::RunCost{50, 150}, 4);
   const auto ratios = cost.observe({1'000'000, 2'000'000, 0, 0}, seconds(1), Effort::everything);
   EXPECT_DOUBLE_EQ(ratios[0].value(), (0.05 + 0.3) / 4);
   EXPECT_LT(ratios[1].value(), ratios[0].value());
@@ -145,7 +143,7 @@ TEST(OwnCost, RunsByTheirCostOverAllCpus) {
 }
 
 TEST(OwnCost, IsNotKnownWithoutACost) {
-  OwnCost cost(std::nullopt, 4);
+  CostEstimate cost(std::nullopt, 4);
   for (const auto& ratio : cost.observe({1000, 1000, 0, 0}, seconds(1), Effort::everything)) {
     EXPECT_FALSE(ratio);
   }
@@ -155,8 +153,8 @@ TEST(OwnCost, IsNotKnownWithoutACost) {
 }
 
 TEST(OwnCost, TheKernelsAccountWinsAndIsRemembered) {
-  OwnCost cost(model::RunCost{50, 150}, 1);
-  const analysis::Work doubled{100'000, 100'000, 200'000, 40'000'000};
+  CostEstimate cost(model::RunCost{50, 150}, 1);
+  const block::Work doubled{100'000, 100'000, 200'000, 40'000'000};
   for (int tick = 0; tick < 60; ++tick) {
     EXPECT_DOUBLE_EQ(cost.observe(doubled, seconds(1), Effort::everything)[0].value(), 0.04);
   }
@@ -165,7 +163,7 @@ TEST(OwnCost, TheKernelsAccountWinsAndIsRemembered) {
 }
 
 TEST(OwnCost, AFewAccountedRunsTeachNothing) {
-  OwnCost cost(model::RunCost{50, 150}, 1);
+  CostEstimate cost(model::RunCost{50, 150}, 1);
   for (int tick = 0; tick < 60; ++tick) {
     (void)cost.observe({10, 10, 20, 1'000'000}, seconds(1), Effort::everything);
   }
@@ -173,4 +171,4 @@ TEST(OwnCost, AFewAccountedRunsTeachNothing) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::block

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each disk that was named but is not measured reported with the reason, and no other disk?
-#include "daemon/sources/inventory/coverage.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace ssdpulse::inventory {
+#include "daemon/host/inventory.h"
+
+namespace ssdpulse::host {
 namespace {
 
 using Reasons = std::vector<std::pair<std::string, std::string>>;
@@ -34,4 +34,4 @@ TEST(Coverage, SaysOfEachNamedDiskWhyItIsNotMeasured) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::inventory
+}  // namespace ssdpulse::host

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Until when do the newest snapshot's figures count as fresh?
-#include "daemon/web/current_snapshot.h"
+#include "daemon/serve/current_snapshot.h"
 
 #include <gtest/gtest.h>
 
-namespace ssdpulse::web {
+namespace ssdpulse::serve {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,4 +24,4 @@ TEST(CurrentSnapshot, IsFreshForAWhile) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::web
+}  // namespace ssdpulse::serve

@@ -13,13 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/history/events.h"
+#include "daemon/history/device_minutes.h"
+#include "daemon/history/event_rows.h"
+#include "daemon/history/history_reader.h"
 #include "daemon/history/load_codec.h"
 #include "daemon/history/past_reader.h"
-#include "daemon/history/reader.h"
 #include "daemon/history/store.h"
-#include "daemon/stages/device_minutes.h"
-#include "daemon/stages/history_keys.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::history {
@@ -32,7 +31,7 @@ using model::Window;
 using Random = std::mt19937_64;
 
 const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
-constexpr Minute kBegin{std::chrono::minutes(29'000'040)};  // a whole hour
+constexpr model::Minute kBegin{std::chrono::minutes(29'000'040)};  // a whole hour
 
 bool long_tier() {
   const char* value = std::getenv("SSDPULSE_TEST_LONG");
@@ -207,8 +206,8 @@ class BusyDevice {
   }
   void end_minute(std::size_t minute) { prefix_[minute + 1] = now_; }
 
-  [[nodiscard]] stages::DeviceTick tick() const {
-    stages::DeviceTick tick;
+  [[nodiscard]] model::DeviceTick tick() const {
+    model::DeviceTick tick;
     tick.block = {std::make_shared<const model::Device>(device_), std::make_shared<const model::DeviceIo>(io_), {}, 0};
     return tick;
   }
@@ -251,7 +250,7 @@ class Rig {
   Store& store() { return *store_; }
 
   void observe(std::vector<BusyDevice>& devices, model::WallTime wall, bool last = false) {
-    stages::Tick tick;
+    model::Tick tick;
     tick.wall = wall;
     tick.at = model::SteadyTime(wall.time_since_epoch());
     tick.last = last;
@@ -266,10 +265,10 @@ class Rig {
     }
     if (last) {
       stage_.~DeviceMinutes();  // the next daemon knows nothing
-      new (&stage_) stages::DeviceMinutes;
+      new (&stage_) DeviceMinutes;
     }
   }
-  model::PastReach write(const Batch& batch, Minute now) {
+  model::PastReach write(const model::Batch& batch, model::Minute now) {
     const auto elapsed = now - std::exchange(now_, now).value_or(now);
     const auto written = store_->write(batch, {now, std::max<std::chrono::milliseconds>(elapsed, 0ms)});
     EXPECT_TRUE(written.has_value()) << written.error().message;
@@ -289,9 +288,9 @@ class Rig {
   StoreLimits limits_;
   std::atomic<bool> stop_ = false;
   std::optional<Store> store_;
-  stages::HistoryKeys keys_;
-  stages::DeviceMinutes stage_;
-  std::optional<Minute> now_;
+  HistoryKeys keys_;
+  DeviceMinutes stage_;
+  std::optional<model::Minute> now_;
 };
 
 /// A few hours, with daemons that restart and devices whose counters restart in the middle of minutes; then some of the
@@ -389,17 +388,17 @@ TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
   Rig rig({std::chrono::hours(24), std::uint64_t{64} << 20U});
   model::DeviceInterval load;
   load.operations[0].ios = 1;
-  const auto row = [&](const std::string& name, Minute minute) {
-    return DeviceMinute{{name, name, "m", name}, minute, load, {{"tenant of " + name, {}}}};
+  const auto row = [&](const std::string& name, model::Minute minute) {
+    return model::DeviceMinute{{name, name, "m", name}, minute, load, {{"tenant of " + name, {}}}};
   };
-  Batch old;
+  model::Batch old;
   for (int hour = 0; hour < 100; ++hour) {
     old.device_minutes.push_back(row("old", kBegin + std::chrono::hours(hour)));
   }
   rig.write(old, kBegin + 100h);
-  const Minute later = kBegin + 24h * 30;  // a month without writes
+  const model::Minute later = kBegin + 24h * 30;  // a month without writes
   for (int minute = 0; minute < 200; ++minute) {
-    Batch batch;
+    model::Batch batch;
     batch.device_minutes.push_back(row("new", later + std::chrono::minutes(minute)));
     rig.write(batch, later + std::chrono::minutes(minute + 1));
     ASSERT_EQ(rig.load("new", {kBegin, later + 24h}).operations[0].ios, static_cast<std::uint64_t>(minute) + 1);
@@ -413,15 +412,15 @@ TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
 
 // ---- readers and the writer
 
-DeviceMinute minute_of_sda(std::int64_t minute) {
+model::DeviceMinute minute_of_sda(std::int64_t minute) {
   model::DeviceInterval load;
   load.measured_ms = 60'000;
   load.operations[0].ios = static_cast<std::uint64_t>(minute) + 1;
   return {{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load};
 }
 
-Batch batch_of(std::int64_t from, std::int64_t to) {
-  Batch batch;
+model::Batch batch_of(std::int64_t from, std::int64_t to) {
+  model::Batch batch;
   for (std::int64_t minute = from; minute < to; ++minute) {
     batch.device_minutes.push_back(minute_of_sda(minute));
   }
@@ -502,7 +501,7 @@ model::LatencySpike spike_at(const char* device, model::WallTime begin, std::chr
 
 TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   Rig rig({std::chrono::hours(90 * 24), std::uint64_t{64} << 20U});
-  Batch batch;
+  model::Batch batch;
   for (const int minute : {0, 1, 2, 10, 11}) {
     model::DeviceInterval load;
     load.measured_ms = minute == 2 ? 20'000 : 60'000;
@@ -516,7 +515,7 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
                  {kBegin + 40s, "cgroup_limit", "db.slice", "sdz", "pg.service", 60, "limit_per_second=40", "io.max"},
                  {kBegin + 10s, "full", "/srv/pg", "", "", 5, "", "statfs(2)"}};
   rig.write(batch, kBegin + 12min);
-  const auto ask = [&](Minute at) {
+  const auto ask = [&](model::Minute at) {
     auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
     auto moment = past->moment(at);
     EXPECT_TRUE(moment.has_value()) << moment.error().message;
@@ -573,9 +572,10 @@ void expect_slot(const model::PastDay::Slot& slot, std::uint32_t minutes, std::u
 
 TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   Rig rig({std::chrono::hours(90 * 24), std::uint64_t{64} << 20U});
-  const Minute at = kBegin + 24h + 7min;  // so the first slot begins a quarter of an hour after kBegin
-  Batch batch;
-  const auto measure = [&](const std::string& identity, const std::string& name, Minute start, std::uint64_t reads) {
+  const model::Minute at = kBegin + 24h + 7min;  // so the first slot begins a quarter of an hour after kBegin
+  model::Batch batch;
+  const auto measure = [&](const std::string& identity, const std::string& name, model::Minute start,
+                           std::uint64_t reads) {
     model::DeviceInterval load;
     load.measured_ms = 60'000;
     load.latency(model::Latency::read_total) = {{{100, reads}}, 1};
@@ -646,7 +646,7 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
 
 TEST(Reading, a_disk_that_was_replaced_keeps_its_own_numbers) {
   Rig rig;
-  Batch batch = batch_of(0, 1);
+  model::Batch batch = batch_of(0, 1);
   batch.device_minutes.push_back(minute_of_sda(5));
   batch.device_minutes.back().device = {"sda", "sda", "m2", ""};  // its successor; the first has another identity
   batch.settings = {{"w", "scheduler", "none"}, {"sda", "scheduler", "bfq"}};
@@ -671,7 +671,7 @@ TEST(Reading, a_disk_that_was_replaced_keeps_its_own_numbers) {
 
 TEST(Reading, a_name_that_is_an_older_devices_identity_is_of_who_has_it_now) {
   Rig rig;
-  Batch batch = batch_of(5, 6);
+  model::Batch batch = batch_of(5, 6);
   batch.device_minutes.push_back(minute_of_sda(0));
   batch.device_minutes.back().device = {"sda", "sda", "m2", ""};
   rig.write(batch, kBegin + 6min);
@@ -688,7 +688,7 @@ TEST(Reading, a_name_that_is_an_older_devices_identity_is_of_who_has_it_now) {
 TEST(Events, a_setting_is_a_row_when_it_is_another_one_also_after_a_restart) {
   Rig rig;
   const auto set = [&](const std::string& value, std::int64_t minute) {
-    Batch batch;
+    model::Batch batch;
     batch.at = kBegin + std::chrono::minutes(minute);
     batch.settings.push_back({"w", "scheduler", value});
     rig.write(batch, kBegin + std::chrono::minutes(minute));
@@ -714,7 +714,7 @@ TEST(Events, of_many_settings_the_newest_are_shown) {
   Rig rig;
   rig.write(batch_of(0, 1), kBegin + 1min);
   for (int i = 0; i < 2001; ++i) {
-    Batch batch;
+    model::Batch batch;
     batch.at = kBegin + std::chrono::milliseconds(i);
     batch.settings.push_back({"w", "nr_requests", std::to_string(i)});
     rig.write(batch, kBegin + 1min);
@@ -733,7 +733,7 @@ TEST(Events, of_many_settings_the_newest_are_shown) {
 
 TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   Rig rig;
-  Batch batch;
+  model::Batch batch;
   batch.at = kBegin;
   for (std::int64_t i = 0; i < kMaxSettings; ++i) {
     batch.settings.push_back({"w", "mount /run/" + std::to_string(i), "ext4"});
@@ -741,7 +741,7 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
   rig.write(batch, kBegin);
   batch.at = kBegin + 1min;
   batch.settings.resize(100);
-  for (Setting& unmounted : batch.settings) {
+  for (model::Setting& unmounted : batch.settings) {
     unmounted.value.clear();
   }
   batch.settings.push_back({"w", "scheduler", "none"});
@@ -758,7 +758,7 @@ TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
 
 TEST(Events, marks_of_one_moment_are_all_kept) {
   Rig rig;
-  Batch batch;
+  model::Batch batch;
   batch.marks = {{kBegin, "a"}, {kBegin, "b"}, {kBegin + 1ms, "c"}};
   rig.write(batch, kBegin);
   const auto marks = (*Reader::open(rig.file()))->marks({kBegin, kBegin + 10min});
@@ -769,7 +769,7 @@ TEST(Events, marks_of_one_moment_are_all_kept) {
 
 TEST(Events, a_flood_of_marks_of_one_moment_stops_nothing) {
   Rig rig;
-  Batch batch;
+  model::Batch batch;
   batch.marks.assign(3000, {kBegin, "flood"});
   rig.write(batch, kBegin);
   batch.marks.assign(1, {kBegin + 500ms, "in the middle of it"});
@@ -782,9 +782,9 @@ TEST(Events, a_flood_of_marks_of_one_moment_stops_nothing) {
 TEST(Events, the_seconds_around_the_worst_spikes_are_kept_longest) {
   Rig rig({std::chrono::hours(24), std::uint64_t{8} << 20U});  // 1 MiB for them
   for (int i = 0; i < 40; ++i) {
-    Batch batch;
+    model::Batch batch;
     const auto at = kBegin + std::chrono::minutes(i);
-    batch.spike_seconds.push_back({"sda", at, at + 1min, static_cast<double>(i % 10), Bytes(100'000, 1)});
+    batch.spike_seconds.push_back({"sda", at, at + 1min, static_cast<double>(i % 10), model::Bytes(100'000, 1)});
     rig.write(batch, at);
   }
   auto connection = Connection::open_to_read(rig.file());
@@ -801,7 +801,7 @@ TEST(Room, goes_to_hours_first_and_tenants_have_a_fifth) {
   model::PastReach reach;
   constexpr std::int64_t kMinutes = 3 * 24 * 60;
   for (std::int64_t minute = 0; minute < kMinutes; minute += 10) {
-    Batch batch;
+    model::Batch batch;
     for (std::int64_t i = minute; i < minute + 10; ++i) {
       auto row = minute_of_sda(i);
       ios += row.load.operations[0].ios;
@@ -834,7 +834,7 @@ TEST(Room, tenants_have_a_fifth_also_where_nothing_else_needs_the_rest) {
   Random random = seeded();
   constexpr std::int64_t kMinutes = 6 * 24 * 60;
   for (std::int64_t minute = 0; minute < kMinutes; minute += 10) {
-    Batch batch;
+    model::Batch batch;
     for (std::int64_t i = minute; i < minute + 10; ++i) {
       auto row = minute_of_sda(i);
       for (int tenant = 0; tenant < 12; ++tenant) {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "daemon/block/device_events.h"
 #include "daemon/flash/flash_input.h"
+#include "daemon/history/device_minutes.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/store.h"
-#include "daemon/stages/device_events.h"
-#include "daemon/stages/history_keys.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse {
@@ -35,8 +35,8 @@ struct Drive {
   std::string part = "";
 };
 
-stages::Tick tick_of(const std::map<std::string, Drive>& drives) {
-  stages::Tick tick;
+model::Tick tick_of(const std::map<std::string, Drive>& drives) {
+  model::Tick tick;
   for (const auto& [name, drive] : drives) {
     auto device = std::make_shared<Device>();
     device->name = name;
@@ -54,17 +54,17 @@ stages::Tick tick_of(const std::map<std::string, Drive>& drives) {
   return tick;
 }
 
-history::DeviceKey key_in(stages::HistoryKeys& keys, const std::map<std::string, Drive>& drives,
-                          const std::string& name) {
-  stages::Tick tick = tick_of(drives);
+model::DeviceKey key_in(history::HistoryKeys& keys, const std::map<std::string, Drive>& drives,
+                        const std::string& name) {
+  model::Tick tick = tick_of(drives);
   keys.give(tick);
-  return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const stages::DeviceTick& one) {
+  return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const model::DeviceTick& one) {
             return one.block.device->name == name;
           })->history_key;
 }
 
-history::DeviceKey key_of(const std::map<std::string, Drive>& drives, const std::string& name) {
-  stages::HistoryKeys keys;
+model::DeviceKey key_of(const std::map<std::string, Drive>& drives, const std::string& name) {
+  history::HistoryKeys keys;
   return key_in(keys, drives, name);
 }
 
@@ -103,7 +103,7 @@ TEST(Identity, of_any_two_drives_each_keeps_its_own_also_when_their_names_are_sw
       EXPECT_EQ(flash::drives_of(tick_of(before))[0].key, flash::drives_of(tick_of(after))[1].key) << pair.what;
     }
     EXPECT_NE(flash::drives_of(tick_of(before))[0].key, flash::drives_of(tick_of(before))[1].key) << pair.what;
-    const stages::Tick tick = tick_of(before);
+    const model::Tick tick = tick_of(before);
     const auto said =
         model::reported_clashes({tick.devices[0].block.device.get(), tick.devices[1].block.device.get()}, {});
     ASSERT_EQ(said.size(), pair.clash ? 1U : 0U) << pair.what;
@@ -125,8 +125,8 @@ TEST(Identity, in_a_clash_an_identifier_that_the_kernel_gives_to_one_of_them_doe
 
 TEST(Identity, three_of_one_identity_are_one_report) {
   const Drive one{"M", "S1", "naa.5", ""};
-  stages::Tick tick = tick_of({{"sda", one}, {"sdb", one}, {"sdc", one}});
-  stages::DeviceEvents stage;
+  model::Tick tick = tick_of({{"sda", one}, {"sdb", one}, {"sdc", one}});
+  block::DeviceEvents stage;
   const auto lines = stage.observe(tick).effects.lines;
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].level, log::Level::warning);
@@ -138,7 +138,7 @@ TEST(Identity, three_of_one_identity_are_one_report) {
 
 TEST(Identity, paths_joined_by_multipath_do_not_clash) {
   const Drive one{"M", "S1", "naa.5", ""};
-  const stages::Tick tick = tick_of({{"sda", one}, {"sdb", one}});
+  const model::Tick tick = tick_of({{"sda", one}, {"sdb", one}});
   const std::vector<const Device*> devices{tick.devices[0].block.device.get(), tick.devices[1].block.device.get()};
   EXPECT_TRUE(
       model::reported_clashes(devices, {{"dm-0", "sda", "dm", "mpatha", true}, {"dm-0", "sdb", "dm", "mpatha", true}})
@@ -150,11 +150,11 @@ TEST(Identity, paths_joined_by_multipath_do_not_clash) {
 TEST(Identity, a_device_of_a_clash_is_identified_by_its_attachment_until_it_goes) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
-  stages::HistoryKeys keys;
-  const history::DeviceKey alone = key_in(keys, {{"sda", a}}, "sda");
+  history::HistoryKeys keys;
+  const model::DeviceKey alone = key_in(keys, {{"sda", a}}, "sda");
   EXPECT_EQ(alone.identity, "M | serial S1 | wwid naa.5");
   EXPECT_EQ(alone.without_wwid, "M | serial S1");
-  const history::DeviceKey both = key_in(keys, {{"sda", a}, {"sdb", b}}, "sda");
+  const model::DeviceKey both = key_in(keys, {{"sda", a}, {"sdb", b}}, "sda");
   EXPECT_EQ(both.identity, "M | serial S1 | wwid naa.5 | at p1");
   EXPECT_EQ(both.without_wwid, "") << "the history before may be that of either";
   EXPECT_EQ(key_in(keys, {{"sdb", b}}, "sdb").identity, "M | serial S1 | wwid naa.5 | at p2");
@@ -247,7 +247,7 @@ TEST(Attachment, hardware_partitions_of_a_card_are_no_clash) {
 
 class Kept : public testing::Test {
  protected:
-  static constexpr history::Minute kBegin{std::chrono::minutes(29'000'040)};
+  static constexpr model::Minute kBegin{std::chrono::minutes(29'000'040)};
 
   Kept() {
     std::optional<history::FileIdentity> checked;
@@ -256,8 +256,8 @@ class Kept : public testing::Test {
   [[nodiscard]] std::string file() const { return tree_.path("ssdpulse.db"); }
 
   /// One read in that minute by the device that has the name; and its scheduler.
-  void write(const history::DeviceKey& key, int minute, const std::string& scheduler = "") {
-    history::Batch batch;
+  void write(const model::DeviceKey& key, int minute, const std::string& scheduler = "") {
+    model::Batch batch;
     model::DeviceInterval load;
     load.measured_ms = 60'000;
     load.operations[0].ios = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is every completed discard byte in exactly one burst, with the right trigger? A small simulated disk submits and
 // completes on its own clock; the oracle is what it was told to do.
-#include "daemon/analysis/discard_bursts.h"
+#include "daemon/discards/discard_bursts.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::discards {
 namespace {
 
 using model::DiscardSubmitter;
@@ -436,4 +436,4 @@ RC_GTEST_PROP(Property, every_byte_once_and_nothing_ever_falls, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::discards

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does each volume that is counted by submitter have a row of its own, and does a new one inherit no counts?
-#include "daemon/sources/block/discard_submissions.h"
+#include "daemon/block/discard_submissions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the doctor name what is not measured, and the fix, and nothing once it is fixed? A table of single problems of
 // an otherwise healthy daemon and host; and trees of random bytes.
-#include "daemon/doctor/doctor.h"
+#include "daemon/advice/doctor.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,13 +10,12 @@
 #include <functional>
 #include <sstream>
 
-#include "daemon/doctor/finding_ages.h"
-#include "daemon/sources/probe/probe.h"
-#include "exporters/findings/findings.h"
-#include "exporters/findings/findings_json.h"
+#include "daemon/host/probe.h"
+#include "exporters/page/status_json.h"
+#include "exporters/terminal/finding_text.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::doctor {
+namespace ssdpulse::advice {
 namespace {
 
 using model::KernelDecision;
@@ -392,7 +391,7 @@ TEST(doctor, probes_a_host) {
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
             "   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 "
             "00:00000000 00000000     0        0 814 1 0 100\n");
-  const auto probe = probe::probe_host({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
+  const auto probe = host::probe_host({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
   EXPECT_EQ(probe.kernel, "6.12.3");
   EXPECT_EQ(probe.kernel_types, true);
   EXPECT_EQ(probe.lockdown, "confidentiality");
@@ -410,7 +409,7 @@ TEST(doctor, probes_a_host) {
 
 TEST(doctor, knows_nothing_of_an_empty_tree) {
   const tests::TemporaryTree tree;
-  const auto probe = probe::probe_host({tree.path()}, {});
+  const auto probe = host::probe_host({tree.path()}, {});
   EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
   EXPECT_TRUE(has_gaps(examine(Start{probe, {10936}, {}})));
 }
@@ -424,7 +423,7 @@ RC_GTEST_PROP(doctor, survives_random_bytes, ()) {
     const auto lead = *rc::gen::element<std::string>("", "CapEff:\t", "Max locked memory ", "a\n 0: 1:", "[");
     tree.file(path, lead + bytes);
   }
-  const Findings all = examine(Start{probe::probe_host({tree.path()}, {}), {10936}, {}});
+  const Findings all = examine(Start{host::probe_host({tree.path()}, {}), {10936}, {}});
   RC_ASSERT(std::all_of(all.begin(), all.end(), [](const model::Finding& one) { return !one.found.empty(); }));
 }
 
@@ -488,4 +487,4 @@ TEST(findings, promise_a_day_only_if_a_day_was_observed) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::doctor
+}  // namespace ssdpulse::advice

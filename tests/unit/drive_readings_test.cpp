@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a spike attributed to garbage collection or heat if the drive's pages around it show that, and only then?
-#include "daemon/analysis/latency_spikes/drive_readings.h"
+#include "daemon/spikes/drive_readings.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::spikes {
 namespace {
 
 using F = model::NvmeField;
@@ -283,4 +283,4 @@ TEST(DriveReadings, LossesOfResetCountersAreNotGarbageCollection) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::spikes

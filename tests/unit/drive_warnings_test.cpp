@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do the audit, the alerts and their runbooks judge what a drive warns of as the one table does?
-#include "daemon/model/drive_warnings.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 #include <regex>
 
+#include "daemon/model/finding.h"
 #include "tests/unit/audit_facts.h"
 
 namespace ssdpulse::model {
 namespace {
 
-using audit::Finding;
+using model::Finding;
 
 const std::string kDeploy = std::string(SSDPULSE_SOURCE_DIR) + "/deploy/";
 
@@ -55,7 +54,7 @@ bool selects(const std::string& rule, const std::string& warning) {
 Finding n10(const std::function<void(tests::MadeUpHost&)>& change) {
   tests::MadeUpHost host;
   change(host);
-  for (Finding& finding : audit::judge(host.facts)) {
+  for (Finding& finding : advice::judge(host.facts)) {
     if (finding.id == "N10" && finding.device == "nvme0n1") {
       return finding;
     }
@@ -70,7 +69,7 @@ Finding warned_of(std::size_t warning) {
 
 /// By its place in the table.
 std::size_t number_of(std::string_view label) {
-  const auto& names = audit::kDriveWarningNames;
+  const auto& names = advice::kDriveWarningNames;
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), label) - names.begin());
 }
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "daemon/live/recent_past.h"
+#include "daemon/history/recent_past.h"
 #include "daemon/model/device_interval.h"
 
 namespace ssdpulse::test {
 
-class FedPast : public live::RecentPast {
+class FedPast : public history::RecentPast {
  public:
   using RecentPast::RecentPast;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each file system reported with what was sent to its own volume, and with nothing sent to its neighbours?
-#include "daemon/analysis/filesystem_discards.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,7 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace ssdpulse::analysis {
+#include "daemon/discards/discard_bursts.h"
+
+namespace ssdpulse::discards {
 namespace {
 
 using model::DiscardSubmitter;
@@ -172,4 +172,4 @@ TEST(FilesystemDiscards, never_fall_when_a_volume_restarts) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::discards

@@ -9,7 +9,7 @@
 
 namespace ssdpulse::test {
 
-live::Why first_line(const Simulation& simulation, double at) {
+spikes::Why first_line(const Simulation& simulation, double at) {
   model::Device disk;
   disk.name = "nvme0n1";
   disk.iostats = true;
@@ -19,13 +19,13 @@ live::Why first_line(const Simulation& simulation, double at) {
   snapshot.devices = {entry};
   snapshot.taken_at = simulation.wall_now();
   snapshot.spikes_going_on = simulation.subject.going_on();
-  return live::why({&snapshot, simulation.spikes, {}, Simulation::wall(0)}, Simulation::wall(at));
+  return spikes::why({&snapshot, simulation.spikes, {}, Simulation::wall(0)}, Simulation::wall(at));
 }
 
 void expect_first_line(const Simulation& simulation, double at, model::SpikeCause cause) {
   const CauseWords& words = kCauseWords.at(index(cause));
-  const live::Why said = first_line(simulation, at);
-  EXPECT_EQ(said.verdict, live::Verdict::slow) << said.sentence;
+  const spikes::Why said = first_line(simulation, at);
+  EXPECT_EQ(said.verdict, spikes::Verdict::slow) << said.sentence;
   EXPECT_EQ(said.device, "nvme0n1");
   EXPECT_EQ(said.sentence.rfind("nvme0n1: ", 0), 0U) << said.sentence;
   EXPECT_TRUE(said.sentence.find("times longer than usual") != std::string::npos ||
@@ -37,8 +37,8 @@ void expect_first_line(const Simulation& simulation, double at, model::SpikeCaus
 }
 
 void expect_usual_first_line(const Simulation& simulation, double at) {
-  const live::Why said = first_line(simulation, at);
-  EXPECT_EQ(said.verdict, live::Verdict::ok) << said.sentence;
+  const spikes::Why said = first_line(simulation, at);
+  EXPECT_EQ(said.verdict, spikes::Verdict::ok) << said.sentence;
   EXPECT_EQ(said.sentence.rfind("No drive was slower than usual", 0), 0U) << said.sentence;
 }
 

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <mutex>
 
-#include "daemon/analysis/flash_model/offline_model.h"
-#include "daemon/model/operation.h"
+#include "daemon/flash/offline_model.h"
+#include "daemon/model/block_io.h"
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using model::CollectionPolicy;
@@ -354,4 +354,4 @@ TEST(FlashEstimate, DISABLED_TableOfErrors) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

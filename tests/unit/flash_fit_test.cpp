@@ -2,21 +2,19 @@
 // Is a hidden drive's over-provisioning found, and do two real drives follow the model? The figures for real drives
 // were measured in one laboratory, on one drive each: uniform writes to a part of a Micron 7450 MAX (745.2 GiB), zipf
 // writes to a Solidigm P5520 (1788.5 GiB).
+#include "daemon/flash/flash_fit.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "daemon/analysis/flash_model/collection_watch.h"
-#include "daemon/analysis/flash_model/model_budget.h"
-#include "daemon/analysis/flash_model/model_curve.h"
-#include "daemon/analysis/flash_model/offline_model.h"
-#include "daemon/analysis/flash_model/overprovisioning_fit.h"
-#include "daemon/analysis/flash_model/policy_fit.h"
-#include "daemon/model/operation.h"
+#include "daemon/flash/flash_model.h"
+#include "daemon/flash/offline_model.h"
+#include "daemon/model/block_io.h"
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using model::CollectionPolicy;
@@ -484,4 +482,4 @@ TEST(UsualOverprovisioning, GoesByTheNominalSize) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "daemon/analysis/flash_model/hint_order.h"
+#include "daemon/flash/lifetimes.h"
 #include "daemon/model/write_details.h"
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using model::WriteHint;
@@ -139,4 +139,4 @@ TEST(Lifetimes, AFormattedDriveIsKnown) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the model of a live drive report what the drive does, keep its state, and stay silent when it does not know?
-#include "daemon/analysis/flash_model/flash_model.h"
+#include "daemon/flash/flash_model.h"
 
 #include <gtest/gtest.h>
 #include <time.h>
 
 #include <cmath>
 
-#include "daemon/analysis/flash_model/model_budget.h"
-#include "daemon/analysis/flash_model/silence.h"
+#include "daemon/flash/flash_input.h"
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using model::FlashSilence;
@@ -388,4 +387,4 @@ TEST(FlashModel, CostsLittle) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/flash_model/page_sample.h"
+#include "daemon/flash/flash_events.h"
 #include "daemon/flash/model_set.h"
 #include "tests/unit/flash_loads.h"
 
@@ -74,7 +74,7 @@ class SamplingKernel {
   void write(const std::string& device, const model::SamplingParameters& parameters, FlashLoad& load,
              std::uint64_t pages, model::FlashSamples& out) {
     const std::uint64_t drive_pages = std::uint64_t{parameters.followed} << parameters.rate_bits;
-    const analysis::PageSample sample(drive_pages, parameters.rate_bits, parameters.seed);
+    const flash::PageSample sample(drive_pages, parameters.rate_bits, parameters.seed);
     model::DeviceFlashSamples& totals = totals_[device];
     const auto index = static_cast<std::uint16_t>(out.devices.size());
     for (std::uint64_t written = 0; written < pages;) {

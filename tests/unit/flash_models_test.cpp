@@ -2,9 +2,9 @@
 // Do the models of a host's drives share the memory budget, and stay silent when they must?
 #include <gtest/gtest.h>
 
-#include "daemon/analysis/flash_model/offline_model.h"
 #include "daemon/flash/model_runner.h"
-#include "daemon/model/medium.h"
+#include "daemon/flash/offline_model.h"
+#include "daemon/model/device_identity.h"
 #include "tests/fixtures/temporary_tree.h"
 #include "tests/unit/flash_models_rig.h"
 
@@ -82,8 +82,8 @@ TEST(FlashModels, EstimateWhatTheWholeDriveDoesWithoutOneEventOfAHundred) {
                                                      {"log and random writes", test::wal_load(kPages, 4)}};
   for (const auto& [name, load] : loads) {
     Host host(flash_settings());
-    const model::WhatIf base = analysis::default_what_ifs(0.085)[0];
-    analysis::OfflineModel whole({kPages * test::kFlashPage, test::kFlashPage, std::nullopt, true, 0, {base}});
+    const model::WhatIf base = default_what_ifs(0.085)[0];
+    OfflineModel whole({kPages * test::kFlashPage, test::kFlashPage, std::nullopt, true, 0, {base}});
     host.kernel.loses = 0.01;
     host.loads["sda"] = [&whole, &load = load, fill = test::circle_load(kPages)] {
       const test::FlashOperation operation = whole.written_pages() < kPages ? fill() : load();
@@ -541,14 +541,14 @@ TEST(FlashModels, ForecastWhereCollectionBegins) {
   EXPECT_NEAR(static_cast<double>(*host.drive().report->written_since_full_discard_bytes) / size, 0.1, 0.02);
 }
 
-stages::DeviceTick disk(const std::string& name, const std::string& transport, std::uint64_t size = 960'000'000'000) {
+model::DeviceTick disk(const std::string& name, const std::string& transport, std::uint64_t size = 960'000'000'000) {
   model::Device device;
   device.name = name;
   device.transport = transport;
   device.size_bytes = size;
   device.serial = "S" + name;
   device.write_granularity_bytes = 4096;
-  stages::DeviceTick entry;
+  model::DeviceTick entry;
   entry.block.device = std::make_shared<const model::Device>(device);
   entry.block.io = std::make_shared<const model::DeviceIo>();
   return entry;
@@ -562,7 +562,7 @@ TEST(FlashInput, KnowsDrivesByTheirNamespaces) {
   identity->namespaces[0].used_share = 0.5;
   auto drive = std::make_shared<model::NvmeDrive>();
   drive->identity = identity;
-  stages::Tick tick;
+  model::Tick tick;
   tick.devices = {disk("nvme0n1", "nvme"), disk("nvme0n2", "nvme"), disk("sda", "sata"), disk("vda", "virtio")};
   tick.devices[0].drive = tick.devices[1].drive = drive;
   tick.drives = {{drive, "nqn and serial", true}};
@@ -632,7 +632,7 @@ const MediumCase kMedia[] = {
 
 TEST(FlashInput, ADiskIsTakenForADriveOnlyIfNothingSpeaksAgainstIt) {
   for (const MediumCase& one : kMedia) {
-    stages::DeviceTick entry = disk("nvme0n1", one.transport);
+    model::DeviceTick entry = disk("nvme0n1", one.transport);
     model::Device device = *entry.block.device;
     device.model = one.model;
     device.of_virtual_machine = one.of_virtual_machine;
@@ -647,7 +647,7 @@ TEST(FlashInput, ADiskIsTakenForADriveOnlyIfNothingSpeaksAgainstIt) {
                      {model::NvmeField::power_on_seconds, "", 1e6}};
     entry.drive = one.vendor_id != 0 ? drive : nullptr;
     EXPECT_EQ(model::name(model::medium_of(device, entry.drive.get()), model::kMediumNames), one.medium) << one.model;
-    stages::Tick tick;
+    model::Tick tick;
     tick.devices = {entry};
     ASSERT_EQ(drives_of(tick).size(), 1U);
     EXPECT_EQ(drives_of(tick)[0].facts.virtual_device, std::string_view(one.medium) != "drive") << one.model;
@@ -660,7 +660,7 @@ TEST(FlashInput, ADriveIsMeasuredInPartWhereADiskOrAPathOfItIsNot) {
   identity->namespaces = {{"nvme0n1", 1}, {"nvme0n2", 2}};
   auto drive = std::make_shared<model::NvmeDrive>();
   drive->identity = identity;
-  stages::Tick tick;
+  model::Tick tick;
   tick.devices = {disk("nvme0n1", "nvme"), disk("nvme0n2", "nvme"), disk("sda", "sata")};
   tick.devices[0].drive = tick.devices[1].drive = drive;
   tick.drives = {{drive, "nqn and serial", true}};
@@ -672,13 +672,13 @@ TEST(FlashInput, ADriveIsMeasuredInPartWhereADiskOrAPathOfItIsNot) {
 }
 
 TEST(FlashInput, KnowsWhichDisksItWouldKnowAgain) {
-  stages::Tick tick;
+  model::Tick tick;
   for (const char* const serial : {"S1", ""}) {
     for (const char* const wwid : {"eui.1", ""}) {
       auto device = *disk("sda", "sata").block.device;
       device.serial = serial;
       device.wwid = wwid;
-      stages::DeviceTick entry;
+      model::DeviceTick entry;
       entry.block.device = std::make_shared<const model::Device>(device);
       tick.devices = {entry};
       EXPECT_EQ(drives_of(tick)[0].has_lasting_key, !device.serial.empty() || !device.wwid.empty());
@@ -701,7 +701,7 @@ TEST(FlashInput, TakesNoCountersOfADriveThatWasReplaced) {
     now->serial = serial;
     auto drive_now = std::make_shared<model::NvmeDrive>();
     drive_now->identity = now;
-    stages::Tick tick;
+    model::Tick tick;
     tick.devices = {disk("nvme0n1", "nvme")};
     tick.devices[0].drive = drive_now;
     tick.drives = {{drive_now, "nqn and serial", true}};
@@ -714,7 +714,7 @@ TEST(FlashInput, TakesThePreferredGranularityForAPage) {
   const std::pair<std::uint32_t, std::uint64_t> cases[] = {{512, 4096},    {4096, 4096},   {16384, 16384},
                                                            {65536, 65536}, {131072, 4096}, {12288, 4096}};
   for (const auto& [granularity, page] : cases) {
-    stages::Tick tick;
+    model::Tick tick;
     auto entry = disk("sda", "sata");
     auto device = *entry.block.device;
     device.write_granularity_bytes = granularity;

@@ -2,10 +2,10 @@
 // Are exactly those pages followed that the definition selects, one in each group?
 #include <gtest/gtest.h>
 
-#include "daemon/analysis/flash_model/page_sample.h"
+#include "daemon/flash/flash_events.h"
 #include "tests/unit/flash_loads.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using test::FlashDice;
@@ -82,4 +82,4 @@ TEST(FlashSample, WritesCountWhatTheyTouchAndDiscardsWhatTheyCover) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

@@ -146,7 +146,7 @@ TEST(StateFiles, RemoveTheOldestOfTooMany) {
 /// Anyone who can write there can also make the checksum right.
 TEST(FlashModels, SurviveStatesThatWereForged) {
   Host host(flash_settings());
-  DriveModel model(host.drives[0], {"serial of sda", kPages * 4096, 4096, 3, 77, analysis::default_what_ifs(0.085)});
+  DriveModel model(host.drives[0], {"serial of sda", kPages * 4096, 4096, 3, 77, default_what_ifs(0.085)});
   const DriveState good = model.state({});
   test::FlashDice dice(12);
   for (int i = 0; i < 40; ++i) {
@@ -156,8 +156,8 @@ TEST(FlashModels, SurviveStatesThatWereForged) {
     for (std::uint64_t damage = 0; damage <= dice.below(6); ++damage) {
       body[dice.below(i % 2 == 0 ? 4000 : body.size())] = static_cast<char>(dice.next());
     }
-    analysis::BinaryWriter sum;
-    sum(analysis::checksum(body));
+    BinaryWriter sum;
+    sum(checksum(body));
     forged.model = body + sum.bytes();
     const auto read = read_state(bytes_of(forged), forged.key);
     ASSERT_TRUE(read);
@@ -173,8 +173,7 @@ TEST(FlashModels, SurviveStatesThatWereForged) {
 
 TEST(FlashModels, RefuseStatesOfNoTime) {
   Host host(flash_settings());
-  const DriveModel model(host.drives[0],
-                         {"serial of sda", kPages * 4096, 4096, 3, 77, analysis::default_what_ifs(0.085)});
+  const DriveModel model(host.drives[0], {"serial of sda", kPages * 4096, 4096, 3, 77, default_what_ifs(0.085)});
   const DriveState good = model.state({});
   EXPECT_TRUE(read_state(bytes_of(good), good.key));
   for (double DriveState::*const time : {&DriveState::fitted_at, &DriveState::kept_at, &DriveState::absence}) {

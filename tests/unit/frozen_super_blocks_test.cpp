@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file systems are said to be frozen, and by whom, from what the kernel sends?
-#include "daemon/sources/block/frozen_super_blocks.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
+
+#include "daemon/block/freezes.h"
 
 namespace ssdpulse::block {
 namespace {

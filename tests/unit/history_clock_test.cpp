@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "daemon/history/history.h"
+#include "daemon/history/history_reader.h"
 #include "daemon/history/load_codec.h"
-#include "daemon/history/reader.h"
 #include "tests/unit/history_rig.h"
 
 namespace ssdpulse::history {
@@ -52,7 +52,7 @@ class File {
   }
   std::set<std::string> keys(const std::string& sql) {
     std::set<std::string> keys;
-    for (const auto& row : rows(sql)) {
+    for (const auto& row : model::rows(sql)) {
       keys.insert(row.at(0));
     }
     return keys;
@@ -98,8 +98,8 @@ class Oracle {
     rig_.set_now(rig_.now() + std::chrono::minutes(minutes));
     measured_ += minutes;
   }
-  void set_clock(Minute to) { rig_.set_wall(std::max(to, Minute{})); }
-  [[nodiscard]] Minute now() const { return rig_.now(); }
+  void set_clock(model::Minute to) { rig_.set_wall(std::max(to, model::Minute{})); }
+  [[nodiscard]] model::Minute now() const { return rig_.now(); }
   Rig& rig() { return rig_; }
 
   /// Off for a while: time passes that nobody measures. What was measured since the last batch is not known, either.
@@ -117,9 +117,9 @@ class Oracle {
 
   void write(const std::string& disk, const std::string& tenant) {
     const auto number = static_cast<std::int64_t>(added_.size());
-    const Minute now = rig_.now();
-    Batch batch;
-    DriveMinute drive = row_at(now, {disk, "m", "f"});
+    const model::Minute now = rig_.now();
+    model::Batch batch;
+    model::DriveMinute drive = row_at(now, {disk, "m", "f"});
     drive.discard_bytes = static_cast<std::uint64_t>(number);
     batch.minutes = {drive};
     batch.states = {{drive.drive, {1}}};
@@ -145,7 +145,7 @@ class Oracle {
   void settle(int batches) {
     for (int i = 0; i < batches; ++i) {
       wait(3);
-      Batch batch;
+      model::Batch batch;
       batch.states = {{{"settles", "m", "f"}, {1}}};
       add(std::move(batch));
     }
@@ -175,7 +175,7 @@ class Oracle {
   [[nodiscard]] bool is_young(const Added& one) const { return written_at_ - one.measured < retention_; }
 
   /// Every row that is gone is counted for its table, and nothing else is.
-  void add(Batch batch) {
+  void add(model::Batch batch) {
     std::map<std::string, std::set<std::string>> had;
     std::map<std::string, std::map<std::string, std::string>> hours;
     if (added_.size() > 1) {
@@ -216,7 +216,7 @@ class Oracle {
 
   /// What the file says that was inserted, less what it says has gone, is there.
   static void check_ledger(File& file) {
-    for (const char* table : kTables) {
+    for (const char* table : model::kTables) {
       const std::string of = "FROM account, json_each(account.rows, '$." + std::string(table) + "')";
       const auto said = file.rows("SELECT 2 * max(iif(key = 0, value, 0)) - sum(value) " + of);
       ASSERT_EQ(said.front().front(), file.rows("SELECT count(*) FROM " + std::string(table)).front().front()) << table;
@@ -347,14 +347,14 @@ std::int64_t some_jump() {
 RC_GTEST_PROP(Clocks, whatever_they_show_nothing_young_is_gone_and_everything_that_is_was_counted, ()) {
   const auto retention = *rc::gen::element(kDay, 3 * kDay, 30 * kDay);
   Oracle oracle(retention);
-  const Minute right = oracle.now();
+  const model::Minute right = oracle.now();
   for (int steps = *rc::gen::inRange(5, 60); steps > 0; --steps) {
     switch (*rc::gen::inRange(0, 10)) {
       case 0:
         oracle.set_clock(oracle.now() + std::chrono::minutes(some_jump()));
         break;
       case 1:  // a clock without a battery, or with another epoch
-        oracle.set_clock(*rc::gen::element(Minute{} + 5min, Minute{} + 34714080min + 60min, right));
+        oracle.set_clock(*rc::gen::element(model::Minute{} + 5min, model::Minute{} + 34714080min + 60min, right));
         break;
       case 2:
         oracle.restart(*rc::gen::element(std::int64_t{0}, std::int64_t{1}, std::int64_t{90}, 40 * kDay),
@@ -400,7 +400,7 @@ TEST_P(WrongClock, costs_nothing) {
   };
   measure(3 * kDay);
   for (int i = 0; i < wrong.times; ++i) {
-    const Minute before = oracle.now();
+    const model::Minute before = oracle.now();
     oracle.set_clock(before + std::chrono::minutes(wrong.ahead));
     measure(wrong.lasts);
     oracle.set_clock(before + std::chrono::minutes(wrong.lasts));
@@ -452,10 +452,10 @@ TEST(StampedAhead, is_marked_and_neither_hides_nor_displaces_what_is_true) {
     }
   };
   write(2);
-  const Minute before = oracle.now();
+  const model::Minute before = oracle.now();
   oracle.set_clock(before + 1h);
   write(2);  // stamped 63 and 66 minutes later
-  const Minute ahead = oracle.now();
+  const model::Minute ahead = oracle.now();
   oracle.set_clock(before + 6min);
   write(25);
   const auto reader = Reader::open(oracle.rig().file()).value();
@@ -487,8 +487,8 @@ TEST(StampedAhead, is_not_what_a_clock_that_was_behind_seems_to_show) {
   Oracle oracle(30 * kDay);
   oracle.wait(3);
   oracle.write("sda", "a.service");
-  const Minute before = oracle.now();
-  for (const auto behind : {before - std::chrono::minutes(300 * kDay), Minute{} + 5min}) {
+  const model::Minute before = oracle.now();
+  for (const auto behind : {before - std::chrono::minutes(300 * kDay), model::Minute{} + 5min}) {
     oracle.set_clock(behind);
     oracle.wait(3);
     oracle.write("sda", "a.service");
@@ -503,7 +503,7 @@ TEST(StampedAhead, is_not_what_a_clock_that_was_behind_seems_to_show) {
     EXPECT_FALSE(spike.clock_ahead);
   }
   EXPECT_TRUE(series.clock_ahead.empty());
-  EXPECT_GT(oracle.rig().status().reach.minutes, Minute{} + std::chrono::minutes(50 * kYear))
+  EXPECT_GT(oracle.rig().status().reach.minutes, model::Minute{} + std::chrono::minutes(50 * kYear))
       << "a clock that was never set says nothing of how far back the history goes";
 }
 

@@ -35,7 +35,7 @@ std::string real_database(int rows) {
   for (int i = 0; i < rows; ++i) {
     history.add(
         {{row_at(kBegin - std::chrono::minutes(rows - i)), row_at(kBegin - std::chrono::minutes(i), {"2", "2", "2"})},
-         {{kDrive, Bytes(6000, 5)}}});
+         {{kDrive, model::Bytes(6000, 5)}}});
   }
   rig.stop();
   return content_of(rig.file());
@@ -60,7 +60,7 @@ void expect_survives(const std::string& content, bool must_be_set_aside) {
   }
   auto minutes = rig.recall()->minutes;
   ASSERT_FALSE(minutes.empty());
-  for (const DriveMinute& minute : minutes) {
+  for (const model::DriveMinute& minute : minutes) {
     expect_equal(minute, row_at(minute.minute));
   }
   rig.stop();
@@ -92,7 +92,7 @@ TEST(Damaged, truncated_anywhere) {
 
 TEST(Damaged, a_state_that_lost_its_end_is_not_filled_with_zeros) {
   Rig rig;
-  rig.start().add({{}, {{kDrive, Bytes(20'000, 5)}}});
+  rig.start().add({{}, {{kDrive, model::Bytes(20'000, 5)}}});
   rig.stop();
   std::string content = content_of(rig.file());
   content.resize(content.size() - kPage + 100);  // the last page holds nothing else
@@ -204,7 +204,7 @@ TEST(Damaged, edited_values_are_read_within_bounds) {
   EXPECT_EQ(recalled->minutes.size(), 1U);
   EXPECT_EQ(recalled->unreadable, 4U);
   EXPECT_EQ(rig.status().rows_unreadable, 4U);
-  EXPECT_EQ(recalled->state->bytes, Bytes(10));
+  EXPECT_EQ(recalled->state->bytes, model::Bytes(10));
   rig.expect_works();
 }
 
@@ -367,9 +367,9 @@ TEST(Disk, the_caller_never_waits) {
     longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begin);
   };
   History* history = nullptr;
-  std::future<util::Result<Recalled>> answer;
+  std::future<util::Result<model::Recalled>> answer;
   watched([&] { history = &rig.start(); });
-  watched([&] { answer = history->recall(kDrive, Minute{}); });
+  watched([&] { answer = history->recall(kDrive, model::Minute{}); });
   for (int i = 0; i < 10'000; ++i) {
     watched([&] { history->add({{row_at(kBegin)}, {}}); });
   }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/history/reader.h"
+#include "daemon/history/history_reader.h"
 #include "daemon/history/store.h"
 #include "tests/fixtures/temporary_tree.h"
 #include "tests/unit/page_oracle.h"
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kGone = 4000;
-constexpr Minute kBegin{std::chrono::minutes(29'000'000)};
+constexpr model::Minute kBegin{std::chrono::minutes(29'000'000)};
 
 std::atomic<std::uint64_t> steps = 0;  // of all connections
 
@@ -40,8 +40,8 @@ int watch(sqlite3* connection, char** /*error*/, const void* /*thunk*/) {
   return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
 }
 
-DeviceMinute minute_of(const std::string& name, Minute minute) {
-  DeviceMinute row;
+model::DeviceMinute minute_of(const std::string& name, model::Minute minute) {
+  model::DeviceMinute row;
   row.device = {"wwid " + name, name, "model", name, "model " + name, name};
   row.minute = minute;
   row.load.operations[0].ios = 1;
@@ -90,8 +90,8 @@ class Gone : public testing::Test {
     store_.emplace(std::move(*store));
   }
 
-  Store::Written write(std::vector<DeviceMinute> rows, Minute now) {
-    Batch batch;
+  Store::Written write(std::vector<model::DeviceMinute> rows, model::Minute now) {
+    model::Batch batch;
     batch.device_minutes = std::move(rows);
     const auto elapsed = now - std::exchange(now_, now);
     auto written = store_->write(batch, {now, std::max<std::chrono::milliseconds>(elapsed, 0ms)});
@@ -100,7 +100,7 @@ class Gone : public testing::Test {
   }
 
   /// Steps of so many minutes from `begin` on.
-  std::uint64_t steps_of(int minutes, Minute begin) {
+  std::uint64_t steps_of(int minutes, model::Minute begin) {
     steps = 0;
     for (int i = 0; i < minutes; ++i) {
       write({minute_of("sda", begin + std::chrono::minutes(i))}, begin + std::chrono::minutes(i));
@@ -114,7 +114,7 @@ class Gone : public testing::Test {
   tests::TemporaryTree tree_;
   std::atomic<bool> stop_ = false;
   std::optional<Store> store_;
-  Minute now_ = kBegin;
+  model::Minute now_ = kBegin;
 };
 
 TEST_F(Gone, devices_cost_a_minute_nothing) {

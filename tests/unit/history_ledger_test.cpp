@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMinutes = 200;
 
-DeviceMinute minute_of(Minute minute) {
-  DeviceMinute row;
+model::DeviceMinute minute_of(model::Minute minute) {
+  model::DeviceMinute row;
   row.device = {"wwid 1", "sda", "Model", "Serial"};
   row.minute = minute;
   row.load.measured_ms = 60'000;
@@ -26,7 +26,7 @@ void fill(Rig& rig) {
   History& history = rig.start();
   for (int i = 0; i < kMinutes; ++i) {
     rig.set_now(kBegin + std::chrono::minutes(i));
-    Batch batch{{row_at(rig.now())}, {}};
+    model::Batch batch{{row_at(rig.now())}, {}};
     batch.device_minutes = {minute_of(rig.now())};
     history.add(std::move(batch));
     EXPECT_TRUE(rig.wait_rows(2U * static_cast<std::uint64_t>(i + 1)));
@@ -44,7 +44,7 @@ TEST(Account, of_a_file_that_was_left_alone_agrees_with_its_rows) {
   rig.expect_works();
   EXPECT_EQ(rig.status().corrections, 0U);
   rig.stop();
-  for (const char* table : kTables) {
+  for (const char* table : model::kTables) {
     EXPECT_EQ(rig.sql("SELECT 2 * json_extract(value, '$[0]') - (SELECT sum(value) FROM json_each(tables.value)) FROM "
                       "account, json_each(account.rows) AS tables WHERE tables.key = '" +
                       std::string(table) + "'"),
@@ -66,7 +66,7 @@ TEST(Account, that_is_wrong_costs_no_row) {
       rig.sql(set);
       rig.start();
       rig.set_now(rig.now() + 1min);
-      Batch batch;
+      model::Batch batch;
       batch.device_minutes = {minute_of(rig.now())};
       rig.running().add(std::move(batch));
       ASSERT_TRUE(rig.wait_rows(1)) << set << ": " << rig.status().reason;
@@ -106,7 +106,7 @@ std::uint64_t removed(const Rig& rig, const std::string& table, Removal why) {
 TEST(Account, counts_readings_whose_minute_the_wall_clock_showed_again) {
   Rig rig;
   History& history = rig.start();
-  DriveMinute row = row_at(kBegin);
+  model::DriveMinute row = row_at(kBegin);
   for (const auto boottime : {100s, 159s, 219s, 220s}) {
     row.boottime = boottime;
     history.add({{row}, {}});
@@ -121,7 +121,7 @@ TEST(Account, counts_events_whose_place_another_one_takes) {
   Rig rig;
   History& history = rig.start();
   for (const double duration : {1.0, 2.0, 3.0}) {
-    Batch batch;
+    model::Batch batch;
     batch.spikes.emplace_back().device = "sda";
     batch.spikes.back().begin = kBegin;
     batch.spikes.back().duration = std::chrono::milliseconds(static_cast<int>(duration * 1000));

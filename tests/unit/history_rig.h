@@ -29,11 +29,11 @@ using model::ByteCounter;
 using model::Rounding;
 using model::Uint128;
 
-inline constexpr Minute kBegin{std::chrono::minutes(29'000'000)};  // 2025-02-19T21:20:00Z
-inline const DriveKey kDrive{"S1", "Model A", "F1"};
+inline constexpr model::Minute kBegin{std::chrono::minutes(29'000'000)};  // 2025-02-19T21:20:00Z
+inline const model::DriveKey kDrive{"S1", "Model A", "F1"};
 
-inline DriveMinute row_at(Minute minute, const DriveKey& drive = kDrive) {
-  DriveMinute row;
+inline model::DriveMinute row_at(model::Minute minute, const model::DriveKey& drive = kDrive) {
+  model::DriveMinute row;
   row.drive = drive;
   row.minute = minute;
   row.boottime = 1s;
@@ -54,7 +54,7 @@ inline void expect_equal(const std::optional<ByteCounter>& a, const std::optiona
   }
 }
 
-inline void expect_equal(const DriveMinute& a, const DriveMinute& b) {
+inline void expect_equal(const model::DriveMinute& a, const model::DriveMinute& b) {
   EXPECT_EQ(a.drive, b.drive);
   EXPECT_EQ(a.minute, b.minute);
   EXPECT_EQ(a.boottime, b.boottime);
@@ -85,19 +85,19 @@ class Rig {
   [[nodiscard]] std::string directory() const { return options_.directory; }
   [[nodiscard]] std::string file() const { return options_.directory + "/ssdpulse.db"; }
   /// Time passes: both clocks go on, by no less than nothing.
-  void set_now(Minute now) {
+  void set_now(model::Minute now) {
     const std::int64_t before = now_->exchange(now.time_since_epoch().count());
     *boottime_ += std::max<std::int64_t>(*now_ - before, 0);
   }
   /// Somebody sets the wall clock; or the host starts again, and counts from nothing.
-  void set_wall(Minute now) { *now_ = now.time_since_epoch().count(); }
+  void set_wall(model::Minute now) { *now_ = now.time_since_epoch().count(); }
   void reboot() { *boottime_ = 0; }
-  [[nodiscard]] Minute now() const { return Minute(std::chrono::minutes(now_->load())); }
+  [[nodiscard]] model::Minute now() const { return model::Minute(std::chrono::minutes(now_->load())); }
   void directory_exists() { tree_.directory("state"); }
   void write_file(const std::string& content) { tree_.file("state/ssdpulse.db", content); }
 
   History& start() {
-    options_.now = [now = now_] { return Minute(std::chrono::minutes(now->load())); };
+    options_.now = [now = now_] { return model::Minute(std::chrono::minutes(now->load())); };
     options_.boottime = [boottime = boottime_] { return std::chrono::minutes(boottime->load()); };
     history_.reset();
     auto opened = History::open(options_);
@@ -129,13 +129,13 @@ class Rig {
   bool wait_rows(std::uint64_t rows) const {
     return wait([&](const Status& status) { return status.rows_written() >= rows; });
   }
-  util::Result<Recalled> recall(const DriveKey& drive = kDrive, Minute since = Minute{}) {
+  util::Result<model::Recalled> recall(const model::DriveKey& drive = kDrive, model::Minute since = model::Minute{}) {
     return history_->recall(drive, since).get();
   }
   /// Writes another row, and reads it: the history works.
   void expect_works() {
     const std::uint64_t before = status().rows_written();
-    const Minute now{std::chrono::minutes(now_->load())};
+    const model::Minute now{std::chrono::minutes(now_->load())};
     history_->add({{row_at(now)}, {{kDrive, {1, 2}}}});
     ASSERT_TRUE(wait_rows(before + 2)) << status().reason;
     EXPECT_TRUE(status().up);
@@ -144,7 +144,7 @@ class Rig {
     ASSERT_FALSE(recalled->minutes.empty());
     expect_equal(recalled->minutes.back(), row_at(now));
     ASSERT_TRUE(recalled->state.has_value());
-    EXPECT_EQ(recalled->state->bytes, (Bytes{1, 2}));
+    EXPECT_EQ(recalled->state->bytes, (model::Bytes{1, 2}));
   }
   [[nodiscard]] std::vector<std::string> set_aside_files() const {
     std::vector<std::string> names;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is accepted from outside, and how much of it?
-#include "daemon/web/history_routes.h"
+#include "daemon/serve/history_routes.h"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "daemon/history/store.h"
-#include "daemon/web/mark_rate.h"
-#include "daemon/web/own_hosts.h"
+#include "daemon/serve/page_routes.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::web {
+namespace ssdpulse::serve {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,7 +133,7 @@ std::string written_history(const tests::TemporaryTree& tree) {
   const std::atomic<bool> stop = false;
   auto store = history::Store::open(file, {}, checked, stop);
   const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
-  history::Batch batch;
+  model::Batch batch;
   for (const auto at : {now - 30min, now - 29min}) {
     model::DeviceInterval load;
     load.operations[0].ios = 1;
@@ -217,4 +216,4 @@ TEST(MarkRate, BeginsAnotherMinute) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::web
+}  // namespace ssdpulse::serve

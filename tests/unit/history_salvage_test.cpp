@@ -6,8 +6,7 @@
 #include <set>
 
 #include "daemon/history/file_tools.h"
-#include "daemon/history/reader.h"
-#include "daemon/history/salvage.h"
+#include "daemon/history/history_reader.h"
 #include "tests/unit/history_rig.h"
 #include "tests/unit/page_oracle.h"
 
@@ -24,9 +23,9 @@ void fill(Rig& rig) {
   std::uint64_t rows = 0;
   for (int i = 0; i < kMinutes; ++i) {
     rig.set_now(kBegin + std::chrono::minutes(i));
-    Batch batch{{row_at(rig.now())}, {}};
+    model::Batch batch{{row_at(rig.now())}, {}};
     for (const char* name : {"sda", "sdb", "sdc"}) {
-      DeviceMinute row;
+      model::DeviceMinute row;
       row.device = {std::string("wwid of ") + name, name, "Model", "Serial"};
       row.minute = rig.now();
       row.load.measured_ms = 60'000;
@@ -39,8 +38,9 @@ void fill(Rig& rig) {
       batch.bursts = {{rig.now(), "sda", "fstrim", 1, 4096}};
       batch.settings = {{"", "vm.swappiness", std::to_string(i)}};
       batch.at = rig.now();
-      batch.spike_seconds = {{"sda", rig.now(), rig.now() + 10s, 1.0 + i, Bytes(50'000, static_cast<std::uint8_t>(i))}};
-      batch.states = {{kDrive, Bytes(200'000, static_cast<std::uint8_t>(i))}};
+      batch.spike_seconds = {
+          {"sda", rig.now(), rig.now() + 10s, 1.0 + i, model::Bytes(50'000, static_cast<std::uint8_t>(i))}};
+      batch.states = {{kDrive, model::Bytes(200'000, static_cast<std::uint8_t>(i))}};
     }
     rows += batch.rows();
     history.add(std::move(batch));
@@ -58,7 +58,7 @@ Content content_of_tables(const std::string& path) {
   sqlite3* handle = nullptr;
   EXPECT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
   Content content;
-  for (const char* table : kTables) {
+  for (const char* table : model::kTables) {
     const auto add = [](void* out, int columns, char** values, char**) {
       std::string row;
       for (int i = 0; i < columns; ++i) {
@@ -241,8 +241,8 @@ TEST_F(Damaged, files_that_lost_their_devices_give_no_number_out_again_and_make_
   EXPECT_EQ(rig_.status().rows.at("device").removed.at(static_cast<std::size_t>(Removal::unreadable)), 3U);
   for (int i = 0; i < 130; ++i) {
     rig_.set_now(rig_.now() + 1min);
-    Batch batch;
-    DeviceMinute row;
+    model::Batch batch;
+    model::DeviceMinute row;
     row.device = {"wwid of sdx", "sdx", "Model", "Serial"};
     row.minute = rig_.now();
     row.load.measured_ms = 60'000;

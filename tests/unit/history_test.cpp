@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/history/reader.h"
-#include "daemon/util/unique_fd.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/history/history_reader.h"
 #include "tests/unit/history_rig.h"
 
 namespace ssdpulse::history {
@@ -47,8 +47,8 @@ std::optional<double> some_real() {
                            std::numeric_limits<double>::denorm_min());
 }
 
-DriveMinute some_row(Minute minute) {
-  DriveMinute row;
+model::DriveMinute some_row(model::Minute minute) {
+  model::DriveMinute row;
   row.drive = {kDrive.serial, kDrive.model, *rc::gen::string<std::string>()};
   row.minute = minute;
   row.boottime = std::chrono::nanoseconds(*rc::gen::arbitrary<std::int64_t>());
@@ -68,16 +68,16 @@ RC_GTEST_PROP(RoundTrip, gives_back_exactly_what_was_added_also_after_a_restart,
   Rig rig;
   rig.options().limits.retention = std::chrono::hours(24);
   History* history = &rig.start();
-  std::vector<DriveMinute> rows(*rc::gen::inRange<std::size_t>(1, 6));
-  std::vector<DriveMinute> others;
+  std::vector<model::DriveMinute> rows(*rc::gen::inRange<std::size_t>(1, 6));
+  std::vector<model::DriveMinute> others;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i] = some_row(kBegin - std::chrono::minutes(rows.size() - 1 - i));
-    DriveMinute other = some_row(rows[i].minute);
+    model::DriveMinute other = some_row(rows[i].minute);
     other.drive.serial = "another";
     others.push_back(other);
     history->add({{others.back(), rows[i]}, {}});
   }
-  const auto state = *rc::gen::arbitrary<Bytes>();
+  const auto state = *rc::gen::arbitrary<model::Bytes>();
   history->add({{}, {{rows.back().drive, state}}});
   if (*rc::gen::arbitrary<bool>()) {
     history = &rig.start();
@@ -99,7 +99,7 @@ RC_GTEST_PROP(RoundTrip, gives_back_exactly_what_was_added_also_after_a_restart,
 
 TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   Rig rig;
-  DriveMinute row = row_at(kBegin);
+  model::DriveMinute row = row_at(kBegin);
   row.writes.host = ByteCounter{Uint128{0x0123456789abcdefULL} << 64U | 0xfedcba9876543210ULL, 512, Rounding::unknown};
   row.writes.media.reset();
   rig.start().add({{row}, {}});
@@ -128,7 +128,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
   spike.cause = model::SpikeCause::gc;
   spike.evidence = {{score_of(model::SpikeCause::gc), 0.5}, {model::EvidenceKey::media_written_bytes, 4096}};
   spike.missing = {"this", "and that"};
-  Batch batch;
+  model::Batch batch;
   batch.spikes = {spike};
   rig.start().add(batch);
   ASSERT_TRUE(rig.wait_rows(1));
@@ -152,7 +152,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
 TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
   Rig rig;
   History& history = rig.start();
-  DriveMinute row = row_at(kBegin);
+  model::DriveMinute row = row_at(kBegin);
   history.add({{row}, {}});
   row.discard_bytes = 7;
   history.add({{row}, {}});
@@ -165,23 +165,23 @@ TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
 TEST(Recall, distinguishes_drives_of_the_same_serial_by_subsystem) {
   Rig rig;
   History& history = rig.start();
-  const DriveKey one{"S1", "Model A", "F1", "nqn.one"};
-  const DriveKey other{"S1", "Model A", "F1", "nqn.other"};
+  const model::DriveKey one{"S1", "Model A", "F1", "nqn.one"};
+  const model::DriveKey other{"S1", "Model A", "F1", "nqn.other"};
   history.add({{row_at(kBegin, one), row_at(kBegin, other)}, {{one, {1}}, {other, {2}}}});
   ASSERT_TRUE(rig.wait_rows(4));
-  for (const DriveKey& key : {one, other}) {
+  for (const model::DriveKey& key : {one, other}) {
     const auto recalled = rig.recall(key);
     ASSERT_EQ(recalled->minutes.size(), 1U);
     expect_equal(recalled->minutes[0], row_at(kBegin, key));
     EXPECT_EQ(recalled->state->drive, key);
-    EXPECT_EQ(recalled->state->bytes, Bytes{key == one ? std::uint8_t{1} : std::uint8_t{2}});
+    EXPECT_EQ(recalled->state->bytes, model::Bytes{key == one ? std::uint8_t{1} : std::uint8_t{2}});
   }
 }
 
 TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
   Rig rig;
   History& history = rig.start();
-  const DriveKey newer{"S1", "Model A", "F2"};
+  const model::DriveKey newer{"S1", "Model A", "F2"};
   for (int i = -5; i <= 5; ++i) {
     history.add({{row_at(kBegin + std::chrono::minutes(i), i < 0 ? kDrive : newer),
                   row_at(kBegin + std::chrono::minutes(i), {"S1", "Model B", "F1"})},
@@ -194,11 +194,11 @@ TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
   EXPECT_EQ(recalled->minutes[0].drive, kDrive);
   EXPECT_EQ(recalled->minutes[2].drive, newer);
   EXPECT_EQ(recalled->state->drive, newer);
-  EXPECT_EQ(recalled->state->bytes, Bytes{5});
+  EXPECT_EQ(recalled->state->bytes, model::Bytes{5});
   history.add({{}, {{kDrive, {99}}}});  // back to the old firmware
   ASSERT_TRUE(rig.wait_rows(34));
   EXPECT_EQ(rig.recall()->state->drive, kDrive);
-  EXPECT_EQ(rig.recall()->state->bytes, Bytes{99});
+  EXPECT_EQ(rig.recall()->state->bytes, model::Bytes{99});
   const auto unknown = rig.recall({"S2", "Model A", "F1"});
   EXPECT_TRUE(unknown.has_value() && unknown->minutes.empty() && !unknown->state.has_value());
 }
@@ -211,7 +211,7 @@ TEST(Bounds, rows_older_than_the_retention_go_a_step_at_a_time) {
   rig.options().most_pending_rows = 10'000;
   History& history = rig.start();
   for (int i = 0; i < 50; ++i) {
-    Batch batch;
+    model::Batch batch;
     for (int k = 0; k < 100; ++k) {
       batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i * 100 + k)));
     }
@@ -270,11 +270,11 @@ TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   constexpr int kBatches = 300;
   constexpr int kDrives = 100;
   for (int i = 0; i < kBatches; ++i) {
-    Batch batch;
+    model::Batch batch;
     for (int drive = 0; drive < kDrives; ++drive) {
       batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i), {std::to_string(drive), "m", "f"}));
     }
-    batch.states.push_back({{"0", "m", "f"}, Bytes(2000, 1)});
+    batch.states.push_back({{"0", "m", "f"}, model::Bytes(2000, 1)});
     rig.set_now(kBegin + std::chrono::minutes(i));
     history.add(std::move(batch));
   }
@@ -299,7 +299,7 @@ TEST(Bounds, a_shorter_retention_gives_the_space_back) {
   rig.options().most_pending_rows = 100'000;
   History* history = &rig.start();
   for (int i = 0; i < 40; ++i) {
-    Batch batch;
+    model::Batch batch;
     for (int k = 0; k < 1000; ++k) {
       batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i * 1000 + k)));
     }
@@ -338,7 +338,7 @@ TEST(Bounds, what_waits_for_the_disk_is_bounded_and_the_oldest_goes) {
   EXPECT_TRUE(rig.status().up);
   EXPECT_EQ(rig.status().reason, "");
   EXPECT_EQ(rig.recall()->minutes.size(), 9U);
-  EXPECT_EQ(rig.recall()->state->bytes, Bytes{24});
+  EXPECT_EQ(rig.recall()->state->bytes, model::Bytes{24});
   struct stat status {};
   ASSERT_EQ(::stat(rig.directory().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0750U);
@@ -349,7 +349,7 @@ TEST(Bounds, a_state_that_waits_makes_room_for_its_successor_which_is_no_loss) {
   rig.options().directory += "/missing/parent";
   rig.options().most_pending_rows = 10;
   History& history = rig.start();
-  const DriveKey other{"S2", "Model A", "F1"};
+  const model::DriveKey other{"S2", "Model A", "F1"};
   history.add({{}, {{other, {9}}, {kDrive, {99}}}});
   for (int i = 0; i < 8; ++i) {
     history.add({{row_at(kBegin + std::chrono::minutes(i - 8))}, {{kDrive, {static_cast<std::uint8_t>(i)}}}});
@@ -358,22 +358,22 @@ TEST(Bounds, a_state_that_waits_makes_room_for_its_successor_which_is_no_loss) {
   ASSERT_TRUE(rig.wait_rows(10));
   EXPECT_EQ(rig.status().rows_dropped(), 0U);
   EXPECT_EQ(rig.recall()->minutes.size(), 8U);
-  EXPECT_EQ(rig.recall()->state->bytes, Bytes{7});
+  EXPECT_EQ(rig.recall()->state->bytes, model::Bytes{7});
   ASSERT_TRUE(rig.recall(other)->state) << "which has no successor";
-  EXPECT_EQ(rig.recall(other)->state->bytes, Bytes{9});
+  EXPECT_EQ(rig.recall(other)->state->bytes, model::Bytes{9});
 }
 
 TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   Rig rig;
   History& history = rig.start();
-  DriveMinute row = row_at(kBegin);
-  row.source = std::string(kMaxNameBytes + 1, 'x');
-  history.add(
-      {{row, row_at(kBegin, {std::string(kMaxNameBytes + 1, 'x'), "", ""})}, {{kDrive, Bytes(kMaxStateBytes + 1)}}});
+  model::DriveMinute row = row_at(kBegin);
+  row.source = std::string(model::kMaxNameBytes + 1, 'x');
+  history.add({{row, row_at(kBegin, {std::string(model::kMaxNameBytes + 1, 'x'), "", ""})},
+               {{kDrive, model::Bytes(model::kMaxStateBytes + 1)}}});
   EXPECT_EQ(rig.status().rows_dropped(), 3U);
-  history.add({{}, {{kDrive, Bytes(kMaxStateBytes, 3)}}});
+  history.add({{}, {{kDrive, model::Bytes(model::kMaxStateBytes, 3)}}});
   ASSERT_TRUE(rig.wait_rows(1));
-  EXPECT_EQ(rig.recall()->state->bytes.size(), kMaxStateBytes);
+  EXPECT_EQ(rig.recall()->state->bytes.size(), model::kMaxStateBytes);
 }
 
 TEST(Bounds, a_batch_that_the_file_refuses_is_dropped_and_the_next_is_written) {
@@ -381,7 +381,7 @@ TEST(Bounds, a_batch_that_the_file_refuses_is_dropped_and_the_next_is_written) {
   History& history = rig.start();
   rig.expect_works();
   const Status before = rig.status();
-  Batch refused{{row_at(kBegin + 1min)}, {}};
+  model::Batch refused{{row_at(kBegin + 1min)}, {}};
   refused.bursts.push_back({kBegin, "sda", "fstrim", std::numeric_limits<double>::quiet_NaN(), 1});  // NULL
   history.add(refused);
   rig.expect_works();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is an honest drive never accused, whatever it counts, and do another host's writes show? Drives that count write
 // zeroes and discards, or only one of them, or neither, or change their habits; in bytes, and in data units.
-#include "daemon/analysis/write_amplification/host_drift.h"
+#include "daemon/wear/host_drift.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 constexpr std::uint64_t kMB = 1'000'000;
@@ -178,4 +178,4 @@ TEST(HostDrift, IoInFlightAtTheStartIsNotDrift) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds up I/O above the drives: when it is claimed, when it is gone, and when nothing is. And how the kernel's
 // texts are read.
-#include "daemon/analysis/host_waits.h"
+#include "daemon/spikes/host_waits.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,14 +9,11 @@
 #include <functional>
 #include <thread>
 
-#include "daemon/analysis/room_trend.h"
-#include "daemon/sources/host/host_reader.h"
-#include "daemon/sources/host/room_watch.h"
-#include "daemon/stages/host_waits.h"
-#include "daemon/stages/utilisation.h"
+#include "daemon/block/utilisation.h"
+#include "daemon/host/host_reader.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::spikes {
 namespace {
 
 using model::HostWait;
@@ -446,15 +443,15 @@ TEST(RoomWatch, AsksTheKernelOnlyAboutMounts) {
 
 /// The whole stage: its counters never fall, whatever the wall clock does.
 TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
-  stages::HostWaits stage;
+  HostWaitStage stage;
   model::HostSignals signals;
   signals.pressure.emplace();
   signals.cgroups = {{"/a/1", "a", {5000, 0}}, {"/a/2", "a", {10, 0}}};
   signals.volumes = {{"dm-3", false, {}}};
-  stages::Tick tick;
+  model::Tick tick;
   tick.wall = model::WallTime(std::chrono::seconds(1'700'000'000));
   double before = 0, tenant_before = 0;
-  history::Batch rows;
+  model::Batch rows;
   for (int second = 0; second < 200; ++second) {
     tick.at += 1s;
     tick.wall += second == 105 ? -3600s : 1s;  // somebody sets the clock back
@@ -465,8 +462,8 @@ TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
     }
     signals.volumes[0].suspended = second >= 100 && second < 120;
     tick.host = std::make_shared<const model::HostSignals>(signals);
-    stages::Findings findings = stage.observe(tick);
-    history::append(rows, std::move(findings.effects.rows));
+    model::Findings findings = stage.observe(tick);
+    model::append(rows, std::move(findings.effects.rows));
     model::Snapshot snapshot;
     findings.values(snapshot);
     const double seconds = snapshot.host.seconds[0];
@@ -483,8 +480,8 @@ TEST(HostWaitsStage, CountersNeverFallAndDurationsAreMeasuredTime) {
 }
 
 TEST(UtilisationStage, CountsHowMuchIsInFlightAtEachTick) {
-  stages::Utilisation stage;
-  stages::Tick tick;
+  block::Utilisation stage;
+  model::Tick tick;
   auto disk = std::make_shared<model::Device>();
   disk->name = "sda";
   model::Snapshot snapshot;
@@ -492,7 +489,7 @@ TEST(UtilisationStage, CountsHowMuchIsInFlightAtEachTick) {
   for (const std::int64_t in_flight : {0, 1, 2, 3, 4, 5, 100'000, -1}) {
     auto io = std::make_shared<model::DeviceIo>();
     io->operations[0].in_flight = in_flight;
-    stages::DeviceTick device;
+    model::DeviceTick device;
     device.block.device = disk;
     device.block.io = io;
     tick.devices = {device};
@@ -507,7 +504,7 @@ TEST(UtilisationStage, CountsHowMuchIsInFlightAtEachTick) {
 }
 
 TEST(RoomTrend, IsHowFastAFileSystemFillsIfItDoesSteadily) {
-  analysis::RoomTrend trend;
+  spikes::RoomTrend trend;
   model::SteadyTime at{};
   std::map<util::OutsideText, double> rates;
   std::uint64_t available = 6'000'000'000;
@@ -533,13 +530,13 @@ TEST(RoomTrend, IsHowFastAFileSystemFillsIfItDoesSteadily) {
 }
 
 TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
-  stages::Utilisation stage;
-  stages::Tick tick;
+  block::Utilisation stage;
+  model::Tick tick;
   auto disk = std::make_shared<model::Device>();
   disk->name = "sda";
   const auto after = [&](std::chrono::seconds elapsed, std::optional<std::uint64_t> busy_ms, std::uint64_t account) {
     tick.at += elapsed;
-    stages::DeviceTick device;
+    model::DeviceTick device;
     device.block.device = disk;
     device.kernel_account = account;
     if (busy_ms) {
@@ -572,10 +569,10 @@ TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
 /// A drive that the daemon does not measure, or of which one operation hangs, explains waiting.
 TEST(HostWaitsStage, DrivesThatHangOrAreNotMeasuredExplainWaiting) {
   for (const bool measured : {false, true}) {
-    stages::HostWaits stage;
+    HostWaitStage stage;
     model::HostSignals signals;
     signals.pressure.emplace();
-    stages::Tick tick;
+    model::Tick tick;
     tick.wall = model::WallTime(std::chrono::seconds(1'700'000'000));
     auto disk = std::make_shared<model::Device>();
     disk->name = "sda";
@@ -589,7 +586,7 @@ TEST(HostWaitsStage, DrivesThatHangOrAreNotMeasuredExplainWaiting) {
         io->operations[index(model::Operation::read)].completions += 1;
         io->operations[index(model::Operation::flush)].in_flight = 1;
       }
-      stages::DeviceTick device;
+      model::DeviceTick device;
       device.block.device = disk;
       if (measured) {
         device.block.io = std::make_shared<const model::DeviceIo>(*io);
@@ -603,4 +600,4 @@ TEST(HostWaitsStage, DrivesThatHangOrAreNotMeasuredExplainWaiting) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::spikes

@@ -13,9 +13,9 @@
 #include <string>
 #include <thread>
 
-#include "daemon/util/unique_fd.h"
-#include "exporters/http/listener.h"
-#include "exporters/http/peer_quota.h"
+#include "daemon/base/file_descriptor.h"
+#include "exporters/http/http_listener.h"
+#include "exporters/http/http_server.h"
 
 namespace ssdpulse::test {
 

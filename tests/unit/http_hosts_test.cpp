@@ -2,7 +2,7 @@
 // With which Host headers may the page be requested?
 #include <gtest/gtest.h>
 
-#include "exporters/http/hosts.h"
+#include "exporters/http/http_security.h"
 
 namespace ssdpulse::http {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are listen addresses bound correctly, and failures reported in words?
+#include "exporters/http/http_listener.h"
+
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "exporters/http/listener.h"
 #include "tests/unit/http_client.h"
 
 namespace ssdpulse::http {

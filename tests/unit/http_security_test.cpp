@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does nobody read a page without permission, and do attempts to do so cost the other clients nothing?
+#include "exporters/http/http_security.h"
+
 #include <crypt.h>
 #include <gnutls/gnutls.h>
 #include <gtest/gtest.h>
@@ -13,11 +15,9 @@
 #include <limits>
 #include <thread>
 
-#include "exporters/http/pages.h"
-#include "exporters/http/peer_quota.h"
-#include "exporters/http/server.h"
-#include "exporters/http/tls_priorities.h"
-#include "exporters/http/users.h"
+#include "exporters/http/http_page.h"
+#include "exporters/http/http_server.h"
+#include "exporters/http/http_tls.h"
 #include "tests/unit/http_client.h"
 
 namespace ssdpulse::http {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the server answer what it should, and can no client harm the others, by number or by slowness?
+#include "exporters/http/http_server.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
 #include <thread>
 
-#include "exporters/http/pages.h"
-#include "exporters/http/server.h"
+#include "exporters/http/http_page.h"
 #include "tests/unit/http_client.h"
 
 namespace ssdpulse::http {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a device that is still the same recognised, and no other mistaken for it?
-#include "daemon/model/incarnation.h"
-
 #include <gtest/gtest.h>
+
+#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::model {
 namespace {

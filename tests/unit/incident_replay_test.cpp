@@ -13,11 +13,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "daemon/live/recent_past.h"
-#include "daemon/live/why.h"
-#include "daemon/stages/history_keys.h"
-#include "daemon/stages/intervals.h"
-#include "daemon/stages/stages.h"
+#include "daemon/history/device_minutes.h"
+#include "daemon/history/recent_past.h"
+#include "daemon/runtime/all_stages.h"
+#include "daemon/spikes/why.h"
 #include "tests/ticks/tick_recording.h"
 
 namespace ssdpulse {
@@ -42,7 +41,7 @@ struct Expectation {
 
 /// What the daemon knows when it is asked.
 struct Answer {
-  live::Why why;
+  spikes::Why why;
   std::vector<model::LatencySpike> spikes;  // all that it remembers
   model::WallTime at;
 };
@@ -122,7 +121,7 @@ bool has_spike(const Answer& answer, const std::string& operation) {
 }
 
 /// "none": no device is the slow one. Of an incident that is over, the sentence alone may name the device.
-bool names(const live::Why& why, const std::string& device) {
+bool names(const spikes::Why& why, const std::string& device) {
   if (device == "none") {
     return why.device.empty();
   }
@@ -131,7 +130,7 @@ bool names(const live::Why& why, const std::string& device) {
 
 /// The one place that judges an answer: empty if it is as expected, else what is wrong.
 std::string wrong_in(const Answer& answer, const Expectation& expected) {
-  const live::Why& why = answer.why;
+  const spikes::Why& why = answer.why;
   std::string wrong;
   if (expected.device && !names(why, *expected.device)) {
     wrong += fmt::format("; device={}", why.device.empty() ? "none" : why.device);
@@ -162,7 +161,7 @@ std::string wrong_in(const Answer& answer, const Expectation& expected) {
 /// A daemon without a kernel: all its analyses, and what it remembers for the first line.
 class Replay {
  public:
-  void feed(stages::Tick tick) {
+  void feed(model::Tick tick) {
     tick.keeps_history = false;
     tick.before = now_;
     keys_.give(tick);
@@ -172,7 +171,7 @@ class Replay {
     snapshot->taken_at = tick.wall;
     snapshot->memberships = tick.inventory->memberships;
     snapshot->filesystems = tick.inventory->filesystems;
-    for (const stages::DeviceTick& entry : tick.devices) {
+    for (const model::DeviceTick& entry : tick.devices) {
       model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
       device.kernel_in_flight = entry.kernel_in_flight;
       device.interval = entry.interval;
@@ -188,7 +187,7 @@ class Replay {
   }
   [[nodiscard]] Answer ask() const {
     std::vector<model::LatencySpike> spikes = past_.ended_spikes();
-    const live::Why why = live::why({now_.get(), spikes, past_.bursts(), past_.since(), past_.remembered_since()});
+    const spikes::Why why = spikes::why({now_.get(), spikes, past_.bursts(), past_.since(), past_.remembered_since()});
     for (const auto* more : {&now_->spikes_going_on, &now_->spikes_unjudged}) {
       spikes.insert(spikes.end(), more->begin(), more->end());
     }
@@ -196,10 +195,10 @@ class Replay {
   }
 
  private:
-  stages::HistoryKeys keys_;
-  stages::Intervals intervals_;
-  std::vector<std::unique_ptr<stages::Stage>> stages_ = stages::all_stages();
-  live::RecentPast past_;
+  history::HistoryKeys keys_;
+  history::Intervals intervals_;
+  std::vector<std::unique_ptr<model::Stage>> stages_ = runtime::all_stages();
+  history::RecentPast past_;
   std::shared_ptr<const model::Snapshot> now_;
   std::uint64_t number_ = 0;
 };
@@ -223,7 +222,7 @@ TEST_P(IncidentReplay, first_line) {
   EXPECT_LE(std::filesystem::file_size(recording), kLargestRecording);
   const auto expected = expectations_of(kRecordings / (GetParam() + ".expect"));
   ASSERT_FALSE(expected.empty());
-  std::vector<stages::Tick> ticks = ticks::read(recording);
+  std::vector<model::Tick> ticks = ticks::read(recording);
   ASSERT_FALSE(ticks.empty());
   const bool shows = std::getenv("SSDPULSE_SHOW_ANSWERS") != nullptr;  // NOLINT: before any thread
   Replay replay;
@@ -264,7 +263,7 @@ TEST(TickRecording, returns_what_was_written) {
   attribution.cgroups[11][0] = {3, 12'288, 9'000};
   attribution.commits[12] = 5;
   const auto tick_of = [&](int second) {
-    stages::Tick tick;
+    model::Tick tick;
     tick.wall = io.since + std::chrono::seconds(second);
     tick.at = model::SteadyTime(std::chrono::seconds(50 + second));
     tick.inventory = inventory;
@@ -273,7 +272,7 @@ TEST(TickRecording, returns_what_was_written) {
     tenants[12].name = "b.service";
     tick.tenants = std::make_shared<const model::Tenants>(tenants);
     tick.discards["sda"][0] = {1, 4096, 1'000, 2'000, "a b"};
-    stages::DeviceTick entry;
+    model::DeviceTick entry;
     entry.block.device = std::shared_ptr<const model::Device>(inventory, &inventory->devices.front());
     entry.block.io = std::make_shared<const model::DeviceIo>(io);
     entry.block.attribution = std::make_shared<const model::DeviceAttribution>(attribution);
@@ -291,7 +290,7 @@ TEST(TickRecording, returns_what_was_written) {
     attribution.cgroups.erase(11);
     writer.add(tick_of(1));
   }
-  const std::vector<stages::Tick> ticks = ticks::read(file);
+  const std::vector<model::Tick> ticks = ticks::read(file);
   ASSERT_EQ(ticks.size(), 2U);
   const model::DeviceIo& first = *ticks[0].devices.at(0).block.io;
   EXPECT_EQ(first.operations[0].in_flight, 2);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which spikes are one incident, what it is named by, and when it has a line in the log.
-#include "daemon/model/incidents.h"
-
 #include <gtest/gtest.h>
 
-#include "daemon/stages/incident_log.h"
+#include "daemon/model/incident.h"
+#include "daemon/spikes/spike_stage.h"
 
 namespace ssdpulse::model {
 namespace {
 
 using namespace std::chrono_literals;
-using stages::IncidentLog;
+using spikes::IncidentLog;
 
 const auto kStart = std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000));
 

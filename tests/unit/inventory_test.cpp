@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does one reading of sysfs describe every kind of disk correctly? First on made-up hosts, then on this one.
-#include "daemon/sources/inventory/inventory.h"
+#include "daemon/host/inventory.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "daemon/sources/sysfs.h"
+#include "daemon/host/sysfs.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::inventory {
+namespace ssdpulse::host {
 namespace {
-
-namespace sysfs = sources::sysfs;
 
 using model::Coverage;
 using model::Device;
@@ -354,4 +352,4 @@ TEST(ThisHost, AgreesWithProcPartitions) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::inventory
+}  // namespace ssdpulse::host

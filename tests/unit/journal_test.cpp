@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a log line reach the journal in full, with separate fields, and does a journal that is gone or full delay
 // nobody?
-#include "daemon/util/journal.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/base/log_output.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse {

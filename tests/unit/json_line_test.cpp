@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a log line one JSON object with separate fields, whatever bytes it holds?
-#include "daemon/util/json_line.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "daemon/base/log_output.h"
 
 namespace ssdpulse {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do the kernel's tables stay within the design's budget, and does every disk get what it needs?
-#include "daemon/sources/block/kernel_memory.h"
+#include "daemon/block/kernel_memory.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

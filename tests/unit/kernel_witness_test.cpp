@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <string>
 
-#include "daemon/sources/inventory/disk_stats.h"
-#include "daemon/sources/inventory/uevent_monitor.h"
+#include "daemon/host/disk_stats.h"
+#include "daemon/host/uevent_monitor.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::inventory {
+namespace ssdpulse::host {
 namespace {
 
 using namespace std::string_literals;
@@ -170,4 +170,4 @@ TEST(ThisKernel, MessagesOfOtherProcessesAreIgnored) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::inventory
+}  // namespace ssdpulse::host

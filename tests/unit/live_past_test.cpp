@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "daemon/live/recent_past.h"
-#include "daemon/live/spike_context.h"
+#include "daemon/history/recent_past.h"
+#include "daemon/spikes/past_spikes.h"
 #include "tests/unit/fed_past.h"
 #include "tests/unit/prometheus_snapshots.h"
 
-namespace ssdpulse::live {
+namespace ssdpulse::history {
 namespace {
 
 using model::index;
@@ -277,8 +277,8 @@ TEST(live_past, a_burst_ends_with_its_drive) {
 TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
   FedPast past{1U << 20};
   Drive sda("sda");
-  SpikeContext context;
-  std::vector<SpikeSeconds> kept;
+  spikes::SpikeContext context;
+  std::vector<spikes::SpikeSeconds> kept;
   for (std::uint64_t number = 1; number <= 200; ++number) {
     sda.read(number == 92 ? 150 : 60, 7);
     auto snapshot = second(number, {sda.snapshot()});
@@ -291,12 +291,12 @@ TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
       spike.excess_seconds = 3;
       snapshot.spikes_ended = {spike};
     }
-    for (SpikeSeconds& one : context.due(snapshot, past.ring())) {
+    for (spikes::SpikeSeconds& one : context.due(snapshot, past.ring())) {
       kept.push_back(std::move(one));
     }
   }
   ASSERT_EQ(kept.size(), 1U);
-  const auto seconds = seconds_in(kept[0].bytes);
+  const auto seconds = spikes::seconds_in(kept[0].bytes);
   ASSERT_EQ(seconds.size(), 126U);
   EXPECT_EQ(seconds.front().end, at(1'700'000'030'000));
   EXPECT_EQ(seconds.back().end, at(1'700'000'155'000));
@@ -305,12 +305,12 @@ TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
   EXPECT_EQ(worst.length, std::chrono::seconds(1));
   EXPECT_EQ(decode(*worst.bytes).value().operations[Operation::read].buckets, (SparseBuckets{{150, 7}}));
   const std::string cut = kept[0].bytes.substr(0, kept[0].bytes.size() - 1);
-  EXPECT_EQ(seconds_in(cut).size(), 125U) << "what is not whole is left out";
+  EXPECT_EQ(spikes::seconds_in(cut).size(), 125U) << "what is not whole is left out";
 }
 
 RC_GTEST_PROP(spike_seconds, of_any_bytes_are_sound_or_nothing, ()) {
   const auto bytes = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
-  for (const Second& second : seconds_in(bytes)) {
+  for (const Second& second : spikes::seconds_in(bytes)) {
     if (second.bytes) {
       const auto column = decode(*second.bytes).value();
       for (const OperationColumn& kind : column.operations) {
@@ -412,4 +412,4 @@ TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::live
+}  // namespace ssdpulse::history

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a recorded load read as written, and is each error reported with its line?
-#include "daemon/simulation/load_log.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <sstream>
 
-#include "daemon/simulation/simulate.h"
+#include "daemon/flash/load_simulation.h"
 #include "tests/unit/flash_loads.h"
 
-namespace ssdpulse::simulation {
+namespace ssdpulse::flash {
 namespace {
 
 constexpr std::uint64_t kSize = 1'000'000;
@@ -143,4 +141,4 @@ TEST(SimulationPlan, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::simulation
+}  // namespace ssdpulse::flash

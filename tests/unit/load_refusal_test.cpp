@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the message that the kernel refused the programs tell the reader what to do?
-#include "daemon/sources/block/load_refusal.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <string>
 #include <vector>
 
-#include "daemon/util/exit_code.h"
-#include "daemon/util/open_files.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/result.h"
+#include "daemon/block/bpf_objects.h"
 
 namespace ssdpulse::block {
 namespace {

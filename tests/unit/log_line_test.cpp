@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
 
 namespace ssdpulse::log {
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do rules get what the metrics say, no more and no less, whether from the snapshot or as JSON from a daemon? And what
 // becomes of an answer that no daemon would give?
-#include "daemon/audit/measured.h"
+#include "daemon/advice/measured.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/audit/measured_json.h"
 #include "exporters/prometheus/families.h"
 #include "tests/unit/audit_facts.h"
 #include "tests/unit/prometheus_snapshots.h"
 
-namespace ssdpulse::audit {
+namespace ssdpulse::advice {
 namespace {
 
 using Json = nlohmann::json;
@@ -412,4 +411,4 @@ RC_GTEST_PROP(Measured, AnyTextIsReadOrRefused, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

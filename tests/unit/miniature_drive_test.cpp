@@ -3,7 +3,7 @@
 // of many blocks. FIFO (Xiang and Kurkoski): a block that is collected has a share p of valid pages, p = exp(-alpha (1
 // - p)). Greedy: blocks decay from full to m valid pages, where they wait to be collected. Where there is no theory,
 // the figures are compared with those of another simulator.
-#include "daemon/analysis/flash_model/miniature_drive.h"
+#include "daemon/flash/miniature_drive.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::flash {
 namespace {
 
 using test::FlashDice;
@@ -242,4 +242,4 @@ TEST(MiniatureDrive, DamagedStatesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::flash

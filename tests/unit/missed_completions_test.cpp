@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a completion that nobody saw distinguished from a request that is really in flight, and counted once? A small
 // kernel plays all orders of events: its tags and diskstats follow its own rules, what our programs see of them theirs.
-#include "daemon/analysis/missed_completions.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,14 +9,15 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/sources/block/in_flight.h"
+#include "daemon/block/accounting_drift.h"
+#include "daemon/block/io_cells.h"
 
 namespace {
 
 using namespace ssdpulse;
-using analysis::KernelLead;
-using analysis::MissedCompletions;
-using analysis::plausible;
+using block::KernelLead;
+using block::MissedCompletions;
+using block::plausible;
 using model::index;
 using model::KernelInFlight;
 using model::Operation;
@@ -219,10 +218,10 @@ class Disk {
   [[nodiscard]] std::int64_t count(State state) const {
     return std::count_if(tags_.begin(), tags_.end(), [&](const Tag& tag) { return tag.state == state; });
   }
-  [[nodiscard]] analysis::OurCounts ours() const {
+  [[nodiscard]] block::OurCounts ours() const {
     model::OperationEvents unseen;
     unseen.missed[index(Operation::read)] = found_;
-    return analysis::compose_counts(io_, unseen);
+    return block::compose_counts(io_, unseen);
   }
 
   std::array<Tag, kTags> tags_;
@@ -237,7 +236,7 @@ class Disk {
   std::uint64_t found_ = 0;
   model::DeviceIo io_;
   block::InFlight flying_;
-  analysis::AccountingDrift drift_;
+  block::AccountingDrift drift_;
   MissedCompletions missed_;
 };
 

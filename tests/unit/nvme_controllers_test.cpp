@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "daemon/sources/nvme/controllers.h"
+#include "daemon/nvme/nvme_identity.h"
 #include "tests/fixtures/nvme_sysfs.h"
 
 namespace ssdpulse::nvme {

@@ -39,7 +39,7 @@ struct Doubtful : Rig {
     };
     fake.pages["ocp_smart"] = [this](auto& response) { fill_ocp(response, media_instead ? media_instead() : media); };
     polls(4);
-    remember(history::Recalled{});
+    remember(model::Recalled{});
   }
 
   void polls(int times) {

@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "daemon/drives/drive.h"
-#include "daemon/stages/write_amplification.h"
+#include "daemon/nvme/polled_drive.h"
+#include "daemon/wear/drive_ledgers.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::nvme {
 
 using namespace std::chrono_literals;
 using model::Operation;
@@ -59,8 +59,8 @@ class Rig {
     show_serial("S1");
   }
 
-  nvme::NvmeSubsystem subsystem() {
-    nvme::NvmeSubsystem found;
+  NvmeSubsystem subsystem() {
+    NvmeSubsystem found;
     found.controller = 3;
     found.state = "live";
     found.nqn = "nqn.2014-08.org:S1";
@@ -104,7 +104,7 @@ class Rig {
 
   /// What the daemon does with the drive every second; `last`: when the daemon ends.
   void tick(bool last = false) {
-    stages::Tick tick;
+    model::Tick tick;
     tick.last = last;
     tick.keeps_history = keeps_history;
     tick.at = now;
@@ -122,7 +122,7 @@ class Rig {
       tick.devices.back().block = {device, std::make_shared<const model::DeviceIo>(io), {}, 0};
     }
     join_drives(tick);
-    const stages::Findings findings = analysis.observe(tick);
+    const model::Findings findings = analysis.observe(tick);
     model::Snapshot snapshot;
     snapshot.nvme_drives = {*tick.drives[0].drive};
     findings.values(snapshot);
@@ -143,19 +143,19 @@ class Rig {
   }
   [[nodiscard]] std::optional<double> value(model::NvmeField field) { return value_of(told().values, field); }
   /// What is kept of a minute that ends now.
-  history::Batch minute() {
+  model::Batch minute() {
     tick(true);
     return rows_;
   }
   /// Rows from the last tick.
-  [[nodiscard]] const history::Batch& rows() const { return rows_; }
+  [[nodiscard]] const model::Batch& rows() const { return rows_; }
 
   /// Whether the past has been requested since the last call.
   bool asks() {
     tick();
     return std::exchange(asked_for_past_, false);
   }
-  void remember(util::Result<history::Recalled> past) {
+  void remember(util::Result<model::Recalled> past) {
     past_ = std::move(past);
     tick();
   }
@@ -167,16 +167,16 @@ class Rig {
   SteadyTime now = std::chrono::steady_clock::now();
   std::chrono::nanoseconds interval = kInterval;
   PolledDrive drive{subsystem(), lessons, now, 0ns};
-  stages::WriteAmplification analysis;
+  wear::WriteAmplification analysis;
   model::WallTime wall = std::chrono::system_clock::now();
   bool keeps_history = true;
   std::string lines;  // of the log
 
  private:
   model::NvmeDrive told_;
-  history::Batch rows_;
+  model::Batch rows_;
   bool asked_for_past_ = false;
-  std::optional<util::Result<history::Recalled>> past_;
+  std::optional<util::Result<model::Recalled>> past_;
 };
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::nvme

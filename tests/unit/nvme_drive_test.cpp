@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a drive asked when it should be, for what it should be, and are old answers discarded?
-#include "daemon/drives/drive_identity.h"
+#include "daemon/nvme/nvme_identity.h"
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::nvme {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -97,7 +97,7 @@ TEST(Drive, ALostAnswerIsNotWaitedForForEver) {
   EXPECT_FALSE(rig.drive.given_up(rig.now));
   rig.pass(6min);
   ASSERT_TRUE(rig.drive.given_up(rig.now));
-  nvme::Response none;
+  Response none;
   none.result = -ETIMEDOUT;
   rig.drive.answer(none, rig.now, rig.block);
   EXPECT_FALSE(rig.drive.given_up(rig.now));
@@ -166,11 +166,11 @@ TEST(Drive, NewFirmwareForgetsWhatTheOldOneSaid) {
 
 TEST(Drive, ThatIsDeadHasNoMinutes) {
   Rig rig;
-  const history::Minute number(29'000'123min);
+  const model::Minute number(29'000'123min);
   rig.wall = number + 7s;
   EXPECT_TRUE(rig.minute().minutes.empty()) << "not read yet";
   rig.poll();
-  const history::Batch batch = rig.minute();
+  const model::Batch batch = rig.minute();
   ASSERT_EQ(batch.minutes.size(), 1U);
   EXPECT_EQ(batch.minutes[0].minute, number);
   rig.pass(kInterval);
@@ -192,7 +192,7 @@ TEST(Drive, AMinuteIsWhatWasDoneInIt) {
 
 TEST(Drive, AMinuteIsStampedWithItsBeginning) {
   Rig rig;
-  const history::Minute first(29'000'123min);
+  const model::Minute first(29'000'123min);
   rig.wall = first + 10s;
   rig.poll();
   EXPECT_TRUE(rig.rows().empty());
@@ -212,7 +212,7 @@ TEST(Drive, AStaleOneKeepsItsSourceAndNoFigures) {
   EXPECT_EQ(rig.told().write_amplification.reason, "") << "nothing is known yet";
   rig.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   EXPECT_EQ(rig.told().write_amplification.media_written_bytes, 1e6);
   rig.now += 1h;
   const auto told = rig.told();
@@ -227,7 +227,7 @@ TEST(Drive, ACounterThatDoesNotMoveIsNotTheBestItOffers) {
   std::uint64_t media = 1'000'000;
   rig.fake.pages["ocp_smart"] = [&](auto& response) { fill_ocp(response, media); };
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   EXPECT_EQ(rig.told().write_amplification.reason, "the best it offers");
   rig.write(1 << 30);
   rig.poll();
@@ -249,7 +249,7 @@ TEST(Drive, ReportsTheResolutionOfItsCounters) {
   Rig ocp;
   ocp.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
   ocp.poll();
-  ocp.remember(history::Recalled{});
+  ocp.remember(model::Recalled{});
   EXPECT_EQ(ocp.told().write_amplification.media_doubt_bytes, 0);
   EXPECT_EQ(ocp.told().write_amplification.host_doubt_bytes, 511'999) << "of SMART";
 
@@ -263,7 +263,7 @@ TEST(Drive, ReportsTheResolutionOfItsCounters) {
     put(response.data.data() + 24 + 5, 200, 6);
   };
   intel.poll();
-  intel.remember(history::Recalled{});
+  intel.remember(model::Recalled{});
   const auto told = intel.told().write_amplification;
   EXPECT_EQ(told.source, "intel");
   EXPECT_EQ(told.media_doubt_bytes, 2 * ((32 << 20) - 1));
@@ -278,8 +278,8 @@ TEST(Drive, AnIncompleteHealthPageIsNotASample) {
     put(response.data.data() + 48, times++ % 2 == 0 ? 1000 : 0, 8);  // 0: not reported
   };
   rig.poll();
-  rig.remember(history::Recalled{});
-  const history::Batch batch = rig.minute();
+  rig.remember(model::Recalled{});
+  const model::Batch batch = rig.minute();
   ASSERT_EQ(batch.minutes.size(), 1U);
   EXPECT_FALSE(batch.minutes[0].host_count_before);
   EXPECT_FALSE(batch.minutes[0].writes.host);
@@ -333,7 +333,7 @@ TEST(Drive, IsKnownUnderAShorterIntervalUntilItWasAsked) {
 TEST(Drive, KeepsANamespaceWhenAnotherIsAdded) {
   const auto identity = std::make_shared<model::NvmeIdentity>();
   identity->namespaces = {{"nvme3n1", 1, 1, 8, 16}};
-  nvme::NvmeSubsystem subsystem;
+  NvmeSubsystem subsystem;
   subsystem.namespaces = {{"nvme3n1", 1, 0}, {"nvme3n2", 2, 0}};
   const auto namespaces = with_namespaces(identity, subsystem)->namespaces;
   ASSERT_EQ(namespaces.size(), 2U);
@@ -412,4 +412,4 @@ TEST(BackOff, APollThatASpikeAskedForIsNotToBlame) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::nvme

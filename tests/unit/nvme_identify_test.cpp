@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/sources/nvme/identify.h"
+#include "daemon/nvme/nvme_identity.h"
 
 namespace ssdpulse::nvme {
 namespace {

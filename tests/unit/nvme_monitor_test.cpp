@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/drives/monitor.h"
+#include "daemon/nvme/drive_monitor.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/nvme_sysfs.h"
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::nvme {
 namespace {
 
 constexpr auto kReconnectPause = 100ms;
@@ -27,20 +27,20 @@ class MonitorRig {
     sysfs.disk_of_controller(3, "nvme3n1", "1");
     auto [ours, theirs] = tests::socket_pair();
     reader = std::move(theirs);
-    monitor.emplace(std::make_unique<nvme::ReaderClient>(std::move(ours)), kInterval, sysfs.root());
+    monitor.emplace(std::make_unique<ReaderClient>(std::move(ours)), kInterval, sysfs.root());
     fake.serial = "S3";
   }
 
   /// What the monitor asks for now, if anything.
-  std::optional<nvme::Request> asked() {
+  std::optional<Request> asked() {
     monitor->advance(block);
-    nvme::Request request;
+    Request request;
     const auto reception = nvme_reader::receive_message(reader.get(), request, MSG_DONTWAIT);
     return reception == nvme_reader::Reception::message ? std::optional(request) : std::nullopt;
   }
 
-  void answer(const nvme::Request& request) {
-    nvme::Response response = fake.answer(request);
+  void answer(const Request& request) {
+    Response response = fake.answer(request);
     response.id = request.id;
     EXPECT_EQ(nvme_reader::send_message(reader.get(), response, 0), 0);
   }
@@ -112,7 +112,7 @@ TEST(Monitor, AReaderThatAcceptsButNeverAnswersIsNotUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
   MonitorRig rig;
-  auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
+  auto client = ReaderClient::at(tree.path("reader.socket"));
   ASSERT_TRUE(client);
   rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root());
   EXPECT_FALSE(rig.asked());
@@ -133,7 +133,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
   MonitorRig rig;
-  auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
+  auto client = ReaderClient::at(tree.path("reader.socket"));
   ASSERT_TRUE(client);
   rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root(), kReconnectPause);
   const auto begin = std::chrono::steady_clock::now();
@@ -151,7 +151,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  DriveMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // with no drives there
+  DriveMonitor monitor(ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // with no drives there
   FakeBlockLayer block;
   const auto status = [&] { return monitor.status(); };
   monitor.advance(block);
@@ -181,7 +181,7 @@ TEST(Monitor, AReaderOfAnotherVersionIsAskedNothingMore) {
   MonitorRig rig;
   const auto request = rig.asked();
   ASSERT_TRUE(request);
-  nvme::Response response;
+  Response response;
   response.id = request->id;
   response.bytes = 512;
   response.version ^= 1;
@@ -204,4 +204,4 @@ TEST(Monitor, GarbageIsCounted) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::nvme

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/sources/nvme/pages/page.h"
+#include "daemon/nvme_pages/log_page.h"
 
 #ifndef SSDPULSE_NVME_PAGE_CASES
 #define SSDPULSE_NVME_PAGE_CASES ""  // the build defines where the file of cases is

@@ -9,9 +9,9 @@ namespace ssdpulse::drives {
 namespace {
 
 /// What an earlier process kept about the drive, whose OCP page had shown these bytes.
-history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
-  analysis::CheckedLedger ledger(kInterval);
-  analysis::WriteSample sample;
+model::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
+  wear::CheckedLedger ledger(kInterval);
+  wear::WriteSample sample;
   sample.serial = "S1";
   sample.firmware = "F1";
   for (const std::uint64_t bytes : shown) {
@@ -21,14 +21,14 @@ history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
     sample.media = model::ByteCounter{bytes, 1, model::Rounding::exact};
     ledger.observe(sample);
   }
-  history::Recalled recalled;
-  recalled.state = history::DriveState{{"S1", "", "F1"}, {}};
-  stages::add_kept_ledger(recalled.state->bytes, "ocp", ledger);
+  model::Recalled recalled;
+  recalled.state = model::DriveState{{"S1", "", "F1"}, {}};
+  wear::add_kept_ledger(recalled.state->bytes, "ocp", ledger);
   return recalled;
 }
 
 /// It once showed `before`, and then started from 0.
-history::Recalled past(std::uint64_t before) { return kept_of({before, 0, 0}); }
+model::Recalled past(std::uint64_t before) { return kept_of({before, 0, 0}); }
 
 constexpr std::uint64_t kBefore = 4'000'000'000;
 
@@ -105,7 +105,7 @@ TEST(Past, WaitsForItsSource) {
   rig.poll();
   EXPECT_EQ(rig.told().write_amplification.source, "");
   rig.remember(past(kBefore));
-  const history::Batch batch = rig.minute();
+  const model::Batch batch = rig.minute();
   ASSERT_EQ(batch.states.size(), 1U);
   const std::string kept(batch.states[0].bytes.begin(), batch.states[0].bytes.end());
   EXPECT_NE(kept.find("ocp\n"), std::string::npos) << "what is kept still has it";
@@ -145,9 +145,9 @@ TEST(Past, IsKeptBySource) {
 }
 
 TEST(Past, KnowsEverySourceThatTheDriveHad) {
-  history::Recalled recalled = past(kBefore);
-  history::Bytes kept;
-  stages::add_kept_ledger(kept, "fdp", analysis::CheckedLedger(kInterval));
+  model::Recalled recalled = past(kBefore);
+  model::Bytes kept;
+  wear::add_kept_ledger(kept, "fdp", wear::CheckedLedger(kInterval));
   kept.insert(kept.end(), recalled.state->bytes.begin(), recalled.state->bytes.end());
   recalled.state->bytes = kept;
   OcpRig rig;
@@ -157,7 +157,7 @@ TEST(Past, KnowsEverySourceThatTheDriveHad) {
 }
 
 TEST(Past, OfTheFirstLayoutIsUnderstood) {
-  history::Recalled recalled = past(kBefore);
+  model::Recalled recalled = past(kBefore);
   recalled.state->bytes.pop_back();  // one ledger, without an end of line
   OcpRig rig;
   rig.poll();
@@ -168,7 +168,7 @@ TEST(Past, OfTheFirstLayoutIsUnderstood) {
 TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
   OcpRig rig;
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   rig.write(512'000);
   rig.media = std::uint64_t{1} << 60;
   rig.poll();
@@ -189,7 +189,7 @@ TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
 TEST(Ledgers, ConfirmedReadingsAreAccepted) {
   OcpRig rig;
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   rig.write(512'000);
   rig.media = 1000;
   rig.poll();
@@ -227,7 +227,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
 TEST(Ledgers, IoInFlightIsNotDrift) {
   OcpRig rig;
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   rig.write(512'000 * 100);
   rig.poll();
   const auto drift = [&] { return rig.told().write_amplification; };
@@ -248,7 +248,7 @@ TEST(Ledgers, SkippedRunsWidenTheDrift) {
   OcpRig rig;
   rig.block.largest = 1 << 20;
   rig.poll();
-  rig.remember(history::Recalled{});
+  rig.remember(model::Recalled{});
   rig.write(512'000 * 100);
   rig.poll();
   const auto drift = [&] { return rig.told().write_amplification; };

@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "daemon/analysis/write_amplification/source_choice.h"
-#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/nvme/polled_drive.h"
+#include "daemon/nvme_pages/drive_reading.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 
 namespace ssdpulse::nvme {
 namespace {
 
 using namespace tests;
-using analysis::choose_source;
-using analysis::settled_values;
-using analysis::SourceChoice;
+using nvme::choose_source;
+using nvme::settled_values;
+using nvme::SourceChoice;
 
 class Poll {
  public:

@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/nvme_reader/worker.h"
-#include "daemon/sources/nvme/reader_client.h"
+#include "daemon/nvme/reader_client.h"
+#include "daemon/nvme_reader/reader_worker.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::nvme {
+namespace ssdpulse::nvme_reader {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,11 +62,11 @@ class ReaderWith {
   ReaderWith& operator=(const ReaderWith&) = delete;
 
   Drives drives;
-  std::unique_ptr<ReaderClient> client;
+  std::unique_ptr<nvme::ReaderClient> client;
 
  private:
   explicit ReaderWith(std::pair<util::UniqueFd, util::UniqueFd> ends)
-      : client(std::make_unique<ReaderClient>(std::move(ends.first))),
+      : client(std::make_unique<nvme::ReaderClient>(std::move(ends.first))),
         socket_(std::move(ends.second)),
         worker_(socket_.get(), drives, kPages, budget_),
         thread_([this] { worker_.serve(); }) {}
@@ -194,7 +194,7 @@ RC_GTEST_PROP(NvmeReader, AWorkerOutlivesAnyMessage, (std::vector<std::vector<st
 
 RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector<std::uint8_t>> messages)) {
   auto [daemon_end, reader_end] = socket_pair();
-  ReaderClient client(std::move(daemon_end));
+  nvme::ReaderClient client(std::move(daemon_end));
   std::set<std::uint64_t> asked;
   for (int i = 0; i < 5; ++i) {
     asked.insert(client.send(read_page(0)).value());
@@ -204,7 +204,7 @@ RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector
     for (const Response& response : client.receive()) {
       RC_ASSERT(asked.count(response.id) == 1);
       RC_ASSERT(given.insert(response.id).second);
-      RC_ASSERT(response.bytes <= kMaxPageBytes && (response.result == 0) == (response.bytes > 0));
+      RC_ASSERT(response.bytes <= nvme::kMaxPageBytes && (response.result == 0) == (response.bytes > 0));
     }
   };
   std::uint64_t garbage = 0;
@@ -258,7 +258,7 @@ TEST(CommandBudget, HasABurstAndARateForEachDriveAndForAll) {
 TEST(CommandBudget, SufficesForTheScheduleOfTheGreediestDrives) {
   // As DrivePoller asks: each kind of identification, 32 namespaces, SMART twice, and pages of 8 endurance groups.
   std::uint64_t of_poll = 1;
-  for (const LogPage& page : log_pages()) {
+  for (const nvme::LogPage& page : nvme::log_pages()) {
     of_poll += page.per_endurance_group ? 8 : 1;
   }
   const std::uint64_t of_first_poll = 3 + 32 + of_poll;
@@ -291,7 +291,7 @@ TEST(NvmeReader, AFloodDoesNotReachADrive) {
 TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
   const auto version = version_with(kPages);
   EXPECT_NE(version, 0U);
-  EXPECT_EQ(version_with(log_pages()), protocol_version());
+  EXPECT_EQ(version_with(nvme::log_pages()), protocol_version());
   const auto version_after = [](const auto& change) {
     auto pages = kPages;
     change(pages);
@@ -304,7 +304,7 @@ TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
                                        version_after([](auto& pages) { pages[1].lid = 0xc2; }),
                                        version_after([](auto& pages) { pages[1].lsp = 1; }),
                                        version_after([](auto& pages) { pages[1].bytes = 512; }),
-                                       version_after([](auto& pages) { pages[1].scope = Scope::no_namespace; }),
+                                       version_after([](auto& pages) { pages[1].scope = nvme::Scope::no_namespace; }),
                                        version_after([](auto& pages) { pages[1].per_endurance_group = true; })};
   EXPECT_EQ(others.size(), 8U);
 }
@@ -330,7 +330,7 @@ TEST(NvmeReader, AClientOfAnotherVersionGetsNothing) {
 
 TEST(NvmeReader, AReaderOfAnotherVersionIsRefused) {
   auto [daemon_end, reader_end] = socket_pair();
-  ReaderClient client(std::move(daemon_end));
+  nvme::ReaderClient client(std::move(daemon_end));
   Response response;
   response.id = client.send(read_page(0)).value();
   const auto other = client.send(read_page(1)).value();
@@ -350,23 +350,23 @@ TEST(NvmeReader, AReaderOfAnotherVersionIsRefused) {
 
 TEST(NvmeReader, SendingNeverWaits) {
   auto [daemon_end, reader_end] = socket_pair();
-  ReaderClient client(std::move(daemon_end));
+  nvme::ReaderClient client(std::move(daemon_end));
   std::size_t sent = 0;
   while (client.send(read_page(0))) {
     ++sent;
   }
-  EXPECT_EQ(sent, ReaderClient::kMaxOutstanding);
+  EXPECT_EQ(sent, nvme::ReaderClient::kMaxOutstanding);
   EXPECT_EQ(client.send(read_page(0)).error().error_number, EAGAIN);
 
   auto [other_end, full_end] = socket_pair();
-  ReaderClient cramped(std::move(other_end));
+  nvme::ReaderClient cramped(std::move(other_end));
   const int least = 1;
   ASSERT_EQ(::setsockopt(cramped.descriptor(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
   sent = 0;
   while (cramped.send(read_page(0))) {
     ++sent;
   }
-  EXPECT_LT(sent, ReaderClient::kMaxOutstanding) << "the socket is full before";
+  EXPECT_LT(sent, nvme::ReaderClient::kMaxOutstanding) << "the socket is full before";
   EXPECT_EQ(cramped.send(read_page(0)).error().error_number, EAGAIN);
   EXPECT_EQ(cramped.outstanding(), sent);
   full_end.reset();
@@ -376,12 +376,12 @@ TEST(NvmeReader, SendingNeverWaits) {
 
 TEST(NvmeReader, NothingOfAReaderThatCannotBeStarted) {
   const std::size_t before = open_files();
-  EXPECT_FALSE(ReaderClient::spawn("/nowhere/ssdpulse"));
+  EXPECT_FALSE(nvme::ReaderClient::spawn("/nowhere/ssdpulse"));
   EXPECT_EQ(open_files(), before);
 }
 
 TEST(NvmeReader, AProgramThatEndsAtOnceIsSeen) {
-  auto client = ReaderClient::spawn("/bin/true");
+  auto client = nvme::ReaderClient::spawn("/bin/true");
   ASSERT_TRUE(client) << client.error().message;
   ASSERT_TRUE(readable((*client)->descriptor(), 20s));
   EXPECT_TRUE((*client)->receive().empty());
@@ -393,7 +393,7 @@ TEST(NvmeReader, AReaderThatStaysIsNotWaitedFor) {
   const TemporaryTree tree;
   tree.file("stays", "#!/bin/sh\nexec sleep 600\n");
   ASSERT_EQ(::chmod(tree.path("stays").c_str(), 0700), 0);
-  auto client = ReaderClient::spawn(tree.path("stays"));
+  auto client = nvme::ReaderClient::spawn(tree.path("stays"));
   ASSERT_TRUE(client) << client.error().message;
   const auto began = Clock::now();
   client->reset();
@@ -401,4 +401,4 @@ TEST(NvmeReader, AReaderThatStaysIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::nvme
+}  // namespace ssdpulse::nvme_reader

@@ -15,10 +15,10 @@
 #include <string>
 #include <thread>
 
-#include "daemon/nvme_reader/process.h"
-#include "daemon/nvme_reader/worker.h"
-#include "daemon/sources/nvme/reader_client.h"
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
+#include "daemon/nvme/reader_client.h"
+#include "daemon/nvme_reader/reader_process.h"
+#include "daemon/nvme_reader/reader_worker.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/temporary_tree.h"
 

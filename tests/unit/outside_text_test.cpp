@@ -2,7 +2,7 @@
 // Can text that somebody else chose break out of any sink? Hostile text is planted into every source and every sink is
 // read with parsers of the test's own: 10^4 plantings in CI, 10^6 in the long tier. SSDPULSE_TEST_SEED chooses them.
 // tests/static/test_outside_text.py holds both lists against the code.
-#include "daemon/util/outside_text.h"
+#include "daemon/base/outside_text.h"
 
 #include <fmt/format.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -25,33 +25,28 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/analysis/tenants/tenant_namer.h"
-#include "daemon/audit/measured.h"
-#include "daemon/audit/measured_json.h"
-#include "daemon/client/server_text.h"
+#include "daemon/advice/measured.h"
+#include "daemon/base/log_output.h"
+#include "daemon/block/device_events.h"
+#include "daemon/cli/api_client.h"
+#include "daemon/discards/discard_stage.h"
+#include "daemon/history/device_minutes.h"
 #include "daemon/history/history.h"
+#include "daemon/history/setting_changes.h"
 #include "daemon/history/sqlite.h"
-#include "daemon/live/host_wait_words.h"
-#include "daemon/live/past_spikes.h"
-#include "daemon/sources/settings/recorded.h"
-#include "daemon/stages/device_events.h"
-#include "daemon/stages/discards.h"
-#include "daemon/stages/history_keys.h"
-#include "daemon/stages/host_waits.h"
-#include "daemon/stages/setting_changes.h"
-#include "daemon/util/journal.h"
-#include "daemon/util/json_line.h"
-#include "exporters/findings/findings.h"
-#include "exporters/findings/findings_json.h"
+#include "daemon/host/settings_record.h"
+#include "daemon/spikes/host_wait_words.h"
+#include "daemon/spikes/host_waits.h"
+#include "daemon/spikes/past_spikes.h"
+#include "daemon/tenants/tenant_names.h"
 #include "exporters/page/history_json.h"
-#include "exporters/page/json.h"
+#include "exporters/page/page_json.h"
+#include "exporters/page/status_json.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/protobuf_format.h"
-#include "exporters/prometheus/text_format.h"
-#include "exporters/report/report.h"
-#include "exporters/terminal/device_json.h"
+#include "exporters/prometheus/metric_formats.h"
+#include "exporters/report/report_forms.h"
 #include "exporters/terminal/device_list.h"
-#include "exporters/terminal/drive_list.h"
+#include "exporters/terminal/finding_text.h"
 #include "metrics.pb.h"
 #include "tests/fixtures/temporary_tree.h"
 #include "tests/unit/audit_facts.h"
@@ -472,11 +467,11 @@ class Fuzzer {
     auto inventory = std::make_shared<model::Inventory>();
     inventory->filesystems = {filesystem("sda")};
     inventory->volumes = {{"sda", 8, 0, "sda", false}};
-    stages::Tick tick;
+    model::Tick tick;
     tick.inventory = inventory;
     tick.at = model::SteadyTime(std::chrono::hours(1));
     tick.wall = kWall;
-    stages::DeviceEvents events;
+    block::DeviceEvents events;
     events.observe(tick);
     auto io = std::make_shared<model::DeviceIo>();
     const auto add = [&](const model::Device& one) {
@@ -488,7 +483,7 @@ class Fuzzer {
     add(twin);
     twin.name = "sdb";  // of one identity
     add(twin);
-    stages::Findings came = events.observe(tick);
+    model::Findings came = events.observe(tick);
     EXPECT_GE(came.effects.lines.size(), 3U);
     for (const log::Line& one : came.effects.lines) {
       line(one, {"device came device=? model=\"?\" serial=\"?\" size_bytes=?", "devices identity=\"?\""});
@@ -499,10 +494,10 @@ class Fuzzer {
     read_keys(tick);
   }
 
-  void read_settings(stages::Tick tick) {
-    stages::HistoryKeys keys;
+  void read_settings(model::Tick tick) {
+    history::HistoryKeys keys;
     keys.give(tick);
-    stages::SettingChanges changes;
+    history::SettingChanges changes;
     model::Attributes files;
     files.set("proc/sys/kernel/osrelease", plant_.in("Attributes.texts_"));
     model::DiskSettings disk;
@@ -511,12 +506,12 @@ class Fuzzer {
     volume.files.set("dm/name", plant_.in("Attributes.texts_"));
     volume.files.set("queue/read_ahead_kb", plant_.in("RecordedSettings.values"));
     for (int again = 0; again < 2; ++again) {
-      model::RecordedSettings read = settings::recorded(disk, {volume});
+      model::RecordedSettings read = host::recorded(disk, {volume});
       read.device = "sda";
       read.values["scheduler"] = plant_.in("RecordedSettings.values");
       model::TimerSettings timer{true, plant_.in("TimerSettings.calendar"), plant_.in("TimerSettings.delay")};
-      tick.settings_read = {read, settings::recorded("fstrim.timer", timer), settings::recorded(files)};
-      stages::Findings findings = changes.observe(tick);
+      tick.settings_read = {read, host::recorded("fstrim.timer", timer), host::recorded(files)};
+      model::Findings findings = changes.observe(tick);
       for (const log::Line& one : findings.effects.lines) {
         line(one, {"setting changed device=? setting=\"?\" before=\"?\" now=\"?\""});
       }
@@ -529,8 +524,8 @@ class Fuzzer {
     }
   }
 
-  void read_discards(stages::Tick tick, model::DeviceIo& io) {
-    stages::Discards discards;
+  void read_discards(model::Tick tick, model::DeviceIo& io) {
+    discards::Discards discards;
     tick.settings.discard_gap = std::chrono::nanoseconds(0);
     auto& cell = tick.discards["sda"][static_cast<std::size_t>(model::DiscardSubmitter::fstrim)];
     discards.observe(tick);
@@ -545,7 +540,7 @@ class Fuzzer {
         requests.issues = requests.completions = 1;
         requests.bytes = cell.bytes;
       }
-      stages::Findings findings = discards.observe(tick);
+      model::Findings findings = discards.observe(tick);
       for (const log::Line& one : findings.effects.lines) {
         line(one, {"discard burst device=? trigger=? begin=? end=? seconds=? bytes=? requests=? ranges=? comm=\"?\" "
                    "filesystem=\"?\" array=\"?\" suppressed=?",
@@ -557,8 +552,8 @@ class Fuzzer {
     }
   }
 
-  void read_waits(stages::Tick tick) {
-    stages::HostWaits waits;
+  void read_waits(model::Tick tick) {
+    spikes::HostWaitStage waits;
     model::HostSignals signals;
     signals.frozen = {{plant_.in("FrozenFilesystem.mountpoint", "/"), plant_.in("FrozenFilesystem.command"), {"sda"}}};
     for (int second = 0; second < 8; ++second) {
@@ -566,7 +561,7 @@ class Fuzzer {
       tick.wall += std::chrono::seconds(1);
       signals.frozen.resize(second < 3 ? 1 : 0);
       tick.host = std::make_shared<const model::HostSignals>(signals);
-      stages::Findings findings = waits.observe(tick);
+      model::Findings findings = waits.observe(tick);
       for (const log::Line& one : findings.effects.lines) {
         line(one, {"I/O held up cause=? subject=\"?\" device=? tenant=? begin=? evidence=\"?\" source=?",
                    "I/O held up until now cause=? subject=\"?\" device=? tenant=? begin=? seconds=? evidence=\"?\" "
@@ -576,18 +571,18 @@ class Fuzzer {
     }
   }
 
-  void read_keys(stages::Tick tick) {
-    stages::HistoryKeys keys;
+  void read_keys(model::Tick tick) {
+    history::HistoryKeys keys;
     keys.give(tick);
     const auto sda = std::find_if(tick.devices.begin(), tick.devices.end(),
-                                  [](const stages::DeviceTick& one) { return one.block.device->name == "sda"; });
+                                  [](const model::DeviceTick& one) { return one.block.device->name == "sda"; });
     batch_.device_minutes.push_back({*sda->history_key, std::chrono::floor<std::chrono::minutes>(kWall), {}});
     batch_.device_minutes.back().load.measured_ms = 60'000;
   }
 
-  void take(history::Batch rows) {
+  void take(model::Batch rows) {
     rows.device_minutes.clear();
-    history::append(batch_, std::move(rows));
+    model::append(batch_, std::move(rows));
   }
 
   // Labels and pages.
@@ -635,7 +630,7 @@ class Fuzzer {
     identity->namespaces = {{"nvme0n1", 1}};
     snapshot.nvme_drives.emplace_back();
     snapshot.nvme_drives.back().identity = identity;
-    analysis::TenantNamer namer({}, std::nullopt);
+    tenants::TenantNamer namer({}, std::nullopt);
     auto tenants = std::make_shared<model::DeviceTenants>();
     tenants->tenants = {{namer.tenant_of(plant_.in("CgroupPaths", "/")), {}, 1, kWall},
                         {{"other-tenant", model::TenantKind::cgroup, plant_.in("Tenant.cgroup", "/")}, {}, 1, kWall}};
@@ -649,15 +644,15 @@ class Fuzzer {
     const std::vector<exposition::Family> families = exposition::collect(snapshot);
     labels(exposition::render_text(families));
     messages(exposition::render_protobuf(families));
-    live::RecentPast past(1 << 20);
+    history::RecentPast past(1 << 20);
     past.observe(snapshot);
-    json(audit::measured_json(audit::measure(snapshot)));
+    json(advice::measured_json(advice::measure(snapshot)));
     json(page::devices_json(snapshot, past).dump());
     json(page::status_json(snapshot, past).dump());
     json(page::tenants_json(snapshot.devices[1], snapshot).dump());
-    json(page::why_json(live::why(page::situation_of(snapshot, past)), {}).dump());
+    json(page::why_json(spikes::why(page::situation_of(snapshot, past)), {}).dump());
     json(page::wait_mark_json(wait, snapshot).dump());
-    const auto words = live::host_wait_words(wait, snapshot, live::Tense::present);
+    const auto words = spikes::host_wait_words(wait, snapshot, spikes::Tense::present);
     EXPECT_TRUE(is_calm(words.what)) << words.what;
     json(page::findings_json(*findings).dump());
     print(*findings);
@@ -782,7 +777,7 @@ class Fuzzer {
   static void read_rows(const model::PastSpike& spike, const model::PastWait& wait) {
     model::PastSpike with_tenants = spike;
     with_tenants.evidence = spike.evidence.raw() + ":1 " + spike.missing.raw() + "=1";
-    const model::LatencySpike one = live::spike_of(with_tenants);
+    const model::LatencySpike one = spikes::spike_of(with_tenants);
     for (const model::SpikeTenant& tenant : one.heaviest) {
       EXPECT_TRUE(is_calm(tenant.name)) << tenant.name;
     }
@@ -791,7 +786,7 @@ class Fuzzer {
     }
     model::PastWait with_figures = wait;
     with_figures.evidence = wait.evidence.raw() + ' ' + wait.subject.raw() + "=1";
-    if (const auto past = live::wait_of(with_figures)) {
+    if (const auto past = spikes::wait_of(with_figures)) {
       EXPECT_TRUE(is_calm(past->file)) << past->file;
       for (const auto& [name, value] : past->evidence) {
         EXPECT_TRUE(is_calm(name)) << name;
@@ -893,7 +888,7 @@ class Fuzzer {
     settings.virtual_machines = {"qemu-system-x86_64 -drive file=" +
                                  (plant_.in("HostSettings.virtual_machines", "/")).raw().substr(0, 60) + ",if=virtio"};
     settings.cgroup_limits = {{plant_.in("HostSettings.cgroup_limits"), "8:0 rbps=1"}};
-    Commands all = audit::judge(host.facts);
+    Commands all = advice::judge(host.facts);
     print(all);
     json(page::findings_json(all).dump());
     names_ = {host.mount().mountpoint.raw(), host.array().files.text("dm/name").raw()};
@@ -946,9 +941,9 @@ class Fuzzer {
   void read_answer() {
     const std::string text = plant_.in("a server's answer").raw();
     Json answer{{"why", {{"sentence", text}, {text, {text, 1}}}}};
-    client::clean_strings(answer);
+    cli::clean_strings(answer);
     each_string(answer, [](const std::string& one) { EXPECT_TRUE(is_calm(one)) << one; });
-    const std::string first = client::first_line_of(text);
+    const std::string first = cli::first_line_of(text);
     EXPECT_TRUE(is_calm(first)) << first;
     saw(first, for_terminal);
   }
@@ -979,7 +974,7 @@ class Fuzzer {
   Commands benign_commands_;
   std::vector<std::string> names_;
   std::vector<std::string> benign_names_;
-  history::Batch batch_;
+  model::Batch batch_;
   std::array<unsigned, kSources.size()> seen_{};
 };
 

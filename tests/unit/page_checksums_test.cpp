@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a page that is not as it was written an error, and never an answer? A history with rows in every table is damaged
 // in a copy, and asked everything again. tests/unit/page_oracle.h knows the pages without the code under test.
-#include "daemon/history/page_checksums.h"
-
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -19,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/history/sqlite.h"
 #include "daemon/history/store.h"
 #include "tests/fixtures/temporary_tree.h"
 #include "tests/unit/page_oracle.h"
@@ -33,9 +32,9 @@ using tests::PagesOfFile;
 using Random = std::mt19937_64;
 
 const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
-constexpr Minute kBegin{std::chrono::minutes(29'000'040)};  // a whole hour
+constexpr model::Minute kBegin{std::chrono::minutes(29'000'040)};  // a whole hour
 constexpr int kHours = 6;
-constexpr Minute kEnd = kBegin + std::chrono::hours(kHours);
+constexpr model::Minute kEnd = kBegin + std::chrono::hours(kHours);
 const model::Window kAll{kBegin - 2h, kEnd + 2h};
 const std::set<std::string> kDevices{"sda", "sdb"};
 
@@ -53,18 +52,18 @@ std::uint64_t below(Random& random, std::uint64_t end) {
   return std::uniform_int_distribution<std::uint64_t>(0, end - 1)(random);
 }
 
-Bytes some_bytes(Random& random, std::size_t size) {
-  Bytes bytes(size);
+model::Bytes some_bytes(Random& random, std::size_t size) {
+  model::Bytes bytes(size);
   std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(random()); });
   return bytes;
 }
 
 // ---- a history that has everything
 
-const DriveKey kDrive{"serial", "model", "firmware"};
+const model::DriveKey kDrive{"serial", "model", "firmware"};
 
-DeviceMinute device_minute(Random& random, const std::string& name, Minute minute) {
-  DeviceMinute row{{"wwid of " + name, name, "model", "serial"}, minute, {}, {}};
+model::DeviceMinute device_minute(Random& random, const std::string& name, model::Minute minute) {
+  model::DeviceMinute row{{"wwid of " + name, name, "model", "serial"}, minute, {}, {}};
   row.load.measured_ms = 60'000;
   row.load.operations[0].ios = below(random, 10'000);
   for (const auto latency : {model::Latency::read_total, model::Latency::write_total}) {
@@ -81,8 +80,8 @@ DeviceMinute device_minute(Random& random, const std::string& name, Minute minut
   return row;
 }
 
-DriveMinute drive_minute(Random& random, Minute minute) {
-  DriveMinute row;
+model::DriveMinute drive_minute(Random& random, model::Minute minute) {
+  model::DriveMinute row;
   row.drive = kDrive;
   row.minute = minute;
   row.boottime = std::chrono::nanoseconds(random() >> 1U);
@@ -94,8 +93,8 @@ DriveMinute drive_minute(Random& random, Minute minute) {
 }
 
 /// What happens in an hour.
-Batch events(Random& random, Minute hour) {
-  Batch batch;
+model::Batch events(Random& random, model::Minute hour) {
+  model::Batch batch;
   model::LatencySpike spike;
   spike.device = "sda";
   spike.operation = Operation::write;
@@ -122,26 +121,26 @@ class Checksums : public testing::Test {
     std::optional<FileIdentity> checked;
     auto store = Store::open(file(), {}, checked, stop_);
     ASSERT_TRUE(store.has_value());
-    const auto write = [&](const Batch& batch, Minute now, std::chrono::milliseconds elapsed = 1min) {
+    const auto write = [&](const model::Batch& batch, model::Minute now, std::chrono::milliseconds elapsed = 1min) {
       const auto written = store->write(batch, {now, elapsed});
       ASSERT_TRUE(written.has_value()) << written.error().message;
     };
-    for (Minute minute = kBegin; minute < kEnd; minute += 1min) {
-      Batch batch = (minute - kBegin).count() % 60 == 0 ? events(random_, minute) : Batch{};
+    for (model::Minute minute = kBegin; minute < kEnd; minute += 1min) {
+      model::Batch batch = (minute - kBegin).count() % 60 == 0 ? events(random_, minute) : model::Batch{};
       batch.minutes = {drive_minute(random_, minute)};
       batch.device_minutes = {device_minute(random_, "sda", minute), device_minute(random_, "sdb", minute)};
       write(batch, minute + 1min);
     }
-    const Minute back = kEnd - 3h;  // the clock is set
-    Batch late;
+    const model::Minute back = kEnd - 3h;  // the clock is set
+    model::Batch late;
     late.device_minutes = {device_minute(random_, "sda", back)};
     late.states = {{kDrive, some_bytes(random_, 400'000)}};
     write(late, back);
     late.states = {{kDrive, some_bytes(random_, 50'000)}};  // leaves pages free
     write(late, back + 1min);
     store = tl::unexpected(Failure{});
-    for (std::string table : rows("SELECT name FROM sqlite_schema WHERE type = 'table'")) {
-      ASSERT_FALSE(rows("SELECT 1 FROM " + table).empty()) << table;
+    for (std::string table : model::rows("SELECT name FROM sqlite_schema WHERE type = 'table'")) {
+      ASSERT_FALSE(model::rows("SELECT 1 FROM " + table).empty()) << table;
     }
     pages_.emplace(file());
     unused_ = pages_->unused();
@@ -331,7 +330,7 @@ TEST_F(Checksums, are_right_after_another_sqlite_has_rolled_back) {
   ASSERT_TRUE(connection);
   const std::string change = "UPDATE device_minute SET measured = measured + 1; UPDATE drive SET state = NULL;";
   ASSERT_TRUE(connection->execute("PRAGMA journal_mode = PERSIST; BEGIN; " + change + " COMMIT"));
-  const auto before = rows("SELECT sum(measured) FROM device_minute");
+  const auto before = model::rows("SELECT sum(measured) FROM device_minute");
   ASSERT_TRUE(connection->execute("BEGIN; " + change +
                                   "INSERT INTO spike_seconds SELECT NULL, begin_ms, end_ms, "
                                   "device, excess_seconds, seconds, measured FROM spike_seconds"));
@@ -347,7 +346,7 @@ TEST_F(Checksums, are_right_after_another_sqlite_has_rolled_back) {
   ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "SELECT 1 FROM device", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
-  EXPECT_EQ(rows("SELECT sum(measured) FROM device_minute"), before) << "it has rolled back";
+  EXPECT_EQ(model::rows("SELECT sum(measured) FROM device_minute"), before) << "it has rolled back";
   EXPECT_TRUE(PagesOfFile(file()).mismatched().empty());
   EXPECT_TRUE(open(file(), true));
 }

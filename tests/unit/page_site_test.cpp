@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the page served as it is in the tree, and each API answer made once per snapshot, bounded and harmless?
+#include "exporters/page/page_site.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,9 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "exporters/page/api_schema.h"
-#include "exporters/page/assets.h"
-#include "exporters/page/site.h"
+#include "exporters/page/page_documents.h"
 #include "tests/unit/fed_past.h"
 #include "tests/unit/json_schema.h"
 #include "tests/unit/prometheus_snapshots.h"
@@ -69,7 +69,7 @@ struct Rig {
   }
 
   test::FedPast past{1U << 20};
-  doctor::FindingAges finding_ages;
+  advice::FindingAges finding_ages;
   Site site{past, finding_ages};
   std::shared_ptr<const model::Snapshot> current;
 };

@@ -16,7 +16,7 @@
 
 #include "daemon/history/load_codec.h"
 #include "daemon/history/past_reader.h"
-#include "daemon/history/rows.h"
+#include "daemon/model/history_rows.h"
 
 namespace ssdpulse::history {
 
@@ -66,7 +66,7 @@ class PastAnswers {
     }
   }
   void put(const std::string& text) { out_ << text.size() << ':' << text << ' '; }
-  void put(const Bytes& bytes) { put(std::string(bytes.begin(), bytes.end())); }
+  void put(const model::Bytes& bytes) { put(std::string(bytes.begin(), bytes.end())); }
   void put(const util::OutsideText& text) { put(text.raw()); }
   template <typename Clock, typename Duration>
   void put(const std::chrono::time_point<Clock, Duration>& at) {
@@ -148,15 +148,15 @@ class PastAnswers {
     all(one.settings, one.marks, one.clock_ahead, one.cut, one.reach);
   }
 
-  void put(const DriveKey& one) { all(one.serial, one.model, one.firmware, one.nqn); }
+  void put(const model::DriveKey& one) { all(one.serial, one.model, one.firmware, one.nqn); }
   void put(model::Uint128 one) { all(static_cast<std::uint64_t>(one >> 64U), static_cast<std::uint64_t>(one)); }
   void put(const model::ByteCounter& one) { all(one.count, one.unit_bytes, one.rounding); }
-  void put(const DriveMinute& one) {
+  void put(const model::DriveMinute& one) {
     all(one.drive, one.minute, one.boottime, one.source, one.writes.host, one.writes.media, one.host_count_before);
     all(one.percentage_used, one.available_spare, one.temperature_celsius, one.discard_bytes);
   }
-  void put(const DriveState& one) { all(one.drive, one.bytes); }
-  void put(const Recalled& one) { all(one.minutes, one.state, one.unreadable); }
+  void put(const model::DriveState& one) { all(one.drive, one.bytes); }
+  void put(const model::Recalled& one) { all(one.minutes, one.state, one.unreadable); }
 
   std::ostringstream out_;
 };

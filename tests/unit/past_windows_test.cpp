@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/client/past_windows.h"
-
 #include <gtest/gtest.h>
 
-namespace ssdpulse::client {
+#include "daemon/cli/asked_times.h"
+
+namespace ssdpulse::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,4 +79,4 @@ TEST(FindWindows, SaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::client
+}  // namespace ssdpulse::cli

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the key that hides names the same after a restart, readable only by its owner, never taken from an invalid file?
-#include "daemon/history/persistent_key.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +8,9 @@
 #include <fstream>
 #include <string>
 
-namespace ssdpulse::history {
+#include "daemon/tenants/tenant_key.h"
+
+namespace ssdpulse::tenants {
 namespace {
 
 class PersistentKey : public testing::Test {
@@ -67,4 +67,4 @@ TEST_F(PersistentKey, without_a_directory_there_is_an_error) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::history
+}  // namespace ssdpulse::tenants

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon's own figures: exact for a made-up /proc, plausible for the real one.
-#include "daemon/sources/process/process_stats.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,9 +8,10 @@
 #include <chrono>
 #include <limits>
 
+#include "daemon/host/processes.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::process {
+namespace ssdpulse::host {
 namespace {
 
 // Fields are numbered by their value, so that a wrong one shows.
@@ -98,4 +97,4 @@ TEST(ProcessStats, ThisProcess) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::process
+}  // namespace ssdpulse::host

@@ -11,7 +11,7 @@
 
 #include "daemon/model/version.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/text_format.h"
+#include "exporters/prometheus/metric_formats.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::exposition {

@@ -14,8 +14,7 @@
 #include <sstream>
 
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/protobuf_format.h"
-#include "exporters/prometheus/text_format.h"
+#include "exporters/prometheus/metric_formats.h"
 #include "metrics.pb.h"
 #include "tests/unit/prometheus_snapshots.h"
 

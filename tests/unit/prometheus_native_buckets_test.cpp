@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "exporters/prometheus/native_buckets.h"
+#include "exporters/prometheus/metric_formats.h"
 
 namespace ssdpulse::exposition {
 namespace {

@@ -2,8 +2,8 @@
 // Does every client get the format and encoding that it prefers?
 #include <gtest/gtest.h>
 
-#include "exporters/coding/accept.h"
-#include "exporters/prometheus/negotiation.h"
+#include "exporters/coding/content_coding.h"
+#include "exporters/prometheus/metric_formats.h"
 
 namespace ssdpulse::exposition {
 namespace {

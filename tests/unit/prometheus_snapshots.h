@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/model/flash_estimate.h"
+#include "daemon/model/flash_values.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::test {

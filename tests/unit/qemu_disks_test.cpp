@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is each disk of each QEMU judged by what its command line says about it, in whatever syntax, and nothing else taken
 // for a disk?
-#include "daemon/audit/qemu_disks.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace ssdpulse::audit {
+#include "daemon/advice/virtual_machines.h"
+
+namespace ssdpulse::advice {
 namespace {
 
 /// The files, each with '!' if threads do its I/O.
@@ -105,4 +105,4 @@ RC_GTEST_PROP(QemuDisks, hostile_bytes_stay_in_bounds, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::audit
+}  // namespace ssdpulse::advice

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the log report losses while they happen, and nothing else?
-#include "daemon/analysis/recent_losses.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 
-namespace ssdpulse::analysis {
+#include "daemon/block/device_events.h"
+
+namespace ssdpulse::block {
 namespace {
 
 using std::chrono::seconds;
@@ -65,4 +65,4 @@ TEST(RecentLosses, AFewAreNothing) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::block

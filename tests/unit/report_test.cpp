@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does `ssdpulse report` print? SSDPULSE_TEST_GOLDEN=write rewrites the golden pages in tests/fixtures/report.
-#include "exporters/report/report.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,16 +9,17 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "exporters/report/report_forms.h"
 #include "tests/unit/simulated_minutes.h"
 
-namespace ssdpulse::report {
+namespace ssdpulse::compare {
 namespace {
 
-using analysis::comparison::Change;
-using analysis::comparison::Row;
-using analysis::comparison::Side;
-using analysis::comparison::Unit;
-using analysis::comparison::Verdict;
+using compare::Change;
+using compare::Row;
+using compare::Side;
+using compare::Unit;
+using compare::Verdict;
 using namespace std::chrono_literals;
 
 const model::PastTime kBegin{std::chrono::minutes(29'000'000)};
@@ -49,8 +48,8 @@ Row row(const char* id, const char* what, double before, double after, Verdict v
 }
 
 /// Made up, so that changes to the statistics do not affect the pages.
-DeviceReport made_up(const std::string& name) {
-  DeviceReport device;
+report::DeviceReport made_up(const std::string& name) {
+  report::DeviceReport device;
   device.question.before = side(kBegin, 1);
   device.question.after = side(kBegin + kLength + 10min, 2);
   auto& comparison = device.comparison;
@@ -70,8 +69,8 @@ DeviceReport made_up(const std::string& name) {
   };
   comparison.rows[2].reason = "the interval is too wide";
   comparison.rows[2].hours_needed = 61.3;
-  comparison.rows[2].corrected = analysis::comparison::Interval{0.3, 13};
-  comparison.rows[2].from = analysis::comparison::IntervalFrom::last_day;
+  comparison.rows[2].corrected = Interval{0.3, 13};
+  comparison.rows[2].from = IntervalFrom::last_day;
   comparison.rows[3].adjusted = Change{1.5, 1.4, 1.6, 0};
   comparison.rows[3].usual = 1.05;
   comparison.rows[5].before = std::nullopt;
@@ -93,12 +92,12 @@ DeviceReport made_up(const std::string& name) {
   return device;
 }
 
-Report report(std::vector<DeviceReport> devices) {
+report::Report report(std::vector<report::DeviceReport> devices) {
   return {"db1", kBegin + 1000min, "mark \"try\"", {{kBegin + kLength, "try"}}, std::move(devices)};
 }
 
 template <typename Print>
-std::string printed(Print print, const Report& what) {
+std::string printed(Print print, const report::Report& what) {
   std::ostringstream out;
   print(what, out);
   return out.str();
@@ -120,7 +119,7 @@ TEST(Report, Markdown) { expect_golden("compared.md", printed(print_markdown, re
 TEST(Report, Json) { expect_golden("compared.json", printed(print_json, report({made_up("nvme0n1")}))); }
 
 TEST(Report, OneWindowAsText) {
-  DeviceReport alone = made_up("nvme0n1");
+  report::DeviceReport alone = made_up("nvme0n1");
   alone.comparison.before.reset();
   alone.question.before.reset();
   expect_golden("alone.txt", printed(print_text, report({alone})));
@@ -139,21 +138,21 @@ TEST(Report, HtmlAsksForNothing) {
 }
 
 TEST(Report, HtmlIsBounded) {
-  std::vector<DeviceReport> devices;
+  std::vector<report::DeviceReport> devices;
   for (int i = 0; i < 200; ++i) {
     devices.push_back(made_up("nvme" + std::to_string(i) + "n1"));
   }
-  Report many = report(std::move(devices));
+  report::Report many = report(std::move(devices));
   many.marks.assign(2000, {kBegin, kHostile});
-  EXPECT_LE(printed(print_html, many).size(), kMaxHtmlBytes);
+  EXPECT_LE(printed(print_html, many).size(), report::kMaxHtmlBytes);
 }
 
 TEST(Report, NamesFromOutsideAreHarmless) {
-  DeviceReport device = made_up(kHostile);
+  report::DeviceReport device = made_up(kHostile);
   device.comparison.device.model = kHostile;
   device.comparison.device.serial = kHostile;
   device.comparison.differing = {{kBegin, kHostile, kHostile, kHostile, kHostile}};
-  Report hostile = report({device});
+  report::Report hostile = report({device});
   hostile.change = hostile.host = kHostile;
   hostile.marks = {{kBegin, kHostile}};
   const std::string html = printed(print_html, hostile);
@@ -173,4 +172,4 @@ TEST(Report, NamesFromOutsideAreHarmless) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::report
+}  // namespace ssdpulse::compare

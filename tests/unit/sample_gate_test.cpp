@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is an absurd sample held back, a strange but true one reported one sample later, a fall never dropped silently, and
 // everything else let through?
-#include "daemon/analysis/write_amplification/sample_gate.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "daemon/wear/checked_ledger.h"
 #include "tests/unit/write_ledger_rig.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 /// The gate in front of a ledger that believes it.
@@ -208,4 +207,4 @@ TEST(Gate, EverySampleOfASaneDrivePasses) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does the flash model get from the kernel's events and counts?
-#include "daemon/sources/block/sample_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <vector>
 
-#include "daemon/model/operation.h"
+#include "daemon/block/write_cells.h"
+#include "daemon/model/block_io.h"
 
 namespace ssdpulse::block {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is what is read from a host what its files say, and are the settings recorded that people change? On made-up trees.
-#include "daemon/sources/settings/settings.h"
-
 #include <gtest/gtest.h>
 #include <linux/dm-ioctl.h>
 
@@ -10,11 +8,12 @@
 #include <map>
 #include <set>
 
-#include "daemon/sources/settings/crypt_table.h"
-#include "daemon/sources/settings/recorded.h"
+#include "daemon/host/crypt_table.h"
+#include "daemon/host/settings_reader.h"
+#include "daemon/host/settings_record.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::settings {
+namespace ssdpulse::host {
 namespace {
 
 TEST(settings, of_a_host) {
@@ -216,7 +215,7 @@ TEST(crypt_table, anything_else_is_not_known) {
 }
 
 model::RecordedSettings recorded_of(const tests::SysfsHost& host, const std::string& device) {
-  return recorded(read_disk({host.tree().path()}, tests::device_of(tests::inventory_of(host), device)));
+  return recorded(read_disk_settings({host.tree().path()}, tests::device_of(tests::inventory_of(host), device)));
 }
 
 TEST(recorded, the_cache_and_the_latency_tolerance_lie_elsewhere_by_kind_of_disk) {
@@ -303,4 +302,4 @@ TEST(recorded, the_host_has_names_that_the_history_knows) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::settings
+}  // namespace ssdpulse::host

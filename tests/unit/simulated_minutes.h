@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/model/past.h"
+#include "daemon/model/history_answers.h"
 
 namespace ssdpulse::test {
 

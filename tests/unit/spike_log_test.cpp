@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the log report the worst spikes, at a limited rate, and long ones while they last?
-#include "daemon/stages/spike_log.h"
-
 #include <gtest/gtest.h>
 
-#include "daemon/util/utc_text.h"
+#include "daemon/base/number_text.h"
+#include "daemon/spikes/spike_stage.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::spikes {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,4 +67,4 @@ TEST(UtcText, HasMilliseconds) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::spikes

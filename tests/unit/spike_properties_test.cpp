@@ -6,18 +6,18 @@
 
 #include <cmath>
 
-#include "daemon/analysis/latency_spikes/baseline.h"
+#include "daemon/spikes/spike_detector.h"
 #include "tests/unit/spike_simulation.h"
 
 namespace ssdpulse::test {
 namespace {
 
-using analysis::Baseline;
-using analysis::SpikeDetector;
 using model::Operation;
 using model::OperationInterval;
+using spikes::Baseline;
+using spikes::SpikeDetector;
 
-analysis::SteadyTime at(double seconds) { return analysis::SteadyTime(analysis::nanoseconds_of(seconds + 1000)); }
+model::SteadyTime at(double seconds) { return model::SteadyTime(spikes::nanoseconds_of(seconds + 1000)); }
 
 /// A second of `ios` I/Os of one latency.
 OperationInterval window_of(double latency, std::uint64_t ios = 200) {
@@ -248,7 +248,7 @@ int claimed_after(const std::vector<int>& kernel, std::int64_t ours = 1, bool un
   paused.in_flight_before = paused.in_flight_after = ours;
   int seconds = 0;
   for (const int has : kernel) {
-    analysis::Surroundings around;
+    spikes::Surroundings around;
     around.unseen_lately = unseen_lately;
     around.kernel_in_flight = has < 0 ? std::nullopt : std::optional<std::int64_t>(has);
     const int second = load.second++;
@@ -283,7 +283,7 @@ TEST(Detector, AStallBesideWhatLeakedIsOne) {
   OperationInterval paused;
   const auto pause = [&](std::int64_t ours, std::int64_t kernel) {
     paused.in_flight_before = std::exchange(paused.in_flight_after, ours);
-    analysis::Surroundings around;
+    spikes::Surroundings around;
     around.kernel_in_flight = kernel;
     const int second = load.second++;
     return load.detector.observe(at(second), at(second + 1), paused, 0.002, around);

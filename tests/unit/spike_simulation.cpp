@@ -23,8 +23,8 @@ void count(model::LatencyHistogram& histogram, double seconds) {
   histogram.sum_ns += static_cast<std::uint64_t>(seconds * 1e9);
 }
 
-analysis::SteadyTime steady(double seconds) {
-  return analysis::SteadyTime(std::chrono::nanoseconds(static_cast<std::int64_t>((seconds + 1000) * 1e9)));
+model::SteadyTime steady(double seconds) {
+  return model::SteadyTime(std::chrono::nanoseconds(static_cast<std::int64_t>((seconds + 1000) * 1e9)));
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ void Simulation::tick(double now) {
     last_drive_.polling.read_at = last_drive_.write_amplification.read_at = steady(now);
     polls.push_back(now);
   }
-  analysis::SpikeTick tick;
+  spikes::SpikeTick tick;
   tick.at = steady(now);
   tick.wall = wall(now + wall_offset(now));
   if (before_) {

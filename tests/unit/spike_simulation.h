@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/latency_spikes/device_spikes.h"
+#include "daemon/spikes/device_spikes.h"
 
 namespace ssdpulse::test {
 
@@ -69,8 +69,8 @@ class Simulation {
   std::vector<double> begins;  // of spikes, in seconds of the simulation
   std::vector<std::string> active_seen;
   std::vector<double> polls;
-  analysis::DeviceSpikes subject{"nvme0n1"};
-  std::vector<analysis::DeviceSpikes::Figures> figures;
+  spikes::DeviceSpikes subject{"nvme0n1"};
+  std::vector<spikes::DeviceSpikes::Figures> figures;
 
  private:
   struct Interval {
@@ -105,7 +105,7 @@ class Simulation {
   double longest_other_ = 0;
   std::size_t first_other_ = 0;  // which may not have ended
   model::DeviceIo io_;
-  analysis::TenantWork done_;  // since the last tick
+  spikes::TenantWork done_;  // since the last tick
   model::NvmeDrive last_drive_;
   double now_ = 0;
   int ticks_ = 0;

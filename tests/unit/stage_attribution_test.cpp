@@ -10,10 +10,10 @@
 #include <set>
 #include <string>
 
-#include "daemon/analysis/tenants/tenant_namer.h"
-#include "daemon/stages/attribution.h"
+#include "daemon/tenants/attribution_stage.h"
+#include "daemon/tenants/tenant_names.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::tenants {
 namespace {
 
 using namespace std::chrono_literals;
@@ -74,7 +74,7 @@ class Host {
     tick_.tenants = names_off ? nullptr : std::make_shared<const model::Tenants>(namer.tenants_of(paths_));
     tick_.io_accounting = accounting;
     tick_.devices[0].block.attribution = std::make_shared<const model::DeviceAttribution>(counted_);
-    Findings findings = stage_.observe(tick_);
+    model::Findings findings = stage_.observe(tick_);
     snapshot = {};
     snapshot.devices.resize(1);
     findings.values(snapshot);
@@ -92,7 +92,7 @@ class Host {
 
   [[nodiscard]] const TotalsByOperation& all() const { return all_; }
 
-  analysis::TenantNamer namer{{}, std::nullopt};
+  TenantNamer namer{{}, std::nullopt};
   bool names_off = false;
   model::IoAccounting accounting = model::IoAccounting::below_root;
   std::vector<std::string> lines;
@@ -102,7 +102,7 @@ class Host {
   model::DeviceAttribution counted_;
   model::CgroupPaths paths_;
   TotalsByOperation all_{};
-  Tick tick_;
+  model::Tick tick_;
   Attribution stage_;
 };
 
@@ -146,7 +146,7 @@ TEST(Attribution, children_of_a_tenant_are_the_tenant) {
 
 TEST(Attribution, a_pattern_of_the_configuration_wins) {
   Host host;
-  host.namer = analysis::TenantNamer({{"/system.slice/mysql*", "db"}, {"*", "rest"}}, std::nullopt);
+  host.namer = TenantNamer({{"/system.slice/mysql*", "db"}, {"*", "rest"}}, std::nullopt);
   host.name(5, "/system.slice/mysql@1.service");
   host.name(6, "/system.slice/mysql@2.service");
   host.name(7, "/x");
@@ -164,7 +164,7 @@ TEST(Attribution, hashed_names_are_the_same_again_and_tell_nothing) {
   util::HashKey key{};
   key[0] = 7;
   Host host;
-  host.namer = analysis::TenantNamer({{"/p", "project-x"}}, key);
+  host.namer = TenantNamer({{"/p", "project-x"}}, key);
   host.name(1, "/");
   host.name(5, "/system.slice/mysql.service");
   host.name(6, "/p");
@@ -176,7 +176,7 @@ TEST(Attribution, hashed_names_are_the_same_again_and_tell_nothing) {
   std::set<std::string> names;
   for (const model::TenantIo& one : value.tenants) {
     names.insert(one.tenant.name);
-    EXPECT_TRUE(one.tenant.name == "/" || (one.tenant.name.size() == analysis::kTenantHashDigits &&
+    EXPECT_TRUE(one.tenant.name == "/" || (one.tenant.name.size() == kTenantHashDigits &&
                                            one.tenant.name.find_first_not_of("0123456789abcdef") == std::string::npos))
         << one.tenant.name;
     EXPECT_EQ(one.tenant.cgroup, one.tenant.name == "/" ? "/" : "");
@@ -410,4 +410,4 @@ RC_GTEST_PROP(AttributionProperty, nothing_grows_by_what_was_done_before, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::tenants

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/stages/device_events.h"
+#include "daemon/block/device_events.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::block {
 namespace {
 
 using model::IoError;
@@ -29,7 +29,7 @@ class Host {
   }
 
   void remove(const std::string& name) {
-    std::erase_if(tick_.devices, [&](const DeviceTick& device) { return device.block.device->name == name; });
+    std::erase_if(tick_.devices, [&](const model::DeviceTick& device) { return device.block.device->name == name; });
   }
 
   void fail(Operation operation, IoError error) {
@@ -48,7 +48,7 @@ class Host {
   }
 
  private:
-  Tick tick_;
+  model::Tick tick_;
   DeviceEvents stage_;
 };
 
@@ -106,4 +106,4 @@ TEST(DeviceEvents, AnAnswerIsNotAFailure) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::block

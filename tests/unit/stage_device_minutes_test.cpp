@@ -7,10 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "daemon/stages/device_minutes.h"
-#include "daemon/stages/history_keys.h"
+#include "daemon/history/device_minutes.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::history {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,7 +59,7 @@ class Host {
   }
   [[nodiscard]] std::uint64_t ios() const {
     std::uint64_t ios = 0;
-    for (const history::DeviceMinute& row : rows_.device_minutes) {
+    for (const model::DeviceMinute& row : rows_.device_minutes) {
       ios += row.load.operations[0].ios;
     }
     return ios;
@@ -68,7 +67,7 @@ class Host {
 
   [[nodiscard]] std::map<std::string, std::uint64_t> minute() const {
     std::map<std::string, std::uint64_t> ios;
-    for (const history::DeviceMinute& row : rows_.device_minutes) {
+    for (const model::DeviceMinute& row : rows_.device_minutes) {
       for (const model::TenantLoad& tenant : row.tenants) {
         ios[tenant.name] += tenant.totals[0].ios;
       }
@@ -79,10 +78,10 @@ class Host {
  private:
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
   std::shared_ptr<model::DeviceIo> io_ = std::make_shared<model::DeviceIo>();
-  Tick tick_;
+  model::Tick tick_;
   HistoryKeys keys_;
   DeviceMinutes stage_;
-  history::Batch rows_;
+  model::Batch rows_;
 };
 
 using Minute = std::map<std::string, std::uint64_t>;
@@ -119,4 +118,4 @@ TEST(DeviceMinutes, WhatWasCountedIsNotCountedAgainAfterATickWithoutCounters) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::history

@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/log.h"
+#include "daemon/block/block_source.h"
+#include "daemon/discards/discard_stage.h"
+#include "daemon/model/block_io.h"
 #include "daemon/model/device.h"
-#include "daemon/model/discards.h"
-#include "daemon/model/operation.h"
+#include "daemon/model/discard_values.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/sources/block/block_source.h"
-#include "daemon/stages/discards.h"
-#include "daemon/util/log.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::discards {
 namespace {
 
 using model::DiscardSubmitter;
@@ -92,7 +92,7 @@ class Rig {
     tick_.inventory = std::make_shared<const model::Inventory>(inventory);
     snapshot_ = {};
     snapshot_.devices.emplace_back();
-    const Findings findings = stage_.observe(tick_);
+    const model::Findings findings = stage_.observe(tick_);
     findings.values(snapshot_);
     for (const log::Line& line : findings.effects.lines) {
       words_ += line.text + '\n';
@@ -129,7 +129,7 @@ class Rig {
  private:
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
   std::shared_ptr<model::DeviceIo> io_ = std::make_shared<model::DeviceIo>();
-  Tick tick_;
+  model::Tick tick_;
   model::Snapshot snapshot_;
   Discards stage_;
   std::string words_;
@@ -243,4 +243,4 @@ TEST(Discards, another_disk_of_the_name_has_figures_of_its_own) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::discards

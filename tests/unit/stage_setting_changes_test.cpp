@@ -10,18 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "daemon/stages/history_keys.h"
-#include "daemon/stages/setting_changes.h"
+#include "daemon/history/device_minutes.h"
+#include "daemon/history/setting_changes.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::history {
 namespace {
 
 class Host {
  public:
   /// Disks by name, all reporting the same `wwid`, with their scheduler; and the mounts of sda.
-  Effects observe(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
-                  const std::set<std::string>& options = {"rw"}) {
-    Tick tick;
+  model::Effects observe(const std::map<std::string, std::string>& schedulers,
+                         const std::vector<std::string>& mounts = {}, const std::set<std::string>& options = {"rw"}) {
+    model::Tick tick;
     auto inventory = std::make_shared<model::Inventory>();
     for (const std::string& mountpoint : mounts) {
       model::Filesystem filesystem;
@@ -51,12 +51,12 @@ class Host {
 
 TEST(SettingChanges, OfTwoDisksThatSayTheSameOfThemselvesAreApart) {
   Host host;
-  const Effects first = host.observe({{"sda", "none"}, {"sdb", "bfq"}});
+  const model::Effects first = host.observe({{"sda", "none"}, {"sdb", "bfq"}});
   ASSERT_EQ(first.rows.settings.size(), 2U);
   EXPECT_EQ(first.rows.settings[0].device, "wwid wwid | at sda");
   EXPECT_EQ(first.rows.settings[1].device, "wwid wwid | at sdb");
   EXPECT_TRUE(host.observe({{"sda", "none"}, {"sdb", "bfq"}}).rows.settings.empty());
-  const Effects alone = host.observe({{"sdb", "none"}});
+  const model::Effects alone = host.observe({{"sdb", "none"}});
   ASSERT_EQ(alone.rows.settings.size(), 1U);
   EXPECT_EQ(alone.rows.settings[0].device, "wwid wwid | at sdb") << "also when the other one goes";
   EXPECT_EQ(alone.lines.size(), 1U);
@@ -65,13 +65,13 @@ TEST(SettingChanges, OfTwoDisksThatSayTheSameOfThemselvesAreApart) {
 TEST(SettingChanges, AFileSystemThatIsUnmountedIsOneRowAndForgotten) {
   Host host;
   host.observe({{"sda", "none"}}, {"/srv", "/mnt"});
-  const Effects gone = host.observe({{"sda", "none"}}, {"/srv"});
+  const model::Effects gone = host.observe({{"sda", "none"}}, {"/srv"});
   ASSERT_EQ(gone.rows.settings.size(), 1U);
   EXPECT_EQ(gone.rows.settings[0].name, "mount /mnt");
   EXPECT_EQ(gone.rows.settings[0].value, "");
   EXPECT_EQ(gone.lines.size(), 1U);
   EXPECT_TRUE(host.observe({{"sda", "none"}}, {"/srv"}).rows.settings.empty());
-  const Effects again = host.observe({{"sda", "none"}}, {"/srv", "/mnt"});
+  const model::Effects again = host.observe({{"sda", "none"}}, {"/srv", "/mnt"});
   ASSERT_EQ(again.rows.settings.size(), 1U);
   EXPECT_EQ(again.rows.settings[0].value, "ext4 rw");
 }
@@ -79,7 +79,7 @@ TEST(SettingChanges, AFileSystemThatIsUnmountedIsOneRowAndForgotten) {
 TEST(SettingChanges, EachOptionOfAMountIsASetting) {
   Host host;
   host.observe({{"sda", "none"}}, {"/srv"}, {"rw", "discard"});
-  const Effects without = host.observe({{"sda", "none"}}, {"/srv"}, {"rw"});
+  const model::Effects without = host.observe({{"sda", "none"}}, {"/srv"}, {"rw"});
   ASSERT_EQ(without.rows.settings.size(), 1U);
   EXPECT_EQ(without.rows.settings[0].value, "ext4 rw");
   ASSERT_EQ(without.lines.size(), 1U);
@@ -92,7 +92,7 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
   HistoryKeys keys;
   SettingChanges stage;
   const auto observe = [&](std::map<util::OutsideText, util::OutsideText> values) {
-    Tick tick;
+    model::Tick tick;
     tick.inventory = std::make_shared<const model::Inventory>();
     auto device = std::make_shared<model::Device>();
     device->name = "sda";
@@ -119,7 +119,7 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
   int minute = 0;
   std::uint64_t waiting = 0;
   const auto observe = [&](const std::set<int>& mounted, const std::string& scheduler = "none") {
-    Tick tick;
+    model::Tick tick;
     tick.at = model::SteadyTime(std::chrono::minutes(++minute));
     auto inventory = std::make_shared<model::Inventory>();
     for (const int number : mounted) {
@@ -139,7 +139,7 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
       tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
     }
     keys.give(tick);
-    const Findings findings = stage.observe(tick);
+    const model::Findings findings = stage.observe(tick);
     model::Snapshot snapshot;
     findings.values(snapshot);
     waiting = snapshot.setting_changes_waiting;
@@ -153,23 +153,23 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
     for (int number = 0; number < 50; ++number) {
       mounted.insert(50 * i + number);
     }
-    const Effects effects = observe(mounted);
+    const model::Effects effects = observe(mounted);
     rows += effects.rows.settings.size();
     lines += effects.lines.size();
   }
   EXPECT_EQ(rows, SettingChanges::kMaxChangesOfDevice);
   EXPECT_LE(lines, SettingChanges::kMaxChangesOfDevice);
   EXPECT_GT(waiting, 0U);
-  const auto schedulers = [](const Effects& effects) {
+  const auto schedulers = [](const model::Effects& effects) {
     return std::count_if(effects.rows.settings.begin(), effects.rows.settings.end(),
                          [](const auto& one) { return one.name == "scheduler" && one.value == "bfq"; });
   };
   EXPECT_EQ(schedulers(observe({}, "bfq")), 2) << "a setting of its own never waits for mounts";
   minute += 60;
-  const Effects later = observe({}, "bfq");
+  const model::Effects later = observe({}, "bfq");
   EXPECT_FALSE(later.rows.settings.empty()) << "an hour later";
   EXPECT_EQ(waiting, 0U);
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::history

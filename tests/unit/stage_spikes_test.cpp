@@ -8,10 +8,10 @@
 #include <string>
 
 #include "bpf/abi/latency_buckets.h"
-#include "daemon/stages/intervals.h"
-#include "daemon/stages/spikes.h"
+#include "daemon/history/device_minutes.h"
+#include "daemon/spikes/spike_stage.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::history {
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,7 +36,7 @@ class Rig {
       tick_.devices.emplace_back();
       tick_.devices.back().block.device = device;
     }
-    join_drives(tick_);
+    model::join_drives(tick_);
   }
 
   /// One second of reads that take this long each.
@@ -51,7 +51,7 @@ class Rig {
     tick_.at += 1s;
     tick_.wall += 1s;
     intervals_.give(tick_);
-    Findings findings = stage_.observe(tick_);
+    model::Findings findings = stage_.observe(tick_);
     snapshot_.devices.resize(2);
     findings.values(snapshot_);
     effects.lines.insert(effects.lines.end(), findings.effects.lines.begin(), findings.effects.lines.end());
@@ -91,7 +91,7 @@ class Rig {
 
   [[nodiscard]] const model::Snapshot& snapshot() const { return snapshot_; }
 
-  Effects effects;
+  model::Effects effects;
   std::shared_ptr<const model::Tenants> tenants;  // of sda, if they are to be reported
 
  private:
@@ -124,11 +124,11 @@ class Rig {
     io.active = true;
   }
 
-  Tick tick_;
+  model::Tick tick_;
   Intervals intervals_;
   std::array<model::DeviceIo, 2> io_;
   model::DeviceAttribution attribution_;
-  Spikes stage_;
+  spikes::Spikes stage_;
   model::Snapshot snapshot_;
 };
 
@@ -221,4 +221,4 @@ TEST(Spikes, a_different_disk_of_the_same_name_starts_over) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::history

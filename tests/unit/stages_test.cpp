@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do the smaller stages make of a Tick: drift, losses, hints? And what do they keep when a device is replaced?
-#include "daemon/stages/stages.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
-#include "daemon/stages/drift.h"
-#include "daemon/stages/losses.h"
-#include "daemon/stages/write_hints.h"
+#include "daemon/block/accounting_drift.h"
+#include "daemon/block/device_events.h"
+#include "daemon/block/write_hints.h"
+#include "daemon/runtime/all_stages.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::block {
 namespace {
 
 using namespace std::chrono_literals;
 using model::index;
 using model::Operation;
 
-Tick tick_of(const std::vector<std::string>& devices) {
-  Tick tick;
+model::Tick tick_of(const std::vector<std::string>& devices) {
+  model::Tick tick;
   tick.at = model::SteadyTime(1h);
   tick.inventory = std::make_shared<const model::Inventory>();
   for (const std::string& name : devices) {
@@ -32,7 +31,7 @@ Tick tick_of(const std::vector<std::string>& devices) {
   return tick;
 }
 
-model::Snapshot snapshot_of(const Tick& tick, const Findings& findings) {
+model::Snapshot snapshot_of(const model::Tick& tick, const model::Findings& findings) {
   model::Snapshot snapshot;
   snapshot.devices.resize(tick.devices.size());
   if (findings.values) {
@@ -41,13 +40,13 @@ model::Snapshot snapshot_of(const Tick& tick, const Findings& findings) {
   return snapshot;
 }
 
-std::optional<std::int64_t> read_drift(Drift& stage, const Tick& tick, std::size_t device = 0) {
+std::optional<std::int64_t> read_drift(Drift& stage, const model::Tick& tick, std::size_t device = 0) {
   return snapshot_of(tick, stage.observe(tick)).devices[device].drift.ios[index(Operation::read)];
 }
 
 TEST(Drift, is_that_of_each_device_in_the_tick) {
   Drift stage;
-  Tick tick = tick_of({"sda", "sdb"});
+  model::Tick tick = tick_of({"sda", "sdb"});
   EXPECT_FALSE(read_drift(stage, tick)) << "nobody looked";
   tick.devices[0].drift.ios[index(Operation::read)] = 2;
   EXPECT_EQ(read_drift(stage, tick), 2);
@@ -59,7 +58,7 @@ TEST(Losses, a_minute_of_them_is_one_line) {
   std::size_t lines = 0;
   model::DeviceIo io;
   for (int second = 0; second <= 400; ++second) {
-    Tick tick = tick_of({"sda"});
+    model::Tick tick = tick_of({"sda"});
     tick.at += std::chrono::seconds(second);
     io.operations[index(Operation::read)].completions += 100;
     io.losses[index(model::Loss::stray)] += 1;
@@ -82,7 +81,7 @@ TEST(Losses, those_of_another_disk_of_the_name_are_its_own) {
     std::size_t lines = 0;
     static int second = 0;
     for (int i = 0; i < seconds; ++i) {
-      Tick tick = tick_of({"sda"});
+      model::Tick tick = tick_of({"sda"});
       tick.at += std::chrono::seconds(++second);
       io.losses[index(model::Loss::stray)] += 10;
       tick.devices[0].block.io = std::make_shared<const model::DeviceIo>(io);
@@ -99,7 +98,7 @@ TEST(Losses, those_of_another_disk_of_the_name_are_its_own) {
 
 TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
   WriteHints stage;
-  Tick tick = tick_of({"nvme0n1", "sda"});
+  model::Tick tick = tick_of({"nvme0n1", "sda"});
   tick.hint_reach = model::HintReach::block_layer;
   auto identity = std::make_shared<model::NvmeIdentity>();
   identity->namespaces = {{"nvme0n1", 1, 0, 8, 16}};
@@ -107,8 +106,8 @@ TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
   auto drive = std::make_shared<model::NvmeDrive>();
   drive->identity = identity;
   tick.drives = {{drive}};
-  join_drives(tick);
-  Findings findings = stage.observe(tick);
+  model::join_drives(tick);
+  model::Findings findings = stage.observe(tick);
   EXPECT_EQ(snapshot_of(tick, findings).devices[0].hint_path->drive, model::DriveSeparation::unknown);
   EXPECT_TRUE(findings.effects.write_preferences->empty()) << "all that is known is from sysfs";
 
@@ -123,9 +122,9 @@ TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
 }
 
 TEST(Stages, none_asks_for_anything_of_an_empty_tick) {
-  for (const auto& stage : all_stages()) {
-    const Tick tick = tick_of({});
-    const Findings findings = stage->observe(tick);
+  for (const auto& stage : runtime::all_stages()) {
+    const model::Tick tick = tick_of({});
+    const model::Findings findings = stage->observe(tick);
     EXPECT_TRUE(findings.effects.lines.empty());
     EXPECT_TRUE(findings.effects.rows.empty());
     EXPECT_TRUE(findings.effects.poll_soon.empty());
@@ -133,4 +132,4 @@ TEST(Stages, none_asks_for_anything_of_an_empty_tick) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::block

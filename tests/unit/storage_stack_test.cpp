@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/sources/inventory/filesystems.h"
-#include "daemon/sources/inventory/inventory.h"
+#include "daemon/host/filesystems.h"
+#include "daemon/host/inventory.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::inventory {
+namespace ssdpulse::host {
 namespace {
 
 using model::Coverage;
@@ -429,4 +429,4 @@ TEST(Swaps, AreFollowedDownToTheDisks) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::inventory
+}  // namespace ssdpulse::host

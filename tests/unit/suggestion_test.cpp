@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the intended word found, and none suggested if nothing is close?
-#include "daemon/commands/suggestion.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace ssdpulse::commands {
+#include "daemon/cli/commands.h"
+
+namespace ssdpulse::cli {
 namespace {
 
 const std::vector<std::string> kWords{"run", "check-config", "devices", "top", "why", "--log.level"};
@@ -27,4 +27,4 @@ TEST(Suggestion, NothingIsNear) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::commands
+}  // namespace ssdpulse::cli

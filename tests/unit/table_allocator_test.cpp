@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // When disks appear and disappear a million times, do they get room that nobody else uses, and is all of it returned?
-#include "daemon/sources/block/table_allocator.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +7,9 @@
 #include <list>
 #include <random>
 
-#include "daemon/sources/block/block_programs.h"
-#include "daemon/sources/block/in_flight.h"
+#include "daemon/block/block_programs.h"
+#include "daemon/block/io_cells.h"
+#include "daemon/block/kernel_memory.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the screen of `ssdpulse top` right, at any size, for anything that a daemon may answer? Golden screens are in
 // tests/fixtures/top; SSDPULSE_TEST_GOLDEN=write rewrites them, to look at the difference.
-#include "exporters/terminal/top/top_screen.h"
+#include "exporters/terminal/top_screen.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "exporters/terminal/top/words.h"
+#include "exporters/terminal/top_words.h"
 
-namespace ssdpulse::top {
+namespace ssdpulse::terminal {
 namespace {
 
 using Json = nlohmann::json;
@@ -453,4 +453,4 @@ RC_GTEST_PROP(top_screen, any_answer_fits_any_size, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::top
+}  // namespace ssdpulse::terminal

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a device whose I/O nobody sees told from one that is idle, and from one of which some I/O is lost?
-#include "daemon/analysis/unseen_io.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "daemon/stages/device_minutes.h"
-#include "daemon/stages/drift.h"
-#include "daemon/stages/history_keys.h"
+#include "daemon/block/accounting_drift.h"
+#include "daemon/history/device_minutes.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::stages {
+namespace ssdpulse::history {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,7 +41,7 @@ class Host {
 
   /// Returns the lines of the log.
   std::vector<std::string> observe(const Window& window) {
-    AccountReading reading;
+    model::AccountReading reading;
     reading.kernel_before = reading.kernel_after = add(window);
     io_.operations[1].issues += window.ours;
     io_.operations[1].completions += window.ours;
@@ -60,7 +57,7 @@ class Host {
       before_.devices.clear();
     }
     tick_.before = std::make_shared<model::Snapshot>(before_);
-    Findings findings = drift_.observe(tick_);
+    model::Findings findings = drift_.observe(tick_);
     keys_.give(tick_);
     rows = minutes_.observe(tick_).effects.rows.device_minutes.size();
     model::Snapshot now;
@@ -91,8 +88,8 @@ class Host {
   model::DeviceIo io_;
   model::DiskStats kernel_;
   model::Snapshot before_;
-  Tick tick_;
-  Drift drift_;
+  model::Tick tick_;
+  block::Drift drift_;
   HistoryKeys keys_;
   DeviceMinutes minutes_;
 };
@@ -190,4 +187,4 @@ TEST(UnseenIo, disks_without_hardware_queues_have_no_requests) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::stages
+}  // namespace ssdpulse::history

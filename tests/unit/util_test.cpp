@@ -12,13 +12,12 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include "daemon/util/glob.h"
-#include "daemon/util/in_time.h"
-#include "daemon/util/log.h"
-#include "daemon/util/read_file.h"
-#include "daemon/util/tcp_listeners.h"
-#include "daemon/util/unique_fd.h"
-#include "daemon/util/varints.h"
+#include "daemon/base/child_process.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/base/glob.h"
+#include "daemon/base/log.h"
+#include "daemon/base/tcp_listeners.h"
+#include "daemon/base/varints.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse {

@@ -9,12 +9,11 @@
 #include <filesystem>
 #include <thread>
 
-#include "daemon/web/kept_protection.h"
-#include "daemon/web/listeners.h"
-#include "daemon/web/security.h"
+#include "daemon/serve/web_security.h"
+#include "daemon/serve/web_server.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::web {
+namespace ssdpulse::serve {
 namespace {
 
 using namespace std::chrono_literals;
@@ -129,4 +128,4 @@ TEST(KeptProtection, IsWhatTheNextStartIsComparedWith) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::web
+}  // namespace ssdpulse::serve

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does `ssdpulse what-if` print, and what does the API return? From made-up reports; the whole text is compared.
-#include "daemon/live/what_if.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "daemon/client/commands.h"
-#include "exporters/page/json.h"
+#include "daemon/cli/daemon_queries.h"
+#include "daemon/flash/flash_what_if.h"
+#include "exporters/page/page_json.h"
 
 namespace ssdpulse {
 namespace {
@@ -61,9 +60,9 @@ model::Snapshot host(std::optional<FlashSilence> silence = std::nullopt) {
 }
 
 std::string text_of(const model::Snapshot& snapshot, const std::string& device = "nvme0n1",
-                    const live::WhatIfQuestion& question = {}) {
+                    const flash::WhatIfQuestion& question = {}) {
   std::ostringstream out;
-  client::print_what_if(nlohmann::json::parse(page::what_if_json(snapshot, device, question).dump()), out);
+  cli::print_what_if(nlohmann::json::parse(page::what_if_json(snapshot, device, question).dump()), out);
   return out.str();
 }
 
@@ -107,17 +106,17 @@ TEST(WhatIf, OmitsWindowsWithoutAModel) {
 }
 
 TEST(WhatIf, AnswersWhatWasAskedAlone) {
-  live::WhatIfQuestion question;
+  flash::WhatIfQuestion question;
   question.overprovisioning = {0.28, 0.28, 0.6};
   question.window = FlashWindow::day;
   const auto snapshot = host();
-  const auto answer = live::what_if(snapshot, snapshot.flash->drives[0], question);
+  const auto answer = flash::what_if(snapshot, snapshot.flash->drives[0], question);
   EXPECT_EQ(answer.rows.at(0).what.overprovisioning, 0.28);
   EXPECT_EQ(answer.rows.at(0).estimate.ratio, 2.0);
   EXPECT_FALSE(answer.rows.at(0).interpolated);
   EXPECT_EQ(answer.beyond, std::vector<double>{0.6});
   question.window = FlashWindow::week;
-  EXPECT_EQ(live::what_if(snapshot, snapshot.flash->drives[0], question).silence, FlashSilence::few_writes);
+  EXPECT_EQ(flash::what_if(snapshot, snapshot.flash->drives[0], question).silence, FlashSilence::few_writes);
 }
 
 TEST(WhatIf, SaysTheFigureOfTheWindowThatWasAskedFor) {
@@ -128,10 +127,10 @@ TEST(WhatIf, SaysTheFigureOfTheWindowThatWasAskedFor) {
   figures->drives[0].report = report;
   figures->drives[0].likely[2] = model::Estimate{1.7, 1.5, 1.9};
   snapshot.flash = figures;
-  live::WhatIfQuestion question;
+  flash::WhatIfQuestion question;
   const auto words = [&](std::optional<FlashWindow> window) {
     question.window = window;
-    return live::what_if(snapshot, snapshot.flash->drives[0], question).words;
+    return flash::what_if(snapshot, snapshot.flash->drives[0], question).words;
   };
   EXPECT_EQ(words(std::nullopt), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
   EXPECT_EQ(words(FlashWindow::day), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
@@ -139,11 +138,11 @@ TEST(WhatIf, SaysTheFigureOfTheWindowThatWasAskedFor) {
 }
 
 TEST(WhatIf, TakesListsOfPercents) {
-  EXPECT_EQ(live::percents_in("7,12.5"), (std::vector<double>{0.07, 0.125}));
-  EXPECT_EQ(live::percents_in("1000"), std::vector<double>{10});
+  EXPECT_EQ(flash::percents_in("7,12.5"), (std::vector<double>{0.07, 0.125}));
+  EXPECT_EQ(flash::percents_in("1000"), std::vector<double>{10});
   for (const char* const wrong : {"", ",", "7,", ",7", "7,,12", "1.2.3", "0", "0.05", "1001", "abc", "-7", "7 12",
                                   "nan", "1e2", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"}) {
-    EXPECT_FALSE(live::percents_in(wrong)) << wrong;
+    EXPECT_FALSE(flash::percents_in(wrong)) << wrong;
   }
 }
 
@@ -168,11 +167,11 @@ TEST(WhatIf, SaysWhichPolicyExplainsTheDrive) {
 
 TEST(FlashWords, SayWhatIsAssumed) {
   auto drive = host().flash->drives[0];
-  EXPECT_EQ(live::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
+  EXPECT_EQ(flash::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
   drive.overprovisioning.basis = model::OverprovisioningBasis::media_counter;
-  EXPECT_EQ(live::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare fitted to its counter");
+  EXPECT_EQ(flash::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare fitted to its counter");
   drive.silence = FlashSilence::rotational;
-  EXPECT_EQ(live::flash_words(drive), "none modelled: it is not flash");
+  EXPECT_EQ(flash::flash_words(drive), "none modelled: it is not flash");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the first line true, whatever the situation? A table of situations and the sentences that they must produce.
-#include "daemon/live/why.h"
+#include "daemon/spikes/why.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,14 +10,13 @@
 #include <iostream>
 #include <tuple>
 
-#include "daemon/live/evidence_words.h"
-#include "daemon/live/explanations.h"
-#include "daemon/live/format.h"
-#include "daemon/live/host_wait_words.h"
-#include "daemon/live/past_spikes.h"
+#include "daemon/base/figure_text.h"
+#include "daemon/spikes/host_wait_words.h"
+#include "daemon/spikes/past_spikes.h"
+#include "daemon/spikes/spike_words.h"
 #include "tests/unit/cause_words.h"
 
-namespace ssdpulse::live {
+namespace ssdpulse::spikes {
 namespace {
 
 using model::EvidenceKey;
@@ -67,7 +66,7 @@ struct Host {
 
   model::Snapshot snapshot;
   std::vector<LatencySpike> ended;
-  std::vector<Burst> bursts;
+  std::vector<history::Burst> bursts;
   std::optional<model::WallTime> since = kNow - 1h;
 };
 
@@ -718,17 +717,17 @@ TEST(evidence, is_what_decided_what_was_ruled_out_and_the_rest) {
 }
 
 TEST(words, have_the_unit_that_fits) {
-  EXPECT_EQ(format_latency(0.00085), "850 us");
-  EXPECT_EQ(format_latency(0.0024), "2.4 ms");
-  EXPECT_EQ(format_latency(1.25), "1.2 s");
-  EXPECT_EQ(format_duration(0.2), "1 s");
-  EXPECT_EQ(format_duration(119), "119 s");
-  EXPECT_EQ(format_duration(600), "10 min");
-  EXPECT_EQ(format_duration(9000), "2 h");
-  EXPECT_EQ(format_factor(1.44), "1.4 times");
-  EXPECT_EQ(format_size(1.8e6), "1.8 MB");
-  EXPECT_EQ(format_size(12), "12 B");
+  EXPECT_EQ(util::format_latency(0.00085), "850 us");
+  EXPECT_EQ(util::format_latency(0.0024), "2.4 ms");
+  EXPECT_EQ(util::format_latency(1.25), "1.2 s");
+  EXPECT_EQ(util::format_duration(0.2), "1 s");
+  EXPECT_EQ(util::format_duration(119), "119 s");
+  EXPECT_EQ(util::format_duration(600), "10 min");
+  EXPECT_EQ(util::format_duration(9000), "2 h");
+  EXPECT_EQ(util::format_factor(1.44), "1.4 times");
+  EXPECT_EQ(util::format_size(1.8e6), "1.8 MB");
+  EXPECT_EQ(util::format_size(12), "12 B");
 }
 
 }  // namespace
-}  // namespace ssdpulse::live
+}  // namespace ssdpulse::spikes

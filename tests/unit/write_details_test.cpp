@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/analysis/write_hint_path.h"
-#include "daemon/sources/block/end_functions.h"
-#include "daemon/sources/block/write_reader.h"
+#include "daemon/block/end_functions.h"
+#include "daemon/block/write_cells.h"
+#include "daemon/block/write_hints.h"
 
 namespace {
 
@@ -208,8 +208,8 @@ TEST(WriteHintPath, JoinsKernelDeviceAndDrive) {
   using model::HintReach;
   model::Device device;
   model::NvmeIdentity drive;
-  const auto path = [&](HintReach kernel) { return analysis::write_hint_path(kernel, device, &drive); };
-  EXPECT_EQ(analysis::write_hint_path(HintReach::dropped, device, nullptr),
+  const auto path = [&](HintReach kernel) { return block::write_hint_path(kernel, device, &drive); };
+  EXPECT_EQ(block::write_hint_path(HintReach::dropped, device, nullptr),
             (model::WriteHintPath{HintReach::dropped, DriveSeparation::unknown}));
   EXPECT_EQ(path(HintReach::block_layer), (model::WriteHintPath{HintReach::block_layer, DriveSeparation::none}));
   drive.admin_commands = 1U << 5U;

@@ -289,7 +289,7 @@ std::optional<model::Uint128> Drive::absurd_count(const model::ByteCounter& coun
   return choice == 0 ? 0 : choice == 1 ? last - 1 - std::min<model::Uint128>(last - 1, dice_.magnitude(40)) : last / 2;
 }
 
-bool Drive::garble(WriteSample& sample, const WriteSample& last) {
+bool Drive::garble(wear::WriteSample& sample, const wear::WriteSample& last) {
   const auto replace = [&](std::optional<model::ByteCounter>& counter, const model::ByteCounter& before) {
     const auto count = absurd_count(*counter, before.count);
     if (count) {
@@ -312,7 +312,7 @@ bool Drive::garble(WriteSample& sample, const WriteSample& last) {
   }
 }
 
-WriteSample Drive::poll(Truth& truth) {
+wear::WriteSample Drive::poll(Truth& truth) {
   wait_for_poll();
   const bool slow = dice_.once_in(8);
   const auto between = [&] {
@@ -324,11 +324,11 @@ WriteSample Drive::poll(Truth& truth) {
       suffer(1 + dice_.roll(6));  // the drive stays the same
     }
   };
-  WriteSample sample;
-  const auto read_host = [&](std::optional<model::ByteCounter>& into, std::optional<BlockWrites>& writes) {
+  wear::WriteSample sample;
+  const auto read_host = [&](std::optional<model::ByteCounter>& into, std::optional<model::BlockWrites>& writes) {
     into = host_.read(unit_is_told_);
     if (block_sees_ != Block::none) {
-      writes = BlockWrites{.written_bytes = block_};
+      writes = model::BlockWrites{.written_bytes = block_};
     }
   };
   const auto written_before = written_since_;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/wear/write_ledger.h"
 
 namespace ssdpulse::analysis::simulation {
 
@@ -102,10 +102,10 @@ class Drive {
   explicit Drive(Dice& dice);
 
   /// Lets time pass, then polls.
-  WriteSample poll(Truth& truth);
+  wear::WriteSample poll(Truth& truth);
   /// Makes one page of a reading absurd: a count is below `last`, or above what any drive can have written since.
   /// Returns whether it did.
-  bool garble(WriteSample& sample, const WriteSample& last);
+  bool garble(wear::WriteSample& sample, const wear::WriteSample& last);
   /// As when the daemon restarts.
   void restart_block_layer() { block_ = 0; }
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/write_ledger_rig.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 /// The media counter shows its value at the last full `period`.
@@ -279,4 +279,4 @@ TEST(WriteLedgerLag, CountersThatAreRefreshedApartAreNotAPair) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

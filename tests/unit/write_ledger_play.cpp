@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 using simulation::Fate;
@@ -439,4 +439,4 @@ void Play::restart_daemon() {
   single_step_ = false;
 }
 
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

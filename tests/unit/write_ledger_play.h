@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/write_amplification/checked_ledger.h"
+#include "daemon/wear/checked_ledger.h"
 #include "tests/unit/write_drive_simulation.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 
 /// Counts of what happened, so that a test can check that it was enough.
 struct PlayCounts {
@@ -116,4 +116,4 @@ class Play {
   std::vector<Record> drift_from_;  // the drift counts from one of these
 };
 
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/wear/write_ledger.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 
 using namespace std::chrono_literals;
 
@@ -84,4 +84,4 @@ inline std::optional<model::WriteAmplificationRatio> find(const WriteLedger& led
   return std::nullopt;
 }
 
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

@@ -10,7 +10,7 @@
 
 #include "tests/unit/write_ledger_rig.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 WriteLedger restored(const WriteLedger& ledger, const PaperDrive& now) {
@@ -284,4 +284,4 @@ TEST(WriteLedgerState, LifeByEnduranceEstimate) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

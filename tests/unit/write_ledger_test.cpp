@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the ledger report what it must, and nothing before it can? Drives on paper, with numbers for mental arithmetic;
 // write_ledger_property_test shows that bounds hold for all drives.
-#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/wear/write_ledger.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/write_ledger_rig.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 using model::Rounding;
@@ -424,4 +424,4 @@ TEST(WriteLedger, OfAMediaCounterThatBeganLateTheLifetimeAloneIsWithheld) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
-#include "daemon/sources/block/block_source.h"
-#include "daemon/sources/inventory/inventory.h"
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
+#include "daemon/block/block_source.h"
+#include "daemon/host/inventory.h"
 
 namespace {
 
@@ -123,8 +123,8 @@ int main(int count, char** arguments) {
   choices.completion_only = std::string(arguments[1]) == "completion-only";
   choices.attribution = true;
   choices.attributed_cgroups = static_cast<std::uint32_t>(std::strtoul(arguments[2], nullptr, 10));
-  const inventory::DeviceFilter filter{{arguments + 3, arguments + count}, {}};
-  auto inventory = inventory::read_inventory({}, filter);
+  const host::DeviceFilter filter{{arguments + 3, arguments + count}, {}};
+  auto inventory = host::read_inventory({}, filter);
   if (!inventory) {
     std::cerr << inventory.error().message << '\n';
     return 1;

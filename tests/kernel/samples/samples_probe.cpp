@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "daemon/sources/block/block_source.h"
-#include "daemon/sources/inventory/inventory.h"
-#include "daemon/util/log.h"
+#include "daemon/base/log.h"
+#include "daemon/block/block_source.h"
+#include "daemon/host/inventory.h"
 
 namespace {
 
@@ -56,7 +56,7 @@ int main(int count, char** arguments) {
   log::set_up("warning");  // on stderr: stdout is for answers
   block::BlockChoices choices;
   choices.completion_only = std::string(arguments[1]) == "completion-only";
-  auto inventory = inventory::read_inventory({}, {{arguments + 2, arguments + count}, {}});
+  auto inventory = host::read_inventory({}, {{arguments + 2, arguments + count}, {}});
   if (!inventory) {
     std::cerr << inventory.error().message << '\n';
     return 1;

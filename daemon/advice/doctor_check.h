@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. A new one is a function and
+// a row of the table at the end of the file of its subject, X_checks.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/advice/doctor.h"
+
+namespace ssdpulse::advice {
+
+template <typename Facts>
+struct Check {
+  std::string_view id;       // stable; of letters, digits and hyphens
+  std::string_view ok_text;  // what to say if nothing is wrong
+  Findings (*run)(const Facts&);
+};
+using RunningCheck = Check<model::Snapshot>;
+using HostCheck = Check<Start>;
+
+// In the order in which their findings are shown. Of a running daemon:
+std::span<const RunningCheck> io_checks();
+std::span<const RunningCheck> kernel_checks();
+std::span<const RunningCheck> drive_checks();
+std::span<const RunningCheck> record_checks();
+// Of a host without one:
+std::span<const HostCheck> host_checks();
+
+/// Its id is filled in by examine(). The fields are explained in model/finding.h.
+inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
+                              std::string change = "") {
+  model::Finding made;
+  made.verdict = verdict;
+  made.device = std::move(device);
+  made.found = std::move(found);
+  made.why = std::move(why);
+  made.change = std::move(change);
+  return made;
+}
+
+// Of both: the remedy, and what it costs, is written only once.
+
+/// The kernel does not stamp the requests of this device.
+model::Finding not_stamped(const std::string& device);
+
+/// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of the caller.
+model::Finding no_kernel_symbols(std::string found, std::string why, std::string change);
+
+}  // namespace ssdpulse::advice

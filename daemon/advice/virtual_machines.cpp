@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/advice/virtual_machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "daemon/advice/audit_rules.h"
+#include "daemon/base/number_text.h"
+
+namespace ssdpulse::advice {
+
+// QEMU takes most options as JSON or as key=value,key=value; both become one flat table here: file.aio=native and
+// {"file": {"aio": "native"}} are the same.
+
+namespace {
+
+using Options = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::size_t kMaxNodes = 4096;
+constexpr int kDeepest = 8;  // far beyond what anybody nests
+
+std::vector<std::string_view> arguments(std::string_view line) {
+  const bool by_nul = line.find('\0') != std::string_view::npos;
+  std::vector<std::string_view> all;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= line.size(); ++i) {
+    const char c = i < line.size() ? line[i] : by_nul ? '\0' : ' ';
+    depth += c == '{' ? 1 : c == '}' && depth > 0 ? -1 : 0;
+    const bool ends = i == line.size() || (by_nul ? c == '\0' : c == ' ' && depth == 0);
+    if (ends && i > begin) {
+      all.push_back(line.substr(begin, i - begin));
+    }
+    begin = ends ? i + 1 : begin;
+  }
+  return all;
+}
+
+/// A doubled comma is one in the value. What comes first needs no key: it is that of `implied`.
+Options of_pairs(std::string_view text, const char* implied) {
+  Options options;
+  std::string pair;
+  const auto end_pair = [&] {
+    const std::size_t is = pair.find('=');
+    if (is != std::string::npos) {
+      options[pair.substr(0, is)] = pair.substr(is + 1);
+    } else if (options.empty()) {
+      options[implied] = pair;
+    } else {
+      options[pair] = "on";
+    }
+    pair.clear();
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool doubled = text[i] == ',' && i + 1 < text.size() && text[i + 1] == ',';
+    if (text[i] == ',' && !doubled) {
+      end_pair();
+      continue;
+    }
+    pair += text[i];
+    i += doubled ? 1 : 0;
+  }
+  end_pair();
+  return options;
+}
+
+void flatten(const nlohmann::json& value, const std::string& key, int depth, Options& options) {
+  if (value.is_object() && depth < kDeepest) {
+    for (const auto& [name, below] : value.items()) {
+      flatten(below, key.empty() ? name : key + "." + name, depth + 1, options);
+    }
+  } else if (value.is_string()) {
+    options[key] = value.get<std::string>();
+  } else if (value.is_boolean()) {
+    options[key] = value.get<bool>() ? "on" : "off";
+  }
+}
+
+/// False: it is not the JSON that it begins as.
+bool read_options(std::string_view text, const char* implied, Options& options) {
+  if (text.substr(0, 1) != "{") {
+    options = of_pairs(text, implied);
+    return true;
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  flatten(json, "", 0, options);
+  return json.is_object();
+}
+
+std::string value_of(const Options& options, const std::string& key) {
+  const auto found = options.find(key);
+  return found == options.end() ? "" : found->second;
+}
+
+/// nbd://host, rbd:pool/image: whatever has a colon before any slash, as QEMU itself decides; file: is the host's.
+bool is_elsewhere(const std::string& file) {
+  const std::size_t colon = file.find(':');
+  return colon != std::string::npos && colon < file.find('/') && file.compare(0, colon, "file") != 0;
+}
+
+bool ends_in(std::string_view key, std::string_view name) {
+  return key == name || (key.ends_with(name) && key[key.size() - name.size() - 1] == '.');
+}
+
+/// The files of a node and of all that are defined within it.
+void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& disks) {
+  for (const auto& [key, file] : options) {
+    const bool named = of_drive && key == "file";  // else a reference to another node
+    if (!named && !ends_in(key, "filename")) {
+      continue;
+    }
+    const std::string prefix = named ? "" : key.substr(0, key.size() - std::string_view("filename").size());
+    const std::string driver = value_of(options, prefix + "driver");
+    const bool can_tell = driver == "file" || driver == "host_device" || (of_drive && (driver.empty() || named));
+    if (named && file.starts_with("json:")) {
+      Options inner;
+      read_options(std::string_view(file).substr(5), "", inner);
+      add_files(inner, false, disks);
+      continue;
+    }
+    if (!can_tell || is_elsewhere(file) || disks.size() >= kMaxNodes) {
+      continue;
+    }
+    std::string aio = value_of(options, prefix + "aio");
+    for (const char* also : {"aio", "file.aio"}) {
+      aio = aio.empty() && of_drive ? value_of(options, also) : aio;
+    }
+    disks.push_back({file, aio.empty() || aio == "threads"});
+  }
+}
+
+/// A node of -blockdev, and the nodes that it refers to by name.
+struct Node {
+  Options options;
+  std::set<std::string> below;
+};
+using Nodes = std::map<std::string, Node>;
+
+void refer(Nodes& nodes) {
+  for (auto& [name, node] : nodes) {
+    for (const auto& [key, value] : node.options) {
+      if (!ends_in(key, "node-name") && !ends_in(key, "filename") && nodes.contains(value)) {
+        node.below.insert(value);
+      }
+    }
+  }
+}
+
+std::set<std::string> reached(const Nodes& nodes, std::vector<std::string> from) {
+  std::set<std::string> all;
+  while (!from.empty()) {
+    const std::string name = std::move(from.back());
+    from.pop_back();
+    const auto node = nodes.find(name);
+    if (node != nodes.end() && all.insert(name).second) {
+      from.insert(from.end(), node->second.below.begin(), node->second.below.end());
+    }
+  }
+  return all;
+}
+
+/// Collects what a command line says about disks.
+class Line {
+ public:
+  QemuDisks read(std::string_view line) {
+    const auto all = arguments(line);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      std::string_view name = all[i];
+      if (name.front() != '-') {
+        if (!takes_value(all[i - 1]) || i == 1) {
+          add_files({{"file", std::string(name)}}, true, result_.disks);  // the first hard disk
+        }
+        continue;
+      }
+      name.remove_prefix(name.starts_with("--") ? 2 : 1);
+      // No list of options is complete: what looks like an option is never taken for a value.
+      const bool has_value = i + 1 < all.size() && !is_option(all[i + 1]);
+      if (has_value) {
+        take(name, all[i + 1]);
+      }
+      i += has_value && takes_value(all[i]) ? 1 : 0;
+    }
+    add_nodes();
+    return std::move(result_);
+  }
+
+ private:
+  static bool is_option(std::string_view word) {
+    const std::size_t dashes = std::min<std::size_t>(word.find_first_not_of('-'), 3);
+    return (dashes == 1 || dashes == 2) && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
+  }
+
+  static bool takes_value(std::string_view option) {
+    constexpr auto kFlags = std::to_array<std::string_view>(
+        {"enable-kvm", "nographic", "snapshot", "daemonize", "S", "s", "no-reboot", "no-shutdown", "nodefaults",
+         "no-user-config", "no-acpi", "no-hpet", "full-screen", "usb", "only-migratable", "no-fd-bootchk", "win2k-hack",
+         "preconfig"});
+    if (option.front() != '-') {
+      return false;
+    }
+    option.remove_prefix(option.starts_with("--") ? 2 : 1);
+    return std::find(kFlags.begin(), kFlags.end(), option) == kFlags.end();
+  }
+
+  void take(std::string_view name, std::string_view value) {
+    Options options;
+    const bool disk =
+        name == "hda" || name == "hdb" || name == "hdc" || name == "hdd" || name == "sd" || name == "mtdblock";
+    if (disk) {
+      add_files({{"file", std::string(value)}}, true, result_.disks);
+    } else if (name == "drive") {
+      result_.whole = read_options(value, "file", options) && result_.whole;
+      drive(std::move(options));
+    } else if (name == "blockdev") {
+      result_.whole = read_options(value, "driver", options) && result_.whole;
+      std::string node = value_of(options, "node-name");
+      node = node.empty() ? "/" + std::to_string(nodes_.size()) : node;  // no name of a node has a slash
+      if (nodes_.size() < kMaxNodes) {
+        nodes_[node] = {std::move(options), {}};
+      }
+    } else if (name == "device") {
+      result_.whole = read_options(value, "driver", options) && result_.whole;
+      if (value_of(options, "driver").ends_with("-cd") || value_of(options, "driver") == "floppy") {
+        not_disks_.push_back(value_of(options, "drive"));
+      }
+    } else if (name == "machine" || name == "M") {
+      read_options(value, "type", options);
+      not_disks_.push_back(value_of(options, "pflash0"));
+      not_disks_.push_back(value_of(options, "pflash1"));
+    } else if (name == "readconfig" || name == "set") {  // these change what other options say
+      result_.whole = false;
+    }
+  }
+
+  void drive(Options options) {
+    const std::string interface = value_of(options, "if");
+    if (value_of(options, "media") == "cdrom" || interface == "pflash" || interface == "floppy") {
+      return;
+    }
+    drives_.emplace_back(value_of(options, "id"), std::move(options));
+  }
+
+  void add_nodes() {
+    for (const auto& [id, options] : drives_) {
+      if (id.empty() || std::find(not_disks_.begin(), not_disks_.end(), id) == not_disks_.end()) {
+        add_files(options, true, result_.disks);
+      }
+    }
+    refer(nodes_);
+    std::set<std::string> referred;
+    for (const auto& [name, node] : nodes_) {
+      referred.insert(node.below.begin(), node.below.end());
+    }
+    std::vector<std::string> tops;
+    for (const auto& [name, node] : nodes_) {
+      if (!referred.contains(name) && std::find(not_disks_.begin(), not_disks_.end(), name) == not_disks_.end()) {
+        tops.push_back(name);
+      }
+    }
+    for (const std::string& name : reached(nodes_, tops)) {
+      add_files(nodes_[name].options, false, result_.disks);
+    }
+  }
+
+  QemuDisks result_;
+  std::vector<std::pair<std::string, Options>> drives_;
+  Nodes nodes_;
+  std::vector<std::string> not_disks_;  // nodes and drives of firmware, CD-ROMs and floppies
+};
+
+}  // namespace
+
+QemuDisks disks_of_qemu(std::string_view line) { return Line().read(line); }
+
+namespace {
+
+constexpr double kThreadIosPerDay = 10e6;  // a wake-up of 6 us for each of them is a minute a day
+
+/// Of all programs, as a thread sends them: without io_uring and libaio, and past the page cache.
+std::optional<double> thread_ios_per_day(const Facts& facts) {
+  std::optional<double> all;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    for (const model::IoPath path : {model::IoPath::sync, model::IoPath::direct}) {
+      add_figure(all, facts.measured.per_day(facts.measured.device(disk.device.name).path_ios[index(path)]));
+    }
+  }
+  return all;
+}
+
+Finding virtual_machines(const Facts& facts) {
+  if (facts.settings.virtual_machines.empty()) {
+    return not_applicable("no QEMU virtual machine is running here");
+  }
+  std::size_t disks = 0;
+  std::size_t unread = 0;
+  std::vector<util::OutsideText> by_threads;
+  for (const util::OutsideText& line : facts.settings.virtual_machines) {
+    const QemuDisks of_one = disks_of_qemu(line.raw());
+    unread += line.empty() || !of_one.whole ? 1 : 0;
+    disks += of_one.disks.size();
+    for (const QemuDisk& disk : of_one.disks) {
+      if (disk.threads) {
+        by_threads.push_back(disk.file);
+      }
+    }
+  }
+  const std::string partly =
+      unread == 0 ? "" : fmt::format("; {} not readable as a whole", util::count_text(unread, "command line"));
+  if (by_threads.empty()) {
+    return unread > 0 ? unknown("how virtual machines reach their disks", partly.substr(2))
+           : disks > 0
+               ? ok(fmt::format("virtual machines use no threads for the I/O of {}", util::count_text(disks, "disk")))
+               : not_applicable("no QEMU has a disk in a file or on a block device of this host");
+  }
+  constexpr std::size_t kShown = 3;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kShown, by_threads.size()); ++i) {
+    names += (names.empty() ? "" : ", ") + util::for_json(by_threads[i], 80);
+  }
+  names += by_threads.size() > kShown ? fmt::format(" and {} more", by_threads.size() - kShown) : "";
+  Finding bad =
+      info(fmt::format("virtual machines use threads for the I/O of {} of {}: {}", by_threads.size(),
+                       util::count_text(disks, "disk"), names),
+           "a thread is woken up for each I/O, which on fast drives costs more than the drive's own time" + partly);
+  bad.change =
+      "aio=io_uring (libvirt: io='io_uring' in the disk's <driver>), and an iothread for each disk; then "
+      "restart the virtual machine";
+  bad.undo = "the former options, and another restart";
+  bad.risk = "the virtual machine is down meanwhile; io_uring needs QEMU 5.0";
+  return weigh(facts, std::move(bad), {{"thread_ios_per_day", thread_ios_per_day(facts), kThreadIosPerDay}});
+}
+
+}  // namespace
+
+const Rule kF18{.id = "F18",
+                .title = "How virtual machines reach their disks",
+                .limit = "one uses threads, and 10 million I/Os a day are sent as threads send them",
+                .source = "qemu(1), -drive aio=; QMP, BlockdevOptionsFile",
+                .of_host = virtual_machines};
+
+}  // namespace ssdpulse::advice

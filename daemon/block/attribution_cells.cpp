@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/block/attribution_cells.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "daemon/block/io_cells.h"
+
+namespace ssdpulse::block {
+namespace {
+
+template <typename Words>
+model::AttributedTotals totals_of(const Words& words) {
+  return {load(words.ios), load(words.bytes), load(words.device_ns)};
+}
+
+AttributedIncrement increment_of(std::uint64_t key, const model::AttributedTotals& totals) {
+  return {static_cast<std::uint32_t>(key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
+          static_cast<std::uint32_t>(key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
+          static_cast<std::uint32_t>(key) & (PATH_CODES - 1),
+          {},
+          totals};
+}
+
+std::uint64_t serial_of(std::uint64_t key) { return key >> ATTRIBUTION_SERIAL_SHIFT; }
+
+}  // namespace
+
+AttributionReader::AttributionReader(const Tables& tables, const MemoryPlan& plan)
+    : tables_(tables),
+      cells_of_cpu_(std::size_t{plan.attribution_sets} * ATTRIBUTED_IN_SET),
+      announcements_(plan.announcements),
+      others_of_device_(plan.unattributed_cells),
+      cpus_(plan.cpus),
+      owners_{{0, model::kNoCgroup}},
+      published_(std::make_shared<const model::SeenCgroups>()) {}
+
+attributed& AttributionReader::cell(std::size_t index) const {
+  return tables_.attributions[index / ATTRIBUTED_IN_SET].cell[index % ATTRIBUTED_IN_SET];
+}
+
+std::size_t AttributionReader::cells_in_use() const {
+  std::size_t cells = 0;
+  for (const Cpu& cpu : cpus_) {
+    cells += cpu.views.size();
+  }
+  return cells;
+}
+
+/// Only we give cells back, so those that were taken before still are.
+void AttributionReader::find_new(std::size_t number, Cpu& cpu) {
+  std::vector<View> views;
+  auto known = cpu.views.begin();
+  for (std::size_t index = number * cells_of_cpu_; index < (number + 1) * cells_of_cpu_; ++index) {
+    if (known != cpu.views.end() && known->index == index) {
+      views.push_back(*known++);
+    } else if (const std::uint64_t key = load(cell(index).key); key != ATTRIBUTION_FREE) {
+      views.push_back({index, key});
+    }
+  }
+  cpu.views = std::move(views);
+}
+
+void AttributionReader::hear(std::size_t cpu) {
+  announcements& state = tables_.announcement_states[cpu];
+  const std::uint64_t written = load(state.written);
+  std::uint64_t read = load(state.read);
+  for (; read != written; ++read) {
+    const announced_cgroup& entry = tables_.announced_cgroups[cpu * announcements_ + read % announcements_];
+    owners_[entry.serial] = entry.cgroup;
+    seen_[entry.cgroup] = {entry.parent, std::string(entry.name, strnlen(entry.name, sizeof(entry.name) - 1))};
+    published_.reset();
+  }
+  store(state.read, read);
+}
+
+void AttributionReader::read_view(View& view) {
+  const model::AttributedTotals now = totals_of(cell(view.index));
+  if (now == view.last) {
+    return;
+  }
+  const auto owner = owners_.find(serial_of(view.key));
+  if (owner == owners_.end() && !view.was_unknown) {
+    view.was_unknown = true;
+    return;
+  }
+  model::AttributedTotals difference = now;
+  difference -= view.last;
+  view.last = now;
+  increments_.push_back(increment_of(view.key, difference));
+  if (owner == owners_.end()) {
+    return;
+  }
+  increments_.back().owner = owner->second;
+  if (const auto leaving = leaving_.find(owner->second); leaving != leaving_.end() && leaving->second == Leave::rests) {
+    leaving->second = Leave::moved;
+  }
+}
+
+void AttributionReader::read_others() {
+  for (std::size_t index = 0; index < tables_.unattributed_cells.size(); ++index) {
+    const unattributed& cell = tables_.unattributed_cells[index];
+    const std::uint64_t events = load(cell.events);
+    if (events == 0) {
+      continue;
+    }
+    auto& [events_before, before] = others_[index];
+    if (events == events_before) {
+      continue;
+    }
+    events_before = events;
+    const auto device = static_cast<std::uint32_t>(index / others_of_device_);
+    for (std::uint32_t operation = 0; operation < ATTRIBUTED_OPERATIONS; ++operation) {
+      for (std::uint32_t path = 0; path < PATH_CODES; ++path) {
+        const model::AttributedTotals now = totals_of(cell.of[operation][path]);
+        model::AttributedTotals difference = now;
+        difference -= before[operation][path];
+        before[operation][path] = now;
+        if (!(difference == model::AttributedTotals{})) {
+          increments_.push_back({device, operation, path, {}, difference});
+        }
+      }
+    }
+  }
+}
+
+const std::vector<AttributedIncrement>& AttributionReader::read() {
+  increments_.clear();
+  for (std::size_t number = 0; number < cpus_.size(); ++number) {
+    Cpu& cpu = cpus_[number];
+    const std::uint64_t taken = load(tables_.announcement_states[number].taken);
+    if (taken != cpu.taken) {
+      find_new(number, cpu);
+      cpu.taken = taken;
+    }
+    // A cgroup is announced before its cell is taken.
+    hear(number);
+    for (View& view : cpu.views) {
+      read_view(view);
+    }
+  }
+  read_others();
+  if (!published_) {
+    published_ = std::make_shared<const model::SeenCgroups>(seen_);
+  }
+  return increments_;
+}
+
+void AttributionReader::release_cgroups(const std::vector<model::CgroupId>& gone) {
+  for (const model::CgroupId cgroup : gone) {
+    if (seen_.count(cgroup) != 0) {
+      leaving_.emplace(cgroup, Leave::moved);
+    }
+  }
+}
+
+AttributionReader::Serials AttributionReader::serials_of(const std::unordered_set<model::CgroupId>& cgroups) const {
+  Serials serials;
+  std::copy_if(owners_.begin(), owners_.end(), std::inserter(serials, serials.end()),
+               [&](const auto& named) { return cgroups.count(named.second) != 0; });
+  return serials;
+}
+
+/// From here on nothing is added to their cells, except by a program that is doing so right now.
+void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups) {
+  const Serials serials = serials_of(cgroups);
+  for (const auto& [serial, cgroup] : serials) {
+    for (announcements& state : tables_.announcement_states) {
+      __u64& known = state.known[cgroup_known_at(serial)];
+      if (load(known) == serial) {
+        store(known, 0);
+      }
+    }
+  }
+  for (Cpu& cpu : cpus_) {
+    for (View& view : cpu.views) {
+      if (serials.count(serial_of(view.key)) != 0) {
+        view.leaving = true;
+        store(cell(view.index).key, ATTRIBUTION_LEAVING);
+      }
+    }
+  }
+}
+
+/// Cgroups of which nothing is left are forgotten; the others have been given cells again.
+void AttributionReader::release(const std::unordered_set<model::CgroupId>& cgroups) {
+  const Serials serials = serials_of(cgroups);
+  std::unordered_set<model::CgroupId> left;
+  const auto is_released = [&](const View& view) {
+    const auto serial = serials.find(serial_of(view.key));
+    if (serial == serials.end()) {
+      return false;
+    }
+    if (!view.leaving) {
+      left.insert(serial->second);
+      return false;
+    }
+    attributed& free = cell(view.index);
+    free.ios = free.bytes = free.device_ns = 0;
+    store(free.key, ATTRIBUTION_FREE);
+    return true;
+  };
+  for (Cpu& cpu : cpus_) {
+    std::erase_if(cpu.views, is_released);
+  }
+  for (const auto& [serial, cgroup] : serials) {
+    if (left.count(cgroup) == 0) {
+      owners_.erase(serial);
+      seen_.erase(cgroup);
+      published_.reset();
+    }
+  }
+}
+
+/// All of them in one pass over the cells for each step: draining a node removes a thousand at once.
+std::vector<model::CgroupId> AttributionReader::depart() {
+  std::unordered_set<model::CgroupId> closing, closed;
+  for (auto& [cgroup, step] : leaving_) {
+    if (step == Leave::moved) {
+      step = Leave::rests;
+    } else if (step == Leave::rests) {
+      step = Leave::closed;
+      closing.insert(cgroup);
+    } else {
+      closed.insert(cgroup);
+    }
+  }
+  if (!closing.empty()) {
+    close(closing);
+  }
+  if (!closed.empty()) {
+    release(closed);
+    std::erase_if(leaving_, [&](const auto& entry) { return closed.count(entry.first) != 0; });
+  }
+  if (!published_) {
+    published_ = std::make_shared<const model::SeenCgroups>(seen_);
+  }
+  return {closed.begin(), closed.end()};
+}
+
+namespace {
+
+constexpr std::size_t list_index(model::Operation operation) {
+  return index_in(model::kAttributedOperations, operation);
+}
+
+static_assert(list_index(model::Operation::write) == ATTRIBUTED_WRITE);
+static_assert(list_index(model::Operation::discard) == ATTRIBUTED_DISCARD);
+static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations.size(), "commits come behind what has bytes");
+
+/// Stands for all cgroups that departed; no directory has this inode.
+constexpr model::CgroupId kDeparted = std::numeric_limits<model::CgroupId>::max();
+
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+model::IoPath path_of(std::uint32_t code) {
+  switch (code & ~static_cast<std::uint32_t>(PATH_RAW)) {
+    case PATH_IO_URING:
+      return model::IoPath::io_uring;
+    case PATH_SQPOLL:
+      return model::IoPath::sqpoll;
+    case PATH_LIBAIO:
+      return model::IoPath::libaio;
+    case PATH_SYNC:
+      return model::IoPath::sync;
+    case PATH_DIRECT:
+      return model::IoPath::direct;
+    case PATH_BUFFERED_READ:
+      return model::IoPath::buffered_read;
+    case PATH_WRITEBACK:
+      return model::IoPath::writeback;
+    case PATH_JOURNAL:
+      return model::IoPath::journal;
+    case PATH_METADATA:
+      return model::IoPath::metadata;
+    case PATH_SWAP:
+      return model::IoPath::swap;
+    case PATH_LOOP:
+      return model::IoPath::loop;
+    case PATH_STACKED:
+      return model::IoPath::stacked;
+    default:
+      return model::IoPath::other;
+  }
+}
+
+/// Takes as much of `waiting` as fits into `room`; its time in proportion.
+model::AttributedTotals take(model::AttributedTotals& waiting, model::AttributedTotals& room) {
+  model::AttributedTotals taken{std::min(waiting.ios, room.ios), std::min(waiting.bytes, room.bytes), 0};
+  taken.device_ns = taken.ios == waiting.ios ? waiting.device_ns : waiting.device_ns / waiting.ios * taken.ios;
+  waiting -= taken;
+  room.ios -= taken.ios;
+  room.bytes -= taken.bytes;
+  return taken;
+}
+
+}  // namespace
+
+void AttributionAccount::add(const AttributedIncrement& increment) {
+  if (increment.operation == ATTRIBUTED_COMMIT) {
+    published_.reset();
+    (increment.owner ? totals_.commits[*increment.owner] : totals_.other_commits) += increment.totals.ios;
+    return;
+  }
+  operations_[increment.operation].waiting[{increment.owner, increment.path}] += increment.totals;
+}
+
+void AttributionAccount::publish(std::size_t operation, const Owner& owner, Path path,
+                                 const model::AttributedTotals& totals) {
+  published_.reset();
+  model::TotalsByOperation& of_owner = !owner                ? totals_.other
+                                       : *owner == kDeparted ? totals_.departed
+                                                             : totals_.cgroups[*owner];
+  of_owner[operation] += totals;
+  const model::IoAccess access = (path & PATH_RAW) != 0 ? model::IoAccess::raw : model::IoAccess::file;
+  totals_.paths[static_cast<std::size_t>(path_of(path))][static_cast<std::size_t>(access)][operation] += totals;
+  operations_[operation].published += totals;
+}
+
+/// Publishes what is waiting, as far as there is room.
+void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals room) {
+  Operation& operation = operations_[which];
+  for (auto entry = operation.waiting.begin(); entry != operation.waiting.end();) {
+    const auto& [owner, path] = entry->first;
+    const model::AttributedTotals taken = take(entry->second, room);
+    if (!(taken == model::AttributedTotals{})) {
+      publish(which, owner, path, taken);
+    }
+    entry = entry->second == model::AttributedTotals{} ? operation.waiting.erase(entry) : std::next(entry);
+  }
+  operation.waited = !operation.waiting.empty();
+}
+
+void AttributionAccount::leave_out(model::Operation which, std::uint64_t ios, std::uint64_t bytes) {
+  Operation& operation = operations_[which];
+  publish_all(list_index(which), {kAll, kAll, 0});
+  operation.target = {ios, bytes, 0};
+  operation.left_out = {ios - std::min(ios, operation.published.ios),
+                        bytes - std::min(bytes, operation.published.bytes), 0};
+}
+
+void AttributionAccount::settle(model::Operation which, std::uint64_t ios, std::uint64_t bytes) {
+  Operation& operation = operations_[which];
+  const bool stood_still = operation.target.ios == ios && operation.target.bytes == bytes;
+  operation.target = {ios, bytes, 0};
+  if (operation.waiting.empty()) {
+    return;
+  }
+  const std::uint64_t known_ios = operation.published.ios + operation.left_out.ios;
+  const std::uint64_t known_bytes = operation.published.bytes + operation.left_out.bytes;
+  model::AttributedTotals room{ios - std::min(ios, known_ios), bytes - std::min(bytes, known_bytes), 0};
+  if (stood_still && operation.waited) {
+    room = {kAll, kAll, 0};
+  }
+  publish_all(list_index(which), room);
+}
+
+void AttributionAccount::depart(model::CgroupId cgroup) {
+  const auto move = [&](auto& by_cgroup, auto& departed) {
+    if (const auto found = by_cgroup.find(cgroup); found != by_cgroup.end()) {
+      departed(found->second);
+      by_cgroup.erase(found);
+      published_.reset();
+    }
+  };
+  auto add_commits = [&](std::uint64_t commits) { totals_.departed_commits += commits; };
+  auto add_totals = [&](const model::TotalsByOperation& totals) {
+    for (std::size_t operation = 0; operation < totals.size(); ++operation) {
+      totals_.departed[operation] += totals[operation];
+    }
+  };
+  move(totals_.commits, add_commits);
+  move(totals_.cgroups, add_totals);
+  for (Operation& operation : operations_) {
+    for (Path path = 0; path < PATH_CODES; ++path) {
+      if (const auto found = operation.waiting.find({cgroup, path}); found != operation.waiting.end()) {
+        operation.waiting[{kDeparted, path}] += found->second;
+        operation.waiting.erase({cgroup, path});
+      }
+    }
+  }
+}
+
+std::shared_ptr<const model::DeviceAttribution> AttributionAccount::published() {
+  if (!published_) {
+    published_ = std::make_shared<const model::DeviceAttribution>(totals_);
+  }
+  return published_;
+}
+
+}  // namespace ssdpulse::block

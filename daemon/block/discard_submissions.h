@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// DiscardPrograms: loads and attaches the programs that see discards being made. Only open() needs
+// capabilities; afterwards everything is read and written through mappings.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/abi/discard_abi.h"
+#include "daemon/base/result.h"
+#include "daemon/block/kernel_btf.h"
+#include "daemon/model/device.h"
+#include "daemon/model/discard_values.h"
+#include "daemon/model/snapshot.h"
+
+struct discard;
+
+namespace ssdpulse::block {
+
+class DiscardPrograms {
+ public:
+  /// Takes the best hook that this kernel allows; one that every bio passes through only if `may_hook_every_bio`.
+  static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, std::uint32_t rows,
+                                                             bool may_hook_every_bio);
+  ~DiscardPrograms();
+  DiscardPrograms(const DiscardPrograms&) = delete;
+  DiscardPrograms& operator=(const DiscardPrograms&) = delete;
+
+  /// [row][submitter]
+  [[nodiscard]] std::span<const discard_cell> cells() const { return cells_; }
+  /// As in discard_abi.h: which volume has which row; empty until it is written.
+  [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
+  /// Whether a partition's discards are distinguished from those of its disk.
+  [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
+  [[nodiscard]] model::KernelDecision decision() const { return decision_; }
+  /// Why it is no better one, in words; empty: it is the best.
+  [[nodiscard]] const std::string& refusals() const { return refusals_; }
+  [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
+  /// For good, like BlockPrograms::detach().
+  void detach();
+
+ private:
+  DiscardPrograms() = default;
+  util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t rows);
+  util::Result<void> map_tables();
+
+  struct SkeletonDeleter {
+    void operator()(discard* skeleton) const;
+  };
+  std::unique_ptr<discard, SkeletonDeleter> skeleton_;
+  std::span<const discard_cell> cells_;
+  std::span<__u64> volumes_;
+  model::KernelDecision decision_ = model::KernelDecision::not_hooked;
+  std::string refusals_;
+  bool sees_partitions_ = false;
+  bool kernel_counts_skipped_runs_ = false;
+};
+
+// What each kind of submitter sent to each volume (disk or partition, stacked ones too).
+// Gives volumes their rows in the kernel's table of discards and reads it. Not thread-safe; reading makes no system
+// call.
+
+/// Rows for measured disks, stacked ones and their partitions, plus spare ones for new volumes; any beyond that are
+/// not counted by submitter.
+std::uint32_t discard_rows(const model::Inventory& inventory);
+
+class DiscardSubmissionReader {
+ public:
+  /// `cells` [row][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`,
+  /// nothing is known about partitions, and everything counts for their disk.
+  DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes, bool sees_partitions);
+
+  void update(const model::Inventory& inventory);
+  /// Cumulative since the volume got its row, by volume name. Volumes without a row are absent.
+  [[nodiscard]] std::map<std::string, model::DiscardSubmitters> read() const;
+
+ private:
+  struct VolumeRow {
+    std::uint32_t number;
+    model::DiscardSubmitters baseline;
+  };
+  [[nodiscard]] model::DiscardSubmitters read_cells(std::uint32_t row) const;
+
+  std::span<const discard_cell> cells_;
+  std::span<__u64> volumes_;
+  bool sees_partitions_;
+  std::map<std::string, VolumeRow> rows_;  // by volume
+  std::deque<std::uint32_t> free_;         // longest free first
+};
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/block/io_cells.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace ssdpulse::block {
+namespace {
+
+static_assert(offsetof(io_cell, issues) == 0);
+static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
+static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
+
+/// A cell counts as quiet after this many idle readings: re-reading all quiet cells is the price of waking one.
+constexpr std::uint32_t kTicksToQuiet = 30;
+
+}  // namespace
+
+void CellWords::add(const io_cell& cell) {
+  add_completions(cell);
+  add_the_rest(cell);
+}
+
+void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCounterWords); }
+
+void CellWords::add_the_rest(const io_cell& cell) {
+  add_counters(cell, 0, 1);
+  // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
+  std::array<std::uint32_t, kHistogramWords> words;
+  std::memcpy(words.data(), cell.size, sizeof(words));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    histograms[i] += words[i];
+  }
+}
+
+void CellWords::add_counters(const io_cell& cell, std::size_t first, std::size_t end) {
+  const auto* words = reinterpret_cast<const __u64*>(&cell);
+  for (std::size_t i = first; i < end; ++i) {
+    counters[i] += load(words[i]);
+  }
+}
+
+CellWords CellWords::since(const CellWords& earlier) const {
+  CellWords difference;
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    difference.counters[i] = counters[i] - earlier.counters[i];
+  }
+  for (std::size_t i = 0; i < histograms.size(); ++i) {
+    difference.histograms[i] = histograms[i] - earlier.histograms[i];
+  }
+  return difference;
+}
+
+CellReader::CellReader(std::span<const io_cell> cells, std::size_t first, std::size_t stride, std::size_t count)
+    : cells_(cells), first_(first), stride_(stride), watches_(count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    watches_[i].stamp = stamp_of(cell(i));
+    quiet_.add(cell(i));
+  }
+  last_ = quiet_;
+}
+
+std::uint64_t CellReader::stamp_of(const io_cell& cell) {
+  // Every event adds to at least one of these, and none ever decreases: their sum stands still iff nothing happened.
+  return load(cell.issues) + load(cell.reissues) + load(cell.completions) + load(cell.bytes);
+}
+
+const CellWords* CellReader::read() {
+  bool changed = false;
+  bool woke = false;
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    Watch& watch = watches_[i];
+    const std::uint64_t stamp = stamp_of(cell(i));
+    if (stamp != watch.stamp) {
+      changed = true;
+      woke = woke || watch.ticks_to_quiet == 0;
+      watch.stamp = stamp;
+      watch.ticks_to_quiet = kTicksToQuiet;
+    } else if (watch.ticks_to_quiet > 0) {
+      // At the last reading a program may have been between its stamp and its histograms: read again.
+      changed = changed || watch.ticks_to_quiet == kTicksToQuiet;
+      if (--watch.ticks_to_quiet == 0) {
+        quiet_.add(cell(i));
+      }
+    }
+  }
+  if (!changed) {
+    return nullptr;
+  }
+  if (woke) {
+    quiet_ = CellWords{};
+  }
+  // All completions before any issue: the number in flight may be overstated by new issues, but is never negative.
+  CellWords sum;
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].ticks_to_quiet > 0) {
+      sum.add_completions(cell(i));
+    }
+  }
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].ticks_to_quiet > 0) {
+      sum.add_the_rest(cell(i));
+    } else if (woke) {
+      quiet_.add(cell(i));
+    }
+  }
+  for (std::size_t i = 0; i < kCounterWords; ++i) {
+    sum.counters[i] += quiet_.counters[i];
+  }
+  for (std::size_t i = 0; i < kHistogramWords; ++i) {
+    sum.histograms[i] += quiet_.histograms[i];
+  }
+  increments_ = sum.since(last_);
+  last_ = sum;
+  return &increments_;
+}
+
+namespace {
+
+static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
+static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
+static_assert(offsetof(io_cell, reissues) == kReissues * sizeof(__u64));
+static_assert(offsetof(io_cell, device_sum_ns) == kDeviceSum * sizeof(__u64));
+static_assert(offsetof(io_cell, queue_full_ns) == kQueueFull * sizeof(__u64));
+static_assert(offsetof(io_cell, untimed) == kUntimed * sizeof(__u64));
+
+// The kernel's classes are the model's operations, in the same order.
+static_assert(model::index(model::Operation::read) == CLASS_READ && model::kOperations == CLASSES);
+static_assert(model::index(model::Operation::passthrough) == CLASS_PASSTHROUGH);
+static_assert(model::index(model::During::both) == DURINGS - 1);
+
+constexpr std::size_t kQueueWords = SIZE_WORDS;
+constexpr std::size_t kTotalWords = kQueueWords + LATENCY_WORDS;
+constexpr std::size_t kDeviceWords = kTotalWords + LATENCY_WORDS;
+constexpr std::size_t kLatencyBuckets = LATENCY_OVER_WORD + 1;
+
+void add_words(const CellWords& increments, std::size_t first, std::size_t count, std::vector<std::uint64_t>& words) {
+  const auto* begin = increments.histograms.data() + first;
+  if (words.empty()) {
+    if (std::all_of(begin, begin + count, [](std::uint32_t word) { return word == 0; })) {
+      return;
+    }
+    words.resize(count);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    words[i] += begin[i];
+  }
+}
+
+}  // namespace
+
+EventIncrements increments(const operation_events& now, const operation_events& before) {
+  EventIncrements result;
+  for (std::size_t i = 0; i < EVENTS; ++i) {
+    result.count[i] = now.count[i] - before.count[i];
+    result.any = result.any || result.count[i] != 0;
+  }
+  for (std::size_t i = 0; i < STATUSES; ++i) {
+    result.errors[i] = now.errors[i] - before.errors[i];
+    result.any = result.any || result.errors[i] != 0;
+  }
+  return result;
+}
+
+model::IoError error_of_status(std::size_t status) {
+  switch (status) {
+    case 1:
+      return model::IoError::unsupported;
+    case 2:
+      return model::IoError::timeout;
+    case 3:
+      return model::IoError::nospace;
+    case 4:
+      return model::IoError::transport;
+    case 5:
+      return model::IoError::target;
+    case 7:
+      return model::IoError::medium;
+    case 8:
+      return model::IoError::protection;
+    case 10:
+      return model::IoError::io;
+    case 12:
+      return model::IoError::again;
+    case 16:
+    case 17:
+      return model::IoError::offline;
+    default:
+      return model::IoError::other;
+  }
+}
+
+void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io) {
+  const auto add_loss = [&](model::Loss loss, std::size_t event) {
+    device.losses[model::index(loss)] += events.count[event];
+  };
+  add_loss(model::Loss::completion_missed, EVENT_COMPLETION_MISSED);
+  add_loss(model::Loss::stray, EVENT_STRAY);
+  add_loss(model::Loss::slot_collision, EVENT_SLOT_COLLISION);
+  add_loss(model::Loss::clock, EVENT_CLOCK);
+  add_loss(model::Loss::unstamped, EVENT_UNSTAMPED);
+  io.unissued_completions += events.count[EVENT_UNISSUED];
+  io.requeues[model::index(model::RequeueReason::failover)] += events.count[EVENT_FAILOVER];
+  for (std::size_t status = 0; status < STATUSES; ++status) {
+    io.errors[model::index(error_of_status(status))] += events.errors[status];
+  }
+  io.active = true;
+}
+
+void decode_cell(const CellWords& increments, model::OperationIo& io) {
+  const auto& counters = increments.counters;
+  io.issues += counters[kIssues];
+  io.requeues[model::index(model::RequeueReason::driver)] += counters[kReissues];
+  io.sequential_bytes += counters[kSequentialBytes];
+  io.completions += counters[kCompletions] + counters[kUntimed];
+  io.untimed += counters[kUntimed];
+  io.bytes += counters[kBytes];
+  io.queue_full_ns += counters[kQueueFull];
+  io.size.sum_bytes += counters[kSizeSum];
+  add_words(increments, 0, SIZE_WORDS, io.size.words);
+  io.queue_latency.sum_ns += counters[kQueueSum];
+  add_words(increments, kQueueWords, kLatencyBuckets, io.queue_latency.words);
+  io.total_latency.sum_ns += counters[kTotalSum];
+  add_words(increments, kTotalWords, kLatencyBuckets, io.total_latency.words);
+  for (std::size_t during = 0; during < DURINGS; ++during) {
+    io.device_latency[during].sum_ns += counters[kDeviceSum + during];
+    add_words(increments, kDeviceWords + during * LATENCY_WORDS, kLatencyBuckets, io.device_latency[during].words);
+  }
+  io.active = io.active || counters[kIssues] != 0 || counters[kCompletions] != 0 || counters[kBytes] != 0;
+}
+
+void InFlight::add(std::uint64_t issues, std::uint64_t completions, EventIncrements& events) {
+  for (const std::size_t taken : std::array<std::size_t, 2>{EVENT_COMPLETION_MISSED, EVENT_SLOT_COLLISION}) {
+    const std::uint64_t known = std::min(events.count[taken], given_up_);
+    events.count[taken] -= known;
+    given_up_ -= known;
+  }
+  requests_ += static_cast<std::int64_t>(issues - completions - events.count[EVENT_FAILOVER] -
+                                         events.count[EVENT_COMPLETION_MISSED] - events.count[EVENT_SLOT_COLLISION]);
+  if (requests_ < 0) {
+    // A request that was given up was seen to end after all: the kernel does not count it as missed.
+    const std::uint64_t back = std::min(static_cast<std::uint64_t>(-requests_), given_up_);
+    requests_ += static_cast<std::int64_t>(back);
+    given_up_ -= back;
+  }
+}
+
+std::uint64_t InFlight::mark_missed() {
+  if (requests_ <= 0) {
+    return 0;
+  }
+  const auto requests = static_cast<std::uint64_t>(std::exchange(requests_, 0));
+  given_up_ += requests;
+  return requests;
+}
+
+CommitReader::CommitReader(std::span<const commit_cell> cells) : cells_(cells) {
+  model::LatencyHistogram of_an_earlier_device;
+  read(of_an_earlier_device);
+}
+
+void CommitReader::read(model::LatencyHistogram& latency) {
+  commit_cell now{};
+  for (const commit_cell& cell : cells_) {
+    now.commits += load(cell.commits);
+  }
+  if (now.commits == last_.commits) {
+    return;
+  }
+  for (const commit_cell& cell : cells_) {
+    now.sum_ns += load(cell.sum_ns);
+    for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+      now.latency[word] += load(cell.latency[word]);
+    }
+  }
+  latency.sum_ns += now.sum_ns - last_.sum_ns;
+  latency.words.resize(LATENCY_OVER_WORD + 1);
+  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+    latency.words[word] += now.latency[word] - last_.latency[word];  // modulo 2^32, as the kernel counts
+  }
+  last_ = now;
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetcher: fetches pages with libcurl, which is loaded when the first Fetcher is opened.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/base/result.h"
+#include "daemon/config/config.h"
+
+namespace ssdpulse::cli {
+
+struct Fetched {
+  long status = 0;  // of HTTP
+  std::string body;
+};
+
+/// One connection that is kept between pages. Not thread-safe. Credentials come from ~/.netrc; TLS is verified; proxies
+/// are ignored.
+class Fetcher {
+ public:
+  /// `ca_file`: of trusted certificates; empty: the system's.
+  static util::Result<std::unique_ptr<Fetcher>> open(const std::string& ca_file);
+  virtual ~Fetcher() = default;
+
+  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB.
+  /// Error::error_number: EPROTO if somebody answered, but not with trusted TLS; ECONNREFUSED if no connection could be
+  /// made; else 0, as when the answer took too long.
+  virtual util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) = 0;
+
+  /// Asks for something to be done; without a body, and with the header X-Ssdpulse.
+  virtual util::Result<Fetched> post(const std::string& url, const std::string& unix_socket) = 0;
+};
+
+// What a server sends is not trusted with the terminal: whoever holds its port could move the cursor, change colours or
+// write over what was printed.
+
+/// The first line of an answer, at most 300 bytes, as coding::outside_sentence().
+std::string first_line_of(std::string_view body);
+
+/// Makes each string of the answer, and each name of a field, what coding::outside_sentence() makes of it.
+void clean_strings(nlohmann::json& answer);
+
+// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
+
+/// What the command line specifies.
+struct Where {
+  std::string address;  // http://HOST:PORT, https://HOST:PORT, HOST:PORT or unix:PATH; empty: the
+                        // configured unix socket if this user may connect to it, else the listen address
+  std::string ca_file;  // of trusted certificates; empty: the system's
+};
+
+/// Somebody listens on this unix socket, and this user may connect to it; true also if a daemon is too busy to accept.
+bool somebody_listens_on(const std::string& path);
+
+/// The user ID of who listens there; nothing if nobody can be asked.
+std::optional<std::uint32_t> listening_user(const std::string& path);
+
+/// The URL at which a daemon with this configuration answers, seen from this host.
+std::string url_of(const config::Web& web);
+
+/// For a path or a query: all but letters, digits and -._~ as %XX.
+std::string escaped(std::string_view text);
+
+/// Error::error_number if nobody answered: ECONNREFUSED, which is no HTTP status. Otherwise it is the HTTP status, if
+/// there is one. EPERM: a user who cannot be a daemon's listens there.
+inline constexpr int kNobodyAnswers = 111;
+inline constexpr int kNotTrusted = 1;
+
+/// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
+std::optional<nlohmann::json> parse_answer(std::string_view body);
+
+/// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
+class Api {
+ public:
+  /// An error if nothing that answers can be trusted (see trust.h); an address of the command line is used all the
+  /// same, with a warning.
+  static util::Result<Api> open(const Where& where, const config::Web& web);
+
+  /// `path` below /api/v1/. An error says which address did not answer, and what to do.
+  util::Result<nlohmann::json> get(const std::string& path);
+
+  /// The page at `path`, unchanged: of whom nothing is shown, or who checks it all.
+  util::Result<std::string> page(const std::string& path);
+  /// Asks for something to be done; `path` as above, with a query.
+  util::Result<nlohmann::json> post(const std::string& path);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+  /// Nothing listens there at all. A daemon that is slow, busy or requires a password is there.
+  bool nobody_is_there();
+
+ private:
+  util::Result<std::string> asked(const std::string& path, bool post);
+  [[nodiscard]] std::string distrust() const;
+  [[nodiscard]] util::Result<std::string> body_of(const std::string& path, util::Result<Fetched> fetched) const;
+  [[nodiscard]] util::Result<nlohmann::json> parsed(const util::Result<std::string>& body) const;
+
+  std::unique_ptr<Fetcher> fetcher_;
+  std::string address_;      // for people
+  std::string url_;          // without a slash at its end
+  std::string unix_socket_;  // empty: none
+  bool chosen_ = false;      // the address, by whoever asks: answered by whom it may be
+};
+
+}  // namespace ssdpulse::cli

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/block/kernel_btf.h"
+#include "daemon/block/write_hints.h"
+#include "daemon/cli/command_options.h"
+#include "daemon/cli/commands.h"
+#include "daemon/cli/daemon_queries.h"
+#include "daemon/config/config.h"
+#include "daemon/host/inventory.h"
+#include "daemon/nvme/drive_monitor.h"
+#include "daemon/nvme_pages/drive_reading.h"
+#include "daemon/tenants/cgroup_paths.h"
+#include "exporters/terminal/device_list.h"
+
+namespace ssdpulse::cli {
+
+// report_devices(): the output of `ssdpulse devices`. Asks the sources once and prints what they report.
+
+enum class ReportForm : std::uint8_t { text, json };
+
+/// Both forms leave out loop devices with nothing attached. The JSON is described at terminal::devices_json; if there
+/// is none, the reason goes to stderr.
+util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out);
+
+namespace {
+
+/// Of the drives that answered, by device.
+using Identities = std::map<std::string, std::shared_ptr<const model::NvmeIdentity>>;
+
+std::vector<std::string> pages_of(const nvme::DriveReading& reading) {
+  std::vector<std::string> names;
+  for (const nvme::PageReading& entry : reading.pages) {
+    if (names.empty() || names.back() != entry.page->name) {
+      names.emplace_back(entry.page->name);
+    }
+  }
+  return names;
+}
+
+terminal::DriveLine line_of(const nvme::DriveAnswer& answer) {
+  terminal::DriveLine line;
+  line.controller = "nvme" + std::to_string(answer.subsystem.controller);
+  line.firmware = answer.subsystem.firmware;
+  for (const model::NvmeNamespace& entry : answer.subsystem.namespaces) {
+    line.namespaces.push_back(entry.device);
+  }
+  if (!answer.reading) {
+    line.failure = answer.failure;
+  } else {
+    const nvme::SourceChoice choice = nvme::choose_source(*answer.reading);
+    line.log_pages = pages_of(*answer.reading);
+    line.source = choice.source;
+    line.reason = choice.reason;
+  }
+  return line;
+}
+
+/// What the host reported, once.
+struct HostReport {
+  model::Inventory inventory;
+  terminal::DriveList drives;
+  std::vector<terminal::HintLine> hints;
+  std::string no_hints;  // why there are none; empty if there are some
+};
+
+Identities read_drives(terminal::DriveList& list) {
+  const auto answers = nvme::poll_once();
+  if (!answers) {
+    list.failure = answers.error().message;
+    return {};
+  }
+  Identities identities;
+  for (const nvme::DriveAnswer& answer : *answers) {
+    list.lines.push_back(line_of(answer));
+    if (answer.reading) {
+      for (const model::NvmeNamespace& entry : answer.subsystem.namespaces) {
+        identities[entry.device] = answer.reading->identity;
+      }
+    }
+  }
+  return identities;
+}
+
+void add_hint_paths(const Identities& drives, HostReport& report) {
+  const auto btf = block::read_kernel_btf();
+  if (!btf) {
+    report.no_hints = btf.error().message;
+    return;
+  }
+  for (const model::Device& device : report.inventory.devices) {
+    if (device.coverage == model::Coverage::measured) {
+      const auto drive = drives.find(device.name);
+      const model::NvmeIdentity* identity = drive == drives.end() ? nullptr : drive->second.get();
+      report.hints.push_back({device.name, block::write_hint_path(btf->hint_reach, device, identity)});
+    }
+  }
+}
+
+util::Result<HostReport> read_report(const config::Config& config) {
+  auto inventory = host::read_inventory({}, {config.devices.include, config.devices.exclude});
+  if (!inventory) {
+    return tl::make_unexpected(inventory.error());
+  }
+  HostReport result;
+  result.inventory = std::move(*inventory);
+  // A loop device with nothing attached is only a number, not a disk; a host has eight of them from the start.
+  auto& devices = result.inventory.devices;
+  devices.erase(
+      std::remove_if(devices.begin(), devices.end(),
+                     [](const model::Device& device) { return device.transport == "loop" && device.size_bytes == 0; }),
+      devices.end());
+  add_hint_paths(read_drives(result.drives), result);
+  return result;
+}
+
+void print_text(const HostReport& report, std::ostream& out) {
+  terminal::print_devices(report.inventory, out);
+  if (report.drives.failure.empty()) {
+    terminal::print_drives(report.drives.lines, out);
+  } else {
+    out << "\nNVMe drives: " << report.drives.failure << '\n';
+  }
+  if (report.no_hints.empty()) {
+    terminal::print_hint_paths(report.hints, out);
+  } else {
+    out << "\nwrite hints: " << report.no_hints << '\n';
+  }
+  if (const auto hierarchy = tenants::find_hierarchy("/proc")) {
+    terminal::print_io_accounting(tenants::accounting_of(*hierarchy), out);
+  }
+}
+
+}  // namespace
+
+util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out) {
+  const auto found = read_report(config);
+  if (!found) {
+    (form == ReportForm::json ? std::cerr : out) << found.error().message << '\n';
+    return util::ExitCode::failure;
+  }
+  if (form == ReportForm::json) {
+    out << terminal::devices_json(found->inventory, found->drives, found->hints);
+  } else {
+    print_text(*found, out);
+  }
+  return util::ExitCode::success;
+}
+
+namespace {
+
+struct DevicesOptions {
+  ConfigurationOptions configuration;
+  bool json = false;
+};
+
+ExitCode list_devices(const DevicesOptions& options) {
+  const auto configured = configure_or_complain(options.configuration);
+  if (!configured) {
+    return ExitCode::usage;
+  }
+  if (options.json) {
+    const ExitCode exit_code = report_devices(*configured, ReportForm::json, std::cout);
+    return std::cout.flush() ? exit_code : ExitCode::failure;
+  }
+  const ExitCode exit_code = report_devices(*configured, ReportForm::text, std::cout);
+  config::Web web = configured->web;
+  if (!options.configuration.config_file) {
+    ask_the_service(web);
+  }
+  print_modelled({}, web, std::cout);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("devices", "List block devices and whether they are measured");
+  const auto options = std::make_shared<DevicesOptions>();
+  add_configuration_options(*command, options->configuration);
+  command->add_flag("--json", options->json, "As JSON");
+  command->callback([options, &exit_code] { exit_code = list_devices(*options); });
+}
+
+}  // namespace ssdpulse::cli

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/base/child_process.h"
+#include "daemon/cli/asked_times.h"
+#include "daemon/cli/command_options.h"
+#include "daemon/cli/commands.h"
+#include "daemon/cli/daemon_queries.h"
+#include "daemon/cli/history_text.h"
+#include "daemon/cli/progress_line.h"
+#include "daemon/history/file_tools.h"
+#include "daemon/history/history_reader.h"
+#include "exporters/page/history_json.h"
+
+namespace ssdpulse::cli {
+
+// What a command does with a history file as a whole. No daemon is asked: one may be writing to it.
+
+namespace {
+
+bool failed(const util::Error& error) {
+  std::cerr << error.message << '\n';
+  return false;
+}
+
+void print(const std::string& path, const history::FileReport& report) {
+  constexpr double kMebibyte = 1 << 20U;
+  std::cout << fmt::format("{}: {:.1f} MiB\n", path, static_cast<double>(report.bytes) / kMebibyte);
+  for (const auto& [table, rows] : report.rows) {
+    std::cout << fmt::format("  {:<14} {:>10} rows\n", table, rows);
+  }
+  std::cout << (report.undone
+                    ? "  without a transaction in which its writer was killed: a daemon that starts undoes it, too\n"
+                    : "");
+  for (const std::string& problem : report.problems) {
+    std::cout << "  problem: " << problem << '\n';
+  }
+  std::cout << (report.problems.empty()
+                    ? "  whole: every page in use is as it was written, and every row is accounted for\n"
+                    : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path + '\n');
+}
+
+}  // namespace
+
+bool check_history_file(const std::string& path) {
+  std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "reading the whole file; a daemon's rows wait meanwhile\n");
+  const auto report = history::check_file(path);
+  if (!report) {
+    return failed(report.error());
+  }
+  print(path, *report);
+  return static_cast<bool>(std::cout.flush()) && report->problems.empty();
+}
+
+bool back_up_history_file(const std::string& path, const std::string& to) {
+  ProgressLine progress;
+  const auto done = history::back_up(path, to, [&](double share) { progress.show("copying " + path, share); });
+  return done ? true : failed(done.error());
+}
+
+bool salvage_history_file(const std::string& path, const std::string& to) {
+  const auto lost = history::salvage_file(path, to);
+  if (!lost) {
+    return failed(lost.error());
+  }
+  std::cout << to << ": everything that is readable in " << path << "; rows lost: " << *lost << '\n';
+  return static_cast<bool>(std::cout.flush());
+}
+
+// Asks the daemon, and opens the file itself only if none answers; both return the same JSON, which is then shown.
+
+namespace {
+
+using Answer = util::Result<nlohmann::json>;
+
+struct Asked {
+  model::Window window;
+  std::string device;
+  std::size_t points = 0;
+};
+
+util::Result<WallTime> time_or(const std::string& option, const std::string& text, WallTime otherwise) {
+  if (text.empty()) {
+    return otherwise;
+  }
+  auto time = parse_time(text, std::chrono::system_clock::now());
+  return time ? time : util::fail(option + ": " + time.error().message);
+}
+
+util::Result<Asked> asked_of(const HistoryOptions& options) {
+  const auto to = time_or("--to", options.to, std::chrono::system_clock::now());
+  const auto from = to ? time_or("--from", options.from, *to - std::chrono::hours(24)) : to;
+  if (!from) {
+    return tl::make_unexpected(from.error());
+  }
+  Asked asked{{std::chrono::floor<std::chrono::minutes>(*from), std::chrono::ceil<std::chrono::minutes>(*to)},
+              options.device,
+              options.points};
+  return asked.window.from < asked.window.to ? util::Result<Asked>(asked) : util::fail("--from: must be before --to");
+}
+
+Answer ask_daemon(Api& api, const Asked& asked) {
+  const auto seconds = [](model::PastTime time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count());
+  };
+  std::string path = "history";
+  if (!asked.device.empty()) {
+    path += "/" + escaped(asked.device);
+  }
+  return api.get(path + "?from=" + seconds(asked.window.from) + "&to=" + seconds(asked.window.to) +
+                 "&points=" + std::to_string(asked.points));
+}
+
+Answer read_file(const std::string& path, const Asked& asked) {
+  if (const auto answers = util::file_answers(path); !answers) {
+    return tl::make_unexpected(answers.error());
+  }
+  auto reader = history::Reader::open(path);
+  if (!reader) {
+    return tl::make_unexpected(reader.error());
+  }
+  const auto parsed = [](const std::string& text) { return nlohmann::json::parse(text, nullptr, false); };
+  if (!asked.device.empty()) {
+    return (*reader)->series(asked.device, asked.window, asked.points).map([&](const model::Series& series) {
+      return parsed(page::history_json(series));
+    });
+  }
+  std::uint64_t left_out = 0;
+  const auto devices = (*reader)->devices(&left_out);
+  const auto settings = (*reader)->settings(asked.window);
+  const auto marks = (*reader)->marks(asked.window);
+  if (!devices || !settings || !marks) {
+    return tl::make_unexpected(!devices ? devices.error() : !settings ? settings.error() : marks.error());
+  }
+  return parsed(page::history_list_json(*devices, *settings, *marks, left_out));
+}
+
+Answer find(const Where& where, const config::Config& config, const Asked& asked) {
+  auto api = Api::open(where, config.web);
+  auto answer = api ? ask_daemon(*api, asked) : tl::make_unexpected(api.error());
+  const bool nobody = !answer && (!api || answer.error().error_number == kNobodyAnswers);
+  if (!nobody || !where.address.empty() || config.history.directory.empty()) {
+    return answer;
+  }
+  auto from_file = read_file(config.history.directory + "/ssdpulse.db", asked);
+  if (!from_file) {
+    return util::fail(answer.error().message + "; and " + from_file.error().message);
+  }
+  std::cerr << (!api || answer.error().error_number != kNobodyAnswers ? answer.error().message : "no daemon answers")
+            << ": read from " << config.history.directory << "/ssdpulse.db\n";
+  return from_file;
+}
+
+}  // namespace
+
+bool history(const Where& where, const config::Config& config, const HistoryOptions& options) {
+  const auto asked = asked_of(options);
+  const auto answer = asked ? find(where, config, *asked) : tl::make_unexpected(asked.error());
+  if (!answer) {
+    std::cerr << answer.error().message << '\n';
+    return false;
+  }
+  if (options.json) {
+    std::cout << answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  } else if (options.by_tenant) {
+    std::cout << (options.csv ? history_by_tenant_csv(*answer) : history_by_tenant_text(*answer));
+  } else if (options.csv) {
+    std::cout << history_csv(*answer);
+  } else {
+    std::cout << (options.device.empty() ? history_list_text(*answer) : history_text(*answer));
+  }
+  return static_cast<bool>(std::cout.flush());
+}
+
+bool mark(const Where& where, const config::Web& web, const std::string& text, std::string id) {
+  if (!page::is_printable(text)) {
+    std::cerr << "TEXT: expected 1 to 128 characters of UTF-8, without control characters\n";
+    return false;
+  }
+  std::array<std::uint64_t, 2> random{};
+  if (id.empty() && ::getrandom(random.data(), sizeof random, 0) == sizeof random) {
+    id = fmt::format("{:016x}{:016x}", random[0], random[1]);
+  }
+  auto api = Api::open(where, web);
+  if (!api) {
+    std::cerr << api.error().message << '\n';
+    return false;
+  }
+  if (const auto answer = api->post("marks?text=" + escaped(text) + "&id=" + escaped(id)); !answer) {
+    std::cerr << answer.error().message << "\nto try again without making a second mark: --id " << id << '\n';
+    return false;
+  }
+  return true;
+}
+
+namespace {
+
+struct HistoryArguments {
+  ClientOptions client;
+  HistoryOptions history;
+  std::optional<std::string> directory;
+  std::string file;
+  bool check = false;
+  std::string backup;
+  std::string salvage;
+};
+
+bool run(const HistoryArguments& arguments) {
+  config::Config config = config_of(arguments.client);
+  config.history.directory = arguments.directory.value_or(config.history.directory);
+  const std::string file = arguments.file.empty() ? config.history.directory + "/ssdpulse.db" : arguments.file;
+  if (arguments.check) {
+    return check_history_file(file);
+  }
+  if (!arguments.backup.empty()) {
+    return back_up_history_file(file, arguments.backup);
+  }
+  if (!arguments.salvage.empty()) {
+    return salvage_history_file(file, arguments.salvage);
+  }
+  return history(arguments.client.where, config, arguments.history);
+}
+
+}  // namespace
+
+void add_history(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("history", "Show the past of a device, as far back as the history reaches");
+  const auto options = std::make_shared<HistoryArguments>();
+  add_client_options(*command, options->client);
+  command->add_option("--device", options->history.device,
+                      "Its name, serial number or WWID (default: which devices there are)");
+  command->add_option("--from", options->history.from, "Times as in `why --at`: 03:00, 2026-11-23T03:00, -10m");
+  command->add_option("--to", options->history.to, "Until when (default now; --from: a day before)");
+  command->add_option("--points", options->history.points, "At most this many lines, 2 to 2000 (default 48)")
+      ->check(CLI::Range(2, 2000));
+  command
+      ->add_option_function<std::string>(
+          "--by", [options](const std::string&) { options->history.by_tenant = true; },
+          "tenant: what each tenant did, instead of what the device did")
+      ->check(CLI::IsMember({"tenant"}))
+      ->needs("--device");
+  command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
+  command->add_option("--history.directory", options->directory,
+                      "Where the history is, for when no daemon answers (default: as configured)");
+  command->add_option("--file", options->file,
+                      "With --check, --backup and --salvage: another history file, such as one that was set aside");
+  auto* check = command->add_flag("--check", options->check,
+                                  "Read the whole file: is every page as it was written, is every row accounted for?");
+  auto* backup =
+      command->add_option("--backup", options->backup, "Make a consistent copy of the file, also while a daemon runs")
+          ->excludes(check);
+  command->add_option("--salvage", options->salvage, "Write what is readable in a damaged file to this new one")
+      ->excludes(check)
+      ->excludes(backup);
+  command->callback([options, &exit_code] {
+    options->history.json = options->client.json;
+    exit_code = run(*options) ? ExitCode::success : ExitCode::failure;
+  });
+}
+
+}  // namespace ssdpulse::cli

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/host/host_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "daemon/base/complete.h"
+#include "daemon/base/file_descriptor.h"
+#include "daemon/host/sysfs.h"
+
+namespace ssdpulse::host {
+
+struct RoomWatch::Answers {
+  std::mutex mutex;
+  struct Answer {
+    model::FilesystemRoom room;
+    model::SteadyTime at;
+  };
+  std::map<std::string, Answer> rooms;
+  std::map<std::string, model::SteadyTime> waiting;  // asked then, and not answered yet
+  std::size_t threads = 0;
+};
+
+std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint) {
+  struct statx status {};
+  // Known without asking the file system.
+  if (::statx(AT_FDCWD, mountpoint.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &status) != 0 ||
+      ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 &&
+       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)) {
+    return std::nullopt;
+  }
+  struct statvfs space {};
+  if (::statvfs(mountpoint.c_str(), &space) != 0 || space.f_blocks == 0 || (space.f_flag & ST_RDONLY) != 0) {
+    return std::nullopt;
+  }
+  return model::FilesystemRoom{
+      mountpoint,     space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize, space.f_files,
+      space.f_favail, space.f_bfree * space.f_frsize};
+}
+
+RoomWatch::RoomWatch(Ask ask) : ask_(ask), answers_(std::make_shared<Answers>()) {}
+
+std::vector<model::FilesystemRoom> RoomWatch::latest(const std::vector<std::string>& mountpoints,
+                                                     model::SteadyTime now) {
+  const std::lock_guard lock(answers_->mutex);
+  std::erase_if(answers_->rooms, [&](const auto& one) {
+    return std::find(mountpoints.begin(), mountpoints.end(), one.first) == mountpoints.end();
+  });
+  if ((!asked_at_ || now - *asked_at_ >= kInterval) && answers_->threads < kMaxThreads) {
+    asked_at_ = now;
+    std::vector<std::string> due;
+    std::copy_if(mountpoints.begin(), mountpoints.end(), std::back_inserter(due),
+                 [&](const std::string& one) { return !answers_->waiting.contains(one) && due.size() < kMaxMounts; });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto work = [answers = answers_, ask = ask_, due = std::move(due), now, begin] {
+      for (const std::string& mountpoint : due) {
+        {
+          const std::lock_guard own(answers->mutex);
+          if (!answers->waiting.emplace(mountpoint, now + (std::chrono::steady_clock::now() - begin)).second) {
+            continue;  // a later thread was quicker
+          }
+        }
+        const auto room = ask(mountpoint);
+        const std::lock_guard own(answers->mutex);
+        answers->waiting.erase(mountpoint);
+        if (room) {
+          answers->rooms[mountpoint] = {*room, now + (std::chrono::steady_clock::now() - begin)};
+        } else {
+          answers->rooms.erase(mountpoint);
+        }
+      }
+      const std::lock_guard own(answers->mutex);
+      --answers->threads;
+    };
+    try {
+      std::thread(work).detach();
+      ++answers_->threads;
+    } catch (const std::system_error&) {
+      // No thread now: another try in kInterval.
+    }
+  }
+  std::vector<model::FilesystemRoom> rooms;
+  for (const std::string& mountpoint : mountpoints) {
+    const auto found = answers_->rooms.find(mountpoint);
+    const auto waiting = answers_->waiting.find(mountpoint);
+    const bool stuck = waiting != answers_->waiting.end() && now - waiting->second >= kInterval;
+    if (found != answers_->rooms.end() && !stuck && now - found->second.at < kLongestAge) {
+      rooms.push_back(found->second.room);
+    }
+  }
+  return rooms;
+}
+
+namespace {
+
+using model::IoLimit;
+using model::IoLimitKind;
+
+constexpr std::size_t kMaxBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
+constexpr std::size_t kMaxBytesOfCgroup = 256U << 10U;  // a line for each device
+
+/// v1's files of a limit, what they count against it, and the word for it there.
+struct LegacyLimit {
+  IoLimitKind kind;
+  const char* file;
+  const char* counted;
+  const char* word;
+};
+constexpr auto kLegacy = std::to_array<LegacyLimit>({
+    {IoLimitKind::rbps, "blkio.throttle.read_bps_device", "blkio.throttle.io_service_bytes", "Read"},
+    {IoLimitKind::wbps, "blkio.throttle.write_bps_device", "blkio.throttle.io_service_bytes", "Write"},
+    {IoLimitKind::riops, "blkio.throttle.read_iops_device", "blkio.throttle.io_serviced", "Read"},
+    {IoLimitKind::wiops, "blkio.throttle.write_iops_device", "blkio.throttle.io_serviced", "Write"},
+});
+static_assert(kLegacy.size() == model::kIoLimitKinds);
+/// The same of v2's io.stat.
+constexpr auto kCounted = util::names<model::IoLimitKind>({"rbytes", "wbytes", "rios", "wios"});
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream text(line);
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::vector<std::vector<std::string>> lines_of(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::vector<std::string>> all;
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(words_of(line));
+  }
+  return all;
+}
+
+std::string content(const std::string& path, std::size_t most) { return util::read_file(path, most).value_or(""); }
+
+std::optional<std::uint64_t> value_of(const std::vector<std::string>& words, std::string_view key) {
+  for (const std::string& word : words) {
+    if (word.size() > key.size() && word.compare(0, key.size(), key) == 0 && word[key.size()] == '=') {
+      return host::sysfs::parse_number(std::string_view(word).substr(key.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string device_name(const std::string& numbers, const model::Inventory& inventory) {
+  const auto parsed = host::sysfs::parse_device_number(numbers);
+  const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(), [&](const model::Device& one) {
+    return parsed && one.major == parsed->first && one.minor == parsed->second;
+  });
+  return found == inventory.devices.end() ? numbers : found->name;
+}
+
+std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
+  for (const auto& words : lines_of(content(proc + "/stat", kMaxBytes))) {
+    if (words.size() == 2 && words[0] == "procs_blocked") {
+      return host::sysfs::parse_number(words[1]);
+    }
+  }
+  return std::nullopt;
+}
+
+/// "DONE / TOTAL", in sectors
+std::optional<double> progress_of(const std::string& text) {
+  const auto words = words_of(text);
+  if (words.size() != 3 || words[1] != "/") {
+    return std::nullopt;
+  }
+  const auto done = host::sysfs::parse_number(words[0]);
+  const auto total = host::sysfs::parse_number(words[2]);
+  return done && total && *total > 0 && *done <= *total
+             ? std::optional(static_cast<double>(*done) / static_cast<double>(*total))
+             : std::nullopt;
+}
+
+std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, const std::string& sys) {
+  std::set<std::pair<std::string, std::string>> volumes;
+  for (const model::Membership& membership : inventory.memberships) {
+    volumes.emplace(membership.array, membership.kind);
+  }
+  std::vector<model::VolumeSignals> all;
+  for (const auto& [name, kind] : volumes) {
+    const std::string directory = sys + "/block/" + host::sysfs::to_sysfs_name(name);
+    model::VolumeSignals volume{name, false, {}};
+    if (kind == "dm") {
+      volume.suspended = host::sysfs::read_number(directory + "/dm/suspended").value_or(0) == 1;
+    } else if (kind == "md") {
+      const std::string action = host::sysfs::read_text(directory + "/md/sync_action");
+      if (!action.empty() && action != "idle" && action != "frozen") {
+        const auto kilobytes = host::sysfs::read_number(directory + "/md/sync_speed");
+        volume.resync = model::Resync{action, progress_of(host::sysfs::read_text(directory + "/md/sync_completed")),
+                                      kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt};
+      }
+    }
+    all.push_back(std::move(volume));
+  }
+  return all;
+}
+
+/// The cgroup and those above it, without the root, on which no limit can be set.
+void add_with_ancestors(std::string cgroup, std::set<std::string>& all) {
+  while (cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0 && all.insert(cgroup).second) {
+    cgroup.resize(cgroup.rfind('/'));
+  }
+}
+
+}  // namespace
+
+std::optional<model::IoPressure> parse_pressure(const std::string& text) {
+  model::IoPressure pressure;
+  bool found = false;
+  for (const auto& words : lines_of(text)) {
+    const auto total = value_of(words, "total");  // microseconds
+    if (total && words[0] == "some") {
+      pressure.some_seconds = static_cast<double>(*total) / 1e6;
+      found = true;
+    } else if (total && words[0] == "full") {
+      pressure.full_seconds = static_cast<double>(*total) / 1e6;
+    }
+  }
+  return found ? std::optional(pressure) : std::nullopt;
+}
+
+std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes) {
+  // One of two hundred lines each: splitting all of them would cost more than everything else here.
+  const auto bytes = [&](const std::string& name) -> std::optional<std::uint64_t> {
+    const std::string key = "\n" + name + " ";
+    const auto at = text.rfind(name + " ", 0) == 0 ? std::size_t{0} : text.find(key);
+    if (at == std::string::npos) {
+      return std::nullopt;
+    }
+    const std::size_t begin = at + (at == 0 ? name.size() + 1 : key.size());
+    const auto pages = host::sysfs::parse_number(
+        std::string_view(text).substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+    return pages ? std::optional(*pages * page_bytes) : std::nullopt;
+  };
+  const auto dirty = bytes("nr_dirty");
+  const auto writeback = bytes("nr_writeback");
+  const auto threshold = bytes("nr_dirty_threshold");
+  const auto background = bytes("nr_dirty_background_threshold");
+  return dirty && writeback && threshold && background
+             ? std::optional(model::DirtyPages{*dirty + *writeback, *threshold, *background})
+             : std::nullopt;
+}
+
+/// Older kernels count a disk as busy only when something begins or ends: a disk that hangs is busy, too.
+void HostReader::read_disks(const model::Inventory& inventory) {
+  // Documentation/admin-guide/iostats.rst; a name comes before its fields.
+  constexpr std::size_t kName = 2;
+  constexpr std::size_t kInFlight = 11;
+  constexpr std::size_t kBusyMs = 12;
+  constexpr auto kDone = std::to_array<std::size_t>({3, 7, 14});  // reads, writes, discards
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(now - std::exchange(disks_read_at_, now)).count();
+  std::map<std::string, Disk> before = std::exchange(disks_, {});
+  std::set<std::string> wanted;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage != model::Coverage::stacked && device.coverage != model::Coverage::empty) {
+      wanted.insert(device.name);
+    }
+  }
+  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMaxBytes))) {
+    if (words.size() <= kBusyMs || !wanted.contains(words[kName])) {
+      continue;
+    }
+    const auto number = [&](std::size_t at) {
+      return at < words.size() ? host::sysfs::parse_number(words[at]).value_or(0) : 0;
+    };
+    Disk disk{number(kBusyMs), 0, number(kInFlight)};
+    for (const std::size_t at : kDone) {
+      disk.done += number(at);
+    }
+    const auto was = before.find(words[kName]);
+    if (was != before.end() && disk.busy_ms >= was->second.busy_ms) {
+      const double busy = static_cast<double>(disk.busy_ms - was->second.busy_ms) / 1e3;
+      const bool hangs = disk.in_flight > 0 && was->second.in_flight > 0 && disk.done == was->second.done;
+      disks_busy_seconds_ += hangs ? std::max(busy, elapsed) : busy;
+    }
+    disks_.emplace(words[kName], disk);
+  }
+}
+
+std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const model::Inventory& inventory) const {
+  const std::string directory = roots_.cgroups + cgroup + "/";
+  std::vector<IoLimit> limits;
+  if (roots_.cgroups_unified) {
+    const auto set = lines_of(content(directory + "io.max", kMaxBytesOfCgroup));
+    if (set.empty()) {
+      return limits;
+    }
+    const auto text = util::read_file(directory + "io.stat", kMaxBytesOfCgroup);
+    const auto counted = lines_of(text.value_or(""));
+    // A device without a line has had no I/O; a file that cannot be read says nothing.
+    const auto none = text ? std::optional<std::uint64_t>(0) : std::nullopt;
+    const auto pressure = parse_pressure(content(directory + "io.pressure", kMaxBytesOfCgroup));
+    for (const auto& words : set) {
+      const auto own = std::find_if(counted.begin(), counted.end(), [&](const auto& line) {
+        return !line.empty() && !words.empty() && line[0] == words[0];
+      });
+      for (std::size_t kind = 0; kind < model::kIoLimitKinds; ++kind) {
+        if (const auto most = value_of(words, model::kIoLimitKindNames[kind])) {  // not "max"
+          limits.push_back({cgroup, "", device_name(words[0], inventory), static_cast<IoLimitKind>(kind), *most,
+                            own == counted.end() ? none : value_of(*own, kCounted[kind]), pressure, "io.max"});
+        }
+      }
+    }
+    return limits;
+  }
+  std::map<std::string, util::Result<std::string>> read;  // once for all limits
+  for (const LegacyLimit& legacy : kLegacy) {
+    const auto set = lines_of(content(directory + legacy.file, kMaxBytesOfCgroup));
+    if (set.empty()) {
+      continue;
+    }
+    const auto counted =
+        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMaxBytesOfCgroup));
+    const auto& text = counted.first->second;
+    const auto lines = lines_of(text ? *text : "");
+    for (const auto& words : set) {
+      const auto most = words.size() == 2 ? host::sysfs::parse_number(words[1]) : std::nullopt;
+      if (!most || *most == 0) {
+        continue;
+      }
+      std::optional<std::uint64_t> done = text ? std::optional<std::uint64_t>(0) : std::nullopt;
+      for (const auto& line : lines) {
+        if (line.size() == 3 && line[0] == words[0] && line[1] == legacy.word) {
+          done = host::sysfs::parse_number(line[2]);
+        }
+      }
+      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *most, done, {}, legacy.file});
+    }
+  }
+  return limits;
+}
+
+void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<std::string>& cgroups,
+                              const TenantOf& tenant_of, model::HostSignals& signals) {
+  std::set<std::string> all;
+  std::size_t attempts = 0;
+  for (const std::string& cgroup : cgroups) {
+    if (all.size() < kMaxCgroups) {
+      add_with_ancestors(cgroup, all);
+    }
+    // The root's is the whole host's, and one of unknown path has none.
+    const bool has_own = cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0;
+    if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMaxCgroups) {
+      if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxBytesOfCgroup))) {
+        signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});
+      }
+    }
+  }
+  const std::uint64_t turns = 1 + all.size() / kSearchedAtOnce;
+  const std::set<std::string> before = std::exchange(limited_, {});
+  std::uint64_t number = 0;
+  for (const std::string& cgroup : all) {
+    if (++number % turns != reads_ % turns && !before.contains(cgroup)) {
+      continue;
+    }
+    auto limits = limits_of(cgroup, inventory);
+    if (!limits.empty() && signals.limits.size() < kMaxLimits) {
+      limited_.insert(cgroup);
+      std::for_each(limits.begin(), limits.end(), [&](IoLimit& limit) { limit.tenant = tenant_of(cgroup); });
+      std::move(limits.begin(), limits.end(), std::back_inserter(signals.limits));
+    }
+  }
+}
+
+model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
+                                    const TenantOf& tenant_of) {
+  model::HostSignals signals;
+  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxBytesOfCgroup));
+  if (!signals.pressure) {
+    signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
+  }
+  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxBytesOfCgroup),
+                               static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  read_disks(inventory);
+  signals.disks_busy_seconds = disks_busy_seconds_;
+  std::transform(disks_.begin(), disks_.end(), std::inserter(signals.disks_busy_ms, signals.disks_busy_ms.end()),
+                 [](const auto& one) { return std::pair(one.first, one.second.busy_ms); });
+  signals.volumes = volumes_of(inventory, roots_.sys);
+  if (!roots_.cgroups.empty()) {
+    signals.cgroups_unified = roots_.cgroups_unified;
+    read_cgroups(inventory, cgroups, tenant_of, signals);
+  }
+  ++reads_;
+  return signals;
+}
+
+}  // namespace ssdpulse::host

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. A
+// page that one drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns
+// only that drive, which may be faulty; a page that is switched off is off only in one endurance group.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "daemon/base/log.h"
+#include "daemon/base/outside_text.h"
+#include "daemon/model/nvme_drive.h"
+#include "daemon/model/source_samples.h"
+#include "daemon/nvme/drive_io.h"
+#include "daemon/nvme/nvme_identity.h"
+#include "daemon/nvme_pages/drive_reading.h"
+#include "daemon/nvme_pages/log_page.h"
+#include "daemon/nvme_reader/reader_protocol.h"
+
+namespace ssdpulse::nvme {
+
+class RefusedPages {
+ public:
+  /// The drive reports that there is no such page.
+  void add_missing(const model::NvmeIdentity& identity, const LogPage& page);
+  /// Only for this drive.
+  void add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group = kWholeDrive);
+  /// Only for this drive: it has something else there; `what`: in words.
+  void add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what);
+  /// A drive of this kind has the page.
+  void understood(const model::NvmeIdentity& identity, const LogPage& page);
+  /// Whether the page is refused by the drive, or by its kind.
+  [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page) const;
+  [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page,
+                              std::uint16_t endurance_group) const;
+  /// Why a page is not asked for: "refused", or what it is instead.
+  [[nodiscard]] std::string reason(const model::NvmeIdentity& identity, const LogPage& page) const;
+  /// Everything may be asked again: FDP can be switched on, firmware can gain pages. What a kind has, it keeps.
+  void forget();
+
+ private:
+  static constexpr std::uint16_t kWholeDrive = 0;  // no endurance group has this number
+
+  using Text = util::OutsideText;
+  using OfKind = std::set<std::tuple<std::uint16_t, Text, Text, std::string_view>>;
+  OfKind missing_;
+  OfKind understood_;
+  std::map<std::tuple<Text, Text, Text, std::uint16_t, std::string_view>, std::string> of_group_;
+};
+
+// DrivePoller: the next request for one drive, and the meaning of its answers.
+// The state machine of one controller: it neither talks to a drive nor reads a clock. One command at a time, because
+// the host counter, the media counter and the host counter again must be read in this order to be one sample.
+
+using nvme_reader::Request;
+using nvme_reader::RequestKind;
+using nvme_reader::Response;
+
+class DrivePoller {
+ public:
+  DrivePoller(NvmeSubsystem subsystem, RefusedPages& refused) : subsystem_(std::move(subsystem)), refused_(&refused) {}
+
+  enum class Extent : std::uint8_t {
+    wear,   // only SMART: nothing was written to the drive, so its media counter can wait
+    media,  // all pages
+    all,    // and identifies the drive again
+  };
+  /// Not while a poll is under way.
+  void begin(Extent extent);
+  [[nodiscard]] bool busy() const { return busy_; }
+
+  /// The next command to send (its id is left to the sender); nothing while one is unanswered or none is left.
+  std::optional<Request> next();
+  void answer(const Response& response);
+
+  /// The poll that has just finished; returned only once.
+  std::optional<DriveReading> take();
+
+  [[nodiscard]] const NvmeSubsystem& subsystem() const { return subsystem_; }
+
+ private:
+  struct Step {
+    RequestKind kind = RequestKind::identify_controller;
+    const LogPage* page = nullptr;
+    std::uint16_t endurance_group = 0;
+    std::uint32_t nsid = 0;
+    bool again = false;
+  };
+
+  void finish();
+  void plan_identification();
+  void finish_identification();
+  void plan_pages();
+  void plan_page(const LogPage& page, bool again = false);
+  void understand(const Step& step, const Response& response);
+  void understand_page(const Step& step, const Response& response);
+  void fail(const std::string& kind, const std::string& reason);
+  void refuse(const Step& step, unsigned status);
+  [[nodiscard]] bool is_refused(const LogPage& page) const;
+  [[nodiscard]] std::uint8_t uuid_index(const LogPage& page) const;
+
+  NvmeSubsystem subsystem_;
+  RefusedPages* refused_;
+  std::shared_ptr<model::NvmeIdentity> identity_;  // changed while it is put together; then shared
+  bool identified_ = false;
+  bool busy_ = false;
+  bool finished_ = false;
+  bool wants_media_ = false;
+  std::optional<Step> outstanding_;
+  std::deque<Step> steps_;
+  std::map<const LogPage*, unsigned> misunderstood_;  // how often in a row, while never understood
+  std::set<const LogPage*> understood_;
+  DriveReading reading_;
+};
+
+// PageValues: what a drive's pages contained when each was last read and accepted. Values of a page that is no longer
+// read expire after a while, and at once with new firmware.
+// A page whose values no drive can have reached since the last one (a counter that falls or leaps, a temperature that
+// jumps) waits for the next reading: only if that goes on from it, it is accepted. Until then the page keeps its
+// values.
+
+class PageValues {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Pages of the reading that wait for the next one: why, in words.
+  using Waiting = std::map<const LogPage*, std::string>;
+  Waiting take(const DriveReading& reading, const SettledUnits& units, Time now);
+
+  /// Values of the pages that were read since then; each series once.
+  [[nodiscard]] std::vector<model::NvmeValue> since(Time oldest) const;
+
+ private:
+  struct Page {
+    Time read_at;
+    std::vector<model::NvmeValue> values;
+  };
+  struct PageState {
+    std::optional<Page> accepted;
+    std::optional<Page> waiting;
+    unsigned waited = 0;  // readings in a row
+  };
+  static std::optional<std::string> accept(PageState& kept, Page page);
+
+  std::map<const LogPage*, PageState> pages_;  // in the order of log_pages()
+  util::OutsideText firmware_;
+};
+
+// PolledDrive: one drive from its first poll to its removal, with what is known about it. Keeps the drive's schedule
+// and passes its answers to the code that interprets them: values, back-off, readings for the stages. Holds no
+// descriptor and sends nothing itself: the monitor carries requests and answers. Used by one thread.
+
+/// What the drives of a host learn from each other.
+struct DriveLessons {
+  RefusedPages refused;
+  PollBackoff backoff;
+  std::string sys_root = "/sys";
+  log::Limiter limiter{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
+};
+
+class PolledDrive {
+ public:
+  /// `stagger`: how much later than one interval the drive's second poll is, so that drives are spread out.
+  PolledDrive(NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll, std::chrono::nanoseconds stagger);
+
+  /// What sysfs reports about the drive now; its controller may be another one of the same subsystem.
+  void update(NvmeSubsystem subsystem);
+
+  /// Begins a poll if one is due and the drive can be asked.
+  void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
+  /// Someone needs more than the last poll reported: polls early, but never sooner after the last poll than the
+  /// shortest interval that may be configured.
+  void poll_soon() { soon_ = true; }
+  /// The next command; the caller reports with sent() that it is on its way.
+  std::optional<Request> next() { return poller_.next(); }
+  void sent(SteadyTime now);
+  void answer(const Response& response, SteadyTime now, BlockLayer& block);
+
+  /// When advance() has something to do before the next tick.
+  [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
+  /// The outstanding command will never be answered: no drive takes that long, so the answer was lost.
+  [[nodiscard]] bool given_up(SteadyTime now) const;
+  /// Another drive now has the controller's number: sysfs must be read again.
+  [[nodiscard]] bool replaced() const { return replaced_; }
+
+  /// The newest reading of its write counters needs another one to confirm it, however idle the drive is.
+  void read_counters_again() { counters_in_doubt_ = true; }
+
+  /// Includes the readings since the last call.
+  model::DriveTick sample(SteadyTime now);
+  [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
+
+ private:
+  [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
+  void notice_silence(SteadyTime now);
+  void tell_state(SteadyTime now);
+  bool can_be_asked();
+  void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
+  void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
+  void finish_poll(SteadyTime now, BlockLayer& block);
+  void cannot_be_read(const char* kind, const std::string& reason);
+  void doubt_page(const std::string& what, SteadyTime now);
+  [[nodiscard]] std::chrono::nanoseconds pace() const;
+  [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
+  [[nodiscard]] bool known_now(SteadyTime now) const;
+  [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
+  void take_counters(const DriveReading& reading, const DriveWrites& after, SteadyTime now);
+
+  NvmeSubsystem subsystem_;
+  DriveLessons& lessons_;
+  DrivePoller poller_;
+  bool changed_ = false;   // since poller_ was made
+  bool replaced_ = false;  // and not updated yet
+  std::chrono::nanoseconds interval_{};
+  std::chrono::nanoseconds former_slack_{};  // of a longer interval; valid until the drive could be polled again
+  SteadyTime former_slack_until_;
+  SteadyTime due_;
+  SteadyTime polled_at_;
+  bool soon_ = false;  // asked for early
+  std::chrono::nanoseconds stagger_;
+  SteadyTime identified_at_;
+  SteadyTime media_read_at_;            // last reading of the pages that count media writes
+  DriveWrites before_;                  // block layer, when the poll began
+  DriveWrites at_media_;                // when the last reading of those pages began
+  std::optional<SteadyTime> asked_at_;  // of the outstanding command
+  bool silence_noticed_ = false;        // of that command
+  bool logged_up_ = false;              // what the log last reported
+
+  std::shared_ptr<const model::NvmeIdentity> identity_;
+  model::NvmePolling polling_;
+  std::optional<SteadyTime> succeeded_at_;
+  PageValues values_;
+  SettledUnits units_;
+  std::string units_of_;  // serial and firmware that the units were settled for
+  std::vector<model::CounterReading> readings_;
+  bool counters_in_doubt_ = false;
+  LogReadWatch watch_;
+};
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/serve/history_routes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "daemon/serve/page_routes.h"
+#include "exporters/coding/content_coding.h"
+#include "exporters/page/history_json.h"
+
+namespace ssdpulse::serve {
+namespace {
+
+constexpr std::string_view kPrefix = "/api/v1/history/";
+constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms
+constexpr std::chrono::hours kMaxSeconds{1};
+constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
+
+http::Response words(unsigned status, const std::string& text) {
+  return {status, "text/plain; charset=utf-8", "", page_headers(), std::make_shared<const std::string>(text + "\n")};
+}
+
+http::Response json(const http::Request& request, std::string bytes) {
+  http::Response response{200, "application/json", "", page_headers(), nullptr};
+  if (coding::prefers_gzip(request.accept_encoding)) {
+    if (auto coded = coding::gzip(bytes, coding::Effort::usual)) {
+      bytes = std::move(*coded);
+      response.content_encoding = "gzip";
+    }
+  }
+  response.body = std::make_shared<const std::string>(std::move(bytes));
+  return response;
+}
+
+/// Busy, late, or without a file: not the client's fault, and perhaps better later.
+http::Response trouble(const util::Error& error) {
+  return words(error.error_number == ENOENT ? 404 : 503, error.message);
+}
+
+std::optional<std::int64_t> number_of(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 8'000'000'000;
+  return good ? std::optional(number) : std::nullopt;
+}
+
+/// from= and to=, in seconds since the epoch; without them the last day, or as much as an answer with histograms may
+/// span. Widened to whole minutes.
+std::optional<model::Window> window_of(const http::Request& request) {
+  const auto now = std::chrono::system_clock::now();
+  const std::string from = request.parameter("from");
+  const std::string to = request.parameter("to");
+  const auto from_number = number_of(from);
+  const auto to_number = number_of(to);
+  if ((!from.empty() && !from_number) || (!to.empty() && !to_number)) {
+    return std::nullopt;
+  }
+  const auto time_of = [](std::int64_t seconds) { return std::chrono::sys_seconds(std::chrono::seconds(seconds)); };
+  model::Window window;
+  window.to = std::chrono::ceil<std::chrono::minutes>(to_number ? time_of(*to_number) : now);
+  window.from = from_number ? std::chrono::floor<std::chrono::minutes>(time_of(*from_number))
+                            : window.to - (request.parameter("minutes") == "1" ? kMaxMinutes : std::chrono::hours(24));
+  return window.from < window.to ? std::optional(window) : std::nullopt;
+}
+
+http::Response list(const http::Request& request, history::Reader& reader, const model::Window& window) {
+  std::uint64_t left_out = 0;
+  const auto devices = reader.devices(&left_out);
+  const auto settings = reader.settings(window);
+  const auto marks = reader.marks(window);
+  if (!devices || !settings || !marks) {
+    return trouble(!devices ? devices.error() : !settings ? settings.error() : marks.error());
+  }
+  return json(request, page::history_list_json(*devices, *settings, *marks, left_out));
+}
+
+/// One request at a time: each takes this much memory.
+http::Response minutes_of(const http::Request& request, history::Reader& reader, const model::Window& window,
+                          std::mutex& one_at_a_time) {
+  if (window.to - window.from > kMaxMinutes + std::chrono::minutes(1)) {  // one more by widening to whole minutes
+    return words(400, "minutes=1: six hours at most; ask for the rest in another request");
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return words(503, "minutes=1: somebody else is being answered; ask again in a few seconds");
+  }
+  page::MinutesJson text;
+  const auto read = reader.minutes(request.path.substr(kPrefix.size()), window,
+                                   [&](const model::MinuteOf& minute) { text.add(minute); });
+  return read ? json(request, text.take()) : trouble(read.error());
+}
+
+http::Response seconds_of(const http::Request& request, history::Reader& reader, const model::Window& window,
+                          std::mutex& one_at_a_time) {
+  if (window.to - window.from > kMaxSeconds) {
+    return words(400, "seconds=1: an hour at most");
+  }
+  const std::string heat = request.parameter("heat").empty() ? "read" : request.parameter("heat");
+  if (!page::is_heat(heat)) {
+    return words(400, kNoSuchHeat);
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return words(503, "seconds=1: somebody else is being answered; ask again in a few seconds");
+  }
+  const std::string device = request.path.substr(kPrefix.size());
+  const auto seconds = reader.seconds(device, window);
+  return seconds ? json(request, page::past_seconds_json(device, *seconds, window, heat)) : trouble(seconds.error());
+}
+
+http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
+  const std::string device = request.path.substr(kPrefix.size());
+  const std::string asked = request.parameter("points");
+  const auto points = asked.empty() ? std::optional<std::int64_t>(500) : number_of(asked);
+  if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMaxPoints)) {
+    return words(400, "points=: expected 2 to 2000");
+  }
+  const page::HistoryWish wish{request.parameter("heat"), request.parameter("tenants") == "total"};
+  if (!wish.heat.empty() && !page::is_heat(wish.heat)) {
+    return words(400, kNoSuchHeat);
+  }
+  const auto series = reader.series(device, window, static_cast<std::size_t>(*points));
+  return series ? json(request, page::history_json(*series, wish)) : trouble(series.error());
+}
+
+http::Response past(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  const auto window = window_of(request);
+  if (!window) {
+    return words(400, "from=, to=: expected seconds since the epoch, the first before the second");
+  }
+  if (request.path.size() > kPrefix.size() && request.parameter("minutes") == "1") {
+    return minutes_of(request, reader, *window, one_at_a_time);
+  }
+  if (request.path.size() > kPrefix.size() && request.parameter("seconds") == "1") {
+    return seconds_of(request, reader, *window, one_at_a_time);
+  }
+  return request.path.size() > kPrefix.size() ? of_device(request, reader, *window) : list(request, reader, *window);
+}
+
+/// Whose budget a mark is counted against. Over TCP without a password, users of this host cannot be distinguished.
+std::string sender_of(const http::Request& request) {
+  if (request.unix_user) {
+    return "uid " + std::to_string(*request.unix_user);
+  }
+  return request.logged_in ? "user " + request.user : "tcp";
+}
+
+/// Such as a UUID.
+bool is_mark_id(std::string_view id) {
+  constexpr std::size_t kMaxIdBytes = 64;
+  return id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char one) {
+           return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') || one == '-';
+         });
+}
+
+http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate& rate) {
+  if (!request.local && !request.logged_in) {
+    return words(403, "marks are taken from this host, and from users with a password (web.config_file)");
+  }
+  if (request.own.empty()) {
+    return words(403, "the header X-Ssdpulse is missing: use `ssdpulse mark`, or curl -X POST -H 'X-Ssdpulse: 1'");
+  }
+  const std::string text = request.parameter("text");
+  if (!page::is_printable(text)) {
+    return words(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
+  }
+  const std::string id = request.parameter("id");
+  if (!is_mark_id(id)) {
+    return words(400, "id=: expected at most 64 letters, digits and hyphens");
+  }
+  if (!rate.take(sender_of(request), std::chrono::steady_clock::now())) {
+    return words(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
+  }
+  auto kept = keep({.at = std::chrono::system_clock::now(), .text = text, .id = id});
+  constexpr std::chrono::seconds kDeadline{5};  // of this request; a disk that hangs has none
+  if (kept.wait_for(kDeadline) != std::future_status::ready) {
+    return words(503,
+                 "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
+                 "trying again makes no second one");
+  }
+  const auto at = kept.get();
+  return at ? json(request, page::history_list_json({}, {}, {{*at, text}}))
+            : words(503, "the mark is not kept: " + at.error().message);
+}
+
+}  // namespace
+
+void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts) {
+  const auto handler =
+      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
+        return past(request, reader, *one_at_a_time);
+      });
+  routes["/api/v1/history"] = {handler, http::Lane::slow};
+  routes["/api/v1/history/*"] = {handler, http::Lane::slow};
+  routes["POST /api/v1/marks"] = {
+      for_own_hosts(std::move(hosts), [keep = std::move(keep_mark), rate = std::make_shared<MarkRate>()](
+                                          const http::Request& request) { return mark(request, keep, *rate); }),
+      http::Lane::slow};
+}
+
+}  // namespace ssdpulse::serve

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/spikes/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "daemon/base/complete.h"
+#include "daemon/base/figure_text.h"
+#include "daemon/model/device_title.h"
+#include "daemon/model/tenant_io.h"
+#include "daemon/spikes/host_wait_words.h"
+#include "daemon/spikes/past_spikes.h"
+#include "daemon/spikes/spike_words.h"
+
+namespace ssdpulse::spikes {
+namespace {
+
+using model::end_of;
+using model::EvidenceKey;
+using model::Incident;
+using model::LatencySpike;
+using model::Operation;
+using model::SpikeCause;
+using model::SpikeTenant;
+using model::WallTime;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::chrono::seconds kTooEarly{15};      // the detectors take this long to learn what is usual
+constexpr std::chrono::minutes kLately{15};        // a slow time that is over is still worth mentioning
+constexpr std::chrono::seconds kTimeTolerance{2};  // people name a time to the second, spikes begin in between
+
+std::string_view operation_words(Operation operation) {
+  constexpr model::ByOperation<util::Text, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
+                                                                           "commits (fsync)"};
+  return kWords[operation];
+}
+
+std::string_view operation_name(Operation operation) {
+  return operation == Operation::commit ? "commits" : operation_words(operation);
+}
+
+/// "a, b and c"
+std::string list_words(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    list += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return list;
+}
+
+/// The operations of the incident's first device, in the order of the enum. Flushes are a part of commits.
+std::vector<std::string> operations_of(const Incident& incident) {
+  std::set<Operation> operations;
+  for (const LatencySpike& spike : incident.spikes) {
+    if (spike.device == incident.headline().device) {
+      operations.insert(spike.operation);
+    }
+  }
+  if (operations.contains(Operation::commit)) {
+    operations.erase(Operation::flush);
+  }
+  std::vector<std::string> words;
+  for (const Operation operation : operations) {
+    words.emplace_back(operation_name(operation));
+  }
+  return words;
+}
+
+/// "nothing has completed for 11 s (reads and commits wait)", or "no reads have completed for 11 s"; empty if something
+/// did. A commit is not a request by itself, and has no standstill of its own.
+std::string standstill_words(const Incident& incident, Tense tense) {
+  const bool now = tense == Tense::present;
+  double of_device = 0;
+  double longest = 0;
+  std::vector<std::string> still;
+  for (const LatencySpike& spike : incident.spikes) {
+    if (spike.device != incident.headline().device || spike.operation == Operation::commit) {
+      continue;
+    }
+    of_device = std::max(of_device, amount(spike.evidence, now ? EvidenceKey::device_standstill_seconds
+                                                               : EvidenceKey::longest_device_standstill_seconds));
+    const double seconds =
+        amount(spike.evidence, now ? EvidenceKey::standstill_seconds : EvidenceKey::longest_standstill_seconds);
+    if (seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count()) {
+      longest = std::max(longest, seconds);
+      still.emplace_back(operation_name(spike.operation));
+    }
+  }
+  if (still.empty()) {
+    return "";
+  }
+  if (of_device >= kStandstillSeconds) {
+    return fmt::format("nothing {}completed for {} ({} {})", now ? "has " : "", util::format_duration(of_device),
+                       list_words(operations_of(incident)), now ? "wait" : "waited");
+  }
+  return fmt::format("no {} {}completed for {}", list_words(still), now ? "have " : "", util::format_duration(longest));
+}
+
+/// "reads take up to 24 ms, 12 times longer than usual (2 ms)"
+std::string slowness_words(const Incident& incident, Tense tense) {
+  if (auto words = standstill_words(incident, tense); !words.empty()) {
+    return words;
+  }
+  const LatencySpike& spike = incident.headline();
+  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
+                                  operation_words(spike.operation), tense == Tense::present ? "take" : "took",
+                                  util::format_latency(spike.peak_seconds));
+  if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
+    words +=
+        fmt::format(", {} longer than usual ({})", util::format_factor(spike.peak_seconds / spike.baseline_seconds),
+                    util::format_latency(spike.baseline_seconds));
+  }
+  return words;
+}
+
+std::string title_of(const model::Snapshot& now, const std::string& device) {
+  return model::device_title(now, device).full;
+}
+
+/// " 2 other drives are slow too: sdb, sdc."
+std::string others_words(const model::Snapshot& now, const std::vector<Incident>& incidents, const std::string& device,
+                         Tense tense) {
+  std::vector<std::string> names;
+  for (const Incident& incident : incidents) {
+    for (const LatencySpike& spike : incident.spikes) {
+      if (spike.device != device && std::find(names.begin(), names.end(), spike.device) == names.end()) {
+        names.push_back(spike.device);
+      }
+    }
+  }
+  if (names.empty()) {
+    return "";
+  }
+  constexpr std::size_t kNamed = 3;
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kNamed));
+  std::transform(names.begin(), names.end(), names.begin(), [&](const std::string& one) { return title_of(now, one); });
+  const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
+  const char* verb = tense == Tense::present ? (count > 1 ? "are" : "is") : (count > 1 ? "were" : "was");
+  return fmt::format(" {} {} slow too: {}{}.",
+                     count == 1 ? (device.empty() ? "A drive" : "Another drive")
+                                : fmt::format("{} {}drives", count, device.empty() ? "" : "other "),
+                     verb, fmt::join(names, ", "), more);
+}
+
+/// "wrote", "read" or "read and wrote"; the last where it is not known.
+std::string_view transfer_words(const LatencySpike& spike) {
+  constexpr double kNearlyAll = 0.9;
+  const auto share = spike.evidence.find(EvidenceKey::heaviest_written_share);
+  if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kNearlyAll - 0.5) {
+    return "read and wrote";
+  }
+  return share->second > 0.5 ? "wrote" : "read";
+}
+
+/// What the culprit did: "wrote 1.2 GB, more than usual".
+std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
+  if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
+    return fmt::format("sent {}, more than usual", util::format_count(culprit.commits, "commit", "commits"));
+  }
+  const std::string bytes = util::format_size(static_cast<double>(culprit.bytes));
+  return spike.cause == SpikeCause::discard
+             ? fmt::format("discarded {}", bytes)
+             : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : transfer_words(spike),
+                           bytes);
+}
+
+/// "its commits 24 s, reads 3 s more, added up over all I/Os"
+std::string waits_words(const Incident& incident, const std::string& victim) {
+  std::map<Operation, double> waited;
+  for (const LatencySpike& spike : incident.spikes) {
+    const bool within = spike.operation == Operation::flush &&
+                        std::any_of(incident.spikes.begin(), incident.spikes.end(),
+                                    [](const LatencySpike& one) { return one.operation == Operation::commit; });
+    for (const SpikeTenant& tenant : spike.slowed) {
+      if (tenant.name == victim && spike.device == incident.headline().device && !within) {
+        waited[spike.operation] += tenant.waited_seconds;
+      }
+    }
+  }
+  std::vector<std::string> waits;
+  for (const auto& [operation, seconds] : waited) {
+    waits.push_back(fmt::format("{} {}", operation_name(operation), util::format_latency(seconds)));
+  }
+  return waits.empty() ? "" : fmt::format("its {} more, added up over all I/Os", fmt::join(waits, ", "));
+}
+
+/// " backup.service read 1.2 GB, more than usual; db.service was slowed most (its reads 3.1 s more, added up over all
+/// I/Os)." What has not completed yet has no amount.
+std::string tenants_words(const Incident& incident) {
+  const LatencySpike* named = incident.with_culprit();
+  const SpikeTenant* victim = incident.victim();
+  std::string words;
+  if (named != nullptr) {
+    const SpikeTenant& culprit = *model::culprit_of(*named);
+    words = fmt::format("{} {}", model::tenant_title(culprit.name), deed_words(*named, culprit));
+    if (victim != nullptr && victim->name == culprit.name) {
+      return fmt::format(" {}, and slowed itself ({}).", words, waits_words(incident, victim->name));
+    }
+  }
+  if (victim != nullptr) {
+    const bool stands_still = incident.going_on && !standstill_words(incident, Tense::present).empty();
+    const std::string waits = stands_still ? "" : waits_words(incident, victim->name);
+    words += fmt::format("{}{} was slowed most{}", words.empty() ? "" : "; ", model::tenant_title(victim->name),
+                         waits.empty() ? "" : fmt::format(" ({})", waits));
+  }
+  if (words.empty()) {
+    return words;
+  }
+  words.front() = words.rfind("the system", 0) == 0 ? 'T' : words.front();
+  return " " + words + ".";
+}
+
+/// All of the answer that follows from the incident, but the sentence.
+Why about(const Incident& incident, const std::vector<history::Burst>& bursts, When when) {
+  const LatencySpike& spike = incident.headline();
+  const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
+  constexpr std::string_view kHung =
+      "Check journalctl -k (timeouts, resets) and the path to the drive: multipath -ll, controller, SAN, cloud volume. "
+      "Tasks that wait for it cannot be killed.";
+  constexpr std::string_view kOwnWork =
+      "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
+  Why answer;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
+  answer.next = when == When::earlier ? "" : explanation.next;
+  answer.runbook = when == When::earlier ? "" : explanation.runbook;
+  answer.device = spike.device;
+  answer.incident = incident;
+  answer.when = when;
+  if (const LatencySpike* named = incident.with_culprit()) {
+    answer.culprit = model::culprit_of(*named)->name;
+  }
+  answer.next = next_for_load(answer.next, spike);
+  answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
+  if (!answer.next.empty() && spike.cause == SpikeCause::unknown &&
+      !standstill_words(incident, incident.going_on ? Tense::present : Tense::past).empty()) {
+    answer.next = kHung;
+  } else if (!answer.next.empty() && !answer.culprit.empty() && answer.culprit == answer.victim) {
+    answer.next = kOwnWork;
+  } else if (!answer.next.empty() && !answer.culprit.empty()) {
+    answer.next = next_for_culprit(answer.next, answer.culprit);
+  }
+  return answer;
+}
+
+/// What makes the answer incomplete: drives whose latency nobody records.
+std::string blind_words(const model::Snapshot& now) {
+  std::vector<std::string> untimed;
+  std::vector<std::string> unseen;
+  for (const model::DeviceSnapshot& device : now.devices) {
+    if (device.unseen) {
+      unseen.push_back(device.device->name);
+    } else if (!device.device->iostats) {
+      untimed.push_back(device.device->name);
+    }
+  }
+  std::string words;
+  if (!untimed.empty()) {
+    words += fmt::format(" Nothing is known about {}: the kernel records no times (iostats is 0).",
+                         fmt::join(untimed, ", "));
+  }
+  if (!unseen.empty()) {
+    words += fmt::format(" Nothing is known about {}: no request of it is seen.", fmt::join(unseen, ", "));
+  }
+  return words;
+}
+
+Why unknown(std::string sentence, std::string next = "", std::string runbook = "") {
+  return {Verdict::unknown, std::move(sentence), std::move(next), std::move(runbook), ""};
+}
+
+/// A sender whose own backlog slows nobody else is not an incident, but explains why its drive is busy.
+std::string backlog_words(const model::Snapshot& now) {
+  for (const LatencySpike& spike : now.spikes_going_on) {
+    const SpikeTenant* sender = model::is_harmful(spike) ? nullptr : model::culprit_of(spike);
+    if (sender != nullptr) {
+      return fmt::format(" {} keeps {} busy, and slows nobody else.", model::tenant_title(sender->name),
+                         title_of(now, spike.device));
+    }
+  }
+  return "";
+}
+
+/// Drives that have no time left, before they are slow.
+std::string busy_words(const model::Snapshot& now) {
+  constexpr double kBusy = 0.9;
+  for (const model::DeviceSnapshot& device : now.devices) {
+    if (device.utilisation && device.utilisation->busy_ratio.value_or(0) >= kBusy) {
+      return fmt::format(" {} is busy {:.0f} % of the time.", title_of(now, device.device->name),
+                         100 * *device.utilisation->busy_ratio);
+    }
+  }
+  return "";
+}
+
+/// File systems that will soon be full.
+std::string filling_words(const model::Snapshot& now) {
+  constexpr double kSoonSeconds = 4 * 3600;
+  if (!now.host.signals) {
+    return "";
+  }
+  for (const model::FilesystemRoom& room : now.host.signals->rooms) {
+    const auto left = model::seconds_until_full(now.host, room);
+    if (left && room.available_bytes > 0 && *left < kSoonSeconds) {
+      return fmt::format(" {} will be full in {} if it goes on like this.", util::for_json(room.mountpoint),
+                         util::format_duration(*left));
+    }
+  }
+  return "";
+}
+
+/// " md0, which it is part of, is being checked (34 %)": for a device, or without one of any array.
+std::string resync_words(const model::Snapshot& now, const std::string& device) {
+  if (!now.host.signals) {
+    return "";
+  }
+  for (const model::VolumeSignals& volume : now.host.signals->volumes) {
+    const bool below = std::any_of(now.memberships.begin(), now.memberships.end(), [&](const model::Membership& one) {
+      return one.array == volume.volume && one.device == device;
+    });
+    if (volume.resync && (device.empty() || below)) {
+      const std::string& action = volume.resync->action;
+      const std::string_view done = action == "check"     ? "checked"
+                                    : action == "repair"  ? "checked and repaired"
+                                    : action == "reshape" ? "reshaped"
+                                                          : "rebuilt";
+      return fmt::format(
+          " {}{} is being {}{}.", volume.volume, device.empty() ? "" : ", which it is part of,", done,
+          volume.resync->progress_ratio ? fmt::format(" ({:.0f} %)", 100 * *volume.resync->progress_ratio) : "");
+    }
+  }
+  return "";
+}
+
+/// The clause as a sentence begins; names stay as they are.
+std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
+  std::string words = host_wait_words(wait, now, tense).what;
+  if (wait.cause == model::HostWaitCause::dirty_throttling || wait.cause == model::HostWaitCause::pressure) {
+    words.front() = static_cast<char>(words.front() - 'a' + 'A');
+  }
+  return words;
+}
+
+/// All of the answer but the sentence.
+Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
+  Why answer;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
+  answer.next = when == When::earlier ? "" : host_wait_words(wait, now, Tense::present).next;
+  answer.runbook = when == When::earlier ? "" : kHostWaitRunbook;
+  answer.device = wait.device;
+  answer.wait = wait;
+  answer.when = when;
+  answer.victim = wait.tenant;
+  return answer;
+}
+
+bool stops_io(const model::HostWait& wait) {
+  return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::frozen;
+}
+
+/// What stops I/O altogether comes before slow drives, and what only slows it behind them; so does what has been full
+/// for long.
+bool is_before_drives(const model::HostWait& wait) {
+  return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
+}
+
+/// The first by cause, then by its begin; nothing if none goes on.
+const model::HostWait* first_wait(const model::Snapshot& now) {
+  const model::HostWait* first = nullptr;
+  for (const model::HostWait& wait : now.host.waits) {
+    if (!wait.over && (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
+      first = &wait;
+    }
+  }
+  return first;
+}
+
+Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
+  Why answer = about(wait, now, When::now);
+  const auto duration = Seconds(wait.duration).count();
+  const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
+  answer.sentence =
+      fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), util::format_clock(wait.begin),
+                  util::format_duration(duration), explained ? "" : " No drive is slow.", slow_drives);
+  return answer;
+}
+
+/// The one that ended last; nothing if that was too long ago.
+const model::HostWait* last_wait(const Situation& situation) {
+  const model::HostWait* last = nullptr;
+  for (const model::HostWait& wait : situation.ended_waits) {
+    if (situation.now->taken_at - end_of(wait) < kLately && (last == nullptr || end_of(wait) >= end_of(*last))) {
+      last = &wait;
+    }
+  }
+  return last;
+}
+
+Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
+  const auto ago = now.taken_at - end_of(wait);
+  Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
+  const std::string what = host_wait_words(wait, now, Tense::past).what;
+  const std::string lasted = util::format_duration(Seconds(wait.duration).count());
+  answer.sentence =
+      answer.when == When::ended
+          ? fmt::format("{} From {} until {} ago: {}, for {}.", calm, util::format_clock(wait.begin),
+                        util::format_duration(Seconds(ago).count()), what, lasted)
+          : fmt::format("{} Earlier, at {}: {}, for {}.", calm, util::format_clock(wait.begin), what, lasted);
+  return answer;
+}
+
+Why right_now(const Situation& situation) {
+  const model::Snapshot& now = *situation.now;
+  std::vector<LatencySpike> lately = now.spikes_unjudged;
+  std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
+               [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
+  auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
+  const bool drive_is_slow = !incidents.empty() && incidents.front().going_on;
+  const model::HostWait* wait = first_wait(now);
+  if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait))) {
+    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+    return goes_on(*wait, now, others_words(now, incidents, "", Tense::present));
+  }
+  if (drive_is_slow) {
+    const Incident incident = incidents.front();
+    const LatencySpike& spike = incident.headline();
+    Why answer = about(incident, situation.bursts, When::now);
+    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+    const std::string lasts =
+        standstill_words(incident, Tense::present).empty()
+            ? fmt::format(" ({})", util::format_duration(Seconds(now.taken_at - incident.begin).count()))
+            : "";
+    answer.sentence = fmt::format("{}: {}, since {}{}, {}.{}{}{}", title_of(now, spike.device),
+                                  slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
+                                  explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
+                                  tenants_words(incident), resync_words(now, spike.device),
+                                  others_words(now, incidents, spike.device, Tense::present));
+    return answer;
+  }
+  if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
+    const double seconds = since ? Seconds(now.taken_at - *since).count() : 0;
+    return unknown(
+        fmt::format("Measuring began {} ago: too early to say what is usual.", util::format_duration(seconds)));
+  }
+  const std::string calm = "No drive is slower than usual.";
+  const std::string backlog = backlog_words(now);
+  const std::string remarks =
+      (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + filling_words(now) + blind_words(now);
+  if (const model::HostWait* last = last_wait(situation);
+      last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {
+    return is_over(*last, now, calm + remarks);
+  }
+  if (incidents.empty()) {
+    return {Verdict::ok, calm + remarks, "", "", ""};
+  }
+  const Incident& last = incidents.front();
+  const auto ago = now.taken_at - last.end;
+  Why answer = about(last, situation.bursts, ago < kJustNow ? When::ended : When::earlier);
+  const bool stood_still = !standstill_words(last, Tense::past).empty();
+  const std::string was =
+      fmt::format("{}{}, {}.{}", slowness_words(last, Tense::past),
+                  stood_still ? "" : ", for " + util::format_duration(Seconds(last.end - last.begin).count()),
+                  explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
+  const std::string title = title_of(now, last.headline().device);
+  answer.sentence =
+      answer.when == When::ended
+          ? fmt::format("{}{} {} was slow from {} until {} ago: {}", calm, remarks, title,
+                        util::format_clock(last.begin), util::format_duration(Seconds(ago).count()), was)
+          : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks, util::format_clock(last.begin), title, was);
+  return answer;
+}
+
+/// Spikes of the minute: those in memory, and those that only the history has.
+std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& moment) {
+  std::vector<LatencySpike> then;
+  const auto take = [&](const LatencySpike& spike) {
+    const bool known = std::any_of(then.begin(), then.end(), [&](const LatencySpike& one) {
+      return one.device == spike.device && one.operation == spike.operation &&
+             std::chrono::abs(one.begin - spike.begin) < kTimeTolerance;
+    });
+    if (!known && spike.begin < moment.begin + std::chrono::minutes(1) && end_of(spike) >= moment.begin) {
+      then.push_back(spike);
+    }
+  };
+  const model::Snapshot& now = *situation.now;
+  std::for_each(situation.ended.begin(), situation.ended.end(), take);
+  std::for_each(now.spikes_unjudged.begin(), now.spikes_unjudged.end(), take);
+  std::for_each(now.spikes_going_on.begin(), now.spikes_going_on.end(), take);
+  if (situation.past) {
+    for (const model::PastSpike& spike : situation.past->spikes) {
+      take(spike_of(spike));
+    }
+  }
+  return then;
+}
+
+/// Waits of the minute, likewise.
+std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& moment) {
+  std::vector<model::HostWait> then;
+  const auto take = [&](const model::HostWait& wait) {
+    const bool known = std::any_of(then.begin(), then.end(), [&](const model::HostWait& one) {
+      return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
+             std::chrono::abs(one.begin - wait.begin) < kTimeTolerance;
+    });
+    if (!known && wait.begin < moment.begin + std::chrono::minutes(1) && end_of(wait) >= moment.begin) {
+      then.push_back(wait);
+    }
+  };
+  std::for_each(situation.ended_waits.begin(), situation.ended_waits.end(), take);
+  std::for_each(situation.now->host.waits.begin(), situation.now->host.waits.end(), take);
+  if (situation.past) {
+    for (const model::PastWait& past : situation.past->waits) {
+      if (const auto wait = wait_of(past)) {
+        take(*wait);
+      }
+    }
+  }
+  return then;
+}
+
+std::vector<history::Burst> bursts_of(const Situation& situation) {
+  std::vector<history::Burst> bursts = situation.bursts;
+  if (situation.past) {
+    for (const model::PastBurst& burst : situation.past->bursts) {
+      bursts.push_back(burst_of(burst));
+    }
+  }
+  return bursts;
+}
+
+std::optional<WallTime> oldest_of(const model::PastReach& reach) {
+  std::optional<WallTime> oldest;
+  for (const auto& one : {reach.minutes, reach.hours}) {
+    if (one) {
+      oldest = std::min(oldest.value_or(*one), WallTime(*one));
+    }
+  }
+  return oldest;
+}
+
+/// Nothing was recorded in that minute: why not?
+Why not_recorded(const Situation& situation, Moment moment) {
+  const WallTime now = situation.now->taken_at;
+  const auto answered = [&](Coverage coverage, std::string sentence) {
+    Why answer = unknown(std::move(sentence));
+    moment.coverage = coverage;
+    answer.moment = moment;
+    return answer;
+  };
+  const auto oldest = situation.past ? oldest_of(situation.past->reach) : std::nullopt;
+  if (!oldest) {
+    const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
+    return answered(Coverage::out_of_range,
+                    fmt::format("Out of range: memory reaches back to {}, and {}.",
+                                since ? util::format_clock(*since, now) : "no time at all",
+                                situation.past ? "the history has nothing yet" : situation.no_past));
+  }
+  const model::PastMoment& past = *situation.past;
+  if (moment.begin < *oldest) {
+    return answered(Coverage::out_of_range,
+                    fmt::format("Out of range: the history reaches back to {}; nothing older is kept.",
+                                util::format_clock(*oldest, now)));
+  }
+  std::string sentence = fmt::format("No data: nothing was recorded {}", util::format_minute(moment.begin, now));
+  if (past.recorded_until || past.recorded_from) {
+    sentence += ", only";
+    sentence += past.recorded_until ? " until " + util::format_clock(*past.recorded_until, now) : "";
+    sentence += past.recorded_until && past.recorded_from ? " and" : "";
+    sentence += past.recorded_from ? " from " + util::format_clock(*past.recorded_from, now) + " on" : "";
+  }
+  return answered(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
+}
+
+/// What makes the answer incomplete: drives that were not measured then, or not all the time.
+std::string gaps_words(const Situation& situation) {
+  if (!situation.past || situation.past->devices.empty()) {
+    return "";
+  }
+  const model::PastMoment& past = *situation.past;
+  std::uint64_t longest = 0;
+  for (const auto& one : past.devices) {
+    longest = std::max(longest, one.measured_ms);
+  }
+  std::vector<std::string> names;
+  for (const model::DeviceSnapshot& device : situation.now->devices) {
+    const bool there = std::any_of(past.devices.begin(), past.devices.end(),
+                                   [&](const auto& one) { return one.device == device.device->name; });
+    if (!there) {
+      names.push_back(device.device->name);
+    }
+  }
+  std::string words = names.empty() ? "" : fmt::format(" There is no data for {} from then.", fmt::join(names, ", "));
+  const auto length = std::chrono::milliseconds(past.window.to - past.window.from).count();
+  if (static_cast<double>(longest) < 0.9 * static_cast<double>(length)) {
+    words +=
+        fmt::format(" Only {} of that {} were measured.", util::format_duration(static_cast<double>(longest) / 1000),
+                    length > 60'000 ? "hour" : "minute");
+  }
+  return words;
+}
+
+Why at_time(const Situation& situation, WallTime at) {
+  const model::Snapshot& now = *situation.now;
+  Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
+  if (at > now.taken_at + kTimeTolerance) {
+    moment.coverage = Coverage::to_come;
+    Why answer = unknown(util::format_clock(at, now.taken_at) + " is in the future.");
+    answer.moment = moment;
+    return answer;
+  }
+  if (situation.past) {
+    moment.step = situation.past->window.to - situation.past->window.from;
+  }
+  const auto incidents = model::incidents_of(spikes_of(situation, moment), {}, model::DeviceGroups(now.memberships));
+  const auto worst = std::max_element(incidents.begin(), incidents.end(), [](const Incident& a, const Incident& b) {
+    return a.harm_seconds() < b.harm_seconds();
+  });
+  const auto waits = waits_of(situation, moment);
+  const auto wait = std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
+  });
+  if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
+    Why answer = about(*wait, now, When::then);
+    answer.sentence = fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
+                                  util::format_clock(wait->begin, now.taken_at),
+                                  util::format_duration(Seconds(wait->duration).count()));
+    answer.moment = moment;
+    return answer;
+  }
+  if (worst != incidents.end()) {
+    const auto bursts = bursts_of(situation);
+    const LatencySpike& spike = worst->headline();
+    Why answer = about(*worst, bursts, When::then);
+    answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
+                                  slowness_words(*worst, Tense::past), util::format_clock(worst->begin, now.taken_at),
+                                  util::format_duration(Seconds(worst->end - worst->begin).count()),
+                                  explain(spike, bursts, Tense::past, load_of(*worst)).because, tenants_words(*worst),
+                                  others_words(now, incidents, spike.device, Tense::past));
+    answer.moment = moment;
+    return answer;
+  }
+  const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
+  const bool remembered = since && std::chrono::floor<std::chrono::minutes>(*since) <= moment.begin;
+  const bool recorded = situation.past && !situation.past->devices.empty();
+  if (!remembered && !recorded) {
+    return not_recorded(situation, moment);
+  }
+  const bool idle = recorded && std::all_of(situation.past->devices.begin(), situation.past->devices.end(),
+                                            [](const auto& one) { return one.ios == 0; });
+  return {Verdict::ok,
+          fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
+                      util::format_minute(moment.begin, now.taken_at),
+                      remembered ? blind_words(now) : gaps_words(situation)),
+          "",
+          "",
+          "",
+          moment};
+}
+
+}  // namespace
+
+Why why(const Situation& situation, std::optional<WallTime> at) {
+  const model::Snapshot& now = *situation.now;
+  if (at) {
+    return at_time(situation, *at);
+  }
+  if (now.devices.empty()) {
+    return unknown("No drive is measured.", "ssdpulse devices shows each disk and why it is not measured.",
+                   "SsdpulseSourceDown");
+  }
+  for (const model::SourceStatus& source : now.sources) {
+    if (source.name == "block" && !source.up) {
+      return unknown("Nothing can be measured: " + source.reason + ".", "See the log of the daemon.",
+                     "SsdpulseSourceDown");
+    }
+  }
+  return right_now(situation);
+}
+
+}  // namespace ssdpulse::spikes

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/tenants/tenant_steps.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::tenants {
+namespace {
+
+bool counted_less(const TenantDone& now, const TenantDone& before) {
+  for (std::size_t i = 0; i < now.totals.size(); ++i) {
+    if (now.totals[i].ios < before.totals[i].ios) {
+      return true;
+    }
+  }
+  return now.commits < before.commits;
+}
+
+}  // namespace
+
+std::uint64_t TenantDone::bytes() const {
+  std::uint64_t sum = 0;
+  for (const model::AttributedTotals& one : totals) {
+    sum += one.bytes;
+  }
+  return sum;
+}
+
+TenantDone& TenantDone::operator+=(const TenantDone& more) {
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] += more.totals[i];
+  }
+  commits += more.commits;
+  return *this;
+}
+
+TenantDone& TenantDone::operator-=(const TenantDone& less) {
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] -= less.totals[i];
+  }
+  commits -= less.commits;
+  return *this;
+}
+
+TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
+                                const std::vector<model::CgroupId>& is_gone) {
+  TenantStep step;
+  std::map<model::CgroupId, TenantDone> counted;
+  for (const auto& [id, totals] : now.cgroups) {
+    counted[id].totals = totals;
+  }
+  for (const auto& [id, commits] : now.commits) {
+    counted[id].commits = commits;
+  }
+  std::map<model::CgroupId, CgroupState> before = std::exchange(cgroups_, {});
+  std::vector<CgroupState> gone;
+  for (const auto& [id, done] : counted) {
+    CgroupState known{{}, done};
+    TenantDone part = done;
+    if (auto seen = before.extract(id); !seen.empty()) {
+      known.who = std::move(seen.mapped().who);
+      if (counted_less(done, seen.mapped().done)) {
+        gone.push_back({known.who, seen.mapped().done});  // its counts were given back, and it came back
+      } else {
+        part -= seen.mapped().done;
+      }
+    }
+    if (const auto who = tenants.find(id); who != tenants.end()) {
+      known.who = who->second;
+    }
+    if (known.who.name.empty()) {
+      step.other += part;
+    } else {
+      auto& tenant = step.tenants[known.who.name];
+      tenant.who = known.who;
+      tenant.done += part;
+      tenant.stays = tenant.stays || !std::binary_search(is_gone.begin(), is_gone.end(), id);
+    }
+    cgroups_.emplace(id, std::move(known));
+  }
+  for (auto& entry : before) {
+    gone.push_back(std::move(entry.second));
+  }
+  // The counts of gone cgroups come back in `departed`: the rest is what they did since the last reading.
+  TenantDone rest{now.departed, now.departed_commits};
+  rest -= std::exchange(departed_, rest);
+  for (const CgroupState& one : gone) {
+    rest -= one.done;
+  }
+  if (gone.size() == 1 && !gone[0].who.name.empty()) {
+    auto& tenant = step.tenants[gone[0].who.name];
+    tenant.who = gone[0].who;
+    tenant.done += rest;
+  } else {
+    step.other += rest;
+  }
+  TenantDone without_slot{now.other, now.other_commits};
+  without_slot -= std::exchange(other_, without_slot);
+  step.other += without_slot;
+  return step;
+}
+
+}  // namespace ssdpulse::tenants

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// TenantSteps: what each tenant did on one device between two readings.
+//
+// The kernel side counts by cgroup, and cgroups appear and disappear: each step is the difference from the previous
+// reading, and what a cgroup did before it disappeared is in no later step. The steps add up to all that was ever
+// counted: what a cgroup did after the last reading of it goes to its tenant or, if several ended at once, to `other`.
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/model/tenant_io.h"
+
+namespace ssdpulse::tenants {
+
+struct TenantDone {
+  model::TotalsByOperation totals{};
+  std::uint64_t commits = 0;
+
+  [[nodiscard]] bool nothing() const { return totals == model::TotalsByOperation{} && commits == 0; }
+  [[nodiscard]] std::uint64_t bytes() const;
+  TenantDone& operator+=(const TenantDone& more);
+  TenantDone& operator-=(const TenantDone& less);
+};
+
+struct TenantStep {
+  struct Tenant {
+    model::Tenant who;
+    TenantDone done;
+    bool stays = false;  // has a cgroup that is not gone
+  };
+  std::map<std::string, Tenant> tenants;  // by name: all that have a cgroup here, and those whose last one is gone
+  TenantDone other;                       // by cgroups without a name or a slot
+};
+
+class TenantSteps {
+ public:
+  /// The first step is everything counted so far. `is_gone`: cgroups whose directory no longer exists, sorted; their
+  /// counts stay with them for a few more readings.
+  TenantStep observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
+                     const std::vector<model::CgroupId>& is_gone = {});
+
+ private:
+  struct CgroupState {
+    model::Tenant who;  // without a name: not known yet
+    TenantDone done;
+  };
+  std::map<model::CgroupId, CgroupState> cgroups_;
+  TenantDone departed_;
+  TenantDone other_;
+};
+
+}  // namespace ssdpulse::tenants

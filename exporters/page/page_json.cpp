@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/page/page_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "daemon/model/incident.h"
+#include "daemon/spikes/host_wait_words.h"
+#include "daemon/spikes/spike_words.h"
+
+namespace ssdpulse::page {
+
+double seconds_of(model::WallTime time) {
+  return static_cast<double>(std::chrono::round<std::chrono::milliseconds>(time.time_since_epoch()).count()) / 1000;
+}
+
+Json rounded(double value) { return value == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", value)); }
+
+Json latency_of(std::size_t word) { return rounded(model::upper_bound_seconds(word)); }
+
+Json bounds_json() {
+  Json seconds = Json::array();
+  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+    seconds.push_back(latency_of(word));
+  }
+  return seconds;
+}
+
+Json quantile_of(const model::SparseHistogram& histogram, double share) {
+  return histogram.empty() ? Json() : latency_of(model::quantile_bucket(histogram.words, share));
+}
+
+std::string heat_text(const model::SparseBuckets& buckets) {
+  if (buckets.empty()) {
+    return "";
+  }
+  // An answer with two levels per octave is a third longer, and the eye sees no difference.
+  const auto level_of = [](std::uint64_t ios) {
+    return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios)));
+  };
+  const std::uint8_t first = buckets.front().first;
+  std::string levels(static_cast<std::size_t>(buckets.back().first - first) + 1, '0');
+  for (const auto& [word, ios] : buckets) {
+    levels[static_cast<std::size_t>(word - first)] = level_of(ios);
+  }
+  return fmt::format("{}:{}", first, levels);
+}
+
+std::optional<model::Operation> operation_in(const std::string& name) {
+  return model::operation_named(name.empty() ? "read" : name, model::kLiveOperations);
+}
+
+std::string run_of(const model::Snapshot& snapshot) {
+  return fmt::format("{:.2f}", snapshot.process.start_time_seconds);
+}
+
+Json head_of(const model::Snapshot& snapshot) {
+  return {{"run", run_of(snapshot)}, {"snapshot", snapshot.number}, {"taken_at", seconds_of(snapshot.taken_at)}};
+}
+
+// Spikes, bursts and the page's first line.
+Json sentences_json(const std::vector<std::string>& sentences) {
+  Json list = Json::array();
+  for (const std::string& one : sentences) {
+    list.push_back(util::for_json(one, util::kLongestSentence));
+  }
+  return list;
+}
+
+namespace {
+
+constexpr Field<model::SpikeTenant> kHeaviestFields[] = {
+    {"tenant", kText, [](const model::SpikeTenant& tenant) { return util::for_json(tenant.name); }},
+    {"bytes", kCount, [](const model::SpikeTenant& tenant) { return tenant.bytes; }},
+};
+constexpr Object<model::SpikeTenant> kHeaviest{"heaviest_tenant", "", kHeaviestFields};
+
+constexpr Field<model::SpikeTenant> kSlowedFields[] = {
+    {"tenant", kText, [](const model::SpikeTenant& tenant) { return util::for_json(tenant.name); }},
+    {"waited_seconds", kSeconds, [](const model::SpikeTenant& tenant) { return tenant.waited_seconds; }},
+};
+constexpr Object<model::SpikeTenant> kSlowed{"slowed_tenant", "", kSlowedFields};
+
+struct SpikeView {
+  const model::LatencySpike& spike;
+  bool over;
+  std::optional<model::Load> load;
+  spikes::Explanation explanation;
+  spikes::EvidenceWords evidence;
+  bool with_device;
+
+  [[nodiscard]] double begin() const { return seconds_of(spike.begin); }
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(spike.duration).count(); }
+  [[nodiscard]] std::string_view operation() const { return name(spike.operation); }
+};
+
+Json missing_of(const model::LatencySpike& spike) {
+  Json missing = Json::array();
+  for (const std::string& what : spike.missing) {
+    missing.push_back(util::for_json(what));
+  }
+  return missing;
+}
+
+constexpr Field<SpikeView> kSpikeFields[] = {
+    {"id", kText, [](const SpikeView& one) { return fmt::format("{}-{:.0f}", one.operation(), one.begin() * 1000); }},
+    {"operation", one_of(model::kSpikeOperationNames), [](const SpikeView& one) { return one.operation(); }},
+    {"cause", defined_as("spike_cause"),
+     [](const SpikeView& one) { return name(one.spike.cause, model::kSpikeCauseNames); }},
+    {"words", kText,
+     [](const SpikeView& one) { return util::for_json(one.explanation.because, util::kLongestSentence); }},
+    {"short_words", kText,
+     [](const SpikeView& one) { return util::for_json(spikes::short_words(one.spike, one.load)); },
+     "For a column: too much load by backup.service."},
+    {"begin", kNumber, [](const SpikeView& one) { return one.begin(); }},
+    {"end", or_null(kNumber),
+     [](const SpikeView& one) { return one.over ? Json(one.begin() + one.seconds()) : Json(); }, "null: it goes on."},
+    {"seconds", kSeconds, [](const SpikeView& one) { return one.seconds(); }},
+    {"peak_seconds", kSeconds, [](const SpikeView& one) { return one.spike.peak_seconds; }, "p99 of the worst second."},
+    {"baseline_seconds", or_null(kSeconds),
+     [](const SpikeView& one) { return one.spike.baseline_seconds > 0 ? Json(one.spike.baseline_seconds) : Json(); }},
+    {"excess_seconds", kNumber, [](const SpikeView& one) { return one.spike.excess_seconds; },
+     "That I/Os waited beyond the baseline, all together."},
+    {"ios", kCount, [](const SpikeView& one) { return one.spike.ios; }, "Slower than the limit."},
+    {"evidence", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.decided); },
+     "What decided the cause."},
+    {"ruled_out", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.ruled_out); },
+     "Why it is not another cause."},
+    {"other", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.other); },
+     "Figures that decided nothing."},
+    {"missing", list_of(kText), [](const SpikeView& one) { return missing_of(one.spike); }, "What could not be known."},
+    {"heaviest", list_of(defined_as("heaviest_tenant")),
+     [](const SpikeView& one) { return kHeaviest.list(one.spike.heaviest); },
+     "At most three tenants with most bytes, or most discarded where that is the cause."},
+    {"slowed", list_of(defined_as("slowed_tenant")),
+     [](const SpikeView& one) { return kSlowed.list(one.spike.slowed); },
+     "At most three tenants whose I/Os waited longest in the device beyond their own baseline."},
+    {"next", kText, [](const SpikeView& one) { return one.explanation.next; }, "What to do."},
+    {"runbook", defined_as("runbook"), [](const SpikeView& one) { return one.explanation.runbook; }},
+    {"device", kText,
+     [](const SpikeView& one) { return one.with_device ? Json(util::for_json(one.spike.device)) : absent(); },
+     "Of an incident, which may be of several.", Presence::sometimes},
+};
+constexpr Object<SpikeView> kSpike{"spike", "", kSpikeFields};
+
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+                std::optional<model::Load> load, bool with_device) {
+  return kSpike({spike, over, load,
+                 spikes::explain(spike, bursts, over ? spikes::Tense::past : spikes::Tense::present, load),
+                 spikes::evidence_words(spike), with_device});
+}
+
+constexpr Field<history::Burst> kBurstFields[] = {
+    {"id", kText,
+     [](const history::Burst& burst) {
+       return fmt::format("{}-{:.0f}", name(burst.trigger, model::kDiscardTriggerNames),
+                          seconds_of(burst.begin) * 1000);
+     }},
+    {"trigger", one_of(model::kDiscardTriggerNames),
+     [](const history::Burst& burst) { return name(burst.trigger, model::kDiscardTriggerNames); }},
+    {"begin", kNumber, [](const history::Burst& burst) { return seconds_of(burst.begin); }},
+    {"end", or_null(kNumber),
+     [](const history::Burst& burst) { return burst.end ? Json(seconds_of(*burst.end)) : Json(); },
+     "null: it goes on."},
+    {"bytes", kCount, [](const history::Burst& burst) { return burst.bytes; }},
+};
+constexpr Object<history::Burst> kBurst{"burst", "", kBurstFields};
+
+struct WaitMark {
+  const model::HostWait& wait;
+  spikes::HostWaitWords words;
+  bool past;         // of the history, which keeps the next
+  bool clock_ahead;  // it was stamped by a clock that went back since
+};
+
+constexpr Field<WaitMark> kWaitMarkFields[] = {
+    {"id", kText,
+     [](const WaitMark& mark) {
+       return util::for_json(fmt::format("{}-{:.0f}-{}-{}", name(mark.wait.cause, model::kHostWaitCauseNames),
+                                         seconds_of(mark.wait.begin) * 1000, util::for_json(mark.wait.subject),
+                                         mark.wait.device));
+     }},
+    {"cause", defined_as("host_wait_cause"),
+     [](const WaitMark& mark) { return name(mark.wait.cause, model::kHostWaitCauseNames); }},
+    {"words", kSentence, [](const WaitMark& mark) { return util::for_json(mark.words.what, util::kLongestSentence); }},
+    {"begin", kNumber, [](const WaitMark& mark) { return seconds_of(mark.wait.begin); }},
+    {"end", or_null(kNumber),
+     [](const WaitMark& mark) { return mark.wait.over ? Json(seconds_of(end_of(mark.wait))) : Json(); },
+     "null: it is going on."},
+    {"seconds", kSeconds,
+     [](const WaitMark& mark) { return std::chrono::duration<double>(mark.wait.duration).count(); }},
+    {"next", kText, [](const WaitMark& mark) { return mark.words.next; }, "What to do."},
+    {"runbook", defined_as("runbook"), [](const WaitMark&) { return spikes::kHostWaitRunbook; }},
+    {"clock_ahead", kFlag, [](const WaitMark& mark) { return mark.past ? Json(mark.clock_ahead) : absent(); },
+     "Of the past: it was stamped by a clock that went back to an earlier time since.", Presence::sometimes},
+};
+constexpr Object<WaitMark> kWaitMark{
+    "wait",
+    "What held up I/O above the drives: this device, a volume or file system on it, or the whole host. In the past, "
+    "volumes and file systems of other devices, too.",
+    kWaitMarkFields};
+
+}  // namespace
+
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+                std::optional<model::Load> load) {
+  return spike_json(spike, over, bursts, load, false);
+}
+
+Json burst_json(const history::Burst& burst) { return kBurst(burst); }
+
+Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead) {
+  return kWaitMark({wait, spikes::host_wait_words(wait, now, wait.over ? spikes::Tense::past : spikes::Tense::present),
+                    clock_ahead.has_value(), clock_ahead.value_or(false)});
+}
+
+spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
+  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
+          {},        "no history is kept", past.ended_waits()};
+}
+
+namespace {
+
+struct IncidentView {
+  const model::Incident& incident;
+  const std::vector<history::Burst>& bursts;
+};
+
+Json spikes_of(const IncidentView& view) {
+  Json spikes = Json::array();
+  const model::Incident& incident = view.incident;
+  const model::Load load = spikes::load_of(incident);
+  for (const model::LatencySpike& spike : incident.spikes) {
+    const bool over = !incident.going_on || incident.end - model::end_of(spike) > std::chrono::seconds(1);
+    spikes.push_back(spike_json(spike, over, view.bursts, load, true));
+  }
+  return spikes;
+}
+
+constexpr Field<IncidentView> kIncidentFields[] = {
+    {"begin", kNumber, [](const IncidentView& view) { return seconds_of(view.incident.begin); }},
+    {"end", or_null(kNumber),
+     [](const IncidentView& view) { return view.incident.going_on ? Json() : Json(seconds_of(view.incident.end)); },
+     "null: it is going on."},
+    {"spikes", some_of(defined_as("spike")), [](const IncidentView& view) { return spikes_of(view); }},
+};
+constexpr Object<IncidentView> kIncident{"incident", "", kIncidentFields};
+
+Json evidence_of(const model::HostWait& wait) {
+  Json evidence = Json::object();
+  for (const auto& [what, value] : wait.evidence) {
+    evidence[what] = value;
+  }
+  return evidence;
+}
+
+constexpr Field<model::HostWait> kWaitFields[] = {
+    {"cause", defined_as("host_wait_cause"),
+     [](const model::HostWait& wait) { return name(wait.cause, model::kHostWaitCauseNames); }},
+    {"subject", kText, [](const model::HostWait& wait) { return util::for_json(wait.subject); },
+     "A volume, a mount point or whom a limit is set on; empty: the host."},
+    {"begin", kNumber, [](const model::HostWait& wait) { return seconds_of(wait.begin); }},
+    {"end", or_null(kNumber),
+     [](const model::HostWait& wait) { return wait.over ? Json(seconds_of(end_of(wait))) : Json(); },
+     "null: it is going on."},
+    {"source", kText, [](const model::HostWait& wait) { return wait.file; },
+     "The kernel's file or function that says so."},
+    {"command", or_null(kText),
+     [](const model::HostWait& wait) { return wait.command.empty() ? Json() : Json(util::for_json(wait.command)); },
+     "That brought it about; null: not known."},
+    {"evidence", map_of(kNumber), [](const model::HostWait& wait) { return evidence_of(wait); }},
+};
+constexpr Object<model::HostWait> kWait{"why_wait", "", kWaitFields};
+
+constexpr Field<spikes::Moment> kMomentFields[] = {
+    {"coverage", one_of(spikes::kCoverageNames),
+     [](const spikes::Moment& moment) { return model::name(moment.coverage, spikes::kCoverageNames); }},
+    {"begin", kNumber, [](const spikes::Moment& moment) { return seconds_of(moment.begin); }},
+    {"step_seconds", kCount, [](const spikes::Moment& moment) { return std::chrono::seconds(moment.step).count(); },
+     "60, or 3600 where minutes are no longer kept."},
+};
+constexpr Object<spikes::Moment> kMoment{"moment", "", kMomentFields};
+
+struct WhyView {
+  const spikes::Why& why;
+  const std::vector<history::Burst>& bursts;
+};
+
+Json cause_of(const spikes::Why& why) {
+  return why.wait       ? Json(name(why.wait->cause, model::kHostWaitCauseNames))
+         : why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames))
+                        : Json();
+}
+
+constexpr Field<WhyView> kWhyFields[] = {
+    {"verdict", one_of(spikes::kVerdictNames),
+     [](const WhyView& view) { return model::name(view.why.verdict, spikes::kVerdictNames); }},
+    {"sentence", kSentence,
+     [](const WhyView& view) { return util::for_json(view.why.sentence, util::kLongestSentence); }},
+    {"next", kText, [](const WhyView& view) { return view.why.next; }, "What to do; empty: nothing."},
+    {"runbook", defined_as("runbook"),
+     [](const WhyView& view) { return view.why.runbook.empty() ? Json() : Json(view.why.runbook); }},
+    {"device", or_null(kText),
+     [](const WhyView& view) { return view.why.device.empty() ? Json() : Json(view.why.device); },
+     "The slow one; of an incident that is over, too."},
+    {"operation", or_null(one_of(model::kSpikeOperationNames)),
+     [](const WhyView& view) {
+       return view.why.incident ? Json(name(view.why.incident->headline().operation)) : Json();
+     },
+     "In which somebody waited most; like the next four, of the incident that the sentence is about, null without "
+     "one."},
+    {"cause", or_null(defined_as("cause")), [](const WhyView& view) { return cause_of(view.why); }},
+    {"culprit", or_null(kText),
+     [](const WhyView& view) { return view.why.culprit.empty() ? Json() : Json(util::for_json(view.why.culprit)); },
+     "The tenant that caused it; null: the cause has no sender, or it is not known."},
+    {"victim", or_null(kText),
+     [](const WhyView& view) { return view.why.victim.empty() ? Json() : Json(util::for_json(view.why.victim)); },
+     "The tenant that was slowed most; null: not known."},
+    {"when", or_null(one_of(spikes::kWhenNames)),
+     [](const WhyView& view) { return view.why.when ? Json(model::name(*view.why.when, spikes::kWhenNames)) : Json(); },
+     "ended: within the last two minutes; then: at the time that was asked for."},
+    {"moment", or_null(defined_as("moment")),
+     [](const WhyView& view) { return view.why.moment ? kMoment(*view.why.moment) : Json(); },
+     "null: of now. Else the minute that is spoken of, what is known of it, and how long a time the figures are of "
+     "that the history has of then."},
+    {"incident", or_null(defined_as("incident")),
+     [](const WhyView& view) {
+       return view.why.incident ? kIncident({*view.why.incident, view.bursts}) : Json();
+     },
+     "The slow time that the sentence is about, with the spikes of its operations and drives; the first one is what it "
+     "is named by."},
+    {"wait", or_null(defined_as("why_wait")),
+     [](const WhyView& view) { return view.why.wait ? kWait(*view.why.wait) : Json(); },
+     "What holds up I/O above the drives, if the sentence is about that."},
+};
+constexpr Object<WhyView> kWhy{"why", "The first line.", kWhyFields};
+
+constexpr Field<WhyView> kWhyAnswerFields[] = {
+    {"why", defined_as("why"), [](const WhyView& view) { return kWhy(view); }},
+};
+constexpr Object<WhyView> kWhyAnswer{
+    "why_answer", "/api/v1/why, of now or of the minute that holds at=SECONDS, by memory and history.",
+    kWhyAnswerFields, Head::snapshot};
+
+}  // namespace
+
+Json why_json(const spikes::Why& why, const std::vector<history::Burst>& bursts) { return kWhy({why, bursts}); }
+
+Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why,
+                     const std::vector<history::Burst>& bursts) {
+  Json answer = head_of(snapshot);
+  kWhyAnswer.append_to(answer, {why, bursts});
+  return answer;
+}
+
+Definitions mark_definitions() {
+  return {kHeaviest, kSlowed, kSpike, kBurst, kWaitMark, kIncident, kWait, kMoment, kWhy, kWhyAnswer};
+}
+
+}  // namespace ssdpulse::page

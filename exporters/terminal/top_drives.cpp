@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "daemon/base/number_text.h"
+#include "exporters/terminal/top_screen.h"
+#include "exporters/terminal/top_words.h"
+
+namespace ssdpulse::terminal {
+
+// All drives, one per row; columns that do not fit are left out, the least important first.
+
+namespace {
+
+struct Column {
+  const char* head;
+  std::size_t width;
+  int importance;  // 1 is last to go
+  std::string (*text)(const Drive&);
+};
+
+std::string tail(const Drive& drive, const Tails& tails, const std::optional<double>& value) {
+  if (drive.measured && tails.standstill_seconds) {
+    return ">" + latency_text(tails.standstill_seconds);  // what waits has taken longer already
+  }
+  return !drive.measured ? "?" : tails.ios_per_second > 0 ? latency_text(value) : "-";
+}
+
+/// A dash: too few reads, or none, for a p99.
+std::string reads_during(const Drive& drive, const std::optional<ReadsDuring>& reads) {
+  return !drive.measured || !reads ? "?" : latency_text(reads->p99);
+}
+
+std::string queue_share(const Drive& drive) {
+  if (drive.measured && drive.queue_share) {
+    return fmt::format("{:.0f}%", *drive.queue_share * 100);
+  }
+  return drive.measured && drive.read.ios_per_second + drive.write.ios_per_second == 0 ? "-" : "?";
+}
+
+std::string known(const Drive& drive, double value, std::string (*words)(std::optional<double>)) {
+  return drive.measured ? words(value) : "?";
+}
+
+// Which column goes first on a narrow screen is documented in ssdpulse(1).
+constexpr Column kColumns[] = {
+    {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
+    {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
+    {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
+    {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.baseline_p99); }},
+    {"r disc", 7, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }},
+    {"r flush", 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }},
+    {"w p50", 7, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
+    {"w p99", 7, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
+    {"w p99.9", 8, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.baseline_p99); }},
+    {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.commit.baseline_p99); }},
+    {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
+    {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
+    {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},
+    {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
+    {"queue", 6, 8, [](const Drive& d) { return queue_share(d); }},
+    {"depth", 6, 4, [](const Drive& d) { return d.measured ? count_text(d.in_flight) : "?"; }},
+    {"busy", 5, 4, [](const Drive& d) { return d.busy_ratio ? fmt::format("{:.0f}%", *d.busy_ratio * 100) : "?"; }},
+    {"WAF", 6, 4,
+     [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
+    {"used", 5, 5, [](const Drive& d) { return d.used_ratio ? fmt::format("{:.0f}%", *d.used_ratio * 100) : "?"; }},
+    {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
+};
+
+constexpr int kMinImportant = 11;
+// Columns that are less important than this are shown only if there is also room for a cause next to them.
+constexpr int kBeforeWords = 7;
+constexpr std::size_t kPlaceOfWords = 32;
+constexpr std::size_t kMinNameWidth = 12;
+constexpr std::size_t kStateWidth = 6;
+
+/// Of the first column: wide enough for what the drives are used for, but at most a quarter of the screen.
+std::size_t name_width(const std::vector<const Drive*>& drives, std::size_t width) {
+  std::size_t longest = 0;
+  for (const Drive* drive : drives) {
+    longest = std::max(longest, drive->name.size() + (drive->use.empty() ? 0 : drive->use.size() + 3));
+  }
+  return std::max(kMinNameWidth, std::min(longest + 1, width / 4));
+}
+
+std::vector<const Column*> columns_that_fit(std::size_t width, std::size_t names) {
+  for (int least = kMinImportant; least > 0; --least) {
+    std::size_t used = names + kStateWidth + (least > kBeforeWords ? kPlaceOfWords : 0);
+    std::vector<const Column*> columns;
+    for (const Column& column : kColumns) {
+      if (column.importance <= least) {
+        columns.push_back(&column);
+        used += column.width;
+      }
+    }
+    if (used <= width) {
+      return columns;
+    }
+  }
+  return {};
+}
+
+Style style_of(const Drive& drive, bool is_selected) {
+  return is_selected             ? Style::selected
+         : drive.state == "slow" ? Style::bad
+         : drive.state == "idle" ? Style::faint
+                                 : Style::plain;
+}
+
+void draw_row(Grid& grid, std::size_t row, const Drive& drive, std::size_t names,
+              const std::vector<const Column*>& columns, bool is_selected) {
+  const Style style = style_of(drive, is_selected);
+  grid.fill(row, style);
+  grid.put(0, row, drive_text(drive.use, drive.name, names - 1), style);
+  grid.put(names, row,
+           drive.state == "slow"      ? "SLOW"
+           : drive.state == "high"    ? "high"
+           : drive.state == "unknown" ? "?"
+           : drive.state == "unseen"  ? "unseen"
+           : drive.state == "idle"    ? "idle"
+                                      : "ok",
+           style);
+  std::size_t end = names + kStateWidth;
+  for (const Column* column : columns) {
+    end += column->width;
+    grid.put_right(end, row, column->text(drive), style);
+  }
+  const std::string words = !drive.cause.empty() ? drive.cause
+                            : drive.spike_seconds > 0
+                                ? "slow for " + duration_text(drive.spike_seconds) + " of the last 15m"
+                                : drive.where;
+  if (end + 12 < grid.width()) {
+    grid.put(end + 2, row, words, style);
+  }
+}
+
+}  // namespace
+
+void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view) {
+  if (!state.overview || top >= bottom) {
+    return;
+  }
+  const auto drives = shown(*state.overview, view);
+  const std::size_t names = name_width(drives, grid.width());
+  const auto columns = columns_that_fit(grid.width(), names);
+  grid.fill(top, Style::faint);
+  grid.put(0, top, "drive", Style::faint);
+  grid.put(names, top, "state", Style::faint);
+  std::size_t end = names + kStateWidth;
+  for (const Column* column : columns) {
+    end += column->width;
+    grid.put_right(end, top, column->head, Style::faint);
+  }
+  if (drives.empty()) {
+    grid.put(0, top + 1, state.overview->drives.empty() ? "no drive is measured" : "no drive fits the filter",
+             Style::faint);
+    return;
+  }
+  const Drive* chosen = selected(*state.overview, view);
+  const auto at = static_cast<std::size_t>(std::find(drives.begin(), drives.end(), chosen) - drives.begin());
+  const std::size_t rows = bottom - top - 1;
+  const std::size_t first = at < rows ? 0 : at - rows + 1;  // the selected one is always in sight
+  for (std::size_t i = 0; i < rows && first + i < drives.size(); ++i) {
+    const Drive* drive = drives[first + i];
+    draw_row(grid, top + 1 + i, *drive, names, columns, drive == chosen);
+  }
+}
+
+// One drive: its figures, a heatmap of its last minutes in blocks, and its slow times.
+
+namespace {
+
+constexpr std::size_t kAxis = 8;  // columns for the latencies on the left
+constexpr auto kBlocks = std::to_array<const char*>({" ", "░", "▒", "▓", "█"});
+constexpr auto kSigns = std::to_array<const char*>({" ", ".", ":", "*", "#"});
+constexpr auto kHeatStyles =
+    std::to_array<Style>({Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4});
+
+std::string tails_text(const char* name, const Tails& tails) {
+  return fmt::format("{:<6} p50 {:>7}  p99 {:>7}  p99.9 {:>7}  usually {:>7}  {:>7}/s  {:>7}/s", name,
+                     latency_text(tails.p50), latency_text(tails.p99), latency_text(tails.p999),
+                     latency_text(tails.baseline_p99), count_text(tails.ios_per_second),
+                     bytes_text(tails.bytes_per_second));
+}
+
+struct Words {
+  std::size_t low;
+  std::size_t high;  // inclusive
+  unsigned most;     // level
+};
+
+/// Which words have I/Os in these columns; nothing if none has.
+std::optional<Words> words_of(const Seconds& seconds, std::size_t first) {
+  std::optional<Words> words;
+  for (std::size_t i = first; i < seconds.levels.size(); ++i) {
+    for (std::size_t word = 0; seconds.levels[i] && word < seconds.levels[i]->size(); ++word) {
+      if (const unsigned level = (*seconds.levels[i])[word]; level > 0) {
+        words = words ? Words{std::min(words->low, word), std::max(words->high, word), std::max(words->most, level)}
+                      : Words{word, word, level};
+      }
+    }
+  }
+  return words;
+}
+
+struct Cell {
+  bool known = false;
+  unsigned level = 0;
+};
+
+/// The highest level among these seconds and words.
+Cell highest_level(const Seconds& seconds, std::size_t from, std::size_t to, std::size_t low, std::size_t high) {
+  Cell cell;
+  for (std::size_t i = from; i < to && i < seconds.levels.size(); ++i) {
+    if (!seconds.levels[i]) {
+      continue;
+    }
+    cell.known = true;
+    for (std::size_t word = low; word <= high && word < seconds.levels[i]->size(); ++word) {
+      cell.level = std::max(cell.level, (*seconds.levels[i])[word]);
+    }
+  }
+  return cell;
+}
+
+void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds& seconds, bool utf8) {
+  if (bottom <= top + 2 || grid.width() <= kAxis + 4 || seconds.bounds.empty()) {
+    return;
+  }
+  const std::size_t columns = grid.width() - kAxis;
+  const std::size_t rows = bottom - top - 1;
+  const std::size_t each =
+      std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, per column
+  const auto words = words_of(seconds, 0);
+  if (!words) {
+    grid.put(kAxis, top, seconds.until ? "no I/Os of this kind in the history" : "no I/Os of this kind in memory",
+             Style::faint);
+    return;
+  }
+  const std::size_t tall = std::max<std::size_t>(1, (words->high - words->low + rows) / rows);  // words per row
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t low = words->low + (rows - 1 - row) * tall;
+    const std::size_t high = low + tall - 1;
+    if (row % 4 == 0 && high < seconds.bounds.size()) {
+      grid.put_right(kAxis - 1, top + row, latency_text(seconds.bounds[high]), Style::faint);
+    }
+    for (std::size_t column = 0; column < columns; ++column) {
+      // The newest second is on the right.
+      const std::size_t back = (columns - column) * each;
+      if (back > seconds.levels.size() + each - 1) {
+        grid.put(kAxis + column, top + row, utf8 ? "╱" : "/", Style::faint);
+        continue;
+      }
+      const std::size_t from = seconds.levels.size() - std::min(back, seconds.levels.size());
+      const Cell cell = highest_level(seconds, from, seconds.levels.size() - (back - each), low, high);
+      if (!cell.known) {
+        grid.put(kAxis + column, top + row, utf8 ? "╱" : "/", Style::faint);
+      } else if (cell.level > 0) {
+        const std::size_t shade = 1 + (cell.level - 1) * 4 / std::max(words->most, 4U);
+        grid.put(kAxis + column, top + row, (utf8 ? kBlocks : kSigns)[std::min<std::size_t>(shade, 4)],
+                 kHeatStyles[std::min<std::size_t>(shade, 4)]);
+      }
+    }
+  }
+  const double span = static_cast<double>(columns * each) * seconds.column_seconds;
+  grid.put(kAxis, bottom - 1, duration_text(span) + (seconds.until ? " before" : " ago"), Style::faint);
+  grid.put_right(grid.width(), bottom - 1, seconds.until ? clock_text(*seconds.until) : "now", Style::faint);
+}
+
+}  // namespace
+
+void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view, bool utf8) {
+  const Drive* drive = nullptr;
+  std::size_t row = top;
+  if (state.overview) {
+    const auto found = std::find_if(state.overview->drives.begin(), state.overview->drives.end(),
+                                    [&](const Drive& one) { return one.name == view.selected; });
+    drive = found == state.overview->drives.end() ? nullptr : &*found;
+  }
+  if (drive == nullptr) {
+    if (row < bottom) {
+      grid.put(0, row, view.selected + " is not measured now", Style::bad);
+    }
+    return;
+  }
+  const auto say = [&](const std::string& text, Style style = Style::plain) {
+    if (row < bottom) {
+      grid.put(0, row++, text, style);
+    }
+  };
+  say(drive->title + "  " + drive->where, Style::good);
+  say(tails_text("reads", drive->read));
+  say(tails_text("writes", drive->write));
+  say(tails_text("fsync", drive->commit));
+  if (!state.seconds || state.seconds->device != drive->name) {
+    return;
+  }
+  const std::size_t spikes = std::min<std::size_t>(state.seconds->spikes.size(), (bottom - row) / 4);
+  if (row < bottom) {
+    draw_heatmap(grid, row, bottom - spikes, *state.seconds, utf8);
+    row = bottom - spikes;
+  }
+  for (std::size_t i = state.seconds->spikes.size() - spikes; i < state.seconds->spikes.size(); ++i) {
+    const Spike& spike = state.seconds->spikes[i];
+    const double until = spike.end.value_or(state.overview->taken_at);
+    say(fmt::format("{} {} slow for {}: p99 of its worst second {}, {}", clock_text(spike.begin),
+                    util::plural_text(spike.operation), duration_text(until - spike.begin),
+                    latency_text(spike.peak_seconds), spike.words),
+        spike.end ? Style::plain : Style::bad);
+  }
+}
+
+}  // namespace ssdpulse::terminal

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overview, Seconds and others: the values that the screen shows, taken from the answers of /api/v1. Latencies are in
+// seconds, times in seconds since the epoch; missing values are not known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::terminal {
+
+struct Tails {
+  double ios_per_second = 0;
+  double bytes_per_second = 0;
+  std::optional<double> p50;
+  std::optional<double> p99;
+  std::optional<double> p999;
+  std::optional<double> baseline_p99;
+  std::optional<double> standstill_seconds;  // for so long none has completed while some wait
+};
+
+/// Reads during which a discard, or a flush, was in flight.
+struct ReadsDuring {
+  std::optional<double> p99;  // absent if there are too few
+};
+
+struct Drive {
+  std::string name;
+  std::string title;         // what is mounted from it, or its volume, then its name
+  std::string use;           // the same without its name; empty: not known
+  std::string where;         // model, and the mount points and arrays that the title lacks
+  std::string state;         // slow, high, ok, idle, unknown, unseen
+  std::string cause;         // of a spike that is going on, or was then, or what is high, in words; empty: none
+  double spike_seconds = 0;  // seconds with a spike, as far as the daemon's memory reaches
+  bool measured = false;     // the last seconds, or the past minute, are known
+  Tails read;
+  Tails write;
+  Tails commit;
+  std::optional<ReadsDuring> during_discard;  // nothing: not known, as for the past
+  std::optional<ReadsDuring> during_flush;
+  std::optional<double> queue_share;  // of the time of reads and writes, 0 to 1
+  std::optional<double> in_flight;    // reads and writes
+  std::optional<double> busy_ratio;   // share of the last seconds in which anything was in flight
+  std::optional<double> write_amplification;
+  std::optional<double> used_ratio;   // of the drive's rated life; may exceed 1
+  std::optional<double> temperature;  // Celsius
+};
+
+struct Overview {
+  double taken_at = 0;
+  std::string verdict;  // ok, slow, unknown
+  std::string sentence;
+  std::string next;           // what to do; empty: nothing
+  std::vector<Drive> drives;  // worst first
+  bool past = false;          // shows the minute that contains `taken_at`, from the history
+  double step_seconds = 60;   // the time that figures of the past cover: an hour if minutes are no longer kept
+};
+
+struct Spike {
+  double begin = 0;
+  std::optional<double> end;  // nothing: it goes on
+  std::string operation;
+  std::string words;        // the cause
+  double peak_seconds = 0;  // p99 of the worst second
+  std::vector<std::string> evidence;
+};
+
+/// A drive's last minutes in columns of a second, newest last; for the past, from the history, in columns of a minute.
+struct Seconds {
+  std::string device;
+  std::string heat;  // the operation that `levels` shows
+  /// By word; 0: none, 1: one I/O, 2: two or three, 3: four to seven, and so on; nothing: no data.
+  std::vector<std::optional<std::vector<unsigned>>> levels;
+  std::vector<double> bounds;  // of words, in seconds
+  std::vector<Spike> spikes;
+  double column_seconds = 1;
+  std::optional<double> until;  // end of the last column; only for the past
+};
+
+/// Something that is not measured.
+struct Gap {
+  std::string what;
+  std::string why;
+};
+
+// From a malformed answer, these functions take what can be read; none of them throws.
+Overview overview_from(const nlohmann::json& devices);
+Seconds seconds_from(const nlohmann::json& live);
+
+/// `at`: a time in the past. `devices`: as of now; `why`: as of then; `histories`: of that minute, by drive, null if
+/// there is none. What is kept only for the present (usual latencies, health, depth) is not known.
+Overview overview_at(double at, const nlohmann::json& devices, const nlohmann::json& why,
+                     const std::map<std::string, nlohmann::json>& histories);
+
+/// The `count` minutes up to the one that contains `at`. `live` has the bounds of words, `history` the spikes,
+/// `minutes` the histograms.
+Seconds minutes_at(double at, const std::string& heat, std::size_t count, const nlohmann::json& live,
+                   const nlohmann::json& history, const nlohmann::json& minutes);
+std::vector<Gap> gaps_from(const nlohmann::json& status);
+
+// View: what the person at the terminal wants to see. All that keys change, and nothing that the daemon reports.
+
+enum class Screen : std::uint8_t { overview, device, help };
+enum class Order : std::uint8_t { need, name, read, write, ios, bytes };  // need: as the daemon sorts; read, write: p99
+enum class Heat : std::uint8_t { read, write, flush, discard, commit };
+
+enum class Key : std::uint8_t { character, enter, escape, backspace, up, down, left, right };
+struct Press {
+  Key key = Key::character;
+  char character = 0;  // of Key::character
+};
+
+struct View {
+  Screen screen = Screen::overview;
+  Order order = Order::need;
+  Heat heat = Heat::read;
+  std::string filter;
+  bool typing = false;  // into the filter
+  bool paused = false;
+  std::optional<double> at;  // the time in the past that is shown, in seconds since the epoch; nothing: now
+  std::string selected;      // name; empty: the first
+  bool over = false;         // the person wants to quit
+};
+
+/// The drives that the filter leaves, in the wanted order. They point into `overview`.
+std::vector<const Drive*> shown(const Overview& overview, const View& view);
+
+/// The one that is selected; null if there is none to select.
+const Drive* selected(const Overview& overview, const View& view);
+
+void press(View& view, const Press& press, const Overview& overview);
+
+std::string_view order_name(Order order);
+std::string_view heat_name(Heat heat);
+
+}  // namespace ssdpulse::terminal
