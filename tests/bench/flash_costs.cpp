@@ -18,7 +18,7 @@
 namespace {
 
 using namespace ssdpulse;
-using namespace ssdpulse::analysis;
+using namespace ssdpulse::flash;
 
 constexpr double kIops = 100'000;
 constexpr int kTicks = 30;

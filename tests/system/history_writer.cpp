@@ -39,11 +39,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace ssdpulse::history;
-using ssdpulse::model::ByteCounter;
-using ssdpulse::model::Latency;
-using ssdpulse::model::Rounding;
-using ssdpulse::model::Uint128;
-using ssdpulse::model::WallTime;
+using namespace ssdpulse::model;
 using ssdpulse::util::Result;
 
 constexpr std::int64_t kFirst = 29'000'000;

@@ -17,7 +17,7 @@
 namespace ssdpulse {
 namespace {
 
-using namespace analysis::comparison;
+using namespace compare;
 
 bool long_tier() {
   const char* text = std::getenv("SSDPULSE_TEST_LONG");
@@ -101,7 +101,7 @@ Tallies play(const Scene& scene, int count) {
     disk.first_hour += static_cast<double>(begin - kDay) / 60;
     disk.ratio = scene.ratio;
     question.after = side(disk, begin, scene.minutes, seed + 1);
-    tally(tallies, compare(question), scene.ratio);
+    tally(tallies, compare::compare(question), scene.ratio);
   }
   for (const auto& [id, row] : tallies.rows) {
     const double all = row.runs;

@@ -52,7 +52,7 @@ class File {
   }
   std::set<std::string> keys(const std::string& sql) {
     std::set<std::string> keys;
-    for (const auto& row : model::rows(sql)) {
+    for (const auto& row : rows(sql)) {
       keys.insert(row.at(0));
     }
     return keys;

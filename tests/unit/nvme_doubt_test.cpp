@@ -6,7 +6,7 @@
 
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::nvme {
 namespace {
 
 using F = model::NvmeField;
@@ -236,4 +236,4 @@ TEST(Doubt, OrdinaryLivesWaitForNothing) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::nvme

@@ -5,7 +5,7 @@
 
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::nvme {
 namespace {
 
 /// What an earlier process kept about the drive, whose OCP page had shown these bytes.
@@ -270,4 +270,4 @@ TEST(Ledgers, SkippedRunsWidenTheDrift) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::nvme

@@ -139,8 +139,8 @@ class Checksums : public testing::Test {
     late.states = {{kDrive, some_bytes(random_, 50'000)}};  // leaves pages free
     write(late, back + 1min);
     store = tl::unexpected(Failure{});
-    for (std::string table : model::rows("SELECT name FROM sqlite_schema WHERE type = 'table'")) {
-      ASSERT_FALSE(model::rows("SELECT 1 FROM " + table).empty()) << table;
+    for (std::string table : rows("SELECT name FROM sqlite_schema WHERE type = 'table'")) {
+      ASSERT_FALSE(rows("SELECT 1 FROM " + table).empty()) << table;
     }
     pages_.emplace(file());
     unused_ = pages_->unused();
@@ -330,7 +330,7 @@ TEST_F(Checksums, are_right_after_another_sqlite_has_rolled_back) {
   ASSERT_TRUE(connection);
   const std::string change = "UPDATE device_minute SET measured = measured + 1; UPDATE drive SET state = NULL;";
   ASSERT_TRUE(connection->execute("PRAGMA journal_mode = PERSIST; BEGIN; " + change + " COMMIT"));
-  const auto before = model::rows("SELECT sum(measured) FROM device_minute");
+  const auto before = rows("SELECT sum(measured) FROM device_minute");
   ASSERT_TRUE(connection->execute("BEGIN; " + change +
                                   "INSERT INTO spike_seconds SELECT NULL, begin_ms, end_ms, "
                                   "device, excess_seconds, seconds, measured FROM spike_seconds"));
@@ -346,7 +346,7 @@ TEST_F(Checksums, are_right_after_another_sqlite_has_rolled_back) {
   ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "SELECT 1 FROM device", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
-  EXPECT_EQ(model::rows("SELECT sum(measured) FROM device_minute"), before) << "it has rolled back";
+  EXPECT_EQ(rows("SELECT sum(measured) FROM device_minute"), before) << "it has rolled back";
   EXPECT_TRUE(PagesOfFile(file()).mismatched().empty());
   EXPECT_TRUE(open(file(), true));
 }

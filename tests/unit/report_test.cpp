@@ -114,19 +114,19 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), text) << file;
 }
 
-TEST(Report, Text) { expect_golden("compared.txt", printed(print_text, report({made_up("nvme0n1")}))); }
-TEST(Report, Markdown) { expect_golden("compared.md", printed(print_markdown, report({made_up("nvme0n1")}))); }
-TEST(Report, Json) { expect_golden("compared.json", printed(print_json, report({made_up("nvme0n1")}))); }
+TEST(Report, Text) { expect_golden("compared.txt", printed(report::print_text, report({made_up("nvme0n1")}))); }
+TEST(Report, Markdown) { expect_golden("compared.md", printed(report::print_markdown, report({made_up("nvme0n1")}))); }
+TEST(Report, Json) { expect_golden("compared.json", printed(report::print_json, report({made_up("nvme0n1")}))); }
 
 TEST(Report, OneWindowAsText) {
   report::DeviceReport alone = made_up("nvme0n1");
   alone.comparison.before.reset();
   alone.question.before.reset();
-  expect_golden("alone.txt", printed(print_text, report({alone})));
+  expect_golden("alone.txt", printed(report::print_text, report({alone})));
 }
 
 TEST(Report, HtmlAsksForNothing) {
-  const std::string html = printed(print_html, report({made_up("nvme0n1")}));
+  const std::string html = printed(report::print_html, report({made_up("nvme0n1")}));
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_EQ(html.find("http:"), std::string::npos);
   EXPECT_EQ(html.find("https:"), std::string::npos);
@@ -144,7 +144,7 @@ TEST(Report, HtmlIsBounded) {
   }
   report::Report many = report(std::move(devices));
   many.marks.assign(2000, {kBegin, kHostile});
-  EXPECT_LE(printed(print_html, many).size(), report::kMaxHtmlBytes);
+  EXPECT_LE(printed(report::print_html, many).size(), report::kMaxHtmlBytes);
 }
 
 TEST(Report, NamesFromOutsideAreHarmless) {
@@ -155,20 +155,20 @@ TEST(Report, NamesFromOutsideAreHarmless) {
   report::Report hostile = report({device});
   hostile.change = hostile.host = kHostile;
   hostile.marks = {{kBegin, kHostile}};
-  const std::string html = printed(print_html, hostile);
+  const std::string html = printed(report::print_html, hostile);
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_NE(html.find("&lt;script&gt;"), std::string::npos);
-  for (const auto& text :
-       {html, printed(print_text, hostile), printed(print_markdown, hostile), printed(print_json, hostile)}) {
+  for (const auto& text : {html, printed(report::print_text, hostile), printed(report::print_markdown, hostile),
+                           printed(report::print_json, hostile)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);  // reverses the direction of the following text
   }
-  const std::string markdown = printed(print_markdown, hostile);
+  const std::string markdown = printed(report::print_markdown, hostile);
   for (std::size_t at = markdown.find('<'); at != std::string::npos; at = markdown.find('<', at + 1)) {
     EXPECT_EQ(markdown[at - 1], '\\');
   }
   EXPECT_NE(markdown.find("\\<script\\>"), std::string::npos);
-  EXPECT_FALSE(nlohmann::json::parse(printed(print_json, hostile), nullptr, false).is_discarded());
+  EXPECT_FALSE(nlohmann::json::parse(printed(report::print_json, hostile), nullptr, false).is_discarded());
 }
 
 }  // namespace

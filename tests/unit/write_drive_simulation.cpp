@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace ssdpulse::analysis::simulation {
+namespace ssdpulse::wear::simulation {
 
 using model::Rounding;
 
@@ -363,4 +363,4 @@ wear::WriteSample Drive::poll(Truth& truth) {
   return sample;
 }
 
-}  // namespace ssdpulse::analysis::simulation
+}  // namespace ssdpulse::wear::simulation

@@ -16,7 +16,7 @@
 
 #include "daemon/wear/write_ledger.h"
 
-namespace ssdpulse::analysis::simulation {
+namespace ssdpulse::wear::simulation {
 
 using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kSecond = 1'000'000'000;
@@ -142,4 +142,4 @@ class Drive {
   std::string firmware_ = "F1";
 };
 
-}  // namespace ssdpulse::analysis::simulation
+}  // namespace ssdpulse::wear::simulation

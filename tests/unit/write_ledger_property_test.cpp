@@ -14,7 +14,7 @@
 
 #include "tests/unit/write_ledger_play.h"
 
-namespace ssdpulse::analysis {
+namespace ssdpulse::wear {
 namespace {
 
 using simulation::Dice;
@@ -109,4 +109,4 @@ RC_GTEST_PROP(WriteLedgerProperty, ShrinksWhatFails, ()) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::analysis
+}  // namespace ssdpulse::wear
