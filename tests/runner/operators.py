@@ -208,27 +208,30 @@ def compile_all(mutants, tests):
             sys.exit(f"FAIL: the mutants do not build: {done.stdout[-3000:]}")
 
 
-def passes(test, limit, **environment):
+def passes(test, limit, output=subprocess.DEVNULL, **environment):
     """As nobody, and with bounds: what a mutant does is not known."""
     command = ["timeout", "--kill-after=1", str(limit), "prlimit", f"--as={8 << 30}", f"--fsize={1 << 30}", "--core=0", "setpriv",
                "--reuid=65534", "--regid=65534", "--clear-groups", BUILD / "tests" / test]
-    return subprocess.run(command, check=False, cwd=BUILD / "tests/unit", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, env={**os.environ, **ENDS_EARLY, **environment}).returncode == 0
+    return subprocess.run(command, check=False, cwd=BUILD / "tests/unit", stdin=subprocess.DEVNULL, stdout=output,
+                          stderr=subprocess.STDOUT, env={**os.environ, **ENDS_EARLY, **environment}).returncode == 0
 
 
 def reach(test, count):
     """(seconds, test, the mutants that it reaches)."""
-    page, began = Path("/tmp") / f"{test}.reached", time.monotonic()
+    page, log, began = Path(f"/tmp/{test}.reached"), Path(f"/tmp/{test}.log"), time.monotonic()
     page.write_bytes(bytes(count))
     page.chmod(0o666)
-    if not passes(test, 600, SSDPULSE_MUTANTS_REACHED=str(page)):
-        sys.exit(f"FAIL: {test} fails without a mutant")
+    with open(log, "wb") as output:
+        passed = passes(test, 600, output, SSDPULSE_MUTANTS_REACHED=str(page))
+    if not passed:
+        sys.exit(f"FAIL: {test} fails without a mutant: {log.read_text('utf-8', 'replace')[-3000:]}")
     return time.monotonic() - began, test, {number for number, byte in enumerate(page.read_bytes()) if byte}
 
 
 def main():
     enter_copy()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "ssdpulse-mutants", "/tmp"], check=True)
+    for directory in ("/tmp", "/dev/shm"):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "ssdpulse-mutants", directory], check=True)
     seed, wanted = os.environ["SSDPULSE_TEST_SEED"], int(os.environ.get("SSDPULSE_MUTANTS", "300"))
     os.environ.update(SSDPULSE_TEST_LONG="", RC_PARAMS=f"seed={seed}")
     listing = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], check=True, text=True, capture_output=True).stdout
