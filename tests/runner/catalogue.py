@@ -124,8 +124,11 @@ class Catalogue:
                 for name, arguments in (line.split(" ", 1) for line in listing.stdout.splitlines())]
 
     def _sabotages(self):
+        """Those by hand, and the operators that are swapped at random, which use every CPU."""
         everything = self.long or any(name.startswith("mutate.") for name in self.names)
-        command = ["python3", str(self.root / "tests/runner/sabotages.py")]
-        return [Test(f"mutate.{sabotage.area}.{sabotage.name}", [*command, f"{sabotage.area}.{sabotage.name}"], 3600,
+        runner = self.root / "tests/runner"
+        return [Test(f"mutate.{sabotage.area}.{sabotage.name}",
+                     ["python3", str(runner / "sabotages.py"), f"{sabotage.area}.{sabotage.name}"], 3600,
                      sabotage.kill.split(".")[0] not in ("unit", "static"))
-                for sabotage in sabotages.load(self.root) if everything or sabotage.tier == "ci"]
+                for sabotage in sabotages.load(self.root) if everything or sabotage.tier == "ci"] + \
+            ([Test("mutate.operators", ["python3", str(runner / "operators.py")], LONG_TIMEOUT, True)] if everything else [])

@@ -22,7 +22,6 @@ PARTS = {
     "release": ["package.test_release"],
     "flash-table": ["flash.test_error_table"],
     "flash-seeds": ["flash.test_seeds", "flash.test_cost"],
-    "sabotages-flash": ["mutate.flash"],
     "vm-5.10": ["vm.5.10"],
     "vm-6.1": ["vm.6.1"],
     "vm-6.12": ["vm.6.12"],
@@ -36,12 +35,10 @@ PARTS = {
     "vm-stacks": ["vm.stacks"],
     "vm-flash": ["vm.flash"],
     "vm-decisions": ["vm.decisions"],
-    "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
-    "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards", "mutate.limits"],
-    "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],
-    "sabotages-people": ["mutate.page", "mutate.report", "mutate.audit", "mutate.outside_text"],
-    "sabotages-service": ["mutate.web", "mutate.security", "mutate.runtime", "mutate.prometheus", "mutate.alerts",
-                          "mutate.package"],
+    "sabotages-kernel": ["mutate.bpf"],
+    "sabotages-service": ["mutate.service"],
+    "sabotages-people": ["mutate.alerts", "mutate.page", "mutate.package"],
+    "operators": ["mutate.operators"],
 }
 
 

@@ -68,7 +68,7 @@ def enter_copy():
     if os.environ.get("SSDPULSE_SABOTAGE_COPY") != "1":
         os.environ["SSDPULSE_SABOTAGE_COPY"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-                              "--mount-proc", sys.executable, __file__, *sys.argv[1:]])
+                              "--mount-proc", sys.executable, *sys.argv])
     memory = Path(os.environ["SSDPULSE_TEST_STATE"])
     for command in (["mount", "-t", "tmpfs", "ssdpulse-sabotage", memory],
                     ["mkdir", memory / "upper", memory / "work"],
