@@ -58,7 +58,7 @@ open_suite() {
 # fetch_from_suite SUITE PACKAGE... DESTDIR: unpacks the packages (not what they depend on) under DESTDIR and prints
 # "package version suite" for each. Downloads are kept; a package that is already unpacked there is left alone.
 fetch_from_suite() {
-  local suite=$1 destination=${!#} packages=("${@:2:$#-2}") uris uri file size hash deb name version lock
+  local suite=$1 destination=${!#} packages=("${@:2:$#-2}") answer uri file size hash deb name version lock
   : "${SUITE_CACHE:=${SSDPULSE_TEST_CACHE:-$HOME/.cache/ssdpulse}/suites}"
   # Tests that run side by side share the cache: one at a time downloads and unpacks.
   mkdir -p "$SUITE_CACHE/$suite"
@@ -66,7 +66,12 @@ fetch_from_suite() {
   flock "$lock"
   open_suite "$suite" || return 1
   mkdir -p "$destination"
-  uris=$(suite_apt "$suite" download --print-uris "${packages[@]}") || return 1
+  # To find packages, apt reads the whole list of the suite: once for each list.
+  answer=$SUITE_CACHE/$suite/uris/$(IFS=,; echo "${packages[*]}")
+  if [[ ! $answer -nt $SUITE_CACHE/$suite/updated ]]; then
+    mkdir -p "${answer%/*}"
+    suite_apt "$suite" download --print-uris "${packages[@]}" >"$answer.new" && mv "$answer.new" "$answer" || return 1
+  fi
   while read -r uri file size hash; do
     deb=$SUITE_CACHE/$suite/debs/$file
     if [[ $(stat -c %s "$deb" 2>/dev/null) != "$size" ]]; then
@@ -83,6 +88,6 @@ fetch_from_suite() {
     fi
     name=$(dpkg-deb -f "$deb" Package) version=$(dpkg-deb -f "$deb" Version)
     echo "$name $version $suite"
-  done <<<"$uris"
+  done <"$answer"
   exec {lock}>&-
 }

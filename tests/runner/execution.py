@@ -8,6 +8,7 @@ commands in its file `cleanup` are run.
 """
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ class Outcome:
     seconds: float
     reason: str = ""
     log: Path = None
+    cpu: float = 0  # seconds of the test and of every descendant that was waited for
 
 
 class Execution:
@@ -53,12 +55,13 @@ class Execution:
 
     def poll(self):
         """The Outcome, or None while it runs."""
+        before, reason = _reaped_seconds(), ""
         if self._process.poll() is None:
             if time.monotonic() < self._deadline:
                 return None
             self._end_process()
-            return self._outcome(f"no end after {self.test.timeout} s")
-        return self._outcome()
+            reason = f"no end after {self.test.timeout} s"
+        return self._outcome(_reaped_seconds() - before, reason)
 
     def stop(self):
         self._end_process()
@@ -73,7 +76,7 @@ class Execution:
                 except (ProcessLookupError, subprocess.TimeoutExpired):
                     pass
 
-    def _outcome(self, reason=""):
+    def _outcome(self, cpu, reason):
         code, seconds = self._process.returncode, time.monotonic() - self._began
         clean(self.state)
         verdict = "FAIL"
@@ -82,7 +85,13 @@ class Execution:
         elif not reason and code == SKIPPED:
             allowed = self._skips.get(self.test.name)
             verdict, reason = ("skip", allowed) if allowed else ("FAIL", "skipped, and not in tests/skips.txt")
-        return Outcome(verdict, seconds, reason or ("" if code == 0 else f"exit code {code}"), self.log)
+        return Outcome(verdict, seconds, reason or ("" if code == 0 else f"exit code {code}"), self.log, cpu)
+
+
+def _reaped_seconds():
+    """CPU seconds of the children that have been waited for: it grows by those of a test when that is reaped."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _weigh_least(session):

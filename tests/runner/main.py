@@ -4,6 +4,7 @@
 The CI tier is the same on every host: random choices use a fixed seed there, and a fresh one in the long tier.
 """
 import argparse
+import dataclasses
 import fcntl
 import os
 import random
@@ -134,7 +135,7 @@ class Run:
                 self._end_aside()
                 self._tries -= 1
                 self.again[test.name] = reason(outcome)
-                self._report(test, Outcome("AGAIN", outcome.seconds, outcome.reason, outcome.log))
+                self._report(test, dataclasses.replace(outcome, verdict="AGAIN"))
                 outcome.log.rename(outcome.log.with_suffix(".first.log"))
                 self._several([test], 1, second_try=True)
             else:
@@ -164,7 +165,7 @@ class Run:
 
     def _report(self, test, outcome):
         self.outcomes[test.name] = outcome
-        print(f"{outcome.verdict:5} {test.name:52} {outcome.seconds:7.1f} s  {outcome.reason}".rstrip())
+        print(f"{outcome.verdict:5} {test.name:52} {outcome.seconds:7.1f} s {outcome.cpu:7.1f} s CPU  {outcome.reason}".rstrip())
         if outcome.verdict in ("FAIL", "AGAIN") and outcome.log:
             for line in excerpt(outcome.log):
                 print(f"      | {line}")
@@ -174,15 +175,17 @@ class Run:
 def print_times(outcomes, spans, seconds):
     by_level = {}
     for name, outcome in outcomes.items():
-        level = name.split(".")[0]
-        by_level.setdefault(level, []).append(outcome.seconds)
-    print(f"\ntime by level, from its begin to its end, and summed over its tests (the whole took {seconds:.0f} s):")
-    for level, times in by_level.items():
+        by_level.setdefault(name.split(".")[0], []).append(outcome)
+    print(f"\ntime by level, from its begin to its end, summed over its tests, and CPU time (the whole took {seconds:.0f} s and "
+          f"{sum(outcome.cpu for outcome in outcomes.values()):.0f} s CPU):")
+    for level, of_level in by_level.items():
         wall = f"{spans[level][1] - spans[level][0]:7.1f} s" if level in spans else " " * 9
-        print(f"  {level:10} {wall} {sum(times):8.1f} s  {len(times)} tests")
-    print(f"the {SLOWEST} slowest:")
-    for name, outcome in sorted(outcomes.items(), key=lambda item: -item[1].seconds)[:SLOWEST]:
-        print(f"  {outcome.seconds:7.1f} s  {name}")
+        print(f"  {level:10} {wall} {sum(one.seconds for one in of_level):8.1f} s {sum(one.cpu for one in of_level):8.1f} s CPU  "
+              f"{len(of_level)} tests")
+    for what, key in (("slowest", "seconds"), ("with most CPU time", "cpu")):
+        print(f"the {SLOWEST} {what}:")
+        for name, outcome in sorted(outcomes.items(), key=lambda item: -getattr(item[1], key))[:SLOWEST]:
+            print(f"  {outcome.seconds:7.1f} s {outcome.cpu:7.1f} s CPU  {name}")
 
 
 def print_failed(outcomes, failed):

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Do the last lines of a run say what failed, and what passed only at the second try? Does what later levels need run
-alongside guests, once, and nothing alongside a second try?
+alongside guests, once, and nothing alongside a second try? Is CPU time counted?
 
 CI may keep only the end of the output. The tests of these runs are made up.
 """
 import contextlib
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from catalogue import Test  # noqa: E402
 
 END = 20  # lines
 PASSES = "true"
+BUSY = "python3 -c 'import time\nwhile time.process_time() < 0.55: pass'; true"
 AGAIN = "echo 'AGAIN 5.10 load: the emulator died'"
 FLAKY = 'test -n "$SSDPULSE_TEST_SECOND_TRY" || { echo "FAIL: a bad moment"; exit 1; }'
 WRONG = 'for n in $(seq 60); do echo "word $n"; done; exit 1'
@@ -92,6 +94,14 @@ def judge_others():
     expect("a test that was named has one try", code == 1 and lines[-2] == "failed: kernel.flaky")
 
 
+def judge_cpu_time():
+    """Waiting takes none, what a descendant does counts; of the level all its tests do."""
+    _, lines = run({"unit.waits": "sleep 0.3", "unit.works": BUSY, "unit.works_too": BUSY})
+    cpu = {match[1]: float(match[2]) for line in lines if (match := re.match(r"(?:pass )? +(unit\S*) .* ([0-9.]+) s CPU", line))}
+    expect(f"CPU seconds {cpu}", cpu["unit.waits"] < 0.3 and all(0.5 <= cpu[name] < 1 for name in ("unit.works", "unit.works_too")))
+    expect("CPU seconds of the level", 1 <= cpu["unit"] < 2)
+
+
 def judge_what_runs_aside():
     """The guests wait for it; a sabotage that needs the host for itself waits for its level."""
     said = main.WORK / "said"
@@ -135,6 +145,7 @@ main.NEED_ROOT = ()
 (main.WORK / "logs").mkdir()
 judge_failures()
 judge_others()
+judge_cpu_time()
 judge_what_runs_aside()
 judge_a_file_that_cannot_run()
 sys.exit(1 if failures else 0)

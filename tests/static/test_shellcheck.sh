@@ -5,9 +5,9 @@ set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"
 
-mapfile -t scripts < <(tests/lib/sources.sh | while read -r file; do
-  head -c 64 "$file" | head -n 1 | tr -d '\0' | grep -qE '^#!.*\b(ba)?sh\b' && echo "$file"
-done)
+mapfile -t scripts < <(tests/lib/sources.sh | xargs -r -d '\n' awk '
+  FNR == 1 && /^#!.*[^[:alnum:]_](ba)?sh([^[:alnum:]_]|$)/ { print FILENAME }
+  { nextfile }')
 echo "${#scripts[@]} scripts"
 [[ ${#scripts[@]} -gt 0 ]]
 shellcheck --external-sources "${scripts[@]}" || { echo "FAIL: shellcheck"; exit 1; }

@@ -58,6 +58,14 @@ class Server:
     def target(self):
         return self.ask("targets")["activeTargets"][0]
 
+    def wait_scraped(self, seconds):
+        """Until it has scraped the target for so long; on a busy host one scrape or two may be missing."""
+        deadline = time.monotonic() + 60
+        while sum(self.query(f"sum_over_time(up[{seconds}s])").values()) < seconds - 2:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.name} misses scrapes: {self.target()}")
+            time.sleep(0.2)
+
     def complaints(self):
         return [line for line in self.log.read_text().splitlines() if re.search("level=(warn|error)", line, re.I)]
 

@@ -94,7 +94,8 @@ def test(check, state):
                    f"{where}: each query for one kind of histogram is beside that for the other")
     binary = prometheus.fetch(state, "trixie", "prometheus") / "usr/bin/prometheus"
     with made_up.server() as port, prometheus.servers(state, [(form, binary, form) for form in FORMS], port) as servers:
-        time.sleep(SECONDS_OF_SCRAPES)
+        for server in servers:
+            server.wait_scraped(SECONDS_OF_SCRAPES)
         at = time.time()
         for where, queries in asked:
             for query, form in queries:

@@ -32,8 +32,7 @@ from page_words import latency_text, rounded, scaled, short  # noqa: E402  pylin
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
-SLOW = {"read": 0.25,  # far beyond what a busy host adds to a read
-         "write": 0.0005}
+SLOW_READ, SLOW_TIMES = 0.25, 6  # seconds; but a spike is four times what is usual, also where the host itself is slow
 MARKUP = "<img src=x onerror=alert(1)>"  # a permitted name for a directory
 TENANT = f"<img><u>{os.getpid()}.service"
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
@@ -190,27 +189,40 @@ def overview_fits_its_width(check, chrome):
     chrome.size(1280, 900)
 
 
-def heatmap_shows_what_was_injected(check, chrome, tell, name):
+def beyond_usual(check, port, name):
+    """Seconds that are a spike on this host: the daemon says what is usual here, once it has learned it."""
+    for _ in range(300):
+        devices = json.loads(fetch(port, "/api/v1/devices")[2])["devices"]
+        [usual] = [one["baseline_p99"]["read"] for one in devices if one["name"] == name]
+        if usual is not None:
+            break
+        time.sleep(0.1)
+    check.that(usual is not None, f"the daemon has learned what is usual for reads: {usual} s")
+    return max(SLOW_READ, SLOW_TIMES * (usual or 0))
+
+
+def heatmap_shows_what_was_injected(check, chrome, tell, name, slow_read):
+    low, high = 0.88 * slow_read, 1.8 * slow_read
     chrome.run("location.hash = arguments[0]", f"#/device/{name}?range=60")
     check.that(chrome.wait(lambda: "reads" in chrome.text("#heatmap ~ .summary, .chart.wide .head")), "the heatmap is there")
     chrome.find("#lines")[0].click()
-    before = [one for one in painted(chrome) if one[1] > 0.22]
-    tell(SLOW)
+    before = [one for one in painted(chrome) if one[1] > low]
+    tell({**FAST, "read": slow_read})
     slow_from = time.time()
     time.sleep(4)
     tell(FAST)
-    slow_until = time.time() + SLOW["read"]
+    slow_until = time.time() + slow_read
     chrome.wait(lambda: float(chrome.run("return document.querySelector('#heatmap').dataset.until")) > slow_until + 1.5)
-    slow = [one for one in painted(chrome) if one[1] > 0.22]
+    slow = [one for one in painted(chrome) if one[1] > low]
     inside = [one for one in slow if slow_from - 1.3 <= one[0] <= slow_until + 1.3]
-    check.figure(f"{len(before)} pixels above 220 ms before, {len(slow)} after; {len(inside)} of them when reads were slowed")
+    check.figure(f"{len(before)} pixels above {low:.2f} s before, {len(slow)} after; {len(inside)} of them when reads were slowed")
     # Other processes may delay this host for a moment: nearly all of the pixels must be inside.
     check.that(len(inside) > 100 and len(inside) >= 0.9 * (len(slow) - len(before)), "pixels changed where reads were slow")
-    rows = [seconds for _, seconds in inside if seconds < 0.45]
+    rows = [seconds for _, seconds in inside if seconds < high]
     check.that(len(rows) >= 0.8 * len(inside), f"and in the rows of that latency, up to {max(s for _, s in inside):.2f} s")
     mid = [moment for moment, _ in inside]
     check.that(bool(mid) and min(mid) < slow_from + 1.5 and max(mid) > slow_until - 1.5, "over the whole time")
-    check.that(not [one for one in painted(chrome) if one[1] < 0.2 and slow_from + 1.5 < one[0] < slow_until - 1.5],
+    check.that(not [one for one in painted(chrome) if one[1] < 0.8 * slow_read and slow_from + 1.5 < one[0] < slow_until - 1.5],
                "and no quick read was painted meanwhile")
 
 
@@ -433,7 +445,7 @@ def test(check, state):
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)
                 writes_are_told_apart(check, chrome, pages, busy.name)
-            heatmap_shows_what_was_injected(check, chrome, tell, slow.name)
+            heatmap_shows_what_was_injected(check, chrome, tell, slow.name, beyond_usual(check, daemon.port, slow.name))
             spike_is_explained(check, chrome)
             it_says_whose_and_by_which_way(check, chrome)
             names_are_never_markup(check, chrome, busy.name, odd.name)
@@ -451,8 +463,7 @@ def test(check, state):
             survives_a_restart(check, chrome, daemon, state)
         finally:
             for load in loads:
-                load._process.terminate()
-                load._process.communicate()
+                load.close()
 
 
 rig.main(test)

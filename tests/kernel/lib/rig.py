@@ -190,7 +190,7 @@ def fio_command(disk, seed, jobs, **options):
 
 
 class Load:
-    """A running fio; jobs() waits for it."""
+    """A running fio; jobs() waits for it, close() ends it."""
 
     def __init__(self, command, may_fail=False):
         self._may_fail = may_fail
@@ -201,6 +201,10 @@ class Load:
         if self._process.returncode != 0 and not self._may_fail:
             raise RuntimeError(f"fio: exit {self._process.returncode}: {err} {out[-2000:]}")
         return json.loads(out[out.index("{"):])["jobs"]
+
+    def close(self):
+        self._process.terminate()
+        self._process.communicate()
 
 
 def fio_jobs(disk, seed, jobs, **options):
