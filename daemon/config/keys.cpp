@@ -8,8 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/config/value_kinds.h"
-
 namespace ssdpulse::config {
 namespace {
 
@@ -33,27 +31,10 @@ constexpr std::array kSections{
     Section{"history", "The history, which is kept on disk."},
 };
 
-constexpr OneOf<LatencyMode, 2> kLatencyModes{
-    {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
-
-constexpr OneOf<MetricsProfile, 2> kMetricsProfiles{
-    {{{"full", MetricsProfile::full}, {"fleet", MetricsProfile::fleet}}}};
-
-constexpr OneOf<TenantNames, 3> kTenantNames{
-    {{{"full", TenantNames::full}, {"hashed", TenantNames::hashed}, {"off", TenantNames::off}}}};
-
-constexpr OneOf<PageHints, 3> kPageHints{
-    {{{"auto", PageHints::automatic}, {"always", PageHints::always}, {"never", PageHints::never}}}};
-
-constexpr OneOf<std::uint32_t, 9> kSamples{{{{"auto", 0},
-                                             {"1/1", 1},
-                                             {"1/2", 2},
-                                             {"1/4", 4},
-                                             {"1/8", 8},
-                                             {"1/16", 16},
-                                             {"1/32", 32},
-                                             {"1/64", 64},
-                                             {"1/128", 128}}}};
+constexpr EnumName<LatencyMode> kLatencyModes{util::names<LatencyMode>({"full", "completion-only"})};
+constexpr EnumName<MetricsProfile> kMetricsProfiles{util::names<MetricsProfile>({"full", "fleet"})};
+constexpr EnumName<TenantNames> kTenantNames{util::names<TenantNames>({"full", "hashed", "off"})};
+constexpr EnumName<PageHints> kPageHints{util::names<PageHints>({"auto", "always", "never"})};
 
 enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to take effect
 
@@ -130,7 +111,7 @@ and
 .Pa /api/v1
 behind it.)",
            .examples = R"([false])"}),
-      key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, {}, Takes::restart,
+      key("web", "hosts", &Config::web, &Web::hosts, host_names(), {}, Takes::restart,
           {.help =
                "Names that browsers may use for the page, besides localhost and IP addresses: [\"db1.example.org\"]. "
                "Others are refused, so that no web site can read the page by a name that it points at this host; "
@@ -164,7 +145,7 @@ still gets everything, and
 .Pa /metrics?collect[]=fleet
 gets the profile from any daemon.)",
            .examples = R"(["fleet"])"}),
-      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, {}, Takes::restart,
+      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, groups_to_leave_out(), {}, Takes::restart,
           {.help = "Groups of metrics that /metrics leaves out: {values}; `ssdpulse metrics` shows what each holds. "
                    "Alerts and panels that need them are silent. A scrape may still ask for them: "
                    "/metrics?collect[]=tenants, or collect[]=all. No effect with the profile fleet.",
@@ -184,15 +165,16 @@ This key has no effect with
 .Cm metrics.profile
 .Li fleet .)",
            .examples = R"([["tenants", "nvme_logs"]])"}),
-      key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, {"*"}, Takes::reload,
+      key("devices", "include", &Config::devices, &Devices::include, device_patterns(/*may_be_empty=*/false), {"*"},
+          Takes::reload,
           {.help = "Which disks to measure: shell patterns on the kernel's names (nvme0n1, sda), not on paths or "
                    "partitions. Quote a pattern that starts with * or [.",
            .manual = R"(Which disks to measure: shell patterns on the kernel's names
 .Pq Li nvme0n1 , sda ,
 not on paths or partitions.)",
            .examples = R"([["nvme*", "sd[a-c]"]])"}),
-      key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, {"loop*", "ram*", "zram*"},
-          Takes::reload,
+      key("devices", "exclude", &Config::devices, &Devices::exclude, device_patterns(/*may_be_empty=*/true),
+          {"loop*", "ram*", "zram*"}, Takes::reload,
           {.help = "Which of those to leave out. Exclude wins over include, but a plain name wins over a pattern: "
                    "include: [loop0] measures loop0 although loop* is excluded. [] excludes nothing.",
            .manual = R"(Which of those to leave out.
@@ -210,11 +192,11 @@ The latter costs one hook per I/O instead of two and measures only total latency
 queue latency, no I/Os in flight, no requeues.)",
            .examples = R"(["completion-only"])"}),
       key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, 30s, Takes::reload,
-          {.help = "How often to read the log pages of each NVMe drive: {least} to {most}.",
+          {.help = "How often to read the log pages of each NVMe drive: {min} to {max}.",
            .manual = R"(How often to read the log pages of each NVMe drive, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["10s", "1m", "1h"])"}),
       key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, "",
           Takes::restart,
@@ -226,11 +208,11 @@ Empty: the daemon starts its own.
 The systemd units set this on the command line.)",
            .examples = R"(["/run/ssdpulse-nvme/reader.socket"])"}),
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, 1s, Takes::reload,
-          {.help = "A burst ends when a disk completes no discard of that trigger for this long: {least} to {most}.",
+          {.help = "A burst ends when a disk completes no discard of that trigger for this long: {min} to {max}.",
            .manual = R"(A burst of discards ends when a disk completes no discard of that trigger for this long, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["2s", "10s", "1h"])"}),
       key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, PageHints::automatic,
           Takes::restart,
@@ -243,11 +225,11 @@ or
 which does so on kernels that lose the hint on the way.)",
            .examples = R"(["never"])"}),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, 2ms, Takes::reload,
-          {.help = "An I/O faster than this is never part of a latency spike: {least} to {most}.",
+          {.help = "An I/O faster than this is never part of a latency spike: {min} to {max}.",
            .manual = R"(An I/O faster than this is never part of a latency spike, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["500us", "20ms", "10s"])"}),
       key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, true, Takes::restart,
           {.help = "Whether to count reads, writes and discards by who sends them and by how they enter the kernel.",
@@ -257,13 +239,13 @@ to
       key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, 64,
           Takes::restart,
           {.help = "How many tenants (units, containers, virtual machines, users) get series of their own for each "
-                   "device and operation: {least} to {most}. The rest is counted as tenant \"other\".",
+                   "device and operation: {min} to {max}. The rest is counted as tenant \"other\".",
            .manual =
                R"(How many tenants (systemd units, containers, virtual machines, users) get series of their own for each device and
 operation, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 The rest is counted as tenant
 .Li other .)",
            .examples = R"([1, 256, 1024])"}),
@@ -299,13 +281,13 @@ The first match wins.)",
            .examples = R"([false])"}),
       key("flash_model", "memory", &Config::flash_model, &FlashModel::memory_bytes, SizeWithin{4 * kMiB, 4 * kGiB},
           128 * kMiB, Takes::restart,
-          {.help = "Memory for the models of all drives: {least} to {most}. A drive takes up to 16 MB. If memory is "
+          {.help = "Memory for the models of all drives: {min} to {max}. A drive takes up to 16 MB. If memory is "
                    "short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives "
                    "have no model. The log and ssdpulse_model_scale_info report this.",
            .manual = R"(Memory for the models of all drives, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 A drive takes up to 16 MB.
 If memory is short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives have no
 model.)",
@@ -316,7 +298,7 @@ model.)",
                    "unknown.",
            .manual = R"(Whether to model virtual disks too, although what is behind them is unknown.)",
            .examples = R"([true])"}),
-      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, 0, Takes::restart,
+      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, SampleShare{}, 0, Takes::restart,
           {.help = "What share of the pages to follow. auto: depends on the drive's size. Others, 1/1 to 1/128, are "
                    "for tests on small disks.",
            .manual = R"(What share of the pages to follow:
@@ -327,17 +309,17 @@ to
 .Cm 1/128
 for tests on small disks.)",
            .examples = R"(["1/1", "1/128"])"}),
-      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.least = 0.0001}, 0.02, Takes::reload,
-          {.help = "How much of this host's total CPU time the programs in the kernel may take, by estimate: {least} "
-                   "to {most}, 0% for no limit. Above it, the daemon turns off tenants, paths and samples for the "
+      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.min = 0.0001}, 0.02, Takes::reload,
+          {.help = "How much of this host's total CPU time the programs in the kernel may take, by estimate: {min} "
+                   "to {max}, 0% for no limit. Above it, the daemon turns off tenants, paths and samples for the "
                    "flash models, then everything that completion-only does without; finally it detaches its programs "
                    "until the next start. It turns the first two on again once there is room.",
            .manual =
                R"(How much of the host's total CPU time the programs in the kernel may take, according to the estimate
 .Li ssdpulse_estimated_bpf_cpu_ratio :
-.Cm {least}
+.Cm {min}
 to
-.Cm {most} ,
+.Cm {max} ,
 or
 .Cm 0%
 for no limit.
@@ -352,12 +334,12 @@ Each step is logged and counted in
 .Li ssdpulse_cpu_limit_steps_total .)",
            .examples = R"(["0.5%", "0%"])"}),
       key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, 1min, Takes::reload,
-          {.help = "How long the mean must be above the limit before the next step: {least} to {most}. Before a step "
+          {.help = "How long the mean must be above the limit before the next step: {min} to {max}. Before a step "
                    "back, it must be well below for five times as long.",
            .manual = R"(How long the mean must be above the limit before the next step,
-.Cm {least}
+.Cm {min}
 to
-.Cm {most} ;
+.Cm {max} ;
 before a step back, it must be well below for five times as long.)",
            .examples = R"(["30s", "10m"])"}),
       key("history", "directory", &Config::history, &History::directory, PathOrNone{}, "/var/lib/ssdpulse",
@@ -376,22 +358,22 @@ for another place, set
            .examples = R"(["", "/srv/ssdpulse"])"}),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h}, 90 * 24h,
           Takes::restart,
-          {.help = "How long to keep the history: {least} to {most}, of the time during which the daemon ran.",
+          {.help = "How long to keep the history: {min} to {max}, of the time during which the daemon ran.",
            .manual = R"(How long to keep the history, from
-.Li {least}
+.Li {min}
 to
-.Li {most} :
+.Li {max} :
 time during which the daemon ran, by a clock that nobody sets.
 A wrong wall clock deletes nothing.)",
            .examples = R"(["24h", "365d", "3650d"])"}),
       key("history", "size", &Config::history, &History::size, SizeWithin{16 * kMiB, 1024 * kGiB}, 512 * kMiB,
           Takes::restart,
-          {.help = "How large it may become: {least} to {most}. Hours of all devices come first, minutes as far as "
+          {.help = "How large it may become: {min} to {max}. Hours of all devices come first, minutes as far as "
                    "there is room.",
            .manual = R"(How large the history may become, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 Hours of all devices take precedence.
 Minutes are kept for up to 14 days, space permitting, and are part of their hours afterwards;
 .Li ssdpulse_history_begin_timestamp_seconds
