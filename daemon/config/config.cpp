@@ -81,10 +81,10 @@ ParseOutcome parse(std::string_view text, std::string_view file_name) {
 ParseOutcome load(const std::string& path) { return parse_file(path, parse); }
 
 std::string print(const Config& config) {
-  Value root{.kind = Value::Kind::mapping};
+  Value root(Value::Kind::mapping);
   for (const Key& key : keys()) {  // the keys of a section are neighbours
     if (root.entries.empty() || root.entries.back().key.text != key.section) {
-      root.entries.push_back({make_scalar(key.section, /*plain=*/true), {.kind = Value::Kind::mapping}});
+      root.entries.push_back({make_scalar(key.section, /*plain=*/true), Value(Value::Kind::mapping)});
     }
     Value& section = root.entries.back().value;
     section.entries.push_back({make_scalar(key.name, /*plain=*/true), key.write(config)});

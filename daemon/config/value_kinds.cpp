@@ -23,7 +23,7 @@ constexpr auto kShares =
     std::to_array<const char*>({"auto", "1/1", "1/2", "1/4", "1/8", "1/16", "1/32", "1/64", "1/128"});
 
 Value list_of(const std::vector<std::string>& texts) {
-  Value value{.kind = Kind::list};
+  Value value(Kind::list);
   for (const std::string& text : texts) {
     value.items.push_back(make_scalar(text, false));
   }
@@ -330,10 +330,9 @@ void TenantPatterns::read(const Value& value, const Field& field, std::vector<Te
 }
 
 Value TenantPatterns::write(const std::vector<TenantPattern>& patterns) const {
-  Value value{.kind = Kind::list};
+  Value value(Kind::list);
   for (const TenantPattern& pattern : patterns) {
-    Value& item = value.items.emplace_back();
-    item.kind = Kind::mapping;
+    Value& item = value.items.emplace_back(Kind::mapping);
     item.entries.push_back({make_scalar("match", true), make_scalar(pattern.match, false)});
     item.entries.push_back({make_scalar("tenant", true), make_scalar(pattern.tenant, false)});
   }

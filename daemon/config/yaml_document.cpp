@@ -59,13 +59,13 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check(mark, "", anchor);
-    add({.kind = Value::Kind::null, .at = position_of(mark)});
+    add(Value(Value::Kind::null, position_of(mark)));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { check(mark, "", anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     check(mark, tag, anchor);
-    add({.kind = Value::Kind::scalar, .at = position_of(mark), .text = text});
+    add(Value(Value::Kind::scalar, position_of(mark), text));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -102,7 +102,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (frames_.size() == kMaxDepth) {
       stop(mark, "nested too deeply; expected at most " + std::to_string(kMaxDepth) + " levels");
     }
-    frames_.push_back({{.kind = kind, .at = position_of(mark)}});
+    frames_.push_back({Value(kind, position_of(mark))});
   }
 
   void close() {
@@ -253,8 +253,13 @@ std::string in_quotes(std::string_view text) {
   return result + (text.size() > kMaxQuotedBytes ? "...'" : "'");
 }
 
+Value::Value(Kind its_kind, Position its_position, std::string its_text)
+    : kind(its_kind), at(its_position), text(std::move(its_text)) {}
+
 Value make_scalar(std::string_view text, bool plain) {
-  return {.kind = Value::Kind::scalar, .text = std::string(text), .plain = plain};
+  Value value(Value::Kind::scalar, {}, std::string(text));
+  value.plain = plain;
+  return value;
 }
 
 std::string_view describe(Value::Kind kind) {

@@ -65,11 +65,14 @@ struct Value {
   enum class Kind : std::uint8_t { null, scalar, list, mapping };
 
   Kind kind = Kind::null;
-  Position at = {};
-  std::string text = {};          // scalar
-  std::vector<Value> items = {};  // list
-  std::vector<Entry> entries;     // mapping: in the order of the text, equal keys kept
-  bool plain = false;             // for write_document: a word that needs no quotes
+  Position at;
+  std::string text;            // scalar
+  std::vector<Value> items;    // list
+  std::vector<Entry> entries;  // mapping: in the order of the text, equal keys kept
+  bool plain = false;          // for write_document: a word that needs no quotes
+
+  Value() = default;
+  explicit Value(Kind its_kind, Position its_position = {}, std::string its_text = {});
 };
 
 struct Entry {
