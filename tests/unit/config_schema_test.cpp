@@ -142,7 +142,7 @@ TEST(Documents, state_the_range_and_the_words_of_every_key) {
   EXPECT_EQ(all.find("{most}"), std::string::npos);
   EXPECT_EQ(all.find("{values}"), std::string::npos);
   for (const Key& key : keys()) {
-    const bool has_range = !key.form.least.empty();
+    const bool has_range = !key.form.min.empty();
     for (const std::string_view text : {key.texts.help.view(), key.texts.manual.view()}) {
       EXPECT_EQ(text.find("{least}") != std::string_view::npos, has_range) << key.full_name();
       EXPECT_EQ(text.find("{most}") != std::string_view::npos, has_range) << key.full_name();
