@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disks of the host, the arrays that they are part of, and the file systems on them. Values only.
+// Inventory: the disks of the host, the arrays that they are part of, and the file systems on them. Values only.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -64,7 +62,7 @@ struct Device {
   bool discard = false;             // discard_max_bytes > 0
   bool iostats = true;              // queue/iostats: false hides the device from diskstats
   bool has_requests = true;         // false: its driver takes bios itself, so that nothing of it can be measured
-  bool of_virtual_machine = false;  // the host itself is one; see medium.h
+  bool of_virtual_machine = false;  // the host itself is one; see Medium
 };
 
 /// `device` (a measured disk) carries part of `array` (an md or dm device), at any depth of stacking.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the history knows about a window of time: the answers of history/reader.h. Values only.
+// Series, PastMoment, PastDay: what the history knows about a window of time, as history/history_reader.h answers it.
+// Values only.
 #pragma once
 
 #include <array>

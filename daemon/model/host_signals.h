@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds up I/O above the drives: one entry for each cause, with what is said about it. An entry that lacks a part
-// does not compile. Its sentence has figures in it, and is a case of live/host_wait_words.cpp.
+// HostSignals: what the kernel reports about I/O that waits above the drives: pressure, limits of cgroups, suspended
+// and resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds up a tenant or the host.
+// kHostWaitCauseTable: one entry for each cause, with all texts about it except its sentence, which has figures in it
+// (daemon/spikes/host_wait_words.cpp); an entry that lacks a part does not compile. Values only.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -94,9 +95,6 @@ inline constexpr auto kHostWaitCauseNames = util::column(kHostWaitCauseTable, &H
 
 constexpr const HostWaitCauseInfo& info(HostWaitCause cause) { return kHostWaitCauseTable[index(cause)]; }
 
-// HostSignals: what the kernel says about I/O that waits above the drives: pressure, limits of cgroups, suspended and
-// resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds somebody up. Values only.
-
 /// Pressure stall information (Documentation/accounting/psi.rst): cumulative, in seconds.
 struct IoPressure {
   double some_seconds = 0;  // in which at least one task waited for I/O
@@ -158,7 +156,7 @@ struct FilesystemRoom {
   bool operator==(const FilesystemRoom&) const = default;
 };
 
-/// That was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
+/// Was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
 struct FrozenFilesystem {
   util::OutsideText mountpoint;
   util::OutsideText command;              // that froze it, or is about to
@@ -198,10 +196,10 @@ inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
   return wait.begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(wait.duration);
 }
 
-/// All of it, as published.
+/// Waits and signals, as published.
 struct HostFigures {
   std::shared_ptr<const HostSignals> signals;          // null: none were read yet
-  std::vector<HostWait> waits = {};                    // that go on, and that have ended since the last snapshot
+  std::vector<HostWait> waits = {};                    // ongoing, or ended since the last snapshot
   std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
@@ -216,11 +214,11 @@ inline const FilesystemRoom* room_of(const HostFigures& host, const util::Outsid
   }
   const auto& rooms = host.signals->rooms;
   const auto found =
-      std::find_if(rooms.begin(), rooms.end(), [&](const auto& one) { return one.mountpoint == mountpoint; });
+      std::find_if(rooms.begin(), rooms.end(), [&](const auto& room) { return room.mountpoint == mountpoint; });
   return found == rooms.end() ? nullptr : &*found;
 }
 
-/// If it goes on filling like this; nothing if it does not fill.
+/// At the current rate; nothing if it does not fill.
 inline std::optional<double> seconds_until_full(const HostFigures& host, const FilesystemRoom& room) {
   const auto rate = host.filling_bytes_per_second.find(room.mountpoint);
   return rate == host.filling_bytes_per_second.end()

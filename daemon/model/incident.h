@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incident: what people feel as one slow time: the spikes of a device's operations that overlap or follow within
+// Incident: what users notice as one slow time: the spikes of a device's operations that overlap or follow within
 // seconds, and those of the other members of its array or volume. It has one beginning, one end, one cause and one
 // culprit; its spikes are the details. Values only.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +14,7 @@
 
 namespace ssdpulse::model {
 
-/// Spikes no farther apart belong to one incident.
+/// Spikes no further apart belong to one incident.
 inline constexpr std::chrono::seconds kIncidentGap{10};
 
 inline std::chrono::system_clock::time_point end_of(const LatencySpike& spike) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causes of latency spikes: one entry for each, with all that is said about it, from which C++, the page, the
-// dashboards and the documents take it. An entry that lacks a part, or a sentence for some operation, does not compile.
+// SpikeCause: the causes of latency spikes: one entry for each, with all texts about it, from which C++, the page, the
+// dashboards and the documents take them. An entry that lacks a part, or a sentence for some operation, does not
+// compile.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr std::size_t kSpikeCauses = util::count_of<SpikeCause>();
 enum class Load : std::uint8_t { usual, more };
 inline constexpr std::size_t kLoads = util::count_of<Load>();
 
-/// What is said of a spike of these operations under this load. In the texts, [is|was] stands for a word in the present
+/// The texts about a spike of these operations under this load. In them, [is|was] stands for a word in the present
 /// or the past.
 struct SpikeSentence {
   util::Text operations;  // letters: r reads, w writes, f flushes, c commits
@@ -45,8 +45,8 @@ struct SpikeSentence {
 class SpikeSentences {
  public:
   consteval SpikeSentences(std::initializer_list<SpikeSentence> sentences) {
-    for (const SpikeSentence& one : sentences) {
-      list_.at(size_++) = one;
+    for (const SpikeSentence& sentence : sentences) {
+      list_.at(size_++) = sentence;
     }
     for (const Operation operation : kSpikeOperations) {
       for (std::size_t load = 0; load < kLoads; ++load) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tick: what one second showed. All that the analyses examine, collected at one moment and never changed afterwards.
+// Tick: what one second showed: all that the analyses examine, collected at one moment and never changed afterwards.
+// Stage: an analysis that the daemon runs once a second on one Tick. PerDevice: what a stage remembers about each
+// device.
 #pragma once
 
 #include <array>
@@ -90,12 +92,6 @@ struct Tick {
 /// Gives each device the drive that it is a namespace of: the one place where the two are joined.
 void join_drives(Tick& tick);
 
-// Stage: an analysis that the daemon runs once a second on one Tick. It returns what it found: values for the Snapshot,
-// and effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock. Stages do not
-// know about each other, and their order does not matter: what others reported is in Tick::before. Owned by one thread.
-//
-// A new analysis is one class here and one line in stages.cpp: see deploy/docs/contributing.md.
-
 /// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.
 struct Recall {
   std::string key;  // of DriveTick
@@ -121,6 +117,11 @@ struct Findings {
   Effects effects = {};
 };
 
+/// An analysis that the daemon runs once a second on one Tick. It returns what it found: values for the Snapshot, and
+/// effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock. Stages do not know
+/// about each other, and their order does not matter: what others reported is in Tick::before. Owned by one thread.
+///
+/// A new analysis is one class and one line in all_stages.cpp: see deploy/docs/contributing.md.
 class Stage {
  public:
   Stage() = default;
@@ -132,10 +133,9 @@ class Stage {
   virtual Findings observe(const Tick& tick) = 0;
 };
 
-// PerDevice: what a stage remembers about each device: one State while it is the same device (see model/incarnation.h).
-// The State is dropped with the device, and another device of the same name gets a new one.
-
-/// A State is constructed from nothing, or from the name of its device.
+/// What a stage remembers about each device: one State while its counters go on. The State is dropped with the device,
+/// and another device of the same name gets a new one. A State is constructed from nothing, or from the name of its
+/// device.
 template <typename State>
 class PerDevice {
  public:
