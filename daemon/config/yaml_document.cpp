@@ -15,6 +15,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "daemon/base/complete.h"
 #include "daemon/base/file_descriptor.h"
 
 namespace ssdpulse::config {
@@ -263,17 +264,8 @@ Value make_scalar(std::string_view text, bool plain) {
 }
 
 std::string_view describe(Value::Kind kind) {
-  switch (kind) {
-    case Value::Kind::null:
-      return "nothing";
-    case Value::Kind::scalar:
-      return "a single value";
-    case Value::Kind::list:
-      return "a list";
-    case Value::Kind::mapping:
-      return "a mapping";
-  }
-  return "";
+  constexpr auto kNames = util::names<Value::Kind>({"nothing", "a single value", "a list", "a mapping"});
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string in_quotes(const Value& value) {

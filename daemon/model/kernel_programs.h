@@ -4,7 +4,6 @@
 // kernel cost this host, and how much they do as a result (Effort).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

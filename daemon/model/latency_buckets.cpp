@@ -45,14 +45,12 @@ std::optional<LatencyBuckets> added(const LatencyBuckets& before, const LatencyB
   if (before.size() > after.size()) {
     return std::nullopt;
   }
-  LatencyBuckets difference = after;
+  Difference difference;
+  LatencyBuckets more = after;
   for (std::size_t bucket = 0; bucket < before.size(); ++bucket) {
-    if (before[bucket] > after[bucket]) {
-      return std::nullopt;
-    }
-    difference[bucket] -= before[bucket];
+    more[bucket] = difference.of(before[bucket], after[bucket]);
   }
-  return difference;
+  return difference.good() ? std::optional(std::move(more)) : std::nullopt;
 }
 
 SparseBuckets sparse(const LatencyBuckets& buckets) { return Difference().of({}, buckets); }

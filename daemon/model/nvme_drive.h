@@ -27,8 +27,7 @@ namespace ssdpulse::model {
 #define SSDPULSE_NVME_FIELDS(FIELD) \
   /* Of the drive: the standard health page */ \
   FIELD(gauge, critical_warning, "", "warning", "1 while the drive warns of this.") \
-  FIELD(gauge, endurance_groups_warning, "", "warning", \
-        "1 while any endurance group of the drive warns of this.") \
+  FIELD(gauge, endurance_groups_warning, "", "warning", "1 while any endurance group of the drive warns of this.") \
   FIELD(gauge, temperature_celsius, "celsius", "sensor", "Temperature of the drive, composite or by sensor.") \
   FIELD(gauge, available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
   FIELD(gauge, available_spare_threshold_ratio, "ratio", "", "Remaining spare capacity below which the drive warns.") \
@@ -45,8 +44,7 @@ namespace ssdpulse::model {
   FIELD(counter, error_log_entries, "", "", "Entries ever added to the error log.") \
   FIELD(counter, temperature_exceeded_seconds, "seconds", "threshold", \
         "Time at or above a temperature threshold, in whole minutes.") \
-  FIELD(counter, thermal_management_transitions, "", "level", \
-        "Times that the drive throttled to cool down.") \
+  FIELD(counter, thermal_management_transitions, "", "level", "Times that the drive throttled to cool down.") \
   FIELD(counter, thermal_management_seconds, "seconds", "level", \
         "Time during which the drive throttled to cool down.") \
   /* Of the drive: the media and what it costs to keep it */ \
@@ -55,8 +53,7 @@ namespace ssdpulse::model {
   FIELD(gauge, bad_blocks, "", "area", "Blocks of the media that are out of use.") \
   FIELD(gauge, bad_blocks_normalized_ratio, "ratio", "area", "Blocks left before too many are bad; 1: as new.") \
   FIELD(gauge, reserved_blocks, "", "state", "Blocks set aside for those that go bad.") \
-  FIELD(gauge, free_blocks_ratio, "ratio", "area", \
-        "Share of blocks that are free to be written.") \
+  FIELD(gauge, free_blocks_ratio, "ratio", "area", "Share of blocks that are free to be written.") \
   FIELD(gauge, block_erases_min, "", "cells", "Erases of the least erased block.") \
   FIELD(gauge, block_erases_max, "", "cells", "Erases of the most erased block.") \
   FIELD(gauge, block_erases_mean, "", "cells", "Erases of the average block.") \
