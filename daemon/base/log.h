@@ -119,7 +119,7 @@ struct Line {
   Level level = Level::info;
   std::string_view kind;  // its format
   std::string text;
-  std::vector<Field> fields;  // those that are not absent
+  std::vector<Field> fields;  // without absent ones
 };
 
 /// `fields`: the arguments that are fields, null for others; `placeholders`: how many arguments the format names.
@@ -192,7 +192,7 @@ class KindLimiter {
 std::optional<Format> format_by_name(const std::string& name);
 
 /// Admits at most one line per interval and key, and counts the others. Thread-safe; remembers a bounded number of
-/// keys; those beyond it share one.
+/// keys; keys beyond it share an entry.
 ///
 ///     if (const auto suppressed = limiter.admit("poll " + device)) {
 ///       log::warning("cannot poll", field("device", device), field("suppressed", *suppressed));

@@ -21,13 +21,13 @@ void ready(const std::string& status);
 void reloading();
 void stopping();
 void status(const std::string& status);
-/// "We are alive": to be sent more often than the manager's watchdog interval, if it has one.
+/// Keep-alive: to be sent more often than the manager's watchdog interval, if it has one.
 void notify_watchdog();
 
 /// The sockets that the service manager has opened for us.
 struct PassedSockets {
   std::vector<util::UniqueFd> wanted;
-  std::vector<std::string> others;  // names of those that were passed for another use; they stay open
+  std::vector<std::string> others;  // names of sockets that were passed for another use; they stay open
 };
 
 /// The sockets with FileDescriptorName=`name`. Works only once, so that no child process takes them for its own.

@@ -32,11 +32,11 @@ inline constexpr std::size_t kLongestSocketPath = 107;
 struct Web {
   std::vector<std::string> listen_address;  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
   std::string config_file;                  // absolute; empty: plain HTTP, open to anyone who can connect
-  bool page{};                              // whether people are served too, or only Prometheus
-  std::vector<std::string> hosts;      // names other than localhost by which people's browsers may address this host
-  std::string socket;                  // absolute path of a unix socket for commands of this host; empty: none
-  bool systemd_socket = false;         // only from the command line: sockets come from systemd instead
-  bool allow_less_protection = false;  // only from the command line: than in the last run
+  bool page{};                              // whether the page is served too, or only metrics
+  std::vector<std::string> hosts;           // names other than localhost by which browsers may address this host
+  std::string socket;                       // absolute path of a unix socket for commands of this host; empty: none
+  bool systemd_socket = false;              // only from the command line: sockets come from systemd instead
+  bool allow_less_protection = false;       // only from the command line: than in the last run
   bool operator==(const Web&) const = default;
 };
 
@@ -166,7 +166,7 @@ using Configured = tl::expected<Config, std::vector<std::string>>;
 /// with it, one line each. May outlive its caller: captures only values.
 using Configure = std::function<Configured()>;
 
-/// Reads the configuration again on a thread that lives only for that: people turn to the daemon when a disk hangs, and
+/// Reads the configuration again on a thread that lives only for that: users turn to the daemon when a disk hangs, and
 /// a file on that disk must not hold up sampling.
 class ConfigurationReader {
  public:

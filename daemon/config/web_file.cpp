@@ -103,13 +103,13 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
   };
 }
 
-Reader word_into(std::string& out, const std::vector<std::string>& words) {
-  return [&out, &words](const Value& value, const Field& at) {
-    const std::string choice = "one of " + joined(words);
+Reader choice_into(std::string& out, const std::vector<std::string>& choices) {
+  return [&out, &choices](const Value& value, const Field& at) {
+    const std::string choice = "one of " + joined(choices);
     if (!at.expect(Value::Kind::scalar, value, choice)) {
       return;
     }
-    if (std::find(words.begin(), words.end(), value.text) == words.end()) {
+    if (std::find(choices.begin(), choices.end(), value.text) == choices.end()) {
       at.wrong(value, "expected " + choice + ", got " + in_quotes(value.text));
     } else {
       out = value.text;
@@ -117,7 +117,7 @@ Reader word_into(std::string& out, const std::vector<std::string>& words) {
   };
 }
 
-Reader words_into(std::vector<std::string>& out) {
+Reader names_into(std::vector<std::string>& out) {
   return [&out](const Value& value, const Field& at) {
     if (value.kind != Value::Kind::list || value.items.empty()) {
       at.wrong(value, "expected a list of at least one name, or the line left out");
@@ -182,12 +182,12 @@ void read_tls(const Value& value, const std::filesystem::path& directory, Report
                 {"key_file", file_into(tls.key_file, directory)},
                 {"client_ca", text_into(tls.client_ca)},
                 {"client_ca_file", file_into(tls.client_ca_file, directory)},
-                {"client_auth_type", word_into(tls.client_auth_type, kClientAuthTypes)},
-                {"client_allowed_sans", words_into(tls.client_allowed_sans)},
-                {"min_version", word_into(tls.min_version, kVersions)},
-                {"max_version", word_into(tls.max_version, kVersions)},
-                {"cipher_suites", words_into(tls.cipher_suites)},
-                {"curve_preferences", words_into(tls.curve_preferences)},
+                {"client_auth_type", choice_into(tls.client_auth_type, kClientAuthTypes)},
+                {"client_allowed_sans", names_into(tls.client_allowed_sans)},
+                {"min_version", choice_into(tls.min_version, kVersions)},
+                {"max_version", choice_into(tls.max_version, kVersions)},
+                {"cipher_suites", names_into(tls.cipher_suites)},
+                {"curve_preferences", names_into(tls.curve_preferences)},
                 {"prefer_server_cipher_suites", boolean_into(tls.prefer_server_cipher_suites)}});
   if (report.empty()) {
     check_tls(tls, value, report);

@@ -336,7 +336,7 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
       continue;
     }
     if (const auto [first, is_new] = seen.emplace(name.text, name.at); !is_new) {
-      // A key that is not in a list of ours may be a secret in the wrong place.
+      // A key that is not in our lists may be a misplaced secret.
       report.add(name.at, "duplicate key" + (known.empty() ? "" : " " + in_quotes(name.text)) + ", first on line " +
                               std::to_string(first->second.line) + "; expected each key once");
     }

@@ -173,7 +173,7 @@ struct SizeHistogram {
   [[nodiscard]] std::uint64_t count() const { return std::accumulate(words.begin(), words.end(), std::uint64_t{0}); }
 };
 
-/// Cumulative: how many I/Os were in flight at each sampling. The words are those of a SizeHistogram, of I/Os.
+/// Cumulative: how many I/Os were in flight at each sampling. Words as in a SizeHistogram, of I/Os.
 struct DepthHistogram {
   static constexpr std::size_t kWords = 18;  // up to 65536 I/Os; more count in the last
   std::vector<std::uint64_t> words;          // kWords of them, or none before the first sampling

@@ -85,9 +85,10 @@ struct Volume {
 
 /// What mountinfo leaves out about a mounted file system: options that come from its super block's own defaults.
 struct UnshownOptions {
-  std::set<std::string> in_force = {};  // those that differ from the kernel's defaults; also among the mount's options
-  bool complete = true;                 // false: there may be others
-  std::optional<bool> journal = {};     // of ext3 and ext4: whether it has one
+  std::set<std::string> in_force =
+      {};                            // options that differ from the kernel's defaults; also among the mount's options
+  bool complete = true;              // false: there may be others
+  std::optional<bool> journal = {};  // of ext3 and ext4: whether it has one
 };
 
 /// A mounted file system and the measured disk under it; one entry per disk when it lies on several.
@@ -137,7 +138,7 @@ struct Inventory {
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems;
   std::vector<Swap> swaps;
-  std::vector<std::string> warnings;  // what could not be read, in words
+  std::vector<std::string> warnings;  // what could not be read
 };
 
 }  // namespace ssdpulse::model

@@ -29,7 +29,7 @@ struct OperationInterval {
   std::uint64_t errors = 0;  // of all kinds
 
   // Of one tick: add() and the history leave them out.
-  std::uint64_t device_errors = 0;  // those that say something about the device
+  std::uint64_t device_errors = 0;  // errors that say something about the device
   std::uint64_t issues = 0;
   std::uint64_t failovers = 0;  // to another path
   std::uint64_t requeues = 0;   // by the driver: retries, or a device that is busy

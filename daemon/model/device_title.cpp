@@ -25,7 +25,7 @@ std::string bounded(const util::OutsideText& text, std::size_t max_bytes) {
   return clean.substr(0, head) + std::string(kGap) + clean.substr(clean.size() - tail);
 }
 
-/// What people care about comes first: no boot partition, and no mount below another one.
+/// What users care about comes first: no boot partition, and no mount below another mount.
 bool comes_first(const Filesystem* a, const Filesystem* b) {
   const auto key = [](const Filesystem* filesystem) {
     const std::string& path = filesystem->mountpoint.raw();

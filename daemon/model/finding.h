@@ -38,7 +38,7 @@ struct Finding {
   std::string why;           // why it matters, or why it is unknown
   /// Measured on this host: name, which carries the unit, and value. What was not measured is absent.
   std::map<std::string, double> evidence = {};
-  std::string change = {};      // for now: a shell command line if there is one, else words; empty: nothing to change
+  std::string change = {};  // for now: a shell command line if there is one, else a sentence; empty: nothing to change
   std::string persistent = {};  // the same, but so that it survives a reboot
   std::string undo = {};        // reverts `change`
   std::string risk = {};        // what the change costs

@@ -56,7 +56,7 @@ struct Mark {
   WallTime at;
   util::OutsideText text;
   bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
-  // Chosen by the sender, so that sending it again makes no second one. Empty: it can be sent only once.
+  /// Chosen by the sender, so that sending it again makes no second mark. Empty: it can be sent only once.
   std::string id = {};
 };
 

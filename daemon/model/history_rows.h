@@ -79,7 +79,7 @@ struct SpikeSeconds {
   std::string device;  // the kernel's name
   std::chrono::system_clock::time_point begin;
   std::chrono::system_clock::time_point end;
-  double excess_seconds = 0;  // of the worst spike: those of the worst are kept longest
+  double excess_seconds = 0;  // of the worst spike: seconds of the worst spikes are kept longest
   Bytes seconds;
 };
 

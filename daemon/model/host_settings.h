@@ -94,7 +94,7 @@ struct TimerSettings {
   util::OutsideText delay = {};     // RandomizedDelaySec=
 };
 
-/// The settings that people change on a device or the host, by their names in the history.
+/// The settings that administrators change on a device or the host, by their names in the history.
 struct RecordedSettings {
   std::string device;  // the kernel's name; empty: of the host
   /// By name, such as scheduler; what could not be read is not here.
@@ -111,7 +111,7 @@ struct HostSettings {
   std::optional<std::uint32_t> cpus{};
   std::vector<Swap> swaps{};                          // zram among them
   std::vector<util::OutsideText> virtual_machines{};  // command lines of QEMU, as in procfs; empty: not readable
-  /// File below the cgroup tree -> content; those that limit I/O.
+  /// Files below the cgroup tree that limit I/O, and their content.
   std::map<util::OutsideText, util::OutsideText> cgroup_limits{};
   TimerSettings fstrim{};
 };

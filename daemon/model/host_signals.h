@@ -98,7 +98,7 @@ constexpr const HostWaitCauseInfo& info(HostWaitCause cause) { return kHostWaitC
 /// Pressure stall information (Documentation/accounting/psi.rst): cumulative, in seconds.
 struct IoPressure {
   double some_seconds = 0;  // in which at least one task waited for I/O
-  double full_seconds = 0;  // in which nobody did anything else
+  double full_seconds = 0;  // in which all tasks that were not idle did
 };
 
 /// Of the whole host, from /proc/vmstat. The kernel holds up whoever writes from halfway between both thresholds on.
@@ -152,7 +152,7 @@ struct FilesystemRoom {
   std::uint64_t available_bytes = 0;
   std::uint64_t inodes = 0;  // 0: the file system has no fixed number
   std::uint64_t available_inodes = 0;
-  std::uint64_t free_bytes = 0;  // with those that only root may use
+  std::uint64_t free_bytes = 0;  // with the bytes that only root may use
   bool operator==(const FilesystemRoom&) const = default;
 };
 
@@ -172,8 +172,8 @@ struct HostSignals {
   double disks_busy_seconds = 0;
   std::map<std::string, std::uint64_t> disks_busy_ms = {};  // of each of those, by name (io_ticks)
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
-  std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
-  std::vector<IoLimit> limits = {};          // of those and the cgroups above them
+  std::vector<CgroupPressure> cgroups = {};  // of cgroups that have sent I/O
+  std::vector<IoLimit> limits = {};          // of these cgroups and those above them
   std::vector<VolumeSignals> volumes = {};
   std::vector<FilesystemRoom> rooms = {};
   std::vector<FrozenFilesystem> frozen = {};
@@ -200,7 +200,7 @@ inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
 struct HostFigures {
   std::shared_ptr<const HostSignals> signals;          // null: none were read yet
   std::vector<HostWait> waits = {};                    // ongoing, or ended since the last snapshot
-  std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
+  std::array<std::uint64_t, kHostWaitCauses> count{};  // waits that began since the start; the next likewise
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
   std::map<std::string, double> tenant_pressure_seconds = {};

@@ -137,7 +137,7 @@ struct LatencySpike {
   std::uint64_t ios = 0;        // slower than the limit
   SpikeCause cause = SpikeCause::unknown;
   SpikeEvidence evidence;            // what the cause was derived from
-  std::vector<std::string> missing;  // what could not be known, in words
+  std::vector<std::string> missing;  // what could not be known
   // Tenants, the first most, at most kMaxSpikeTenants each:
   std::vector<SpikeTenant> heaviest = {};    // with most bytes beyond their own usual
   std::vector<SpikeTenant> committers = {};  // with most commits beyond their own usual

@@ -281,16 +281,16 @@ struct WriteAmplification {
 /// How polling a drive goes.
 struct NvmePolling {
   bool up = false;
-  std::string reason;       // why not, in words
+  std::string reason;       // why not
   std::uint64_t polls = 0;  // begun
   /// By kind: refused, timeout, short, garbage, gone, impossible (a page that cannot be true), unconfirmed (a page that
   /// waits for another reading), ...
   std::map<std::string, std::uint64_t> failures;
-  std::string doubted;                               // the last impossible or unconfirmed page, in words
+  std::string doubted;                               // the last impossible or unconfirmed page, and why
   std::optional<double> last_success_seconds;        // since the epoch
   double last_duration_seconds = 0;                  // of all the commands of one poll
   double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts
-  std::map<std::string, std::string> refused_pages;  // pages that are not requested again: why, in words
+  std::map<std::string, std::string> refused_pages;  // pages that are not requested again, and why
   std::optional<std::chrono::steady_clock::time_point> read_at;  // last_success_seconds by the monotonic clock
   std::optional<double> read_effect_ratio;  // p99 of reads and writes near a log read, over that of the others
 };

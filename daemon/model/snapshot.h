@@ -48,7 +48,7 @@ struct OperationIo {
   std::array<LatencyHistogram, kDurings> device_latency;  // last issue to final completion; by interference
   LatencyHistogram queue_latency;                         // allocation to first issue
   LatencyHistogram total_latency;                         // allocation to final completion
-  SizeHistogram size;                                     // of those that ended
+  SizeHistogram size;                                     // of I/Os that ended
   bool active = false;                                    // anything was ever counted; otherwise there are no series
 };
 
@@ -124,7 +124,7 @@ struct ProgramStats {
 struct SourceStatus {
   std::string name;
   bool up = false;
-  std::string reason;                           // why not, in words; empty when up
+  std::string reason;                           // why not; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
   std::string controller = {};                  // if this is the source's view of one NVMe drive
   std::string remedy = {};                      // what to do, where the source knows; empty when up
@@ -151,7 +151,7 @@ struct ProcessStats {
 struct HistoryFigures {
   /// By table, and by what became of a row.
   using Rows = std::map<std::pair<std::string, std::string_view>, std::uint64_t>;
-  Rows rows;                                          // received by this process, but for those that wait
+  Rows rows;                                          // received by this process, without waiting ones
   std::map<std::string, std::uint64_t> rows_waiting;  // for the disk, by table
   Rows rows_deleted;                                  // by this process; see history::Removal
   std::map<std::string, std::uint64_t> rows_lost;     // found damaged in the last 24 hours, by table

@@ -41,7 +41,7 @@ struct DeviceTick {
   DeviceSample block;
   std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; changes when that restarts
   std::optional<AccountReading> account = {};  // only every few ticks
-  AccountingDrift drift = {};                  // our counts minus the kernel's, as of the last of those that counted
+  AccountingDrift drift = {};                  // our counts minus the kernel's, as of the last comparison that counted
   std::optional<KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const NvmeNamespace* drive_namespace = nullptr;       // of that drive
@@ -89,7 +89,7 @@ struct Tick {
   std::shared_ptr<const Snapshot> before;
 };
 
-/// Gives each device the drive that it is a namespace of: the one place where the two are joined.
+/// Gives each device the drive that it is a namespace of: only here are the two joined.
 void join_drives(Tick& tick);
 
 /// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.

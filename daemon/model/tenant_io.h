@@ -75,7 +75,7 @@ using TotalsByOperation = ByOperation<AttributedTotals, kAttributedOperations>;
 using CgroupId = std::uint64_t;
 inline constexpr CgroupId kNoCgroup = 0;  // requests without one: no bio, or a kernel without CONFIG_BLK_CGROUP
 
-/// A cgroup that has sent I/O, as the kernel side saw it at its first one.
+/// A cgroup that has sent I/O, as the kernel side saw it at its first I/O.
 struct SeenCgroup {
   CgroupId parent = kNoCgroup;
   util::OutsideText leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
@@ -115,7 +115,8 @@ struct Tenant {
 /// Paths of the cgroups that have sent I/O, from the root of their hierarchy. Absent: not known yet.
 using CgroupPaths = std::map<CgroupId, util::OutsideText>;
 
-/// By cgroup: those that have sent I/O and are not forgotten yet. Empty without names (config::TenantNames::off).
+/// By cgroup: the owners of cgroups that have sent I/O and are not forgotten yet. Empty without names
+/// (config::TenantNames::off).
 using Tenants = std::map<CgroupId, Tenant>;
 
 /// How far this host accounts I/O to cgroups.

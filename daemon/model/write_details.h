@@ -31,7 +31,7 @@ struct WriteDetails {
   std::array<std::uint64_t, kWriteHints> hint_ios{};
   std::array<LatencyHistogram, kWriteHints> hint_latency;  // device time
   std::array<std::uint64_t, kWriteClasses> class_bytes{};
-  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, only those that were used; 0 is no stream
+  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, only used ones; 0 is no stream
   std::uint64_t misaligned_bytes = 0;  // in writes that begin or end inside a preferred unit of the drive
   std::uint64_t small_bytes = 0;       // in writes smaller than one
 };
