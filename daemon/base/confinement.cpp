@@ -181,10 +181,12 @@ constexpr SystemCall kRefusedForms[] = {
 constexpr const char* kRefusedCalls[] = {
     // One end of the pair could still send to anybody.
     "socketpair",
+    // Its flags are in memory, where a filter cannot see whether O_TRUNC is among them.
+    "openat2",
     // The attributes of files, and the length of those never opened. As root, SQLite tries to give its journal to the
     // owner of the database, which then is root, and continues if that fails.
-    "truncate", "truncate64", "openat2", "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat",
-    "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "futimesat",
+    "truncate", "truncate64", "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "setxattr",
+    "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "futimesat",
     "utimensat",
     // Other programs, other processes.
     "kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "setpriority", "sched_setaffinity",
