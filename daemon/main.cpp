@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: argv -> the command that it names -> exit status.
+// The command line: runs the command that it names.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
@@ -24,32 +24,31 @@ constexpr cli::AddCommand* kCommands[] = {
     cli::add_mark,     cli::add_doctor,       cli::add_audit,        cli::add_report,  cli::add_nvme_reader,
 };
 
-/// Those that are to end by themselves: not the services, the screen, and what takes as long as its input.
-bool must_end(const std::string& command) {
-  return command != "run" && command != "nvme-reader" && command != "top" && command != "simulate";
+/// How long a command may take, far more than it needs; nothing for the services, the screen, and what takes as long as
+/// its input.
+std::optional<std::chrono::minutes> time_limit_of(const std::string& command) {
+  if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate") {
+    return std::nullopt;
+  }
+  const bool reads_much = command == "history" || command == "report" || command == "audit";
+  return std::chrono::minutes(reads_much ? 10 : 1);
 }
 
-/// From the commands, or from the options of the command that was given.
+/// The nearest name of a command, or of an option of the command that was given.
 std::optional<std::string> suggestion(const CLI::App& app, const std::string& wrong) {
-  std::vector<std::string> words;
+  std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (wrong[0] != '-') {
-      words.push_back(command->get_name());
+      names.push_back(command->get_name());
       continue;
     }
     for (const CLI::Option* option : command->parsed() ? command->get_options() : std::vector<const CLI::Option*>{}) {
       for (const std::string& name : option->get_lnames()) {
-        words.push_back("--" + name);
+        names.push_back("--" + name);
       }
     }
   }
-  return cli::nearest(wrong.substr(0, wrong.find('=')), words);
-}
-
-/// The first argument that no command or option takes; `first` if the parser has not seen any.
-std::string unknown_word(const CLI::App& app, const std::string& first) {
-  const auto rest = app.remaining(true);
-  return !rest.empty() ? rest.front() : first;
+  return cli::nearest(wrong.substr(0, wrong.find('=')), names);
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -64,23 +63,24 @@ int parse_and_run(int argc, char** argv) {
   for (cli::AddCommand* const add : kCommands) {
     add(app, exit_code);
   }
+  const bool names_command = argc > 1 && argv[1][0] != '-';
+  const std::string command = names_command ? argv[1] : "";
   std::optional<util::TimeLimit> limit;
-  if (argc > 1 && argv[1][0] != '-' && must_end(argv[1])) {
-    const std::string command = argv[1];
-    const bool reads_much = command == "history" || command == "report" || command == "audit";
-    limit.emplace(command, std::chrono::minutes(reads_much ? 10 : 1));  // far more than it takes
+  if (const auto minutes = time_limit_of(command); names_command && minutes) {
+    limit.emplace(command, *minutes);
   }
   try {
     // The parser would only report that a command is missing.
-    const auto is_first = [argv](const CLI::App* command) { return command->check_name(argv[1]); };
-    if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(is_first).empty()) {
-      throw CLI::ExtrasError({argv[1]});
+    const auto is_given = [&](const CLI::App* known) { return known->check_name(command); };
+    if (names_command && std::as_const(app).get_subcommands(is_given).empty()) {
+      throw CLI::ExtrasError({command});
     }
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError& error) {
     app.exit(error);
-    if (const auto meant = suggestion(app, unknown_word(app, argv[1]))) {
-      std::cerr << "Did you mean " << *meant << "?\n";
+    const auto unknown = app.remaining(true);  // empty if the parser has not begun
+    if (const auto name = suggestion(app, unknown.empty() ? argv[1] : unknown.front())) {
+      std::cerr << "Did you mean " << *name << "?\n";
     }
     return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {

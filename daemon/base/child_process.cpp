@@ -5,25 +5,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
-
-#include "daemon/base/file_descriptor.h"
-#include "daemon/base/result.h"
 
 namespace ssdpulse::util {
 namespace {
 
-/// Nobody may wait for this process because it holds a pipe or terminal open.
+/// Closes everything else: nobody may wait for this process because it holds a pipe or terminal open.
 void keep_only(int fd) {
-  for (int one = 0; one < fd; ++one) {
-    ::close(one);
+  for (int other = 0; other < fd; ++other) {
+    ::close(other);
   }
 #ifdef SYS_close_range
   ::syscall(SYS_close_range, static_cast<unsigned>(fd) + 1, ~0U, 0U);
@@ -72,22 +69,23 @@ Result<std::string> read_until(int fd, std::chrono::steady_clock::time_point dea
   }
 }
 
-std::string of_main_thread(const char* file) {
+/// A file of the main thread in procfs; empty: it cannot be read.
+std::string read_main_thread_file(const char* file) {
   return read_file("/proc/self/task/" + std::to_string(::getpid()) + "/" + file, 4096).value_or("");
 }
 
 /// The main thread reads or writes a standard stream: somebody types, or turns the pages of a pager.
-bool waits_for_people() {
-  const std::string call = of_main_thread("syscall");  // NUMBER 0xARGUMENT ...
+bool waits_for_user() {
+  const std::string call = read_main_thread_file("syscall");  // NUMBER 0xARGUMENT ...
   const std::size_t blank = call.find(' ');
   if (blank == std::string::npos || call.find_first_not_of("0123456789") != blank) {
     return false;
   }
   const long number = std::strtol(call.c_str(), nullptr, 10);
   const std::string fd = call.substr(blank + 1, call.find(' ', blank + 1) - blank - 1);
-  const bool standard = fd == "0x0" || fd == "0x1" || fd == "0x2";
+  const bool is_standard = fd == "0x0" || fd == "0x1" || fd == "0x2";
   struct stat status {};
-  return standard && (number == SYS_read || number == SYS_write || number == SYS_writev) &&
+  return is_standard && (number == SYS_read || number == SYS_write || number == SYS_writev) &&
          ::fstat(fd[2] - '0', &status) == 0 && !S_ISREG(status.st_mode);
 }
 
@@ -126,43 +124,39 @@ Result<std::string> in_time(const std::function<std::string()>& question, std::c
 Result<void> file_answers(const std::string& path) {
   const auto read_first_byte = [&path] {
     struct stat status {};
+    char first = 0;
     if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      char first = 0;
       const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      return file.valid() && ::read(file.get(), &first, 1) == 1 ? std::string(1, first) : std::string();
+      [[maybe_unused]] const ssize_t got = file.valid() ? ::read(file.get(), &first, 1) : 0;
     }
-    return std::string();
+    return std::string(1, first);
   };
   const auto answers = in_time(read_first_byte);
   return answers ? Result<void>()
                  : fail(path + ": its file system " + answers.error().message, answers.error().error_number);
 }
 
+bool stops_within(std::chrono::milliseconds limit, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any stopped;
+  stopped.wait_for(lock, stop, limit, [] { return false; });
+  return stop.stop_requested();
+}
+
 TimeLimit::TimeLimit(std::string command, std::chrono::seconds limit)
-    : thread_([this, command = std::move(command), limit] {
-        std::unique_lock lock(mutex_);
-        bool done = wake_.wait_for(lock, limit, [this] { return done_; });
-        while (!done && waits_for_people()) {  // who turns a page has the whole time again for the next one
-          done = wake_.wait_for(lock, limit, [this] { return done_; });
-        }
-        if (done) {
-          return;
-        }
-        const std::string where = of_main_thread("wchan");
-        const std::string words = "ssdpulse " + command + " gave up after " + std::to_string(limit.count()) +
-                                  " s: something that it asked does not answer" +
-                                  (where.empty() || where == "0" ? "" : " (the kernel is in " + where + ")") + "\n";
-        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, words.data(), words.size());
+    : thread_([command = std::move(command), limit](const std::stop_token& stop) {
+        do {  // a user who turns a page has the whole time again for the next one
+          if (stops_within(limit, stop)) {
+            return;
+          }
+        } while (waits_for_user());
+        const std::string where = read_main_thread_file("wchan");
+        const std::string text = "ssdpulse " + command + " gave up after " + std::to_string(limit.count()) +
+                                 " s: something that it asked does not answer" +
+                                 (where.empty() || where == "0" ? "" : " (the kernel is in " + where + ")") + "\n";
+        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
         ::_exit(static_cast<int>(ExitCode::failure));
       }) {}
-
-TimeLimit::~TimeLimit() {
-  {
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
-}
 
 }  // namespace ssdpulse::util

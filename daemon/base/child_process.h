@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpawnSettings: what posix_spawn() is to do in the child, for one call. Owns both objects; holds no descriptor.
+// Child processes, and limits on what may never end. SpawnSettings: what posix_spawn() is to do in the child.
+// in_time() and TimeLimit are for commands, which must end although they depend on what the kernel may never answer,
+// such as any question about a file system whose server is gone. Not for the daemon, which has threads that may wait.
 #pragma once
 
 #include <spawn.h>
@@ -8,9 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -19,6 +19,7 @@
 
 namespace ssdpulse::util {
 
+/// For one call. Owns both objects; holds no descriptor.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
@@ -35,24 +36,23 @@ struct SpawnSettings {
   }
 };
 
-// process_descriptor(): a descriptor that shows when a child has ended.
-
-/// Readable once all threads of the child have ended. Invalid on failure, with errno set. Called by number: before
-/// version 2.37, the C library's header for pidfd_open() cannot be used in C++.
+/// A descriptor that is readable once all threads of the child have ended. Invalid on failure, with errno set. Called
+/// by number: before version 2.37, the C library's header for pidfd_open() cannot be used in C++.
 inline UniqueFd process_descriptor(pid_t child) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
 }
-
-// For commands, which must end: questions that the kernel may never answer, such as any about a file system whose
-// server is gone. Not for the daemon, which has threads that may wait.
 
 inline constexpr std::chrono::milliseconds kPerQuestion{2000};
 
 /// What `question` returns. It is called in a process of its own, without any of this one's files, because a thread
 /// that waits for a file system keeps its process from ending, and even a kill may not reach it. An error: it was not
-/// answered within `limit` (ETIMEDOUT; that process is then left behind), it could not be asked, or it threw.
+/// answered within `limit` (ETIMEDOUT; that process is then left behind), the process could not be started, or it
+/// threw.
 Result<std::string> in_time(const std::function<std::string()>& question,
                             std::chrono::milliseconds limit = kPerQuestion);
+
+/// Waits for a stop request, but no longer than `limit`. Whether there is one.
+bool stops_within(std::chrono::milliseconds limit, const std::stop_token& stop);
 
 /// Whether the file system of a file or directory answers at all; also if there is no such file.
 Result<void> file_answers(const std::string& path);
@@ -62,15 +62,9 @@ Result<void> file_answers(const std::string& path);
 class TimeLimit {
  public:
   TimeLimit(std::string command, std::chrono::seconds limit);
-  TimeLimit(const TimeLimit&) = delete;
-  TimeLimit& operator=(const TimeLimit&) = delete;
-  ~TimeLimit();
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace ssdpulse::util

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace ssdpulse::util {
 
@@ -42,6 +43,25 @@ consteval std::size_t count_of() {
   } else {
     return kFrom;
   }
+}
+
+/// The name of this value in the source, without its scope.
+template <auto kValue>
+consteval std::string_view enumerator_name() {
+  constexpr std::string_view kFunction = __PRETTY_FUNCTION__;
+  constexpr std::string_view kBefore = "kValue = ";
+  constexpr std::size_t kFirst = kFunction.find(kBefore) + kBefore.size();
+  constexpr std::string_view kQualified = kFunction.substr(kFirst, kFunction.find_first_of(";]", kFirst) - kFirst);
+  return kQualified.substr(kQualified.rfind(':') + 1);
+}
+
+/// The names of all values in the source, in their order.
+template <typename Enum>
+consteval auto enumerator_names() {
+  return []<std::size_t... kValues>(std::index_sequence<kValues...>) {
+    return std::array<std::string_view, sizeof...(kValues)>{enumerator_name<static_cast<Enum>(kValues)>()...};
+  }
+  (std::make_index_sequence<count_of<Enum>()>());
 }
 
 /// The names of an enumeration's values, or other texts for each, in its order.

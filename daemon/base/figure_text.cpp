@@ -13,14 +13,11 @@ namespace {
 
 /// 850, 24, 2.4, 0.9: further digits would mean nothing.
 std::string digits(double value) {
-  if (value >= 100 || value == std::floor(value)) {
-    return fmt::format("{:.0f}", value);
-  }
-  return value >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+  return fmt::format("{:.{}f}", value, value >= 10 || value == std::floor(value) ? 0 : 1);
 }
 
 /// "2026-11-24 ", or nothing on the day of `now`.
-std::string date_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
+std::string date_prefix(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
   const auto day = [](std::chrono::system_clock::time_point at) { return std::chrono::floor<std::chrono::days>(at); };
   return day(time) == day(now) ? "" : fmt::format("{:%Y-%m-%d} ", std::chrono::floor<std::chrono::seconds>(time));
 }
@@ -28,11 +25,11 @@ std::string date_words(std::chrono::system_clock::time_point time, std::chrono::
 }  // namespace
 
 std::string format_latency(double seconds) {
-  constexpr double kRounds = 0.9995;  // of the next unit
-  if (seconds < kRounds * 1e-3) {
+  constexpr double kRoundsUp = 0.9995;  // to the next unit
+  if (seconds < kRoundsUp * 1e-3) {
     return digits(seconds * 1e6) + " us";
   }
-  return seconds < kRounds ? digits(seconds * 1e3) + " ms" : digits(seconds) + " s";
+  return seconds < kRoundsUp ? digits(seconds * 1e3) + " ms" : digits(seconds) + " s";
 }
 
 std::string format_duration(double seconds) {
@@ -42,24 +39,22 @@ std::string format_duration(double seconds) {
   return seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.0f} h", seconds / 3600);
 }
 
-std::string format_factor(double factor) {
-  return (factor >= 10 ? fmt::format("{:.0f}", factor) : fmt::format("{:.1f}", factor)) + " times";
-}
+std::string format_factor(double factor) { return fmt::format("{:.{}f} times", factor, factor >= 10 ? 0 : 1); }
 
-std::string format_count(std::uint64_t number, std::string_view one, std::string_view many) {
+std::string format_count(std::uint64_t number, std::string_view singular, std::string_view plural) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) {
     digits.insert(at - 3, ",");
   }
-  return fmt::format("{} {}", digits, number == 1 ? one : many);
+  return fmt::format("{} {}", digits, number == 1 ? singular : plural);
 }
 
 std::string format_size(double bytes) {
   constexpr auto kUnits = std::to_array<std::pair<double, const char*>>(
       {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}});
-  for (const auto& [least, unit] : kUnits) {
-    if (bytes >= least) {
-      return digits(bytes / least) + unit;
+  for (const auto& [unit_bytes, unit] : kUnits) {
+    if (bytes >= unit_bytes) {
+      return digits(bytes / unit_bytes) + unit;
     }
   }
   return digits(bytes) + " B";
@@ -70,12 +65,12 @@ std::string format_clock(std::chrono::system_clock::time_point time) {
 }
 
 std::string format_clock(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
-  return date_words(time, now) + format_clock(time);
+  return date_prefix(time, now) + format_clock(time);
 }
 
 std::string format_minute(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
   const auto begin = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format("between {}{:%H:%M} and {:%H:%M} UTC", date_words(time, now), begin,
+  return fmt::format("between {}{:%H:%M} and {:%H:%M} UTC", date_prefix(time, now), begin,
                      begin + std::chrono::minutes(1));
 }
 

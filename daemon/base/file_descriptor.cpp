@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads until end of file: a procfs file may arrive in pieces.
 #include "daemon/base/file_descriptor.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 namespace ssdpulse::util {
 
@@ -18,7 +13,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   constexpr std::size_t kFirstPiece = 4096;  // a sysfs attribute is at most one page
   std::string text;
   std::size_t length = 0;
-  while (length <= limit) {
+  while (length <= limit) {  // a procfs file may arrive in pieces
     if (length == text.size()) {
       text.resize(std::min(limit + 1, std::max(kFirstPiece, 2 * length)));
     }

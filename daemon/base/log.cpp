@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the form of a log line for its reader, and keeps repeated messages rare.
 #include "daemon/base/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -7,12 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <utility>
 
+#include "daemon/base/complete.h"
 #include "daemon/base/log_output.h"
 
 namespace ssdpulse::log {
@@ -26,24 +26,23 @@ struct Output {
 };
 
 Output& output() {
-  static Output one;
-  return one;
+  static Output output;
+  return output;
 }
 
-/// The level as a syslog priority, as sd-daemon(3) expects it before a line.
-char priority_of(Level level) {
-  switch (level) {
-    case Level::error:
-      return '3';
-    case Level::warning:
-      return '4';
-    case Level::info:
-      return '6';
-    case Level::debug:
-      break;
-  }
-  return '7';
-}
+struct LevelNames {
+  Level level;
+  std::string_view name;
+  spdlog::level::level_enum in_spdlog;
+  char priority;  // syslog's, as sd-daemon(3) expects it before a line
+};
+constexpr std::array kLevels{LevelNames{Level::debug, "debug", spdlog::level::debug, '7'},
+                             LevelNames{Level::info, "info", spdlog::level::info, '6'},
+                             LevelNames{Level::warning, "warning", spdlog::level::warn, '4'},
+                             LevelNames{Level::error, "error", spdlog::level::err, '3'}};
+static_assert(util::is_table_of<Level>(kLevels, &LevelNames::level), "each level has one entry, in their order");
+
+const LevelNames& names_of(Level level) { return kLevels[static_cast<std::size_t>(level)]; }
 
 /// systemd sets JOURNAL_STREAM to "device:inode" of the stream; children inherit the variable but perhaps not the
 /// stream, so the numbers decide.
@@ -56,72 +55,30 @@ bool stderr_is_journal() {
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
 }
 
-spdlog::level::level_enum level_of(Level level) {
-  switch (level) {
-    case Level::debug:
-      return spdlog::level::debug;
-    case Level::info:
-      return spdlog::level::info;
-    case Level::warning:
-      return spdlog::level::warn;
-    case Level::error:
-      break;
-  }
-  return spdlog::level::err;
-}
-
 /// The one limiter of the process, for all threads.
-class Kinds {
- public:
-  bool admit(std::string_view kind) {
-    const std::lock_guard lock(mutex_);
-    return limiter_.admit(kind, KindLimiter::Clock::now());
-  }
-  std::uint64_t left_out() {
-    const std::lock_guard lock(mutex_);
-    return limiter_.left_out();
-  }
-  std::uint64_t new_left_out() {
-    const std::lock_guard lock(mutex_);
-    return limiter_.left_out() - std::exchange(reported_, limiter_.left_out());
-  }
-
- private:
-  std::mutex mutex_;
-  KindLimiter limiter_;
-  std::uint64_t reported_ = 0;
-};
-
-Kinds& kinds() {
-  static Kinds one;
-  return one;
-}
-
-std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) {
-  if (name == "debug") return spdlog::level::debug;
-  if (name == "info") return spdlog::level::info;
-  if (name == "warning") return spdlog::level::warn;
-  if (name == "error") return spdlog::level::err;
-  return std::nullopt;
+KindLimiter& kind_limiter() {
+  static KindLimiter limiter;
+  return limiter;
 }
 
 /// Lines that the journal does not accept go to stderr, which the journal reads too; writing there waits for it.
 void emit(const Line& line, spdlog::logger& logger) {
   const Output& to = output();
-  const auto level = level_of(line.level);
+  const auto level = names_of(line.level).in_spdlog;
+  const char priority = names_of(line.level).priority;
   if (to.format == Format::json) {
     const auto name = spdlog::level::to_string_view(level);
     logger.log(level, json_line(std::chrono::system_clock::now(), {name.data(), name.size()}, line.text, line.fields));
   } else if (!to.journal_reads) {
     logger.log(level, line.text);
-  } else if (!to.journal || !to.journal->send(journal_entry(priority_of(line.level), line.text, line.fields))) {
-    logger.log(level, fmt::format("<{}>{}", priority_of(line.level), line.text));
+  } else if (!to.journal || !to.journal->send(journal_entry(priority, line.text, line.fields))) {
+    logger.log(level, fmt::format("<{}>{}", priority, line.text));
   }
 }
 
 }  // namespace
 
-Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::format_args arguments,
+Line make_line(Level level, fmt::string_view format, std::size_t placeholders, fmt::format_args arguments,
                std::span<const Field* const> fields) {
   Line line{level, {format.data(), format.size()}, fmt::vformat(format, arguments), {}};
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -129,7 +86,7 @@ Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::fo
       continue;
     }
     line.fields.push_back(*fields[i]);
-    if (i >= places) {
+    if (i >= placeholders) {
       line.text += fmt::format(" {}", *fields[i]);
     }
   }
@@ -139,20 +96,23 @@ Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::fo
 void write(const Line& line) {
   spdlog::logger& logger = *spdlog::default_logger_raw();
   const bool limited = line.level == Level::info || line.level == Level::warning;
-  if (logger.should_log(level_of(line.level)) && (!limited || kinds().admit(line.kind))) {
+  if (logger.should_log(names_of(line.level).in_spdlog) && (!limited || kind_limiter().admit(line.kind))) {
     emit(line, logger);
   }
 }
 
-std::uint64_t lines_left_out() { return kinds().left_out(); }
+std::uint64_t lines_left_out() { return kind_limiter().left_out(); }
 
 void report_left_out() {
-  if (const std::uint64_t lines = kinds().new_left_out(); lines > 0) {
+  static std::atomic<std::uint64_t> reported = 0;
+  const std::uint64_t left_out = lines_left_out();
+  if (const std::uint64_t lines = left_out - reported.exchange(left_out); lines > 0) {
     warning("log lines left out: more than {} of a kind in a minute", kMaxLinesPerKind, field("lines", lines));
   }
 }
 
 bool KindLimiter::admit(std::string_view kind, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
   Minute& minute = minutes_[std::string(kind)];
   if (minute.lines == 0 || now - minute.begin >= std::chrono::minutes(1)) {
     minute = {now, 0};
@@ -162,6 +122,11 @@ bool KindLimiter::admit(std::string_view kind, Clock::time_point now) {
   return admitted;
 }
 
+std::uint64_t KindLimiter::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
+}
+
 std::optional<Format> format_by_name(const std::string& name) {
   if (name == "text") return Format::text;
   if (name == "json") return Format::json;
@@ -169,8 +134,9 @@ std::optional<Format> format_by_name(const std::string& name) {
 }
 
 util::Result<void> set_up(const std::string& level, InJournal in_journal, Format format) {
-  const auto wanted = level_by_name(level);
-  if (!wanted) {
+  const auto* wanted =
+      std::find_if(kLevels.begin(), kLevels.end(), [&](const auto& known) { return known.name == level; });
+  if (wanted == kLevels.end()) {
     return util::fail("unknown log level \"" + level + "\": expected debug, info, warning or error");
   }
   try {
@@ -180,7 +146,7 @@ util::Result<void> set_up(const std::string& level, InJournal in_journal, Format
     }
     auto logger = std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     logger->set_pattern(to.journal_reads || format == Format::json ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
-    logger->set_level(*wanted);
+    logger->set_level(wanted->in_spdlog);
     logger->flush_on(spdlog::level::trace);
     spdlog::set_default_logger(std::move(logger));
     output() = std::move(to);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A field of a log line: a value with a name of ours, `device=sda` or `reason="no answer"` in the line's text, and by
-// itself in the journal and in JSON. Fields are made where the line is made, and never found in its text: no words of
-// others become one.
+// The log: one line per event on stderr, as in `log::warning("{} is gone", field("device", name))`. Field: a value with
+// a name, `device=sda` or `reason="no answer"` in the line's text, and by itself in the journal and in JSON. Fields are
+// made where the line is made, and never found in its text, so that no text from outside becomes one. spdlog writes the
+// lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
 #pragma once
 
 #include <fmt/core.h>
@@ -25,8 +26,8 @@
 
 namespace ssdpulse::log {
 
-/// At most 40 bytes of lower-case letters, digits and `_`, a letter first: with our prefix, the journal takes it. Any
-/// other does not compile.
+/// At most 40 bytes of lower-case letters, digits and `_`, a letter first: with our prefix, the journal takes it. Other
+/// names do not compile.
 struct FieldName {
   consteval FieldName(const char* name) : text(name) {  // NOLINT(google-explicit-constructor): a literal is a name
     constexpr std::size_t kMaxBytes = 40;
@@ -39,7 +40,7 @@ struct FieldName {
   std::string_view text;
 };
 
-/// One without a name is absent: it is no field, and has no text.
+/// Without a name, it is absent: neither in the text nor among the fields of a line.
 struct Field {
   std::string_view name;
   std::string value;  // without the quotes
@@ -76,10 +77,7 @@ struct fmt::formatter<ssdpulse::log::Field> {
 
 namespace ssdpulse::log {
 
-// The log: one line per event on stderr, as in `log::warning("{} is gone", field("device", name))`.
-// spdlog writes the lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
-
-/// Where lines go when stderr is systemd's journal: directly to the journal, with separate fields (journal.h); or to
+/// Where lines go when stderr is systemd's journal: directly to the journal, with separate fields (log_output.h); or to
 /// stderr, for a process that keeps no other socket.
 enum class InJournal { fields, lines };
 
@@ -90,42 +88,42 @@ enum class Format { text, json };
 /// us.
 enum class Level { debug, info, warning, error };
 
-/// So many lines of one kind in a minute: others choose many names, and cause many lines.
+/// In a minute. Names in lines come from outside, and can cause many lines.
 inline constexpr std::uint64_t kMaxLinesPerKind = 120;
 
-/// The words of a line, checked at compile time: their `{}` stand for the first arguments, and the arguments that
-/// remain are fields, which follow the words, each after a blank.
+/// The format of a line, checked at compile time: its `{}` stand for the first arguments, and the arguments that remain
+/// are fields, which follow the text, each after a blank.
 template <typename... Arguments>
-struct CheckedWords {
-  consteval CheckedWords(const char* text) : format(text) {  // NOLINT(google-explicit-constructor), as fmt's
-    const std::string_view words(text);
-    places = static_cast<std::size_t>(std::count(words.begin(), words.end(), '{'));
-    if (words.find("={") != std::string_view::npos || words.find("=\"{") != std::string_view::npos) {
+struct CheckedFormat {
+  consteval CheckedFormat(const char* text) : format(text) {  // NOLINT(google-explicit-constructor), as fmt's
+    const std::string_view view(text);
+    placeholders = static_cast<std::size_t>(std::count(view.begin(), view.end(), '{'));
+    if (view.find("={") != std::string_view::npos || view.find("=\"{") != std::string_view::npos) {
       throw "a value with a name is a field";
     }
     const std::array<bool, sizeof...(Arguments)> are_fields{std::is_same_v<Arguments, Field>...};
-    for (std::size_t i = places; i < are_fields.size(); ++i) {
+    for (std::size_t i = placeholders; i < are_fields.size(); ++i) {
       if (!are_fields.at(i)) {
-        throw "neither a field nor named by the words";
+        throw "neither a field nor named by the format";
       }
     }
   }
   fmt::format_string<Arguments...> format;
-  std::size_t places = 0;
+  std::size_t placeholders = 0;
 };
 template <typename... Arguments>
-using Words = CheckedWords<std::type_identity_t<Arguments>...>;
+using LineFormat = CheckedFormat<std::type_identity_t<Arguments>...>;
 
 /// As it will be written. Of warnings and infos of one kind, those beyond kMaxLinesPerKind are left out and counted.
 struct Line {
   Level level = Level::info;
-  std::string_view kind;  // the words before anything is put into them
+  std::string_view kind;  // its format
   std::string text;
-  std::vector<Field> fields;  // those that are not absent
+  std::vector<Field> fields;  // without absent ones
 };
 
-/// The arguments that are fields, null for others; `places` is how many arguments the format names.
-Line make_line(Level level, fmt::string_view format, std::size_t places, fmt::format_args arguments,
+/// `fields`: the arguments that are fields, null for others; `placeholders`: how many arguments the format names.
+Line make_line(Level level, fmt::string_view format, std::size_t placeholders, fmt::format_args arguments,
                std::span<const Field* const> fields);
 
 inline const Field* as_field(const Field& field) { return &field; }
@@ -135,29 +133,29 @@ const Field* as_field(const Argument& /*argument*/) {
 }
 
 template <typename... Arguments>
-Line line(Level level, Words<Arguments...> words, const Arguments&... arguments) {
+Line line(Level level, LineFormat<Arguments...> format, const Arguments&... arguments) {
   const std::array<const Field*, sizeof...(Arguments)> fields{as_field(arguments)...};
-  return make_line(level, words.format, words.places, fmt::make_format_args(arguments...), fields);
+  return make_line(level, format.format, format.placeholders, fmt::make_format_args(arguments...), fields);
 }
 
 /// If its level is enabled. Thread-safe.
 void write(const Line& line);
 
 template <typename... Arguments>
-void debug(Words<Arguments...> words, const Arguments&... arguments) {
-  write(line(Level::debug, words, arguments...));
+void debug(LineFormat<Arguments...> format, const Arguments&... arguments) {
+  write(line(Level::debug, format, arguments...));
 }
 template <typename... Arguments>
-void info(Words<Arguments...> words, const Arguments&... arguments) {
-  write(line(Level::info, words, arguments...));
+void info(LineFormat<Arguments...> format, const Arguments&... arguments) {
+  write(line(Level::info, format, arguments...));
 }
 template <typename... Arguments>
-void warning(Words<Arguments...> words, const Arguments&... arguments) {
-  write(line(Level::warning, words, arguments...));
+void warning(LineFormat<Arguments...> format, const Arguments&... arguments) {
+  write(line(Level::warning, format, arguments...));
 }
 template <typename... Arguments>
-void error(Words<Arguments...> words, const Arguments&... arguments) {
-  write(line(Level::error, words, arguments...));
+void error(LineFormat<Arguments...> format, const Arguments&... arguments) {
+  write(line(Level::error, format, arguments...));
 }
 
 /// Sends all lines from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there carry
@@ -168,16 +166,16 @@ util::Result<void> set_up(const std::string& level, InJournal in_journal = InJou
 
 /// Lines left out so far.
 std::uint64_t lines_left_out();
-/// One line about those that were left out since the last call, if there are any. To be called once a minute.
+/// Logs how many were left out since the last call, if any. To be called once a minute.
 void report_left_out();
 
-/// Which lines are too many? There are as many kinds as our code has words for lines. Not thread-safe.
+/// Which lines are too many. There are as many kinds as our code has formats of lines. Thread-safe.
 class KindLimiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  bool admit(std::string_view kind, Clock::time_point now);
-  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  bool admit(std::string_view kind, Clock::time_point now = Clock::now());
+  [[nodiscard]] std::uint64_t left_out() const;
 
  private:
   struct Minute {
@@ -185,6 +183,7 @@ class KindLimiter {
     std::uint64_t lines = 0;
   };
 
+  mutable std::mutex mutex_;
   std::map<std::string, Minute> minutes_;
   std::uint64_t left_out_ = 0;
 };
@@ -192,8 +191,8 @@ class KindLimiter {
 /// Nothing for any other name.
 std::optional<Format> format_by_name(const std::string& name);
 
-/// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number of
-/// keys; those beyond it share one.
+/// Admits at most one line per interval and key, and counts the others. Thread-safe; remembers a bounded number of
+/// keys; keys beyond it share an entry.
 ///
 ///     if (const auto suppressed = limiter.admit("poll " + device)) {
 ///       log::warning("cannot poll", field("device", device), field("suppressed", *suppressed));
@@ -204,7 +203,7 @@ class Limiter {
 
   explicit Limiter(Clock::duration interval, std::size_t max_keys = 256);
 
-  /// Nothing: stay silent. Otherwise: how many of this key were suppressed since the last one admitted.
+  /// Nothing: stay silent. Otherwise: how many of this key were suppressed since the last line admitted.
   std::optional<std::uint64_t> admit(const std::string& key, Clock::time_point now = Clock::now());
 
  private:

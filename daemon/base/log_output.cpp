@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/base/log_output.h"
 
-#include <fmt/chrono.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/base/number_text.h"
+
 namespace ssdpulse::log {
 namespace {
 
-// A value with a line break is preceded by its length, 64 bits little-endian, instead of "=".
+/// A value with a line break is preceded by its length, 64 bits little-endian, instead of "=".
 void append_field(std::string& entry, std::string_view name, std::string_view value) {
   entry += name;
   if (value.find('\n') == std::string_view::npos) {
@@ -68,13 +69,7 @@ bool Journal::send(const std::string& entry) const {
 
 std::string json_line(std::chrono::system_clock::time_point time, std::string_view level, std::string_view message,
                       const std::vector<Field>& fields) {
-  using namespace std::chrono;
-  const auto seconds = floor<std::chrono::seconds>(time);
-  const auto milliseconds = duration_cast<std::chrono::milliseconds>(time - seconds).count();
-  nlohmann::ordered_json line{
-      {"time", fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(system_clock::to_time_t(seconds)), milliseconds)},
-      {"level", level},
-      {"message", message}};
+  nlohmann::ordered_json line{{"time", util::utc_text(time)}, {"level", level}, {"message", message}};
   for (const Field& field : fields) {
     line["fields"][std::string(field.name)] = field.value;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes log lines to systemd's journal with their values as fields, so that `journalctl SSDPULSE_DEVICE=nvme0n1` finds
-// them. Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): sd_journal_sendv(3) waits while the
-// journal's queue is full, and a journal that hangs must not stop the measuring.
+// The two forms of a log line that have fields of their own: entries of systemd's journal, so that
+// `journalctl SSDPULSE_DEVICE=nvme0n1` finds them, and JSON for collectors that parse each line (`--log.format json`).
 #pragma once
 
 #include <chrono>
@@ -19,6 +18,8 @@ namespace ssdpulse::log {
 /// syslog(3).
 std::string journal_entry(char priority, std::string_view message, const std::vector<Field>& fields);
 
+/// A connection to the journal, by its native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): sd_journal_sendv(3) waits
+/// while the journal's queue is full, and a journal that hangs must not stop the measuring.
 class Journal {
  public:
   static constexpr std::string_view kSocket = "/run/systemd/journal/socket";
@@ -35,8 +36,6 @@ class Journal {
   util::UniqueFd socket_;
   std::string path_;  // passed with each send, so that a restarted journal is found
 };
-
-// A log line as JSON, for collectors that parse each line (`--log.format json`).
 
 /// {"time":"2026-01-31T23:59:59.123Z","level":"info","message":"...","fields":{"device":"sda"}}, without a line break.
 /// `fields` is left out if there are none. Bytes that are not UTF-8 become U+FFFD.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people write them: 0.5, 12.3, 123456, 1 minute, 3 flushes. Never with an exponent.
+// Numbers and times as text. Numbers as people write them, never with an exponent: 0.5, 12.3, 123456, 3 flushes.
+// Durations: 27 s, 1 min 27 s, 3 h 48 min, 6 d 3 h. Moments as the log writes them: 2026-11-21T06:47:02.118Z.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -34,16 +34,14 @@ inline std::string number_text(double value) {
 
 /// minutes, flushes
 inline std::string plural_text(std::string_view word) {
-  const bool hisses = word.ends_with("sh") || word.ends_with("ch") || word.ends_with("s");
-  return std::string(word) + (hisses ? "es" : "s");
+  const bool takes_es = word.ends_with("sh") || word.ends_with("ch") || word.ends_with("s");
+  return std::string(word) + (takes_es ? "es" : "s");
 }
 
 /// 1 minute, 2 minutes
 inline std::string count_text(std::uint64_t count, std::string_view word) {
   return fmt::format("{} {}", count, count == 1 ? std::string(word) : plural_text(word));
 }
-
-// Durations as people write them: 27 s, 1 min 27 s, 3 h 48 min, 6 d 3 h.
 
 /// The two largest units; below ten seconds with one decimal.
 inline std::string duration_text(double seconds) {
@@ -52,21 +50,21 @@ inline std::string duration_text(double seconds) {
     return fmt::format("{:.3g} s", std::round(10 * std::max(0.0, seconds)) / 10);
   }
   const auto whole = static_cast<long long>(std::llround(std::min(seconds, kMaxDays * 86400)));
-  const auto two = [](long long large, const char* unit, long long small, const char* part) {
+  const auto two_units = [](long long large, const char* unit, long long small, const char* part) {
     return fmt::format("{} {}", large, unit) + (small > 0 ? fmt::format(" {} {}", small, part) : "");
   };
   if (whole < 60) {
     return fmt::format("{} s", whole);
   }
   if (whole < 3600) {
-    return two(whole / 60, "min", whole % 60, "s");
+    return two_units(whole / 60, "min", whole % 60, "s");
   }
   const long long minutes = std::llround(static_cast<double>(whole) / 60);
   if (minutes < 24 * 60) {
-    return two(minutes / 60, "h", minutes % 60, "min");
+    return two_units(minutes / 60, "h", minutes % 60, "min");
   }
   const long long hours = std::llround(static_cast<double>(whole) / 3600);
-  return two(hours / 24, "d", hours % 24, "h");
+  return two_units(hours / 24, "d", hours % 24, "h");
 }
 
 /// The note shown wherever the recorder's clock was not the host's, as in tests.
@@ -75,18 +73,15 @@ inline std::string time_scale_text(double scale) {
                      duration_text(60 / scale));
 }
 
-// Times as the log writes them: UTC with milliseconds, in ISO 8601 (2026-11-21T06:47:02.118Z).
-
+/// UTC with milliseconds, in ISO 8601.
 inline std::string utc_text(std::chrono::system_clock::time_point at) {
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch()).count();
-  const auto part = milliseconds % 1000 < 0 ? milliseconds % 1000 + 1000 : milliseconds % 1000;
-  const auto seconds = static_cast<std::time_t>((milliseconds - part) / 1000);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   char text[64];
-  const std::size_t length = std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + length, sizeof(text) - length, ".%03dZ", static_cast<int>(part));
-  return text;
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+  return fmt::format("{}.{:03}Z", text, std::chrono::floor<std::chrono::milliseconds>(at - whole).count());
 }
 
 }  // namespace ssdpulse::util

@@ -4,6 +4,7 @@
 #include <utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace ssdpulse::util {
@@ -19,22 +20,22 @@ bool is_hostile(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
-/// One '?' for each character, or byte that is none, that `is_kept` is false of.
+/// With '?' for each character, or byte that is not part of one, for which `is_kept` is false.
 template <typename Predicate>
-std::string in_ascii(std::string_view text, std::size_t longest, Predicate is_kept) {
+std::string in_ascii(std::string_view text, std::size_t max_characters, Predicate is_kept) {
   constexpr std::string_view kCut = "...";
   const auto continues = [&](std::size_t i) {
     return i > 0 && (static_cast<unsigned char>(text[i]) & 0xc0U) == 0x80 &&
            (static_cast<unsigned char>(text[i - 1]) & 0x80U) != 0;
   };
   std::string result;
-  for (std::size_t i = 0; i < text.size() && result.size() <= longest; ++i) {
+  for (std::size_t i = 0; i < text.size() && result.size() <= max_characters; ++i) {
     if (!continues(i)) {
       result += is_kept(text[i]) ? text[i] : '?';
     }
   }
-  if (result.size() > longest) {
-    result.resize(longest - std::min(longest, kCut.size()));
+  if (result.size() > max_characters) {
+    result.resize(max_characters - std::min(max_characters, kCut.size()));
     result += kCut;
   }
   return result;
@@ -84,18 +85,18 @@ std::string escaped(const std::string& text, std::string_view special) {
 
 }  // namespace
 
-std::string for_log(const OutsideText& text, std::size_t longest) {
-  return in_ascii(without_padding(text.raw()), longest,
+std::string for_log(const OutsideText& text, std::size_t max_characters) {
+  return in_ascii(without_padding(text.raw()), max_characters,
                   [](char c) { return is_printable_ascii(c) && c != '"' && c != '\\'; });
 }
 
-std::string for_json(const OutsideText& text, std::size_t longest) {
+std::string for_json(const OutsideText& text, std::size_t max_characters) {
   std::string valid;
   utf8::replace_invalid(text.raw().begin(), text.raw().end(), std::back_inserter(valid));
   std::string result;
   std::size_t length = 0;
   auto at = valid.begin();
-  for (; at != valid.end() && length < longest; ++length) {
+  for (; at != valid.end() && length < max_characters; ++length) {
     const char32_t c = utf8::next(at, valid.end());
     utf8::append(is_hostile(c) ? kReplacement : c, std::back_inserter(result));
   }
@@ -106,38 +107,23 @@ std::string for_label(const OutsideText& text) { return distinct(text.raw()); }
 
 std::string for_history(const OutsideText& text) { return distinct(text.raw()); }
 
-std::string for_terminal(const OutsideText& text, std::size_t longest) {
-  return in_ascii(text.raw(), longest, is_printable_ascii);
+std::string for_terminal(const OutsideText& text, std::size_t max_characters) {
+  return in_ascii(text.raw(), max_characters, is_printable_ascii);
 }
 
-std::string for_html(const OutsideText& text, std::size_t longest) {
+std::string for_html(const OutsideText& text, std::size_t max_characters) {
+  constexpr auto kEntities = std::to_array<std::pair<char, std::string_view>>(
+      {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
   std::string result;
-  for (const char c : for_json(text, longest)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
+  for (const char c : for_json(text, max_characters)) {
+    const auto* entity = std::find_if(kEntities.begin(), kEntities.end(), [c](const auto& e) { return e.first == c; });
+    result += entity == kEntities.end() ? std::string_view(&c, 1) : entity->second;
   }
   return result;
 }
 
-std::string for_markdown(const OutsideText& text, std::size_t longest) {
-  return escaped(for_terminal(text, longest), "\\`*_[]<>|~&");
+std::string for_markdown(const OutsideText& text, std::size_t max_characters) {
+  return escaped(for_terminal(text, max_characters), "\\`*_[]<>|~&");
 }
 
 std::optional<std::string> for_shell(const OutsideText& text) {
@@ -160,8 +146,8 @@ std::optional<std::string> for_shell(const OutsideText& text) {
 }
 
 bool is_plain_name(std::string_view name) {
-  constexpr std::size_t kLongest = 255;
-  return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), [](char c) {
+  constexpr std::size_t kMaxNameBytes = 255;
+  return !name.empty() && name.size() <= kMaxNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
     return c > 0x20 && c <= 0x7e && std::string_view("\"'`\\").find(c) == std::string_view::npos;
   });
 }

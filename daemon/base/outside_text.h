@@ -4,7 +4,7 @@
 // file. It may hold any bytes, of any number.
 //
 // It converts to nothing: no string, no stream, no format and no JSON takes it. Each sink has one function below that
-// makes it harmless there, and only there. To distrust is always safe, so that strings convert to it.
+// makes it harmless there, and only there. Strings convert to it, because distrust is always safe.
 //
 // Names of disks and tenants stay std::string, because they are keys everywhere. They are checked where they come in
 // (is_plain_name()): what is not plain is refused.
@@ -40,8 +40,8 @@ class OutsideText {
   auto operator<=>(const OutsideText&) const = default;
   bool operator==(const OutsideText&) const = default;
   template <std::convertible_to<std::string_view> Text>
-  friend bool operator==(const OutsideText& one, const Text& other) {
-    return one.bytes_ == std::string_view(other);
+  friend bool operator==(const OutsideText& text, const Text& other) {
+    return text.bytes_ == std::string_view(other);
   }
 
  private:
@@ -51,29 +51,29 @@ class OutsideText {
 inline constexpr std::size_t kLongestName = 128;       // characters that are shown of a name
 inline constexpr std::size_t kLongestSentence = 4000;  // of a sentence of ours that contains names
 
-/// Of a line of the log, and of its fields in the journal and in JSON: printable ASCII without quotes and backslashes,
+/// For a line of the log, and its fields in the journal and in JSON: printable ASCII without quotes and backslashes,
 /// which would end a field; else '?'. Without blanks at the ends. The caller writes the quotes.
-std::string for_log(const OutsideText& text, std::size_t longest = kLongestName);
+std::string for_log(const OutsideText& text, std::size_t max_characters = kLongestName);
 
-/// Of JSON, and so of the page and of sentences that it shows: valid UTF-8; U+FFFD for invalid bytes, control
+/// For JSON, and so for the page and sentences that it shows: valid UTF-8; U+FFFD for invalid bytes, control
 /// characters and marks of direction.
-std::string for_json(const OutsideText& text, std::size_t longest = kLongestName);
+std::string for_json(const OutsideText& text, std::size_t max_characters = kLongestName);
 
-/// Of a label of a metric: valid UTF-8, however long. Different texts stay different, so that no page has a series
+/// For a label of a metric: valid UTF-8, however long. Different texts stay different, so that no page has a series
 /// twice: each byte of what is invalid or a control character becomes U+FFFD and two hexadecimal digits.
 std::string for_label(const OutsideText& text);
 
-/// Of a row of the history: as for_label(), so that what is different has rows of its own.
+/// For a row of the history: as for_label(), so that what is different has rows of its own.
 std::string for_history(const OutsideText& text);
 
-/// Of a terminal: printable ASCII; else '?'.
-std::string for_terminal(const OutsideText& text, std::size_t longest = kLongestName);
+/// For a terminal: printable ASCII; else '?'.
+std::string for_terminal(const OutsideText& text, std::size_t max_characters = kLongestName);
 
-/// Of HTML: as for_json(), and nothing that HTML interprets, also within quotes.
-std::string for_html(const OutsideText& text, std::size_t longest = kLongestName);
+/// For HTML: as for_json(), and nothing that HTML interprets, also within quotes.
+std::string for_html(const OutsideText& text, std::size_t max_characters = kLongestName);
 
-/// Of Markdown: printable ASCII, else '?', and nothing that Markdown, or the HTML in it, interprets.
-std::string for_markdown(const OutsideText& text, std::size_t longest = kLongestName);
+/// For Markdown: printable ASCII, else '?', and nothing that Markdown, or the HTML in it, interprets.
+std::string for_markdown(const OutsideText& text, std::size_t max_characters = kLongestName);
 
 /// A word of a shell command. Nothing for what no command should contain: empty, an option, or not printable ASCII.
 std::optional<std::string> for_shell(const OutsideText& text);

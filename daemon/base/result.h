@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value, or an Error in words. Lower layers return errors; only the place that decides logs them.
+// Result<T>: a value, or an Error with its text. Lower layers return errors; only the code that decides logs them.
+// ExitCode: the exit statuses of ssdpulse(1).
 #pragma once
 
 #include <cerrno>
@@ -29,8 +30,6 @@ inline tl::unexpected<Error> fail(std::string message, int error_number = 0) {
 inline tl::unexpected<Error> fail_errno(const std::string& message, int error_number = errno) {
   return fail(message + ": " + std::strerror(error_number), error_number);
 }
-
-// ExitCode: the exit statuses of ssdpulse(1).
 
 enum class ExitCode : int {
   success = 0,        // stopped on request

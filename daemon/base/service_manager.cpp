@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "daemon/base/result.h"
+#include "daemon/base/child_process.h"
 
 namespace ssdpulse::service {
 
@@ -50,22 +50,12 @@ util::Result<PassedSockets> take_sockets(const std::string& name) {
 }
 
 StopGuard::StopGuard(std::function<void()> report, std::chrono::milliseconds limit)
-    : thread_([this, report = std::move(report), limit] {
-        std::unique_lock lock(mutex_);
-        if (!wake_.wait_for(lock, limit, [this] { return finished_; })) {
+    : thread_([report = std::move(report), limit](const std::stop_token& stop) {
+        if (!util::stops_within(limit, stop)) {
           report();
           // Not exit(): it would wait for what a disk keeps from ending.
           ::_exit(static_cast<int>(util::ExitCode::failure));
         }
       }) {}
-
-StopGuard::~StopGuard() {
-  {
-    const std::lock_guard lock(mutex_);
-    finished_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
 
 }  // namespace ssdpulse::service

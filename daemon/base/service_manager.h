@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports the state of the daemon to the service manager (sd_notify(3)); does nothing without one.
+// What the daemon and its service manager exchange: its state (sd_notify(3)), to a manager if there is one, and sockets
+// (sd_listen_fds(3)). StopGuard: from a stop signal on, the process ends in time, whatever its threads wait for.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,20 +21,17 @@ void ready(const std::string& status);
 void reloading();
 void stopping();
 void status(const std::string& status);
-/// "We are alive": to be sent more often than the manager's watchdog interval, if it has one.
+/// Keep-alive: to be sent more often than the manager's watchdog interval, if it has one.
 void notify_watchdog();
 
-// take_sockets(): the sockets that the service manager has opened for us; sd_listen_fds(3).
-
+/// The sockets that the service manager has opened for us.
 struct PassedSockets {
   std::vector<util::UniqueFd> wanted;
-  std::vector<std::string> others;  // names of those that were passed for another use; they stay open
+  std::vector<std::string> others;  // names of sockets that were passed for another use; they stay open
 };
 
 /// The sockets with FileDescriptorName=`name`. Works only once, so that no child process takes them for its own.
 util::Result<PassedSockets> take_sockets(const std::string& name);
-
-// StopGuard: from a stop signal on, the process ends in time, whatever its threads wait for.
 
 class StopGuard {
  public:
@@ -45,15 +41,9 @@ class StopGuard {
   /// Unless it is destroyed before `limit` is over: `report` says what is not finished, and the process exits with
   /// ExitCode::failure. `report` is called by another thread, and must not wait for a disk.
   explicit StopGuard(std::function<void()> report, std::chrono::milliseconds limit = kLimit);
-  ~StopGuard();
-  StopGuard(const StopGuard&) = delete;
-  StopGuard& operator=(const StopGuard&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool finished_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace ssdpulse::service

@@ -29,7 +29,7 @@ int add(scmp_filter_ctx filter, std::uint32_t action, const SystemCall& call) {
     return add_if(SCMP_CMP_NE, call.value, 0);
   }
   if (call.when == SystemCall::When::argument_is) {
-    return add_if(SCMP_CMP_MASKED_EQ, call.of, call.value);
+    return add_if(SCMP_CMP_MASKED_EQ, call.mask, call.value);
   }
   int error = 0;
   for (std::uint64_t left = call.value; left != 0 && error == 0; left &= left - 1) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // System call filters for the calling process, all its threads and whatever it starts. They can be added to but never
 // removed. A refused call fails with EPERM, so that an oversight is an error in the log and not a crash. clone3 always
-// fails with ENOSYS: no filter can inspect its arguments, and C libraries fall back to clone. The only room that
+// fails with ENOSYS: no filter can inspect its arguments, and C libraries fall back to clone. Only this folder
 // includes libseccomp.
 #pragma once
 
 #include <linux/sched.h>
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 
 #include "daemon/base/result.h"
 
@@ -19,7 +17,7 @@ namespace ssdpulse::util {
 struct SystemCall {
   enum class When : std::uint8_t {
     always,
-    argument_is,          // in the bits of `of`; for an int, as in the kernel, without the upper half of the register
+    argument_is,          // in the bits of `mask`; for an int, as in the kernel, without the upper half of the register
     argument_is_not,      // compares all of its bits
     argument_has_any_of,  // the bits of `value`
   };
@@ -28,7 +26,7 @@ struct SystemCall {
   When when = When::always;
   unsigned argument = 0;  // its number, from 0
   std::uint64_t value = 0;
-  std::uint64_t of = 0xffffffff;
+  std::uint64_t mask = 0xffffffff;
   int number = -1;  // for a libseccomp older than the call: calls since Linux 5.1 have the same one on all machines
 };
 

@@ -18,9 +18,9 @@ namespace ssdpulse::util {
 namespace {
 
 constexpr std::string_view kListening = "0A";
-constexpr std::size_t kDigitsOfWord = 8;
-constexpr std::size_t kBytesOf4 = sizeof(in_addr);
-constexpr std::size_t kBytesOf6 = sizeof(in6_addr);
+constexpr std::size_t kWordDigits = 8;
+constexpr std::size_t kIpv4Bytes = sizeof(in_addr);
+constexpr std::size_t kIpv6Bytes = sizeof(in6_addr);
 
 template <typename Number>
 std::optional<Number> number_in(std::string_view text, int base) {
@@ -33,11 +33,11 @@ std::optional<Number> number_in(std::string_view text, int base) {
 /// The kernel writes each 32 bits of an address as a number of this host.
 std::optional<std::string> address_in(std::string_view digits) {
   std::string bytes;
-  if (digits.size() != 2 * kBytesOf4 && digits.size() != 2 * kBytesOf6) {
+  if (digits.size() != 2 * kIpv4Bytes && digits.size() != 2 * kIpv6Bytes) {
     return std::nullopt;
   }
-  for (std::size_t at = 0; at < digits.size(); at += kDigitsOfWord) {
-    const auto word = number_in<std::uint32_t>(digits.substr(at, kDigitsOfWord), 16);
+  for (std::size_t at = 0; at < digits.size(); at += kWordDigits) {
+    const auto word = number_in<std::uint32_t>(digits.substr(at, kWordDigits), 16);
     if (!word) {
       return std::nullopt;
     }
@@ -56,16 +56,12 @@ void add_listeners(const std::string& file, std::vector<TcpListener>& all) {
   std::getline(table, line);
   while (std::getline(table, line)) {
     std::istringstream fields(line);
-    std::string number;
+    std::string unused;
     std::string local;
-    std::string remote;
     std::string state;
-    std::string queues;
-    std::string timer;
-    std::string retries;
-    std::string timeout;
-    TcpListener one;
-    fields >> number >> local >> remote >> state >> queues >> timer >> retries >> one.user >> timeout >> one.inode;
+    TcpListener listener;
+    fields >> unused >> local >> unused >> state;                                       // sl ... st
+    fields >> unused >> unused >> unused >> listener.user >> unused >> listener.inode;  // tx_queue:rx_queue ... inode
     if (!fields || state != kListening) {
       return;
     }
@@ -73,21 +69,21 @@ void add_listeners(const std::string& file, std::vector<TcpListener>& all) {
     const auto address = address_in(std::string_view(local).substr(0, colon));
     const auto port = number_in<std::uint16_t>(std::string_view(local).substr(colon + 1), 16);
     if (address && port) {
-      one.address = *address;
-      one.port = *port;
-      all.push_back(std::move(one));
+      listener.address = *address;
+      listener.port = *port;
+      all.push_back(std::move(listener));
     }
   }
 }
 
-/// Everything that would serve it, the most specific first.
+/// The addresses of listeners that would get its connections, the most specific first.
 std::vector<std::string> addresses_for(const sockaddr& address, std::uint16_t& port) {
-  const std::string any4(kBytesOf4, '\0');
-  const std::string any6(kBytesOf6, '\0');
+  const std::string any4(kIpv4Bytes, '\0');
+  const std::string any6(kIpv6Bytes, '\0');
   if (address.sa_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     port = ntohs(v4.sin_port);
-    const std::string bytes(reinterpret_cast<const char*>(&v4.sin_addr), kBytesOf4);
+    const std::string bytes(reinterpret_cast<const char*>(&v4.sin_addr), kIpv4Bytes);
     std::string mapped(10, '\0');
     mapped.append("\xff\xff").append(bytes);
     return {bytes, mapped, any4, any6};
@@ -95,7 +91,7 @@ std::vector<std::string> addresses_for(const sockaddr& address, std::uint16_t& p
   if (address.sa_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
     port = ntohs(v6.sin6_port);
-    return {std::string(reinterpret_cast<const char*>(&v6.sin6_addr), kBytesOf6), any6};
+    return {std::string(reinterpret_cast<const char*>(&v6.sin6_addr), kIpv6Bytes), any6};
   }
   return {};
 }
@@ -117,7 +113,7 @@ std::vector<TcpListener> listeners_at(const std::vector<TcpListener>& all, const
   std::vector<TcpListener> found;
   for (const std::string& bytes : addresses_for(address, port)) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(found),
-                 [&](const TcpListener& one) { return one.port == port && one.address == bytes; });
+                 [&](const TcpListener& listener) { return listener.port == port && listener.address == bytes; });
     if (!found.empty()) {
       break;
     }
@@ -125,7 +121,7 @@ std::vector<TcpListener> listeners_at(const std::vector<TcpListener>& all, const
   return found;
 }
 
-std::string user_words(std::uint32_t user) {
+std::string user_text(std::uint32_t user) {
   std::array<char, 4096> text{};
   passwd entry{};
   passwd* found = nullptr;

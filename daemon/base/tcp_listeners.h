@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who listens on the TCP ports of this host, as the kernel shows it to everybody (proc_net_tcp(5)).
+// TcpListener: a socket that listens on a TCP port of this host, as the kernel shows it to everybody (proc_net_tcp(5)).
 #pragma once
 
 #include <sys/socket.h>
@@ -21,13 +21,13 @@ struct TcpListener {
 /// Nothing if the kernel does not show them.
 std::optional<std::vector<TcpListener>> tcp_listeners(const std::string& proc = "/proc");
 
-/// Those of them that get the connections to this address and port: of all that would, the most specific ones.
+/// The listeners that get the connections to this address and port: the most specific of all that would.
 std::vector<TcpListener> listeners_at(const std::vector<TcpListener>& all, const sockaddr& address);
 
-/// The user's name and number, as people write it.
-std::string user_words(std::uint32_t user);
+/// The user's name and number: root (0).
+std::string user_text(std::uint32_t user);
 
-/// Whether another process that this one may look into runs the same program as this one and holds that socket.
+/// Whether another process whose files this one may list runs the same program as this one and holds that socket.
 bool is_held_by_our_program(std::uint64_t inode);
 
 }  // namespace ssdpulse::util

@@ -38,9 +38,9 @@ std::uint64_t VarintReader::take() {
   }
 }
 
-std::uint64_t VarintReader::take(std::uint64_t most) {
+std::uint64_t VarintReader::take(std::uint64_t max) {
   const std::uint64_t value = take();
-  expect(value <= most);
+  expect(value <= max);
   return good_ ? value : 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unsigned numbers of variable length, as protobuf encodes them: seven bits a byte, the lowest first; the eighth bit
-// means that more follow. Everything of ours that keeps numbers as bytes uses these two.
+// means that more follow. All our code that stores numbers as bytes uses VarintWriter and VarintReader.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ class VarintReader {
   explicit VarintReader(std::string_view bytes) : left_(bytes) {}
 
   std::uint64_t take();
-  std::uint64_t take(std::uint64_t most);
+  std::uint64_t take(std::uint64_t max);
   std::int64_t take_signed();
   std::string_view take_bytes(std::uint64_t size);
-  void expect(bool what) { good_ = good_ && what; }
+  void expect(bool condition) { good_ = good_ && condition; }
   [[nodiscard]] bool good() const { return good_; }
   /// Everything was good, and nothing is left.
   [[nodiscard]] bool whole() const { return good_ && left_.empty(); }

@@ -223,7 +223,7 @@ std::string distrust_of(std::uint32_t user, const std::string& where) {
   if (user == 0 || user == ::geteuid() || is_user_of_service(user)) {
     return "";
   }
-  return "user " + util::user_words(user) + " listens on " + where +
+  return "user " + util::user_text(user) + " listens on " + where +
          ", who is neither root, nor the service's user, nor you: what answers there can be forged";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file of findings that somebody has decided to live with:
+// The file of findings that somebody has decided to live with, as model::Acceptance:
 //
 //   accepted:
 //     - {id: F2, device: /srv/*, reason: the array is replaced in March, expires: 2027-03-31}

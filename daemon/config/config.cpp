@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/config/config.h"
 
-#include <chrono>
 #include <map>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "daemon/base/result.h"
 #include "daemon/config/keys.h"
-#include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
-
-// Checks the document against the table of keys: unknown and duplicate keys are found here, in the same way for all.
-
 namespace {
 
 std::vector<std::string> section_names() {
   std::vector<std::string> names;
   for (const Section& section : sections()) {
     names.emplace_back(section.name.view());
+  }
+  return names;
+}
+
+/// The full names of the keys that `wanted` is true of.
+template <typename Predicate>
+std::vector<std::string> names_of_keys(Predicate wanted) {
+  std::vector<std::string> names;
+  for (const Key& key : keys()) {
+    if (wanted(key)) {
+      names.push_back(key.full_name());
+    }
   }
   return names;
 }
@@ -38,17 +43,14 @@ void read_section(const std::string& section, const Value& value, Report& report
       names.emplace_back(key.name);
     }
   }
-  if (value.kind != Value::Kind::mapping) {
-    report.add(value.at,
-               section + ": expected keys below it (" + joined(names) + "), got " + std::string(describe(value.kind)));
+  if (!Field{section, report}.expect(Value::Kind::mapping, value, "keys below it (" + joined(names) + ")")) {
     return;
   }
   visit_entries(value, names, report, [&](const std::string& name, const Value& key_value) {
     const Key& key = *by_name.at(name);
-    const std::string full_name = key.full_name();
-    const Field field{full_name, report};
+    const Field field{key.full_name(), report};
     if (key_value.kind == Value::Kind::null) {
-      field.wrong(key_value.at, "has no value; set one, or remove the line for the default");
+      field.wrong(key_value, "has no value; set one, or remove the line for the default");
       return;
     }
     key.read(key_value, field, config);
@@ -76,21 +78,13 @@ ParseOutcome parse(std::string_view text, std::string_view file_name) {
   return config;
 }
 
-ParseOutcome load(const std::string& path) {
-  const auto text = read_regular_file(path);
-  if (!text) {
-    return tl::unexpected(std::vector<Problem>{{path, 0, 0, text.error().message}});
-  }
-  return parse(*text, path);
-}
+ParseOutcome load(const std::string& path) { return parse_file(path, parse); }
 
 std::string print(const Config& config) {
-  Value root;
-  root.kind = Value::Kind::mapping;
+  Value root(Value::Kind::mapping);
   for (const Key& key : keys()) {  // the keys of a section are neighbours
     if (root.entries.empty() || root.entries.back().key.text != key.section) {
-      root.entries.push_back({make_scalar(key.section, /*plain=*/true), {}});
-      root.entries.back().value.kind = Value::Kind::mapping;
+      root.entries.push_back({make_scalar(key.section, /*plain=*/true), Value(Value::Kind::mapping)});
     }
     Value& section = root.entries.back().value;
     section.entries.push_back({make_scalar(key.name, /*plain=*/true), key.write(config)});
@@ -99,21 +93,11 @@ std::string print(const Config& config) {
 }
 
 std::vector<std::string> known_keys() {
-  std::vector<std::string> names;
-  for (const Key& key : keys()) {
-    names.push_back(key.full_name());
-  }
-  return names;
+  return names_of_keys([](const Key&) { return true; });
 }
 
 std::vector<std::string> keys_requiring_restart(const Config& running, const Config& wanted) {
-  std::vector<std::string> names;
-  for (const Key& key : keys()) {
-    if (key.needs_restart && !key.equal(running, wanted)) {
-      names.push_back(key.full_name());
-    }
-  }
-  return names;
+  return names_of_keys([&](const Key& key) { return key.needs_restart && !key.equal(running, wanted); });
 }
 
 // The thread is detached: stopping the daemon must not wait for a disk that hangs.

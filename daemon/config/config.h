@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: the typed configuration, a field for each key. What a key is, its default included, is said in the table of
-// keys.cpp, from which the schema, the commented defaults and the manual are made.
+// Config: the typed configuration, a field for each key; parse() and load() read it, print() writes it. What a key is,
+// its default included, is in the table of keys.cpp, from which the schema, the commented defaults and the manual are
+// made. ConfigurationReader: reloads it on a thread of its own.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,7 @@ namespace ssdpulse::config {
 /// queue latency, no in-flight, no requeues.
 enum class LatencyMode : std::uint8_t { full, completion_only };
 
-/// Whether a page-cache write without a hint gets the hint of its file. automatic: on kernels whose bios lose it on the
+/// Whether a page-cache write without a hint gets that of its file. automatic: on kernels whose bios lose it on the
 /// way.
 enum class PageHints : std::uint8_t { automatic, always, never };
 
@@ -31,11 +32,11 @@ inline constexpr std::size_t kLongestSocketPath = 107;
 struct Web {
   std::vector<std::string> listen_address;  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
   std::string config_file;                  // absolute; empty: plain HTTP, open to anyone who can connect
-  bool page{};                              // whether people are served too, or only Prometheus
-  std::vector<std::string> hosts;      // names other than localhost by which people's browsers may address this host
-  std::string socket;                  // absolute path of a unix socket for commands of this host; empty: none
-  bool systemd_socket = false;         // only from the command line: sockets come from systemd instead
-  bool allow_less_protection = false;  // only from the command line: than in the last run
+  bool page{};                              // whether the page is served too, or only metrics
+  std::vector<std::string> hosts;           // names other than localhost by which browsers may address this host
+  std::string socket;                       // absolute path of a unix socket for commands of this host; empty: none
+  bool systemd_socket = false;              // only from the command line: sockets come from systemd instead
+  bool allow_less_protection = false;       // only from the command line: than in the last run
   bool operator==(const Web&) const = default;
 };
 
@@ -139,12 +140,9 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// Reads and prints the configuration. All of it is checked before any of it is used.
-// An empty document or section means the defaults. A key without a value is an error: it could mean the default as well
-// as "none".
-
 /// A whole Config, or every problem in the order of the text (invalid YAML is one problem: what comes after it has no
-/// meaning yet). Never a partial Config.
+/// meaning yet). Never a partial Config. An empty document or section means the defaults. A key without a value is an
+/// error: it could mean the default as well as "none".
 using ParseOutcome = tl::expected<Config, std::vector<Problem>>;
 
 /// `file_name` only appears in the problems. Any bytes are safe, in bounded time and memory.
@@ -162,15 +160,14 @@ std::vector<std::string> known_keys();
 /// Full names of the keys that differ and that a reload cannot apply.
 std::vector<std::string> keys_requiring_restart(const Config& running, const Config& wanted);
 
-// ConfigurationReader: reloads the configuration on a thread that lives only for that. People look at the daemon when a
-// disk hangs, and a file on that disk must not hold up sampling.
-
 using Configured = tl::expected<Config, std::vector<std::string>>;
 
 /// Returns the effective configuration, from file and command line, at the start and again on SIGHUP; or every problem
 /// with it, one line each. May outlive its caller: captures only values.
 using Configure = std::function<Configured()>;
 
+/// Reads the configuration again on a thread that lives only for that: users turn to the daemon when a disk hangs, and
+/// a file on that disk must not hold up sampling.
 class ConfigurationReader {
  public:
   explicit ConfigurationReader(Configure configure) : configure_(std::move(configure)) {}

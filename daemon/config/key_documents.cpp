@@ -132,21 +132,12 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-/// "a, b or c", or with the separators of the manual.
-std::string choice(const std::vector<std::string>& values, std::string_view comma, std::string_view last) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    text += std::string(i == 0 ? "" : i + 1 == values.size() ? last : comma) + values[i];
-  }
-  return text;
-}
-
 std::string with_form(std::string_view text, const Key& key, const std::string& values) {
-  return replaced(replaced(replaced(std::string(text), "{least}", key.form.least), "{most}", key.form.most), "{values}",
-                  values);
+  const std::string with_range = replaced(replaced(std::string(text), "{min}", key.form.min), "{max}", key.form.max);
+  return replaced(with_range, "{values}", values);
 }
 
-std::string help_of(const Key& key) { return with_form(key.texts.help, key, choice(key.form.values, ", ", " or ")); }
+std::string help_of(const Key& key) { return with_form(key.texts.help, key, joined(key.form.values, ", ", " or ")); }
 
 /// Marks the first sentence, or its part before a colon.
 std::string marked(std::string help) {
@@ -252,7 +243,7 @@ std::string manual_page() {
   std::string page(kManualHead);
   for (const Key& key : keys()) {
     page += fmt::format(".It Cm {}{}\n{}\nDefault:\n.Li {}\n", key.full_name(), key.needs_restart ? " Pq restart" : "",
-                        with_form(key.texts.manual, key, ".Cm " + choice(key.form.values, " , ", "\nor\n.Cm ")),
+                        with_form(key.texts.manual, key, ".Cm " + joined(key.form.values, " , ", "\nor\n.Cm ")),
                         replaced(shown(key.by_default), "\"", "\\(dq"));
   }
   return page.append(kManualTail);

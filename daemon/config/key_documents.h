@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people and editors read about the keys, made from the table of keys: the same texts, ranges and defaults in
-// each.
+// The documents about the keys, made from their table: the same texts, ranges and defaults in each.
 #pragma once
 
 #include <string>

@@ -8,8 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/config/value_kinds.h"
-
 namespace ssdpulse::config {
 namespace {
 
@@ -33,29 +31,14 @@ constexpr std::array kSections{
     Section{"history", "The history, which is kept on disk."},
 };
 
-constexpr OneOf<LatencyMode, 2> kLatencyModes{
-    {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
+constexpr EnumName<LatencyMode> kLatencyModes{util::names<LatencyMode>({"full", "completion-only"})};
+constexpr EnumName<MetricsProfile> kMetricsProfiles{util::names<MetricsProfile>({"full", "fleet"})};
+constexpr EnumName<TenantNames> kTenantNames{util::names<TenantNames>({"full", "hashed", "off"})};
+constexpr EnumName<PageHints> kPageHints{util::names<PageHints>({"auto", "always", "never"})};
 
-constexpr OneOf<MetricsProfile, 2> kMetricsProfiles{
-    {{{"full", MetricsProfile::full}, {"fleet", MetricsProfile::fleet}}}};
-
-constexpr OneOf<TenantNames, 3> kTenantNames{
-    {{{"full", TenantNames::full}, {"hashed", TenantNames::hashed}, {"off", TenantNames::off}}}};
-
-constexpr OneOf<PageHints, 3> kPageHints{
-    {{{"auto", PageHints::automatic}, {"always", PageHints::always}, {"never", PageHints::never}}}};
-
-constexpr OneOf<std::uint32_t, 9> kSamples{{{{"auto", 0},
-                                             {"1/1", 1},
-                                             {"1/2", 2},
-                                             {"1/4", 4},
-                                             {"1/8", 8},
-                                             {"1/16", 16},
-                                             {"1/32", 32},
-                                             {"1/64", 64},
-                                             {"1/128", 128}}}};
-
-enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to take effect
+/// What it takes for a change of a key to take effect.
+enum class Takes : std::uint8_t { reload, restart };
+using enum Takes;
 
 /// Every part is required: an entry that lacks one does not compile.
 template <typename SectionType, typename Held, typename Kind>
@@ -82,8 +65,7 @@ Key key(util::Text section, util::Text name, SectionType Config::*in, Held Secti
 
 std::vector<Key> make_keys() {
   return {
-      key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, {"127.0.0.1:10936"},
-          Takes::restart,
+      key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, {"127.0.0.1:10936"}, restart,
           {.help = "Where to serve /metrics: HOST:PORT, [IPV6]:PORT or :PORT for all addresses of the host; one, or a "
                    "list. Quote an address in brackets: \"[::1]:10936\". Port 0 picks a free port.",
            .manual = R"(Where to serve metrics, one address or a list:
@@ -102,7 +84,7 @@ It exits with 5 if that program is another
 .Nm ssdpulse
 daemon, or the port is one that only root may take (below 1024).)",
            .examples = R"([":9090", "[::1]:10936", ["localhost:0", "192.0.2.1:65535"]])"}),
-      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, "", Takes::restart,
+      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, "", restart,
           {.help = "Absolute path of a file with TLS and basic authentication, see ssdpulse-web(5). Changes to that "
                    "file itself are picked up. \"\" serves plain HTTP to anyone who can connect.",
            .manual = R"(Absolute path of a file with TLS and basic authentication, see
@@ -110,7 +92,7 @@ daemon, or the port is one that only root may take (below 1024).)",
 Changes to that file are picked up; another path needs a restart.
 Empty: plain HTTP without authentication.)",
            .examples = R"(["/etc/ssdpulse/web.yaml"])"}),
-      key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, "", Takes::restart,
+      key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, "", restart,
           {.help = "Absolute path of a unix socket that the commands on this host use. Members of the daemon's group "
                    "may connect, without TLS and users. \"\": none. The systemd units set this on the command line.",
            .manual = R"(Absolute path of a unix socket for commands on this host, without TLS and users.
@@ -122,7 +104,7 @@ The systemd units set this on the command line, to
 which overrides the file.
 At most 107 bytes.)",
            .examples = R"(["/run/ssdpulse/web.socket"])"}),
-      key("web", "page", &Config::web, &Web::page, YesOrNo{}, true, Takes::restart,
+      key("web", "page", &Config::web, &Web::page, YesOrNo{}, true, restart,
           {.help = "Whether a page for people is served at /, and /api/v1 behind it.",
            .manual = R"(Whether to serve a web page at
 .Pa / ,
@@ -130,7 +112,7 @@ and
 .Pa /api/v1
 behind it.)",
            .examples = R"([false])"}),
-      key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, {}, Takes::restart,
+      key("web", "hosts", &Config::web, &Web::hosts, host_names(), {}, restart,
           {.help =
                "Names that browsers may use for the page, besides localhost and IP addresses: [\"db1.example.org\"]. "
                "Others are refused, so that no web site can read the page by a name that it points at this host; "
@@ -142,8 +124,7 @@ The same holds for
 on addresses of the loopback network, and on all if there are names in this list;
 otherwise Prometheus may ask by any name.)",
            .examples = R"([["db1.example.org"]])"}),
-      key("metrics", "profile", &Config::metrics, &Metrics::profile, kMetricsProfiles, MetricsProfile::full,
-          Takes::restart,
+      key("metrics", "profile", &Config::metrics, &Metrics::profile, kMetricsProfiles, MetricsProfile::full, restart,
           {.help = "full, or fleet: of each disk only what critical and warning alerts read, about 60 series, for a "
                    "Prometheus that scrapes thousands of disks. A scrape may still ask for more: "
                    "/metrics?collect[]=all.",
@@ -164,7 +145,7 @@ still gets everything, and
 .Pa /metrics?collect[]=fleet
 gets the profile from any daemon.)",
            .examples = R"(["fleet"])"}),
-      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, {}, Takes::restart,
+      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, groups_to_leave_out(), {}, restart,
           {.help = "Groups of metrics that /metrics leaves out: {values}; `ssdpulse metrics` shows what each holds. "
                    "Alerts and panels that need them are silent. A scrape may still ask for them: "
                    "/metrics?collect[]=tenants, or collect[]=all. No effect with the profile fleet.",
@@ -184,15 +165,16 @@ This key has no effect with
 .Cm metrics.profile
 .Li fleet .)",
            .examples = R"([["tenants", "nvme_logs"]])"}),
-      key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, {"*"}, Takes::reload,
+      key("devices", "include", &Config::devices, &Devices::include, device_patterns(/*may_be_empty=*/false), {"*"},
+          reload,
           {.help = "Which disks to measure: shell patterns on the kernel's names (nvme0n1, sda), not on paths or "
                    "partitions. Quote a pattern that starts with * or [.",
            .manual = R"(Which disks to measure: shell patterns on the kernel's names
 .Pq Li nvme0n1 , sda ,
 not on paths or partitions.)",
            .examples = R"([["nvme*", "sd[a-c]"]])"}),
-      key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, {"loop*", "ram*", "zram*"},
-          Takes::reload,
+      key("devices", "exclude", &Config::devices, &Devices::exclude, device_patterns(/*may_be_empty=*/true),
+          {"loop*", "ram*", "zram*"}, reload,
           {.help = "Which of those to leave out. Exclude wins over include, but a plain name wins over a pattern: "
                    "include: [loop0] measures loop0 although loop* is excluded. [] excludes nothing.",
            .manual = R"(Which of those to leave out.
@@ -200,7 +182,7 @@ A plain name in
 .Cm devices.include
 wins over a pattern here; a plain name here always wins.)",
            .examples = R"([[], ["dm-?"]])"}),
-      key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, LatencyMode::full, Takes::restart,
+      key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, LatencyMode::full, restart,
           {.help = "full or completion-only. The latter costs one hook per I/O instead of two, and has total latency "
                    "alone: no device or queue latency, no I/Os in flight, no requeues.",
            .manual = R"(.Cm full
@@ -209,15 +191,14 @@ or
 The latter costs one hook per I/O instead of two and measures only total latency, sizes, bytes and errors: no device or
 queue latency, no I/Os in flight, no requeues.)",
            .examples = R"(["completion-only"])"}),
-      key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, 30s, Takes::reload,
-          {.help = "How often to read the log pages of each NVMe drive: {least} to {most}.",
+      key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, 30s, reload,
+          {.help = "How often to read the log pages of each NVMe drive: {min} to {max}.",
            .manual = R"(How often to read the log pages of each NVMe drive, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["10s", "1m", "1h"])"}),
-      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, "",
-          Takes::restart,
+      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, "", restart,
           {.help =
                "Absolute path of the socket of a log reader that runs as a service. \"\": the daemon starts its own. "
                "The systemd units set this on the command line.",
@@ -225,15 +206,14 @@ to
 Empty: the daemon starts its own.
 The systemd units set this on the command line.)",
            .examples = R"(["/run/ssdpulse-nvme/reader.socket"])"}),
-      key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, 1s, Takes::reload,
-          {.help = "A burst ends when a disk completes no discard of that trigger for this long: {least} to {most}.",
+      key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, 1s, reload,
+          {.help = "A burst ends when a disk completes no discard of that trigger for this long: {min} to {max}.",
            .manual = R"(A burst of discards ends when a disk completes no discard of that trigger for this long, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["2s", "10s", "1h"])"}),
-      key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, PageHints::automatic,
-          Takes::restart,
+      key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, PageHints::automatic, restart,
           {.help = "Whether to look up the file's lifetime hint for a buffered write that carries none: {values}. "
                    "auto: on kernels that lose the hint on the way. never: there, the hint is unknown.",
            .manual = R"(Whether to look up the file's lifetime hint for a buffered write that carries none:
@@ -242,33 +222,31 @@ or
 .Cm auto ,
 which does so on kernels that lose the hint on the way.)",
            .examples = R"(["never"])"}),
-      key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, 2ms, Takes::reload,
-          {.help = "An I/O faster than this is never part of a latency spike: {least} to {most}.",
+      key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, 2ms, reload,
+          {.help = "An I/O faster than this is never part of a latency spike: {min} to {max}.",
            .manual = R"(An I/O faster than this is never part of a latency spike, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .)",
+.Li {max} .)",
            .examples = R"(["500us", "20ms", "10s"])"}),
-      key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, true, Takes::restart,
+      key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, true, restart,
           {.help = "Whether to count reads, writes and discards by who sends them and by how they enter the kernel.",
            .manual =
                R"(Whether to count reads, writes and discards by who sends them and by how they enter the kernel.)",
            .examples = R"([false])"}),
-      key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, 64,
-          Takes::restart,
+      key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, 64, restart,
           {.help = "How many tenants (units, containers, virtual machines, users) get series of their own for each "
-                   "device and operation: {least} to {most}. The rest is counted as tenant \"other\".",
+                   "device and operation: {min} to {max}. The rest is counted as tenant \"other\".",
            .manual =
                R"(How many tenants (systemd units, containers, virtual machines, users) get series of their own for each device and
 operation, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 The rest is counted as tenant
 .Li other .)",
            .examples = R"([1, 256, 1024])"}),
-      key("attribution", "names", &Config::attribution, &Attribution::names, kTenantNames, TenantNames::full,
-          Takes::restart,
+      key("attribution", "names", &Config::attribution, &Attribution::names, kTenantNames, TenantNames::full, restart,
           {.help = "How much of their names is shown, in metrics, logs and the history alike: {values}. hashed: with a "
                    "random key that is kept with the history. off: only paths are counted.",
            .manual = R"(How much of the tenants' names is shown, in metrics, logs and the history alike:
@@ -281,7 +259,7 @@ or
 .Cm off ,
 which counts only paths.)",
            .examples = R"(["hashed", "off"])"}),
-      key("attribution", "patterns", &Config::attribution, &Attribution::patterns, TenantPatterns{}, {}, Takes::restart,
+      key("attribution", "patterns", &Config::attribution, &Attribution::patterns, TenantPatterns{}, {}, restart,
           {.help = "Which tenant a cgroup belongs to, where its path does not say so. The first pattern that matches "
                    "the path wins, and * matches slashes, too: [{match: \"/kubepods*/*-pod1c2d*\", tenant: checkout}]",
            .manual = R"(Which tenant a cgroup belongs to, where its path does not say so: a list of
@@ -293,30 +271,29 @@ matches slashes, too, and
 the name.
 The first match wins.)",
            .examples = R"([[{"match": "/system.slice/mysql*", "tenant": "db"}]])"}),
-      key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, true, Takes::restart,
+      key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, true, restart,
           {.help = "Whether write amplification is also estimated from what the host writes.",
            .manual = R"(Whether write amplification is also estimated from what the host writes, for each drive.)",
            .examples = R"([false])"}),
       key("flash_model", "memory", &Config::flash_model, &FlashModel::memory_bytes, SizeWithin{4 * kMiB, 4 * kGiB},
-          128 * kMiB, Takes::restart,
-          {.help = "Memory for the models of all drives: {least} to {most}. A drive takes up to 16 MB. If memory is "
+          128 * kMiB, restart,
+          {.help = "Memory for the models of all drives: {min} to {max}. A drive takes up to 16 MB. If memory is "
                    "short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives "
                    "have no model. The log and ssdpulse_model_scale_info report this.",
            .manual = R"(Memory for the models of all drives, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 A drive takes up to 16 MB.
 If memory is short, fewer what-ifs are modelled for each drive, then smaller samples are used, then some drives have no
 model.)",
            .examples = R"(["32MiB", "1GB"])"}),
-      key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, false,
-          Takes::restart,
+      key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, false, restart,
           {.help = "Whether to model virtual disks too (virtio, loop, a cloud's NVMe), although what is behind them is "
                    "unknown.",
            .manual = R"(Whether to model virtual disks too, although what is behind them is unknown.)",
            .examples = R"([true])"}),
-      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, 0, Takes::restart,
+      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, SampleShare{}, 0, restart,
           {.help = "What share of the pages to follow. auto: depends on the drive's size. Others, 1/1 to 1/128, are "
                    "for tests on small disks.",
            .manual = R"(What share of the pages to follow:
@@ -327,17 +304,17 @@ to
 .Cm 1/128
 for tests on small disks.)",
            .examples = R"(["1/1", "1/128"])"}),
-      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.least = 0.0001}, 0.02, Takes::reload,
-          {.help = "How much of this host's total CPU time the programs in the kernel may take, by estimate: {least} "
-                   "to {most}, 0% for no limit. Above it, the daemon turns off tenants, paths and samples for the "
+      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.min = 0.0001}, 0.02, reload,
+          {.help = "How much of this host's total CPU time the programs in the kernel may take, by estimate: {min} "
+                   "to {max}, 0% for no limit. Above it, the daemon turns off tenants, paths and samples for the "
                    "flash models, then everything that completion-only does without; finally it detaches its programs "
                    "until the next start. It turns the first two on again once there is room.",
            .manual =
                R"(How much of the host's total CPU time the programs in the kernel may take, according to the estimate
 .Li ssdpulse_estimated_bpf_cpu_ratio :
-.Cm {least}
+.Cm {min}
 to
-.Cm {most} ,
+.Cm {max} ,
 or
 .Cm 0%
 for no limit.
@@ -351,17 +328,16 @@ Once the previous step would take less than 70 % of the limit, the daemon return
 Each step is logged and counted in
 .Li ssdpulse_cpu_limit_steps_total .)",
            .examples = R"(["0.5%", "0%"])"}),
-      key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, 1min, Takes::reload,
-          {.help = "How long the mean must be above the limit before the next step: {least} to {most}. Before a step "
+      key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, 1min, reload,
+          {.help = "How long the mean must be above the limit before the next step: {min} to {max}. Before a step "
                    "back, it must be well below for five times as long.",
            .manual = R"(How long the mean must be above the limit before the next step,
-.Cm {least}
+.Cm {min}
 to
-.Cm {most} ;
+.Cm {max} ;
 before a step back, it must be well below for five times as long.)",
            .examples = R"(["30s", "10m"])"}),
-      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, "/var/lib/ssdpulse",
-          Takes::restart,
+      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, "/var/lib/ssdpulse", restart,
           {.help = "Absolute path of the directory for the history, ssdpulse.db. Its parent must exist. \"\" keeps no "
                    "history.",
            .manual = R"(Absolute path of the directory for the history
@@ -375,23 +351,22 @@ for another place, set
 .Pq see Xr systemd.exec 5 .)",
            .examples = R"(["", "/srv/ssdpulse"])"}),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h}, 90 * 24h,
-          Takes::restart,
-          {.help = "How long to keep the history: {least} to {most}, of the time during which the daemon ran.",
+          restart,
+          {.help = "How long to keep the history: {min} to {max}, of the time during which the daemon ran.",
            .manual = R"(How long to keep the history, from
-.Li {least}
+.Li {min}
 to
-.Li {most} :
+.Li {max} :
 time during which the daemon ran, by a clock that nobody sets.
 A wrong wall clock deletes nothing.)",
            .examples = R"(["24h", "365d", "3650d"])"}),
-      key("history", "size", &Config::history, &History::size, SizeWithin{16 * kMiB, 1024 * kGiB}, 512 * kMiB,
-          Takes::restart,
-          {.help = "How large it may become: {least} to {most}. Hours of all devices come first, minutes as far as "
+      key("history", "size", &Config::history, &History::size, SizeWithin{16 * kMiB, 1024 * kGiB}, 512 * kMiB, restart,
+          {.help = "How large it may become: {min} to {max}. Hours of all devices come first, minutes as far as "
                    "there is room.",
            .manual = R"(How large the history may become, from
-.Li {least}
+.Li {min}
 to
-.Li {most} .
+.Li {max} .
 Hours of all devices take precedence.
 Minutes are kept for up to 14 days, space permitting, and are part of their hours afterwards;
 .Li ssdpulse_history_begin_timestamp_seconds

@@ -17,7 +17,7 @@
 
 namespace ssdpulse::config {
 
-/// In texts, {least}, {most} and {values} stand for what the kind allows.
+/// In texts, {min}, {max} and {values} stand for what the kind allows.
 struct KeyTexts {
   util::Text help;      // sentences: the comment in the defaults, and the description in the schema
   util::Text manual;    // mdoc, of ssdpulse.yaml(5)

@@ -13,9 +13,6 @@
 #include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
-
-// One reader and one writer for both kinds; they differ in their table of units.
-
 namespace {
 
 struct Unit {
@@ -51,7 +48,7 @@ std::string names_of(const Unit (&units)[N]) {
 }
 
 template <std::size_t N>
-util::Result<std::uint64_t> parse_quantity(std::string_view text, const Unit (&units)[N], std::uint64_t most,
+util::Result<std::uint64_t> parse_quantity(std::string_view text, const Unit (&units)[N], std::uint64_t max,
                                            std::string_view example) {
   const auto wrong = [&](const std::string& why) {
     return util::fail(in_quotes(text) + " " + why + "; expected a whole number and a unit (" + names_of(units) +
@@ -74,7 +71,7 @@ util::Result<std::uint64_t> parse_quantity(std::string_view text, const Unit (&u
   }
   for (const Unit& unit : units) {
     if (unit.name == name) {
-      return number <= most / unit.factor ? util::Result<std::uint64_t>(number * unit.factor) : wrong("is too large");
+      return number <= max / unit.factor ? util::Result<std::uint64_t>(number * unit.factor) : wrong("is too large");
     }
   }
   return wrong("has the unknown unit " + in_quotes(name));
@@ -93,34 +90,11 @@ std::string format_quantity(std::uint64_t amount, const Unit (&units)[N], std::s
   return {};  // not reached: every table ends with factor 1
 }
 
-}  // namespace
-
-util::Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  constexpr std::uint64_t kMaxNanoseconds = std::numeric_limits<std::int64_t>::max();
-  return parse_quantity(text, kDurationUnits, kMaxNanoseconds, "30s").map([](std::uint64_t ns) {
-    return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));
-  });
-}
-
-util::Result<std::uint64_t> parse_size(std::string_view text) {
-  return parse_quantity(text, kSizeUnits, std::numeric_limits<std::uint64_t>::max(), "64MiB");
-}
-
-std::string format_duration(std::chrono::nanoseconds duration) {
-  return format_quantity(static_cast<std::uint64_t>(duration.count()), kDurationUnits, "0s");
-}
-
-std::string format_size(std::uint64_t bytes) { return format_quantity(bytes, kSizeUnits, "0B"); }
-
-// Reads and writes listen addresses. All spellings of an address become one, so that duplicates can be detected.
-
-namespace {
-
 constexpr std::size_t kMaxHostName = 253;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The address as inet_ntop spells it; empty if it is not an address.
+/// The address as inet_ntop spells it, so that duplicates can be detected; empty if it is not an address.
 std::string canonical_address(int family, const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   std::array<char, INET6_ADDRSTRLEN> spelling{};
@@ -143,6 +117,23 @@ std::string canonical_name(std::string name) {
 }
 
 }  // namespace
+
+util::Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  constexpr std::uint64_t kMaxNanoseconds = std::numeric_limits<std::int64_t>::max();
+  return parse_quantity(text, kDurationUnits, kMaxNanoseconds, "30s").map([](std::uint64_t ns) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));
+  });
+}
+
+util::Result<std::uint64_t> parse_size(std::string_view text) {
+  return parse_quantity(text, kSizeUnits, std::numeric_limits<std::uint64_t>::max(), "64MiB");
+}
+
+std::string format_duration(std::chrono::nanoseconds duration) {
+  return format_quantity(static_cast<std::uint64_t>(duration.count()), kDurationUnits, "0s");
+}
+
+std::string format_size(std::uint64_t bytes) { return format_quantity(bytes, kSizeUnits, "0B"); }
 
 util::Result<ListenAddress> parse_listen_address(std::string_view text) {
   const auto wrong = [text](const std::string& why) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations and sizes as text, such as "5s" and "4KiB": a whole number directly followed by one unit. No sign, no
-// fraction (1500ms, not 1.5s), no sum (90m, not 1h30m). Zero is a value; each key checks its own range.
+// Values of keys as text: durations and sizes, listen addresses, patterns of device names. Durations and sizes, such as
+// "5s" and "4KiB", are a whole number directly followed by one unit. No sign, no fraction (1500ms, not 1.5s), no sum
+// (90m, not 1h30m). Zero is a value; each key checks its own range.
 #pragma once
 
 #include <chrono>
@@ -23,23 +24,20 @@ util::Result<std::uint64_t> parse_size(std::string_view text);
 std::string format_duration(std::chrono::nanoseconds duration);
 std::string format_size(std::uint64_t bytes);
 
-// Listen addresses of the web server: HOST:PORT, [IPV6]:PORT or :PORT, split into host and port. Resolves no name and
-// opens no socket.
-
+/// Where the web server listens: HOST:PORT, [IPV6]:PORT or :PORT.
 struct ListenAddress {
   std::string host;        // name or address in its canonical spelling, IPv6 without brackets; empty: every address
   std::uint16_t port = 0;  // 0: any free port
   bool operator==(const ListenAddress&) const = default;
 };
 
+/// Resolves no name and opens no socket.
 util::Result<ListenAddress> parse_listen_address(std::string_view text);
 
 /// The spelling that parse_listen_address reads back.
 std::string to_string(const ListenAddress& address);
 
-// Checks whether a shell glob can match the name of a block device.
-
-/// Why it can match none, as the end of a sentence about it; nothing if it can.
+/// Why a shell glob can match no name of a block device, as the end of a sentence about it; nothing if it can.
 std::optional<std::string> validate_device_pattern(std::string_view glob);
 
 }  // namespace ssdpulse::config

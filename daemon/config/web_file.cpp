@@ -6,25 +6,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include "daemon/config/yaml_document.h"
+#include "daemon/config/value_kinds.h"
 
 namespace ssdpulse::config {
-
-// Checks whether the bcrypt hash of a password is well formed, and can be verified within a request's time.
-
-/// What is wrong with it; nothing if it is right. Never repeats the text.
-std::optional<std::string> validate_password_hash(std::string_view text);
-
-// $2a$, $2b$ or $2y$, two digits of cost, $, 22 letters of salt and 31 of hash.
-
 namespace {
 
-constexpr std::size_t kLength = 60;
-constexpr std::size_t kPrefix = 7;  // $2y$10$
+constexpr std::size_t kHashBytes = 60;
+constexpr std::size_t kHashPrefixBytes = 7;  // $2y$10$
 // Each step doubles the time of a login; 14 is about a second.
 constexpr int kMinCost = 4;
 constexpr int kMaxCost = 14;
@@ -33,8 +22,8 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '/';
 }
 
-}  // namespace
-
+/// What is wrong with a bcrypt hash, also if it could not be verified within a request's time; nothing if it is right.
+/// Never repeats the text: $2a$, $2b$ or $2y$, two digits of cost, $, 22 letters of salt and 31 of hash.
 std::optional<std::string> validate_password_hash(std::string_view text) {
   const bool known = text.substr(0, 4) == "$2a$" || text.substr(0, 4) == "$2b$" || text.substr(0, 4) == "$2y$";
   if (!known) {
@@ -42,8 +31,8 @@ std::optional<std::string> validate_password_hash(std::string_view text) {
   }
   const std::string_view cost = text.substr(4, 2);
   const bool digits = std::all_of(cost.begin(), cost.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (text.size() != kLength || !digits || text[6] != '$' ||
-      !std::all_of(text.begin() + kPrefix, text.end(), is_letter)) {
+  if (text.size() != kHashBytes || !digits || text[6] != '$' ||
+      !std::all_of(text.begin() + kHashPrefixBytes, text.end(), is_letter)) {
     return "is not a complete bcrypt hash: expected 60 characters, as in $2y$10$ and 53 letters, digits, dots or "
            "slashes";
   }
@@ -54,11 +43,6 @@ std::optional<std::string> validate_password_hash(std::string_view text) {
   }
   return std::nullopt;
 }
-
-// The keys of the web configuration file, section by section. What only a TLS library can judge (whether a certificate
-// is valid, whether a cipher suite is known) is left to the caller.
-
-namespace {
 
 const std::vector<std::string> kVersions{"TLS10", "TLS11", "TLS12", "TLS13"};  // in their order
 const std::vector<std::string> kClientAuthTypes{
@@ -72,28 +56,7 @@ const std::map<std::string, std::vector<std::string>> kHeaders{{"Content-Securit
                                                                {"X-Frame-Options", {"deny", "sameorigin"}},
                                                                {"X-XSS-Protection", {}}};
 
-bool has_control_character(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-}
-
-/// One key of a section: its full name, and where its faults are reported.
-struct Location {
-  std::string key;
-  Report& report;
-
-  void wrong(const Value& value, const std::string& message) const { report.add(value.at, key + ": " + message); }
-  void expected(const std::string& what, const Value& value) const {
-    wrong(value, "expected " + what + ", got " + std::string(describe(value.kind)));
-  }
-  bool is_scalar(const std::string& what, const Value& value) const {
-    if (value.kind != Value::Kind::scalar) {
-      expected(what, value);
-    }
-    return value.kind == Value::Kind::scalar;
-  }
-};
-
-using Reader = std::function<void(const Value&, const Location&)>;
+using Reader = std::function<void(const Value&, const Field&)>;
 using Readers = std::vector<std::pair<std::string, Reader>>;
 
 void read_mapping(const std::string& section, const Value& value, Report& report, const Readers& readers) {
@@ -101,22 +64,22 @@ void read_mapping(const std::string& section, const Value& value, Report& report
   for (const auto& reader : readers) {
     names.push_back(reader.first);
   }
-  const Location at{section, report};
+  const Field at{section, report};
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
     at.wrong(value, "has nothing below it; expected " + joined(names));
     return;
   }
   visit_entries(value, names, report, [&](const std::string& name, const Value& held) {
     const auto reader =
-        std::find_if(readers.begin(), readers.end(), [&](const auto& one) { return one.first == name; });
+        std::find_if(readers.begin(), readers.end(), [&](const auto& known) { return known.first == name; });
     reader->second(held, {section + "." + name, report});
   });
 }
 
 /// A non-empty text: PEM that is in the file itself.
 Reader text_into(std::string& out) {
-  return [&out](const Value& value, const Location& at) {
-    if (at.is_scalar("a text", value) && value.text.empty()) {
+  return [&out](const Value& value, const Field& at) {
+    if (at.expect(Value::Kind::scalar, value, "a text") && value.text.empty()) {
       at.wrong(value, "is empty; expected a text in PEM format, or the line left out");
     } else {
       out = value.text;
@@ -125,8 +88,8 @@ Reader text_into(std::string& out) {
 }
 
 Reader file_into(std::string& out, const std::filesystem::path& directory) {
-  return [&out, directory](const Value& value, const Location& at) {
-    if (!at.is_scalar("a file name", value)) {
+  return [&out, directory](const Value& value, const Field& at) {
+    if (!at.expect(Value::Kind::scalar, value, "a file name")) {
       return;
     }
     // Not repeated: what was put here by mistake may be a key.
@@ -140,13 +103,13 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
   };
 }
 
-Reader word_into(std::string& out, const std::vector<std::string>& words) {
-  return [&out, &words](const Value& value, const Location& at) {
-    const std::string choice = "one of " + joined(words);
-    if (!at.is_scalar(choice, value)) {
+Reader choice_into(std::string& out, const std::vector<std::string>& choices) {
+  return [&out, &choices](const Value& value, const Field& at) {
+    const std::string choice = "one of " + joined(choices);
+    if (!at.expect(Value::Kind::scalar, value, choice)) {
       return;
     }
-    if (std::find(words.begin(), words.end(), value.text) == words.end()) {
+    if (std::find(choices.begin(), choices.end(), value.text) == choices.end()) {
       at.wrong(value, "expected " + choice + ", got " + in_quotes(value.text));
     } else {
       out = value.text;
@@ -154,14 +117,14 @@ Reader word_into(std::string& out, const std::vector<std::string>& words) {
   };
 }
 
-Reader words_into(std::vector<std::string>& out) {
-  return [&out](const Value& value, const Location& at) {
+Reader names_into(std::vector<std::string>& out) {
+  return [&out](const Value& value, const Field& at) {
     if (value.kind != Value::Kind::list || value.items.empty()) {
       at.wrong(value, "expected a list of at least one name, or the line left out");
       return;
     }
     for (const Value& item : value.items) {
-      if (!at.is_scalar("a name", item)) {
+      if (!at.expect(Value::Kind::scalar, item, "a name")) {
         continue;
       }
       if (item.text.empty() || has_control_character(item.text)) {
@@ -176,13 +139,7 @@ Reader words_into(std::vector<std::string>& out) {
 }
 
 Reader boolean_into(bool& out) {
-  return [&out](const Value& value, const Location& at) {
-    if (at.is_scalar("true or false", value) && value.text != "true" && value.text != "false") {
-      at.wrong(value, "expected true or false, got " + in_quotes(value.text));
-    } else {
-      out = value.text == "true";
-    }
-  };
+  return [&out](const Value& value, const Field& at) { YesOrNo{}.read(value, at, out); };
 }
 
 std::size_t rank(const std::string& version) {
@@ -191,7 +148,7 @@ std::size_t rank(const std::string& version) {
 
 /// Checks what must hold between the keys of the section.
 void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
-  const Location at{"tls_server_config", report};
+  const Field at{"tls_server_config", report};
   const auto one_of_two = [&](const std::string& text, const std::string& file, const std::string& name, bool needed) {
     if (!text.empty() && !file.empty()) {
       at.wrong(section, "both " + name + " and " + name + "_file are given; expected one of them");
@@ -225,12 +182,12 @@ void read_tls(const Value& value, const std::filesystem::path& directory, Report
                 {"key_file", file_into(tls.key_file, directory)},
                 {"client_ca", text_into(tls.client_ca)},
                 {"client_ca_file", file_into(tls.client_ca_file, directory)},
-                {"client_auth_type", word_into(tls.client_auth_type, kClientAuthTypes)},
-                {"client_allowed_sans", words_into(tls.client_allowed_sans)},
-                {"min_version", word_into(tls.min_version, kVersions)},
-                {"max_version", word_into(tls.max_version, kVersions)},
-                {"cipher_suites", words_into(tls.cipher_suites)},
-                {"curve_preferences", words_into(tls.curve_preferences)},
+                {"client_auth_type", choice_into(tls.client_auth_type, kClientAuthTypes)},
+                {"client_allowed_sans", names_into(tls.client_allowed_sans)},
+                {"min_version", choice_into(tls.min_version, kVersions)},
+                {"max_version", choice_into(tls.max_version, kVersions)},
+                {"cipher_suites", names_into(tls.cipher_suites)},
+                {"curve_preferences", names_into(tls.curve_preferences)},
                 {"prefer_server_cipher_suites", boolean_into(tls.prefer_server_cipher_suites)}});
   if (report.empty()) {
     check_tls(tls, value, report);
@@ -238,21 +195,20 @@ void read_tls(const Value& value, const std::filesystem::path& directory, Report
   out.tls = std::move(tls);
 }
 
-void read_headers(const Value& value, const Location& at, WebFile& out) {
+void read_headers(const Value& value, const Field& at, WebFile& out) {
   std::vector<std::string> names;
   for (const auto& header : kHeaders) {
     names.push_back(header.first);
   }
-  if (value.kind != Value::Kind::mapping) {
-    at.expected("headers (" + joined(names) + ")", value);
+  if (!at.expect(Value::Kind::mapping, value, "headers (" + joined(names) + ")")) {
     return;
   }
   visit_entries(value, names, at.report, [&](const std::string& name, const Value& held) {
-    const Location header{at.key + "." + name, at.report};
+    const Field header{at.key + "." + name, at.report};
     if (held.kind == Value::Kind::null || (held.kind == Value::Kind::scalar && held.text.empty())) {
       return;  // like the exporters: blank means not set
     }
-    if (!header.is_scalar("a text", held)) {
+    if (!header.expect(Value::Kind::scalar, held, "a text")) {
       return;
     }
     const auto& allowed = kHeaders.at(name);
@@ -270,17 +226,17 @@ void read_http(const Value& value, Report& report, WebFile& out) {
   bool http2 = false;  // only permits it; every HTTP/2 client can fall back to HTTP/1.1
   read_mapping("http_server_config", value, report,
                {{"http2", boolean_into(http2)},
-                {"headers", [&out](const Value& held, const Location& at) { read_headers(held, at, out); }}});
+                {"headers", [&out](const Value& held, const Field& at) { read_headers(held, at, out); }}});
 }
 
 void read_users(const Value& value, Report& report, WebFile& out) {
-  const Location section{"basic_auth_users", report};
+  const Field section{"basic_auth_users", report};
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
     section.wrong(value, "has no user below it; expected NAME: BCRYPT_HASH");
     return;
   }
   visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {
-    const Location at{section.key, report};
+    const Field at{section.key, report};
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
       // Not repeated: there may be a password after the colon.
       at.wrong(held,
@@ -328,12 +284,6 @@ WebFileOutcome parse_web_file(std::string_view text, const std::string& path) {
   return file;
 }
 
-WebFileOutcome load_web_file(const std::string& path) {
-  const auto text = read_regular_file(path);
-  if (!text) {
-    return tl::unexpected(std::vector<Problem>{{path, 0, 0, text.error().message}});
-  }
-  return parse_web_file(*text, path);
-}
+WebFileOutcome load_web_file(const std::string& path) { return parse_file(path, parse_web_file); }
 
 }  // namespace ssdpulse::config

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // WebFile: TLS, users and headers from the file in web.config_file, in the format that Prometheus exporters share
 // (github.com/prometheus/exporter-toolkit, docs/web-configuration.md).
-// Only parses: reads no certificate and knows no TLS library. No message repeats a secret. Stricter than the exporters:
+// Only parses: reads no certificate and knows no TLS library, so that whether a certificate is valid and a cipher suite
+// known is left to the caller. No message repeats a secret. Stricter than the exporters:
 // an empty file or section is an error, so that a truncated file cannot remove the protection, and so is anything that
 // we do not support (rate_limit).
 #pragma once

@@ -10,52 +10,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <map>
 #include <numeric>
 #include <sstream>
-#include <utility>
 
+#include "daemon/base/complete.h"
 #include "daemon/base/file_descriptor.h"
 
 namespace ssdpulse::config {
-
-// How a problem reads to the operator.
-std::string to_string(const Problem& problem) {
-  std::string place = problem.file;
-  if (problem.line > 0) {
-    place += ':' + std::to_string(problem.line) + ':' + std::to_string(problem.column);
-  }
-  return place + ": " + problem.message;
-}
-
-std::string to_string(const std::vector<Problem>& problems) {
-  std::string lines;
-  for (const Problem& problem : problems) {
-    lines += to_string(problem) + '\n';
-  }
-  return lines;
-}
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kMaxQuotedBytes = 60;  // so that a message stays a line or two of a terminal
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result = "'";
-  for (const char c : text.substr(0, kMaxQuotedBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      result += c;
-    } else {
-      result += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
-    }
-  }
-  return result + (text.size() > kMaxQuotedBytes ? "...'" : "'");
-}
-
-// yaml-cpp's events -> Value, and Value -> YAML. The only file that includes yaml-cpp, and the boundary where its
-// exceptions become problems in the report.
 
 namespace {
 
@@ -72,7 +35,7 @@ struct Refusal : YAML::ParserException {
 
 /// The position of the first NUL, byte that is not UTF-8, or code point that is not a character (U+FFFE, U+FDD0 and the
 /// like), or the end: yaml-cpp would accept them, and write something else.
-std::size_t first_that_is_no_text(std::string_view text) {
+std::size_t first_invalid_byte(std::string_view text) {
   auto at = text.begin();
   for (const auto valid = utf8::find_invalid(text.begin(), text.end()); at != valid;) {
     const auto begin = at;
@@ -97,26 +60,24 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check(mark, "", anchor);
-    add(make(Value::Kind::null, mark));
+    add(Value(Value::Kind::null, position_of(mark)));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { check(mark, "", anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     check(mark, tag, anchor);
-    Value value = make(Value::Kind::scalar, mark);
-    value.text = text;
-    add(std::move(value));
+    add(Value(Value::Kind::scalar, position_of(mark), text));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
     check(mark, tag, anchor);
-    open(make(Value::Kind::list, mark), mark);
+    open(Value::Kind::list, mark);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
     check(mark, tag, anchor);
-    open(make(Value::Kind::mapping, mark), mark);
+    open(Value::Kind::mapping, mark);
   }
   void OnMapEnd() override { close(); }
 
@@ -125,13 +86,6 @@ class TreeBuilder : public YAML::EventHandler {
     Value value;
     bool key_is_open = false;  // mapping: the last entry still waits for its value
   };
-
-  static Value make(Value::Kind kind, const YAML::Mark& mark) {
-    Value value;
-    value.kind = kind;
-    value.at = position_of(mark);
-    return value;
-  }
 
   void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
@@ -145,11 +99,11 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  void open(Value value, const YAML::Mark& mark) {
+  void open(Value::Kind kind, const YAML::Mark& mark) {
     if (frames_.size() == kMaxDepth) {
       stop(mark, "nested too deeply; expected at most " + std::to_string(kMaxDepth) + " levels");
     }
-    frames_.push_back({std::move(value)});
+    frames_.push_back({Value(kind, position_of(mark))});
   }
 
   void close() {
@@ -239,28 +193,90 @@ void emit(YAML::Emitter& out, const Value& value) {
   }
 }
 
+/// Levenshtein distance: how many letters to insert, delete or replace.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string unknown_key(const std::string& name, const std::vector<std::string>& known) {
+  constexpr std::size_t kMaxLetters = 64;  // no key is that long, and the distance to a hostile one would take long
+  std::string_view nearest;
+  std::size_t smallest = kMaxLetters;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = name.size() > kMaxLetters ? kMaxLetters : edit_distance(name, candidate);
+    if (distance < smallest && distance * 2 <= candidate.size()) {
+      smallest = distance;
+      nearest = candidate;
+    }
+  }
+  return "unknown key " + in_quotes(name) + (nearest.empty() ? "" : " (did you mean '" + std::string(nearest) + "'?)") +
+         "; expected " + (known.size() > 1 ? "one of " : "") + joined(known);
+}
+
 }  // namespace
 
+std::string to_string(const Problem& problem) {
+  const std::string position =
+      problem.line > 0 ? ':' + std::to_string(problem.line) + ':' + std::to_string(problem.column) : "";
+  return problem.file + position + ": " + problem.message;
+}
+
+std::string to_string(const std::vector<Problem>& problems) {
+  std::string lines;
+  for (const Problem& problem : problems) {
+    lines += to_string(problem) + '\n';
+  }
+  return lines;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kMaxQuotedBytes = 60;  // so that a message stays a line or two of a terminal
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result = "'";
+  for (const char c : text.substr(0, kMaxQuotedBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      result += c;
+    } else {
+      result += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
+    }
+  }
+  return result + (text.size() > kMaxQuotedBytes ? "...'" : "'");
+}
+
+Value::Value(Kind its_kind, Position its_position, std::string its_text)
+    : kind(its_kind), at(its_position), text(std::move(its_text)) {}
+
 Value make_scalar(std::string_view text, bool plain) {
-  Value value;
-  value.kind = Value::Kind::scalar;
-  value.text = text;
+  Value value(Value::Kind::scalar, {}, std::string(text));
   value.plain = plain;
   return value;
 }
 
 std::string_view describe(Value::Kind kind) {
-  switch (kind) {
-    case Value::Kind::null:
-      return "nothing";
-    case Value::Kind::scalar:
-      return "a single value";
-    case Value::Kind::list:
-      return "a list";
-    case Value::Kind::mapping:
-      return "a mapping";
+  constexpr auto kNames = util::names<Value::Kind>({"nothing", "a single value", "a list", "a mapping"});
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string in_quotes(const Value& value) {
+  return value.kind == Value::Kind::scalar ? in_quotes(value.text) : std::string(describe(value.kind));
+}
+
+bool Field::expect(Value::Kind kind, const Value& value, std::string_view text) const {
+  if (value.kind != kind) {
+    wrong(value, "expected " + std::string(text) + ", got " + std::string(describe(value.kind)));
   }
-  return "";
+  return value.kind == kind;
 }
 
 std::optional<Value> read_document(std::string_view text, Report& report) {
@@ -268,7 +284,7 @@ std::optional<Value> read_document(std::string_view text, Report& report) {
     report.add({}, "larger than " + std::to_string(kMaxBytes) + " bytes; expected a configuration");
     return std::nullopt;
   }
-  if (const std::size_t wrong = first_that_is_no_text(text); wrong != text.size()) {
+  if (const std::size_t wrong = first_invalid_byte(text); wrong != text.size()) {
     const std::string_view before = text.substr(0, wrong);
     const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0: the first line
     report.add({static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
@@ -302,46 +318,11 @@ std::string write_document(const Value& root) {
   return std::string(out.c_str(), out.size()) + '\n';
 }
 
-// Checks one mapping against the names that it may contain, and reads the file that holds it.
-
-namespace {
-
-/// Levenshtein distance: how many letters to insert, delete or replace.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string unknown_key(const std::string& name, const std::vector<std::string>& known) {
-  constexpr std::size_t kMaxLetters = 64;  // no key is that long, and the distance to a hostile one would take long
-  std::string_view nearest;
-  std::size_t least = kMaxLetters;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = name.size() > kMaxLetters ? kMaxLetters : edit_distance(name, candidate);
-    if (distance < least && distance * 2 <= candidate.size()) {
-      least = distance;
-      nearest = candidate;
-    }
-  }
-  return "unknown key " + in_quotes(name) + (nearest.empty() ? "" : " (did you mean '" + std::string(nearest) + "'?)") +
-         "; expected " + (known.size() > 1 ? "one of " : "") + joined(known);
-}
-
-}  // namespace
-
-std::string joined(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names, std::string_view comma, std::string_view last) {
   std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_last = i + 1 == names.size() && !last.empty();
+    text.append(i == 0 ? "" : is_last ? last : comma).append(names[i]);
   }
   return text;
 }
@@ -351,11 +332,11 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
   for (const Entry& entry : mapping.entries) {
     const Value& name = entry.key;
     if (name.kind != Value::Kind::scalar) {
-      report.add(name.at, "expected a word as key, got " + std::string(describe(name.kind)));
+      report.add(name.at, "expected a word as key, got " + in_quotes(name));
       continue;
     }
     if (const auto [first, is_new] = seen.emplace(name.text, name.at); !is_new) {
-      // A key that is not in a list of ours may be a secret in the wrong place.
+      // A key that is not in our lists may be a misplaced secret.
       report.add(name.at, "duplicate key" + (known.empty() ? "" : " " + in_quotes(name.text)) + ", first on line " +
                               std::to_string(first->second.line) + "; expected each key once");
     }
@@ -369,6 +350,10 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
     }
     visit(name.text, value);
   }
+}
+
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 util::Result<std::string> read_regular_file(const std::string& path) {

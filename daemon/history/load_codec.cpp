@@ -101,7 +101,7 @@ std::optional<DeviceInterval> decode(std::span<const std::uint8_t> bytes) {
   for_each_of(in.take(all_of(load.losses.size())), load.losses, [&](std::uint64_t& lost) { lost = in.take(); });
   for_each_latency(in.take(kAllLatencies), load, [&](SparseHistogram& one, std::size_t) {
     one.sum_ns = in.take();
-    one.words = model::take_words(in);
+    one.words = model::take_buckets(in);
   });
   return in.whole() ? std::optional(std::move(load)) : std::nullopt;
 }

@@ -88,7 +88,7 @@ OperationColumn take_operation(VarintReader& in) {
   column.device = take_tail(in);
   column.queue = take_tail(in);
   column.in_flight = in.take_signed();
-  column.buckets = model::take_words(in);
+  column.buckets = model::take_buckets(in);
   return column;
 }
 
@@ -178,8 +178,8 @@ std::optional<Column> decode(std::string_view bytes) {
     }
   }
   if (busy != 0) {
-    column.reads_during_discard = model::take_words(in);
-    column.reads_during_flush = model::take_words(in);
+    column.reads_during_discard = model::take_buckets(in);
+    column.reads_during_flush = model::take_buckets(in);
     column.queue_ns = in.take();
     column.device_ns = in.take();
   }

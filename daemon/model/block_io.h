@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of I/O, interference, error and loss, with their names in metrics.
-// Each enum (commit apart) has the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that
-// they agree.
+// The kinds of I/O, interference, error and loss, with their names in metrics, and histograms of latencies and sizes in
+// the kernel's own buckets: the daemon adds up and never re-buckets. Each enum (commit apart) has the order of the
+// kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they agree. Values only.
 #pragma once
 
 #include <linux/types.h>
@@ -54,8 +54,8 @@ inline constexpr auto kRequestNames = [] {
   return names;
 }();
 
-// The operations that something is known of. Spikes: those in which they are detected. Live: those with a histogram of
-// their own in each second. Attributed: whose I/O it was; other requests are the kernel's own or nobody's.
+// Spike operations: those in which spikes are detected. Live: those with a histogram of their own in each second.
+// Attributed: those of which it is known whose I/O it was; other requests are the kernel's own or nobody's.
 inline constexpr auto kSpikeOperations =
     std::to_array({Operation::read, Operation::write, Operation::flush, Operation::commit});
 inline constexpr auto kLiveOperations =
@@ -67,7 +67,7 @@ constexpr std::string_view name(Operation operation) { return kOperationNames[in
 template <std::size_t Size>
 constexpr auto names_of(const std::array<Operation, Size>& list) {
   std::array<std::string_view, Size> names;
-  std::transform(list.begin(), list.end(), names.begin(), [](Operation one) { return name(one); });
+  std::transform(list.begin(), list.end(), names.begin(), [](Operation operation) { return name(operation); });
   return names;
 }
 
@@ -78,7 +78,7 @@ inline constexpr auto kAttributedOperationNames = names_of(kAttributedOperations
 /// The operation of this name, if it is in the list.
 template <std::size_t Size>
 constexpr std::optional<Operation> operation_named(std::string_view wanted, const std::array<Operation, Size>& list) {
-  const auto* found = std::find_if(list.begin(), list.end(), [wanted](Operation one) { return name(one) == wanted; });
+  const auto* found = std::find_if(list.begin(), list.end(), [&](Operation known) { return name(known) == wanted; });
   return found == list.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -151,8 +151,6 @@ inline constexpr std::size_t kHostLosses = util::count_of<HostLoss>();
 inline constexpr auto kHostLossNames =
     util::names<HostLoss>({"device_table_full", "device_pending", "queue_id_range", "freeze_events"});
 
-// Histograms of latencies and sizes, in the kernel's own buckets: the daemon adds up and never re-buckets. Values only.
-
 /// Cumulative latency histogram since `DeviceIo::since`. Layout of `words`: bpf/abi/latency_buckets.h.
 /// Native Prometheus schema 3; in exposition, the zero word is the zero bucket (zero_threshold 2^-30 s),
 /// the under word counts as native index LATENCY_FIRST_NATIVE_INDEX - 1 and the over word as
@@ -175,7 +173,7 @@ struct SizeHistogram {
   [[nodiscard]] std::uint64_t count() const { return std::accumulate(words.begin(), words.end(), std::uint64_t{0}); }
 };
 
-/// Cumulative: how many I/Os were in flight at each sampling. The words are those of a SizeHistogram, of I/Os.
+/// Cumulative: how many I/Os were in flight at each sampling. Words as in a SizeHistogram, of I/Os.
 struct DepthHistogram {
   static constexpr std::size_t kWords = 18;  // up to 65536 I/Os; more count in the last
   std::vector<std::uint64_t> words;          // kWords of them, or none before the first sampling

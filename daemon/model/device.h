@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disks of the host, the arrays that they are part of, and the file systems on them. Values only.
+// Inventory: the disks of the host, the arrays that they are part of, and the file systems on them. Values only.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -64,7 +62,7 @@ struct Device {
   bool discard = false;             // discard_max_bytes > 0
   bool iostats = true;              // queue/iostats: false hides the device from diskstats
   bool has_requests = true;         // false: its driver takes bios itself, so that nothing of it can be measured
-  bool of_virtual_machine = false;  // the host itself is one; see medium.h
+  bool of_virtual_machine = false;  // the host itself is one; see Medium
 };
 
 /// `device` (a measured disk) carries part of `array` (an md or dm device), at any depth of stacking.
@@ -87,9 +85,10 @@ struct Volume {
 
 /// What mountinfo leaves out about a mounted file system: options that come from its super block's own defaults.
 struct UnshownOptions {
-  std::set<std::string> in_force = {};  // those that differ from the kernel's defaults; also among the mount's options
-  bool complete = true;                 // false: there may be others
-  std::optional<bool> journal = {};     // of ext3 and ext4: whether it has one
+  std::set<std::string> in_force =
+      {};                            // options that differ from the kernel's defaults; also among the mount's options
+  bool complete = true;              // false: there may be others
+  std::optional<bool> journal = {};  // of ext3 and ext4: whether it has one
 };
 
 /// A mounted file system and the measured disk under it; one entry per disk when it lies on several.
@@ -139,7 +138,7 @@ struct Inventory {
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems;
   std::vector<Swap> swaps;
-  std::vector<std::string> warnings;  // what could not be read, in words
+  std::vector<std::string> warnings;  // what could not be read
 };
 
 }  // namespace ssdpulse::model

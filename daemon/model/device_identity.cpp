@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 namespace ssdpulse::model {
@@ -22,12 +20,22 @@ void add(std::string& text, std::string_view what, const util::OutsideText& valu
   }
 }
 
-/// Those that one multipath device consists of are paths to one drive.
+/// All but the WWID.
+std::string text_of_drive(const DeviceIdentity& identity) {
+  std::string text;
+  add(text, "", identity.model);
+  add(text, "serial ", identity.serial);
+  add(text, "part ", identity.part);
+  add(text, "subsystem ", identity.subsystem);
+  return text;
+}
+
+/// The multipath device of each device that is a path of it.
 std::map<std::string, std::string> multipath_of(const std::vector<Membership>& memberships) {
   std::map<std::string, std::string> joined;
-  for (const Membership& one : memberships) {
-    if (one.multipath) {
-      joined.emplace(one.device, one.array);
+  for (const Membership& member : memberships) {
+    if (member.multipath) {
+      joined.emplace(member.device, member.array);
     }
   }
   return joined;
@@ -50,10 +58,10 @@ std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<con
   }
   std::map<std::string, std::vector<std::string>> clashes;
   for (const auto& [key, group] : alike) {
-    for (const Member& one : group) {
+    for (const Member& member : group) {
       for (const Member& other : group) {
-        if (&one != &other && indistinguishable(one.identity, other.identity)) {
-          clashes[one.device->name].push_back(other.device->name);
+        if (&member != &other && indistinguishable(member.identity, other.identity)) {
+          clashes[member.device->name].push_back(other.device->name);
         }
       }
     }
@@ -64,26 +72,12 @@ std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<con
 }  // namespace
 
 std::string DeviceIdentity::text() const {
-  std::string text = text_without_wwid();
-  if (text.empty() && !wwid.empty()) {
-    add(text, "", model);
-    add(text, "part ", part);
-    add(text, "subsystem ", subsystem);
-  }
+  std::string text = lasts() ? text_of_drive(*this) : "";
   add(text, "wwid ", wwid);
   return text;
 }
 
-std::string DeviceIdentity::text_without_wwid() const {
-  std::string text;
-  if (!serial.empty()) {
-    add(text, "", model);
-    add(text, "serial ", serial);
-    add(text, "part ", part);
-    add(text, "subsystem ", subsystem);
-  }
-  return text;
-}
+std::string DeviceIdentity::text_without_wwid() const { return serial.empty() ? "" : text_of_drive(*this); }
 
 DeviceIdentity identity_of(const Device& device) {
   return {device.model, device.serial, device.part, device.subsystem,
@@ -106,22 +100,22 @@ std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<co
     }
   }
   std::map<std::string, DistinctIdentity> distinct;
-  std::map<std::string, int> having;  // a text
+  std::map<std::string, int> count_of_text;
   for (const Device* device : devices) {
     DeviceIdentity identity = identity_of(*device);
-    if (without_wwid.count(device->name) != 0) {
-      identity.wwid.clear();  // at the next boot, another one of them may have it
+    if (without_wwid.contains(device->name)) {
+      identity.wwid.clear();  // at the next boot, another of these devices may have it
     }
-    DistinctIdentity one{identity.lasts() ? identity.text() : device->name, clashes.count(device->name) != 0};
-    if (one.clashes) {
-      one.text += " | at " + (device->attachment.empty() ? device->name : util::for_history(device->attachment));
+    DistinctIdentity own{identity.lasts() ? identity.text() : device->name, clashes.contains(device->name)};
+    if (own.clashes) {
+      own.text += " | at " + (device->attachment.empty() ? device->name : util::for_history(device->attachment));
     }
-    ++having[one.text];
-    distinct.emplace(device->name, std::move(one));
+    ++count_of_text[own.text];
+    distinct.emplace(device->name, std::move(own));
   }
-  for (auto& [name, one] : distinct) {
-    if (having.at(one.text) > 1) {
-      one.text += " | name " + name;
+  for (auto& [name, own] : distinct) {
+    if (count_of_text.at(own.text) > 1) {
+      own.text += " | name " + name;
     }
   }
   return distinct;

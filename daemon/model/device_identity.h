@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceIdentity: by what a device is known again when the kernel gives it another name. No single field suffices:
+// DeviceIdentity: by what a device is recognized when the kernel gives it another name; Medium: whether it is a drive.
+// No single field suffices:
 // cheap adapters and whole batches share a WWID, some models share one serial number, and the kernel takes the
 // identifiers of an NVMe namespace away if another one has them too. The size is no part of it, because volumes grow;
 // nor the firmware.
@@ -28,9 +29,9 @@ struct DeviceIdentity {
   util::OutsideText subsystem;  // the name of the NVM subsystem, where that says more than the serial number
   util::OutsideText wwid;       // empty: none, or the kernel made it up from the other fields
 
-  /// False: it could not be recognised again; only its name is known.
+  /// False: it cannot be recognized again; only its name is known.
   [[nodiscard]] bool lasts() const { return !serial.empty() || !wwid.empty(); }
-  /// All fields: "Example SSD | serial S1 | wwid naa.1". Of a device that is not to be recognised: empty.
+  /// All fields: "Example SSD | serial S1 | wwid naa.1". Of a device that cannot be recognized: empty.
   [[nodiscard]] std::string text() const;
   /// Without the WWID, which the kernel may give at one boot and not at the next. Empty without a serial number.
   [[nodiscard]] std::string text_without_wwid() const;
@@ -42,12 +43,12 @@ DeviceIdentity identity_of(const Device& device);
 /// Nothing that they report tells the two apart: two drives of one identity, or two paths to one drive.
 bool indistinguishable(const DeviceIdentity& a, const DeviceIdentity& b);
 
-/// Of one device among others.
+/// The identity of a device among others.
 struct DistinctIdentity {
   std::string text;      // differs from those of all others; its name if that is all that is known
-  bool clashes = false;  // another one has its identity: the text also says where it is attached, or its name
+  bool clashes = false;  // another device has the same identity: the text also says where it is attached, or its name
 };
-/// By name.
+/// By the name of the device.
 std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<const Device*>& devices);
 
 /// Devices of one identity that are not known to be paths to one drive.
@@ -65,8 +66,8 @@ std::vector<IdentityClash> reported_clashes(const std::vector<const Device*>& de
 /// "sda and sdb report one model, serial number and WWID (...)", and what follows from it.
 std::string clash_text(const IdentityClash& clash);
 
-// same_disk(), same_paths(), same_device(), same_drive(): whether a device is still the same one. Names are reused: for
-// the next disk in a slot, for the next loop device. One rule for all code that keeps state about a device.
+// Whether a device is still the same. Names are reused: for the next disk in a slot, for the next loop device. One rule
+// for all code that keeps state about a device.
 
 /// The disk of one queue: the same name and, since Linux 5.15, the same diskseq. Before that the name has to suffice.
 inline bool same_disk(const std::string& name, std::uint64_t diskseq, const Path& now) {
@@ -95,9 +96,8 @@ inline bool same_drive(const NvmeIdentity& before, const NvmeIdentity& now) {
          before.subsystem_nqn == now.subsystem_nqn;
 }
 
-// Medium: whether a disk is a drive, with flash or platters of its own, or software that keeps its data elsewhere: the
-// only list of what virtual disks call themselves, and what counts where no list can be complete.
-
+/// Whether a disk is a drive, with flash or platters of its own, or software that keeps its data elsewhere: the only
+/// list of what virtual disks call themselves, and what counts where no list can be complete.
 enum class Medium : std::uint8_t {
   drive,
   software,  // a virtual disk, a cloud's volume, a target on another host
@@ -127,21 +127,22 @@ inline bool is_software_vendor(std::uint16_t vendor_id) {
 
 /// Emulators count bytes and hours, but none wears out.
 inline bool wears(const NvmeDrive& drive) {
-  constexpr std::array kOfMedia{NvmeField::percentage_used_ratio,
-                                NvmeField::media_erased_bytes,
-                                NvmeField::bad_blocks,
-                                NvmeField::block_erases_max,
-                                NvmeField::block_erases_mean,
-                                NvmeField::endurance_group_percentage_used_ratio};
-  return std::any_of(drive.values.begin(), drive.values.end(), [&](const NvmeValue& one) {
-    return one.value > 0 && std::find(kOfMedia.begin(), kOfMedia.end(), one.field) != kOfMedia.end();
+  constexpr std::array kMediaFields{NvmeField::percentage_used_ratio,
+                                    NvmeField::media_erased_bytes,
+                                    NvmeField::bad_blocks,
+                                    NvmeField::block_erases_max,
+                                    NvmeField::block_erases_mean,
+                                    NvmeField::endurance_group_percentage_used_ratio};
+  return std::any_of(drive.values.begin(), drive.values.end(), [&](const NvmeValue& value) {
+    return value.value > 0 && std::find(kMediaFields.begin(), kMediaFields.end(), value.field) != kMediaFields.end();
   });
 }
 
 /// `drive`: what the disk is a namespace of; null: no NVMe drive, or not known yet.
 inline Medium medium_of(const Device& device, const NvmeDrive* drive) {
-  constexpr auto kOfHardware = std::to_array<std::string_view>({"nvme", "sata", "sas", "usb", "mmc"});
-  const bool has_bus = std::find(kOfHardware.begin(), kOfHardware.end(), device.transport) != kOfHardware.end();
+  constexpr auto kHardwareTransports = std::to_array<std::string_view>({"nvme", "sata", "sas", "usb", "mmc"});
+  const bool has_bus =
+      std::find(kHardwareTransports.begin(), kHardwareTransports.end(), device.transport) != kHardwareTransports.end();
   const NvmeIdentity* identity = drive != nullptr ? drive->identity.get() : nullptr;
   const bool fabric = identity != nullptr && !identity->transport.empty() && identity->transport != "pcie";
   if (!has_bus || fabric || names_software(device.model) ||

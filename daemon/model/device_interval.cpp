@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/model/device_interval.h"
 
-#include <algorithm>
 #include <numeric>
 
 namespace ssdpulse::model {
@@ -19,19 +18,17 @@ OperationInterval between(const OperationIo& before, const OperationIo& after, D
   const auto requeues = [&](RequeueReason reason) {
     return difference.of(before.requeues[index(reason)], after.requeues[index(reason)]);
   };
-  OperationInterval interval;
-  interval.ios = difference.of(before.completions, after.completions);
-  interval.bytes = difference.of(before.bytes, after.bytes);
-  interval.sequential_bytes = difference.of(before.sequential_bytes, after.sequential_bytes);
-  interval.queue_full_ns = difference.of(before.queue_full_ns, after.queue_full_ns);
-  interval.errors = difference.of(sum_of(before.errors), sum_of(after.errors));
-  interval.device_errors = difference.of(device_errors(before), device_errors(after));
-  interval.issues = difference.of(before.issues, after.issues);
-  interval.failovers = requeues(RequeueReason::failover);
-  interval.requeues = requeues(RequeueReason::driver);
-  interval.in_flight_before = before.in_flight;
-  interval.in_flight_after = after.in_flight;
-  return interval;
+  return {.ios = difference.of(before.completions, after.completions),
+          .bytes = difference.of(before.bytes, after.bytes),
+          .sequential_bytes = difference.of(before.sequential_bytes, after.sequential_bytes),
+          .queue_full_ns = difference.of(before.queue_full_ns, after.queue_full_ns),
+          .errors = difference.of(sum_of(before.errors), sum_of(after.errors)),
+          .device_errors = difference.of(device_errors(before), device_errors(after)),
+          .issues = difference.of(before.issues, after.issues),
+          .failovers = requeues(RequeueReason::failover),
+          .requeues = requeues(RequeueReason::driver),
+          .in_flight_before = before.in_flight,
+          .in_flight_after = after.in_flight};
 }
 
 void take_latencies(OperationInterval& interval, const OperationIo& before, const OperationIo& after,
@@ -109,15 +106,15 @@ void add(TotalsByOperation& sum, const TotalsByOperation& more) {
 
 SparseHistogram OperationInterval::in_device() const {
   SparseHistogram sum;
-  for (const SparseHistogram& one : device) {
-    add(sum, one);
+  for (const SparseHistogram& histogram : device) {
+    add(sum, histogram);
   }
   return sum;
 }
 
 std::uint64_t OperationInterval::device_ns() const {
   return std::accumulate(device.begin(), device.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const SparseHistogram& one) { return sum + one.sum_ns; });
+                         [](std::uint64_t sum, const SparseHistogram& histogram) { return sum + histogram.sum_ns; });
 }
 
 const SparseHistogram& DeviceInterval::latency(Latency wanted) const { return latency_in(*this, wanted); }
@@ -156,42 +153,42 @@ std::optional<DeviceInterval> between(const DeviceIo& before, const DeviceIo& af
 }
 
 DeviceInterval kept(DeviceInterval interval) {
-  for (OperationInterval& one : interval.operations) {
-    one.device_errors = one.issues = one.failovers = one.requeues = 0;
-    one.in_flight_before = one.in_flight_after = 0;
+  for (OperationInterval& operation : interval.operations) {
+    operation.device_errors = operation.issues = operation.failovers = operation.requeues = 0;
+    operation.in_flight_before = operation.in_flight_after = 0;
   }
   for (const Operation operation : {Operation::flush, Operation::discard}) {
-    OperationInterval& one = interval.operations[index(operation)];
-    SparseHistogram device = one.in_device();
-    one.device = {device.empty() ? std::move(one.total) : std::move(device)};
-    one.total = {};
-    one.queue = {};
+    OperationInterval& kept = interval.operations[index(operation)];
+    SparseHistogram device = kept.in_device();
+    kept.device = {device.empty() ? std::move(kept.total) : std::move(device)};
+    kept.total = {};
+    kept.queue = {};
   }
   interval.operations[index(Operation::commit)].ios = 0;  // as many as its histogram has
   return interval;
 }
 
 void add(std::vector<TenantLoad>& sum, const std::vector<TenantLoad>& more) {
-  for (const TenantLoad& one : more) {
+  for (const TenantLoad& tenant : more) {
     const auto known =
-        std::find_if(sum.begin(), sum.end(), [&](const TenantLoad& tenant) { return tenant.name == one.name; });
+        std::find_if(sum.begin(), sum.end(), [&](const TenantLoad& other) { return other.name == tenant.name; });
     if (known == sum.end()) {
-      sum.push_back(one);
+      sum.push_back(tenant);
     } else {
-      add(known->totals, one.totals);
+      add(known->totals, tenant.totals);
     }
   }
 }
 
-std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t most) {
+std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t max_names) {
   TenantLoad other{std::string(kOtherTenants)};
   const auto rest = std::stable_partition(tenants.begin(), tenants.end(),
                                           [](const TenantLoad& tenant) { return tenant.name != kOtherTenants; });
   std::stable_sort(tenants.begin(), rest,
                    [](const TenantLoad& a, const TenantLoad& b) { return weight(a) > weight(b); });
-  const auto named = std::min<std::ptrdiff_t>(rest - tenants.begin(), static_cast<std::ptrdiff_t>(most));
-  for (auto one = tenants.begin() + named; one != tenants.end(); ++one) {
-    add(other.totals, one->totals);
+  const auto named = std::min<std::ptrdiff_t>(rest - tenants.begin(), static_cast<std::ptrdiff_t>(max_names));
+  for (auto tenant = tenants.begin() + named; tenant != tenants.end(); ++tenant) {
+    add(other.totals, tenant->totals);
   }
   tenants.erase(tenants.begin() + named, tenants.end());
   if (other != TenantLoad{std::string(kOtherTenants)}) {

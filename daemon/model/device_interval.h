@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceInterval: what a device did between two readings of its cumulative counters: one tick, a minute, an hour, or
-// any other window. Exact sums: the interval of an hour is that of its minutes added up, word for word. Values only.
+// any other window. Exact sums: the interval of an hour is that of its minutes added up, bucket by bucket. Values only.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct OperationInterval {
   std::uint64_t errors = 0;  // of all kinds
 
   // Of one tick: add() and the history leave them out.
-  std::uint64_t device_errors = 0;  // those that say something about the device
+  std::uint64_t device_errors = 0;  // errors that say something about the device
   std::uint64_t issues = 0;
   std::uint64_t failovers = 0;  // to another path
   std::uint64_t requeues = 0;   // by the driver: retries, or a device that is busy
@@ -95,7 +95,7 @@ void add(DeviceInterval& sum, const DeviceInterval& more);
 /// Nothing if a count went backwards: the device's counters restarted. `measured`: the time between the two.
 std::optional<DeviceInterval> between(const DeviceIo& before, const DeviceIo& after, std::chrono::nanoseconds measured);
 
-/// Only what the history keeps. Of flushes and discards that is the device time where it was measured, else the total.
+/// What the history keeps of it. Of flushes and discards that is the device time where it was measured, else the total.
 DeviceInterval kept(DeviceInterval interval);
 
 /// What one tenant did. The heaviest keep their names; all others together are kOtherTenants.
@@ -109,7 +109,7 @@ inline constexpr std::string_view kOtherTenants = "other";
 
 /// Keeps the heaviest, by device time or, where there is none, by bytes; the rest becomes kOtherTenants. Exact: the
 /// sums over all do not change.
-std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t most = kHeaviestTenants);
+std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t max_names = kHeaviestTenants);
 void add(std::vector<TenantLoad>& sum, const std::vector<TenantLoad>& more);
 
 }  // namespace ssdpulse::model

@@ -7,50 +7,51 @@
 #include <string_view>
 #include <tuple>
 
-#include "daemon/base/outside_text.h"
-
 namespace ssdpulse::model {
 namespace {
 
-constexpr std::size_t kLongestMountpoint = 48;
-constexpr std::size_t kLongestName = 40;  // of a volume or a disk; the kernel's names have at most 31 characters
+constexpr std::size_t kMaxMountpointBytes = 48;
+constexpr std::size_t kMaxNameBytes = 40;  // of a volume or a disk; the kernel's names have at most 31 characters
 
-/// Printable, and without its middle if it is too long: both ends of a path tell more than its middle.
-std::string bounded(const util::OutsideText& text, std::size_t most) {
+/// Printable, and without its middle if it is too long: both ends of a path say more than its middle.
+std::string bounded(const util::OutsideText& text, std::size_t max_bytes) {
   constexpr std::string_view kGap = "...";
   const std::string clean = util::for_log(text, std::string::npos);
-  if (clean.size() <= most) {
+  if (clean.size() <= max_bytes) {
     return clean;
   }
-  const std::size_t head = most / 3;
-  const std::size_t tail = most - head - kGap.size();
+  const std::size_t head = max_bytes / 3;
+  const std::size_t tail = max_bytes - head - kGap.size();
   return clean.substr(0, head) + std::string(kGap) + clean.substr(clean.size() - tail);
 }
 
-/// What people care about comes first: no boot partition, and no mount below another one.
-bool comes_first(const Filesystem* one, const Filesystem* other) {
+/// What users care about comes first: no boot partition, and no mount below another mount.
+bool comes_first(const Filesystem* a, const Filesystem* b) {
   const auto key = [](const Filesystem* filesystem) {
     const std::string& path = filesystem->mountpoint.raw();
     const bool is_boot = path == "/boot" || path.rfind("/boot/", 0) == 0 || path == "/efi";
     const auto depth = path == "/" ? 0 : std::count(path.begin(), path.end(), '/');
     return std::make_tuple(is_boot, depth, std::string_view(path));
   };
-  return key(one) < key(other);
+  return key(a) < key(b);
 }
 
 std::string and_more(const std::string& first, std::size_t count) {
   return count > 1 ? fmt::format("{} and {} more", first, count - 1) : first;
 }
 
-/// As people named the array or volume; nothing if it is none of those above the disk.
+/// As its users named the array or volume.
+util::OutsideText name_of_array(const Membership& membership) {
+  return membership.name.empty() ? util::OutsideText(membership.array) : membership.name;
+}
+
+/// Empty if the volume is not one of those above the disk.
 util::OutsideText volume_name(const std::string& volume, const std::string& device,
                               const std::vector<Membership>& memberships) {
-  for (const Membership& one : memberships) {
-    if (one.array == volume && one.device == device) {
-      return one.name.empty() ? util::OutsideText(one.array) : one.name;
-    }
-  }
-  return {};
+  const auto found = std::find_if(memberships.begin(), memberships.end(), [&](const Membership& membership) {
+    return membership.array == volume && membership.device == device;
+  });
+  return found == memberships.end() ? util::OutsideText() : name_of_array(*found);
 }
 
 /// The volume that all these file systems lie on; empty: they differ, or lie on the disk or its partitions.
@@ -74,7 +75,7 @@ util::OutsideText common_volume(const std::vector<const Filesystem*>& mounted, c
 
 DeviceTitle device_title(const std::string& device, const std::vector<Filesystem>& filesystems,
                          const std::vector<Membership>& memberships) {
-  const std::string disk = bounded(device, kLongestName);
+  const std::string disk = bounded(device, kMaxNameBytes);
   std::vector<const Filesystem*> mounted;
   for (const Filesystem& filesystem : filesystems) {
     if (filesystem.device == device && !util::for_log(filesystem.mountpoint).empty()) {
@@ -83,21 +84,21 @@ DeviceTitle device_title(const std::string& device, const std::vector<Filesystem
   }
   if (!mounted.empty()) {
     const Filesystem* first = *std::min_element(mounted.begin(), mounted.end(), comes_first);
-    const std::string use = and_more(bounded(first->mountpoint, kLongestMountpoint), mounted.size());
-    const std::string volume = bounded(common_volume(mounted, device, memberships), kLongestName);
+    const std::string use = and_more(bounded(first->mountpoint, kMaxMountpointBytes), mounted.size());
+    const std::string volume = bounded(common_volume(mounted, device, memberships), kMaxNameBytes);
     return {volume.empty() ? fmt::format("{} ({})", use, disk) : fmt::format("{} ({} on {})", use, volume, disk), use};
   }
   std::vector<util::OutsideText> volumes;
-  for (const Membership& one : memberships) {
-    if (one.device == device) {
-      volumes.push_back(one.name.empty() ? util::OutsideText(one.array) : one.name);
+  for (const Membership& membership : memberships) {
+    if (membership.device == device) {
+      volumes.push_back(name_of_array(membership));
     }
   }
   if (volumes.empty()) {
     return {disk, ""};
   }
   const std::string use =
-      and_more(bounded(*std::min_element(volumes.begin(), volumes.end()), kLongestName), volumes.size());
+      and_more(bounded(*std::min_element(volumes.begin(), volumes.end()), kMaxNameBytes), volumes.size());
   return {fmt::format("{} on {}", use, disk), use};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceTitle: a disk as people know it: by what is mounted from it, or by its volumes, and then by the kernel's name.
-// Pure. Texts are printable ASCII and bounded, whatever the names on the host are.
+// DeviceTitle: a disk as its users know it: by what is mounted from it, or by its volumes, and then by the kernel's
+// name. Texts are printable ASCII and bounded, whatever the names on the host are.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discards: what submits them, how much each submitter sent, and the bursts that they form. Values only.
+// DiscardSubmissions and DiscardBursts: what submits them, how much each submitter sent, and the bursts that discards
+// form. Values only.
 #pragma once
 
 #include <array>
@@ -7,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "daemon/base/complete.h"
 #include "daemon/base/outside_text.h"

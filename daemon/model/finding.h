@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding: what one check of `doctor` or one rule of `audit` reports about this host. Values only.
+// Finding: what a check of `doctor` or a rule of `audit` reports about this host. kDriveWarnings: what an NVMe drive
+// warns of in its health page. Values only.
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ struct Finding {
   std::string why;           // why it matters, or why it is unknown
   /// Measured on this host: name, which carries the unit, and value. What was not measured is absent.
   std::map<std::string, double> evidence = {};
-  std::string change = {};      // for now: a shell command line if there is one, else words; empty: nothing to change
+  std::string change = {};  // for now: a shell command line if there is one, else a sentence; empty: nothing to change
   std::string persistent = {};  // the same, but so that it survives a reboot
   std::string undo = {};        // reverts `change`
   std::string risk = {};        // what the change costs
@@ -55,8 +56,7 @@ struct Finding {
   [[nodiscard]] std::string who() const { return title.empty() ? util::for_json(device) : title; }
 };
 
-// Acceptance: a finding that somebody has decided to live with, as in /etc/ssdpulse/accepted.yaml.
-
+/// A finding that somebody has decided to live with, as in /etc/ssdpulse/accepted.yaml.
 struct Acceptance {
   std::string id;      // shell glob on rules, like the next
   std::string device;  // on devices and mount points; the host is ""
@@ -64,9 +64,7 @@ struct Acceptance {
   std::string expires;  // YYYY-MM-DD; from that day on it counts again
 };
 
-// What an NVMe drive warns of in its health page: what each bit of critical_warning means, what to do and how urgent it
-// is. The one table behind the audit, the alerts and their runbooks; drive_warnings_test compares them.
-
+/// What a warning of a drive means, what to do and how urgent it is.
 struct DriveCondition {
   Verdict verdict;           // danger: its alert is critical; advise: a warning
   std::string_view meaning;  // after "the drive: "
@@ -83,8 +81,9 @@ struct DriveWarning {
 
 inline constexpr std::string_view kRiskOfReplacing = "copying reads all of it; have a backup first";
 
-/// NVM Express Base 2.x, SMART / Health Information. Bits 6 and 7 are not assigned by the version that drives
-/// implement.
+/// The bits of critical_warning (NVM Express Base 2.x, SMART / Health Information); 6 and 7 are not assigned by the
+/// version that drives implement. The one table behind the audit, the alerts and their runbooks; drive_warnings_test
+/// compares them.
 inline constexpr auto kDriveWarnings = std::to_array<DriveWarning>({
     {0,
      "available_spare",

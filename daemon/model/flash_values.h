@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlashSamples: what the kernel side reports about the host's writes for the flash model.
-// That side follows some pages of a drive and sends an event for each completed write, discard or write of zeroes that
-// contains one of them. It also counts every written page, exactly. Values only; the block source fills them in.
+// FlashSamples: what the kernel side reports about the host's writes for the flash model: it follows some pages of a
+// drive and sends an event for each completed write, discard or write of zeroes that contains one of them. It also
+// counts every written page, exactly. FlashFigures: what the models report, drive by drive: the write amplification
+// that follows from what the host writes, for drives of this size that work as assumed. Modelled, never measured: what
+// a drive counts itself is in WriteAmplification. Values only.
 #pragma once
 
 #include <array>
@@ -9,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -17,8 +18,8 @@
 
 namespace ssdpulse::model {
 
-/// Which pages of a device are followed; analysis::PageSample explains the choice. A drive's namespaces have the same
-/// parameters except for `first_page`.
+/// Which pages of a device are followed; see daemon/flash/flash_events.h for the choice. A drive's namespaces have the
+/// same parameters except for `first_page`.
 struct SamplingParameters {
   std::uint8_t page_bits = 12;   // a page has 2^page_bits bytes, 9 to 31
   std::uint8_t rate_bits = 0;    // one of 2^rate_bits pages is followed, 0 to 31
@@ -61,11 +62,6 @@ struct FlashSamples {
   std::vector<FlashEvent> events;           // in the order in which they were sent, of all devices
   std::vector<DeviceFlashSamples> devices;  // sampled ones, sorted by name
 };
-
-// What the flash model reports about one drive: the write amplification that follows from what the host writes, for
-// drives of this size that work as assumed. Modelled, never measured: write_amplification in nvme.h is what a drive
-// counts.
-// Values only.
 
 /// Which block is collected, and where its valid pages go.
 enum class CollectionPolicy : std::uint8_t {
@@ -168,10 +164,6 @@ struct FlashReport {
   std::optional<std::uint64_t> written_since_full_discard_bytes;
 };
 
-// What the daemon's flash models report at one moment, drive by drive, and the state of the models: part of the
-// Snapshot.
-// Modelled, never measured: what a drive counts itself is in nvme.h. Values only.
-
 /// Where the over-provisioning that a model assumes comes from.
 enum class OverprovisioningBasis : std::uint8_t {
   size,           // usual for drives of this nominal size
@@ -224,7 +216,7 @@ struct FlashEstimate {
   [[nodiscard]] const std::string& name() const { return controller.empty() ? devices.front() : controller; }
 };
 
-/// How much could be modelled for each drive within the memory for all: see analysis/flash_model/model_budget.h.
+/// How much could be modelled for each drive within the memory for all: see daemon/flash/model_set.h.
 struct FlashFigures {
   std::string scale;  // all, fewer_what_ifs, smaller_samples or fewer_drives
   std::uint64_t memory_bytes = 0;

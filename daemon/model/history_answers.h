@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the history knows about a window of time: the answers of history/reader.h. Values only.
+// Series, PastMoment, PastDay: what the history knows about a window of time, as history/history_reader.h answers it.
+// Values only.
 #pragma once
 
 #include <array>
@@ -55,7 +56,7 @@ struct Mark {
   WallTime at;
   util::OutsideText text;
   bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
-  // Chosen by the sender, so that sending it again makes no second one. Empty: it can be sent only once.
+  /// Chosen by the sender, so that sending it again makes no second mark. Empty: it can be sent only once.
   std::string id = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is stored: for each drive and each device in each minute, and what happened. Values only.
+// Batch: the rows that are stored: for each drive and each device in each minute, and what happened. Values only.
 #pragma once
 
 #include <array>
@@ -58,10 +58,10 @@ struct DeviceKey {
   std::string name;
   std::string model;
   std::string serial;
-  // What else this device may be stored as, if nothing is stored as `identity`: this, or this with a WWID, which the
-  // kernel gives an NVMe namespace at one boot and not at the next. Empty where that is not certain.
+  /// What else this device may be stored as, if nothing is stored as `identity`: this, or this with a WWID, which the
+  /// kernel gives an NVMe namespace at one boot and not at the next. Empty where that is not certain.
   std::string without_wwid = {};
-  // With where it is attached: stored so once two devices were seen to report this identity. Empty: not known.
+  /// With where it is attached: stored so once two devices were seen to report this identity. Empty: not known.
   std::string attached = {};
   bool operator==(const DeviceKey&) const = default;
 };
@@ -79,7 +79,7 @@ struct SpikeSeconds {
   std::string device;  // the kernel's name
   std::chrono::system_clock::time_point begin;
   std::chrono::system_clock::time_point end;
-  double excess_seconds = 0;  // of the worst spike: those of the worst are kept longest
+  double excess_seconds = 0;  // of the worst spike: seconds of the worst spikes are kept longest
   Bytes seconds;
 };
 

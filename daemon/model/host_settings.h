@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostSettings: how this host is set up for its disks: what the files in sysfs, procfs and /etc contain, verbatim.
-// Values only.
+// HostProbe: what it offers to the daemon, seen from outside while no daemon answers. What could not be read is absent,
+// which never means zero or no. Values only.
 #pragma once
 
 #include <charconv>
@@ -9,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,17 +30,18 @@ class Attributes {
   }
   /// The whole text as a decimal number; nothing if absent or anything else.
   [[nodiscard]] std::optional<std::uint64_t> number(const std::string& path) const {
-    const std::string said = text(path).raw();
+    const std::string content = text(path).raw();
     std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), value);
-    return error == std::errc() && end == said.data() + said.size() ? std::optional(value) : std::nullopt;
+    const auto [end, error] = std::from_chars(content.data(), content.data() + content.size(), value);
+    return error == std::errc() && end == content.data() + content.size() ? std::optional(value) : std::nullopt;
   }
   /// Of "a [b] c", the b; of anything else, all of it.
   [[nodiscard]] util::OutsideText chosen(const std::string& path) const {
-    const std::string said = text(path).raw();
-    const auto open = said.find('[');
-    const auto close = said.find(']', open == std::string::npos ? 0 : open);
-    return open == std::string::npos || close == std::string::npos ? said : said.substr(open + 1, close - open - 1);
+    const std::string content = text(path).raw();
+    const auto open = content.find('[');
+    const auto close = content.find(']', open == std::string::npos ? 0 : open);
+    return open == std::string::npos || close == std::string::npos ? content
+                                                                   : content.substr(open + 1, close - open - 1);
   }
   [[nodiscard]] bool has(const std::string& path) const { return texts_.count(path) != 0; }
 
@@ -82,7 +83,7 @@ struct MountSettings {
   std::vector<std::string> volumes;     // directly below
   std::vector<std::string> disks;       // measured ones
   std::optional<double> used_ratio{};   // of what unprivileged users may fill
-  bool answers = true;                  // false: whoever asked gave up waiting
+  bool answers = true;                  // false: its file system does not, within the time allowed
   UnshownOptions unshown{};
 };
 
@@ -93,7 +94,7 @@ struct TimerSettings {
   util::OutsideText delay = {};     // RandomizedDelaySec=
 };
 
-/// The settings that people change on a device or the host, by their names in the history.
+/// The settings that administrators change on a device or the host, by their names in the history.
 struct RecordedSettings {
   std::string device;  // the kernel's name; empty: of the host
   /// By name, such as scheduler; what could not be read is not here.
@@ -110,15 +111,12 @@ struct HostSettings {
   std::optional<std::uint32_t> cpus{};
   std::vector<Swap> swaps{};                          // zram among them
   std::vector<util::OutsideText> virtual_machines{};  // command lines of QEMU, as in procfs; empty: not readable
-  /// File below the cgroup tree -> content; those that limit I/O.
+  /// Files below the cgroup tree that limit I/O, and their content.
   std::map<util::OutsideText, util::OutsideText> cgroup_limits{};
   TimerSettings fstrim{};
 };
 
-// HostProbe: what a host offers to the daemon, seen from outside while no daemon answers. Values only; what could not
-// be read is absent, which never means zero or no.
-
-/// How a place in the file system looks to the calling process.
+/// What the calling process can do with a path.
 struct PathProbe {
   std::string path;
   bool exists = false;

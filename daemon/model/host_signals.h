@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds up I/O above the drives: one entry for each cause, with what is said about it. An entry that lacks a part
-// does not compile. Its sentence has figures in it, and is a case of live/host_wait_words.cpp.
+// HostSignals: what the kernel reports about I/O that waits above the drives: pressure, limits of cgroups, suspended
+// and resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds up a tenant or the host.
+// kHostWaitCauseTable: one entry for each cause, with all texts about it except its sentence, which has figures in it
+// (daemon/spikes/host_wait_words.cpp); an entry that lacks a part does not compile. Values only.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -39,59 +40,53 @@ struct HostWaitCauseInfo {
 };
 
 /// In the order of the enumeration.
-inline constexpr std::array kHostWaitCauseTable{
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::suspended,
-        .name = "suspended",
-        .next = "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, "
-                "resume it: dmsetup resume NAME.",
-        .shown_by = "`/sys/block/dm-N/dm/suspended` is 1 for two seconds, and it was not when the daemon first saw "
-                    "it, or tasks wait for I/O 30 % of the time more than drives explain. The file system on it is "
-                    "usually frozen, too, and the kernel does not count those that write there as waiting"},
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::frozen,
-        .name = "frozen",
-        .next = "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at "
-                "work, thaw it: fsfreeze --unfreeze MOUNTPOINT.",
-        .shown_by = "a freeze was seen since the daemon's start (hooks on `freeze_super` and `thaw_super_locked`), "
-                    "and no volume below it is suspended. The command is that of the task that froze it. Not seen: "
-                    "freezes from before the daemon's start, of file systems that are mounted only in other mount "
-                    "namespaces or not on a disk of this host, and any on kernels that let no function be hooked "
-                    "(`ssdpulse doctor` says so). After a change that was lost "
-                    "(`ssdpulse_lost_events_total{cause=\"freeze_events\"}`), none is claimed that was seen before"},
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::full,
-        .name = "full",
-        .next = "Free up space or extend it; df -h and df -i show what is left.",
-        .shown_by = "1 MiB or less (a hundredth of a small file system) or no inode is left, where there was more "
-                    "while the daemon watched. Asked every 2 s, by a thread that may hang; never of network and FUSE "
-                    "mounts"},
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::cgroup_limit,
-        .name = "cgroup_limit",
-        .next = "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send "
-                "less.",
-        .shown_by = "over 3 s, what the kernel counts against the limit (`io.stat`; v1: `blkio.throttle.io_serviced`) "
-                    "is 95 to 150 % of it, tasks of the cgroup wait 30 % of the time or more (v1: tasks of the host, "
-                    "more than drives explain), and the drive has no incident. Who is held up is the only tenant "
-                    "below the limit; of several, it is said of whom the limit is set on. Linux 5.10 does not count "
-                    "I/O that comes through a dm or md device for the disk below: there, a limit on that disk is not "
-                    "claimed. `io.latency` and io.cost have no rate to compare with, and are never claimed"},
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::dirty_throttling,
-        .name = "dirty_throttling",
-        .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
-        .shown_by = "dirty pages and those under write-back reach the middle between the two thresholds of "
-                    "`/proc/vmstat`, from which on the kernel makes writers wait, and tasks wait 30 % of the time or "
-                    "more. Limits of a memory cgroup are not seen"},
-    HostWaitCauseInfo{
-        .cause = HostWaitCause::pressure,
-        .name = "pressure",
-        .next = "See what tasks in state D wait for (ps -eo stat,wchan:32,comm), and check network file systems, "
-                "swap, and disks that are not measured (ssdpulse devices).",
-        .shown_by = "tasks wait 50 % of the time more than drives explain, beyond what is usual here over 10 minutes, "
-                    "no drive has an incident, and none of the above holds; after an hour it is usual"},
-};
+inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
+    {.cause = HostWaitCause::suspended,
+     .name = "suspended",
+     .next = "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, "
+             "resume it: dmsetup resume NAME.",
+     .shown_by = "`/sys/block/dm-N/dm/suspended` is 1 for two seconds, and it was not when the daemon first saw "
+                 "it, or tasks wait for I/O 30 % of the time more than drives explain. The file system on it is "
+                 "usually frozen, too, and the kernel does not count those that write there as waiting"},
+    {.cause = HostWaitCause::frozen,
+     .name = "frozen",
+     .next = "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at "
+             "work, thaw it: fsfreeze --unfreeze MOUNTPOINT.",
+     .shown_by = "a freeze was seen since the daemon's start (hooks on `freeze_super` and `thaw_super_locked`), "
+                 "and no volume below it is suspended. The command is that of the task that froze it. Not seen: "
+                 "freezes from before the daemon's start, of file systems that are mounted only in other mount "
+                 "namespaces or not on a disk of this host, and any on kernels that let no function be hooked "
+                 "(`ssdpulse doctor` says so). After a change that was lost "
+                 "(`ssdpulse_lost_events_total{cause=\"freeze_events\"}`), none is claimed that was seen before"},
+    {.cause = HostWaitCause::full,
+     .name = "full",
+     .next = "Free up space or extend it; df -h and df -i show what is left.",
+     .shown_by = "1 MiB or less (a hundredth of a small file system) or no inode is left, where there was more "
+                 "while the daemon watched. Asked every 2 s, by a thread that may hang; never of network and FUSE "
+                 "mounts"},
+    {.cause = HostWaitCause::cgroup_limit,
+     .name = "cgroup_limit",
+     .next = "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send "
+             "less.",
+     .shown_by = "over 3 s, what the kernel counts against the limit (`io.stat`; v1: `blkio.throttle.io_serviced`) "
+                 "is 95 to 150 % of it, tasks of the cgroup wait 30 % of the time or more (v1: tasks of the host, "
+                 "more than drives explain), and the drive has no incident. Who is held up is the only tenant "
+                 "below the limit; of several, it is said of whom the limit is set on. Linux 5.10 does not count "
+                 "I/O that comes through a dm or md device for the disk below: there, a limit on that disk is not "
+                 "claimed. `io.latency` and io.cost have no rate to compare with, and are never claimed"},
+    {.cause = HostWaitCause::dirty_throttling,
+     .name = "dirty_throttling",
+     .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
+     .shown_by = "dirty pages and those under write-back reach the middle between the two thresholds of "
+                 "`/proc/vmstat`, from which on the kernel makes writers wait, and tasks wait 30 % of the time or "
+                 "more. Limits of a memory cgroup are not seen"},
+    {.cause = HostWaitCause::pressure,
+     .name = "pressure",
+     .next = "See what tasks in state D wait for (ps -eo stat,wchan:32,comm), and check network file systems, "
+             "swap, and disks that are not measured (ssdpulse devices).",
+     .shown_by = "tasks wait 50 % of the time more than drives explain, beyond what is usual here over 10 minutes, "
+                 "no drive has an incident, and none of the above holds; after an hour it is usual"},
+});
 
 static_assert(util::is_table_of<HostWaitCause>(kHostWaitCauseTable, &HostWaitCauseInfo::cause),
               "each cause has one entry, in the order of the enumeration");
@@ -100,13 +95,10 @@ inline constexpr auto kHostWaitCauseNames = util::column(kHostWaitCauseTable, &H
 
 constexpr const HostWaitCauseInfo& info(HostWaitCause cause) { return kHostWaitCauseTable[index(cause)]; }
 
-// HostSignals: what the kernel says about I/O that waits above the drives: pressure, limits of cgroups, suspended and
-// resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds somebody up. Values only.
-
 /// Pressure stall information (Documentation/accounting/psi.rst): cumulative, in seconds.
 struct IoPressure {
   double some_seconds = 0;  // in which at least one task waited for I/O
-  double full_seconds = 0;  // in which nobody did anything else
+  double full_seconds = 0;  // in which all tasks that were not idle did
 };
 
 /// Of the whole host, from /proc/vmstat. The kernel holds up whoever writes from halfway between both thresholds on.
@@ -160,11 +152,11 @@ struct FilesystemRoom {
   std::uint64_t available_bytes = 0;
   std::uint64_t inodes = 0;  // 0: the file system has no fixed number
   std::uint64_t available_inodes = 0;
-  std::uint64_t free_bytes = 0;  // with those that only root may use
+  std::uint64_t free_bytes = 0;  // with the bytes that only root may use
   bool operator==(const FilesystemRoom&) const = default;
 };
 
-/// That was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
+/// Was seen being frozen: whoever writes to it sleeps until it is thawed (fsfreeze(8)).
 struct FrozenFilesystem {
   util::OutsideText mountpoint;
   util::OutsideText command;              // that froze it, or is about to
@@ -180,8 +172,8 @@ struct HostSignals {
   double disks_busy_seconds = 0;
   std::map<std::string, std::uint64_t> disks_busy_ms = {};  // of each of those, by name (io_ticks)
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
-  std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
-  std::vector<IoLimit> limits = {};          // of those and the cgroups above them
+  std::vector<CgroupPressure> cgroups = {};  // of cgroups that have sent I/O
+  std::vector<IoLimit> limits = {};          // of these cgroups and those above them
   std::vector<VolumeSignals> volumes = {};
   std::vector<FilesystemRoom> rooms = {};
   std::vector<FrozenFilesystem> frozen = {};
@@ -204,11 +196,11 @@ inline std::chrono::system_clock::time_point end_of(const HostWait& wait) {
   return wait.begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(wait.duration);
 }
 
-/// All of it, as published.
+/// Waits and signals, as published.
 struct HostFigures {
   std::shared_ptr<const HostSignals> signals;          // null: none were read yet
-  std::vector<HostWait> waits = {};                    // that go on, and that have ended since the last snapshot
-  std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
+  std::vector<HostWait> waits = {};                    // ongoing, or ended since the last snapshot
+  std::array<std::uint64_t, kHostWaitCauses> count{};  // waits that began since the start; the next likewise
   std::array<double, kHostWaitCauses> seconds{};       // that they lasted
   /// In which a task of the tenant waited for I/O: of several cgroups, of the one that waited longest in each second.
   std::map<std::string, double> tenant_pressure_seconds = {};
@@ -222,11 +214,11 @@ inline const FilesystemRoom* room_of(const HostFigures& host, const util::Outsid
   }
   const auto& rooms = host.signals->rooms;
   const auto found =
-      std::find_if(rooms.begin(), rooms.end(), [&](const auto& one) { return one.mountpoint == mountpoint; });
+      std::find_if(rooms.begin(), rooms.end(), [&](const auto& room) { return room.mountpoint == mountpoint; });
   return found == rooms.end() ? nullptr : &*found;
 }
 
-/// If it goes on filling like this; nothing if it does not fill.
+/// At the current rate; nothing if it does not fill.
 inline std::optional<double> seconds_until_full(const HostFigures& host, const FilesystemRoom& room) {
   const auto rate = host.filling_bytes_per_second.find(room.mountpoint);
   return rate == host.filling_bytes_per_second.end()

@@ -3,23 +3,32 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 namespace ssdpulse::model {
 namespace {
 
-bool is_of_load(SpikeCause cause) { return cause == SpikeCause::queue || cause == SpikeCause::saturation; }
+bool is_caused_by_load(SpikeCause cause) { return cause == SpikeCause::queue || cause == SpikeCause::saturation; }
 
 /// Rare outliers last from the first to the last of them, with nothing wrong in between.
-bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains(EvidenceKey::outliers); }
+bool has_only_outliers(const LatencySpike& spike) { return spike.evidence.contains(EvidenceKey::outliers); }
 
-bool is_same_time(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
+bool overlaps(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
 
 bool is_within_commits(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
   return spike.operation == Operation::flush &&
          std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
-           return other.operation == Operation::commit && other.device == spike.device && is_same_time(other, spike);
+           return other.operation == Operation::commit && other.device == spike.device && overlaps(other, spike);
          });
+}
+
+/// The seconds of all spikes; flushes within commits count once.
+template <typename Seconds>
+double sum_of(const std::vector<LatencySpike>& spikes, Seconds seconds_of) {
+  double sum = 0;
+  for (const LatencySpike& spike : spikes) {
+    sum += is_within_commits(spike, spikes) ? 0 : seconds_of(spike);
+  }
+  return sum;
 }
 
 /// Orders spikes by how well they name the incident.
@@ -32,7 +41,8 @@ auto rank_of(const LatencySpike& spike, const std::vector<LatencySpike>& spikes)
   return std::tuple(!is_within_commits(spike, spikes), waited_for, harm, spike.peak_seconds);
 }
 
-void name_it(Incident& incident) {
+/// Moves the spike that names the incident to the front.
+void choose_headline(Incident& incident) {
   auto& spikes = incident.spikes;
   const auto best = std::max_element(spikes.begin(), spikes.end(), [&](const LatencySpike& a, const LatencySpike& b) {
     return rank_of(a, spikes) < rank_of(b, spikes);
@@ -43,7 +53,7 @@ void name_it(Incident& incident) {
 }  // namespace
 
 bool is_harmful(const LatencySpike& spike) {
-  if (!is_of_load(spike.cause) || spike.operation == Operation::commit || spike.operation == Operation::flush) {
+  if (!is_caused_by_load(spike.cause) || spike.operation == Operation::commit || spike.operation == Operation::flush) {
     return true;
   }
   if (spike.active_tenants == 0 || (spike.active_tenants == 1 && spike.operation == Operation::read)) {
@@ -64,7 +74,7 @@ const SpikeTenant* culprit_of(const LatencySpike& spike) {
   if (spike.cause == SpikeCause::flush) {
     return amount(spike.evidence, EvidenceKey::flushes_to_baseline) >= kMoreFlushes ? first(spike.committers) : nullptr;
   }
-  return spike.cause == SpikeCause::discard || is_of_load(spike.cause) ? first(spike.heaviest) : nullptr;
+  return spike.cause == SpikeCause::discard || is_caused_by_load(spike.cause) ? first(spike.heaviest) : nullptr;
 }
 
 double harm_of(const LatencySpike& spike) {
@@ -80,20 +90,10 @@ double harm_of(const LatencySpike& spike) {
   return harm;
 }
 
-double Incident::harm_seconds() const {
-  double sum = 0;
-  for (const LatencySpike& spike : spikes) {
-    sum += is_within_commits(spike, spikes) ? 0 : harm_of(spike);
-  }
-  return sum;
-}
+double Incident::harm_seconds() const { return sum_of(spikes, harm_of); }
 
 double Incident::excess_seconds() const {
-  double sum = 0;
-  for (const LatencySpike& spike : spikes) {
-    sum += is_within_commits(spike, spikes) ? 0 : spike.excess_seconds;
-  }
-  return sum;
+  return sum_of(spikes, [](const LatencySpike& spike) { return spike.excess_seconds; });
 }
 
 const LatencySpike* Incident::with_culprit() const {
@@ -151,15 +151,15 @@ std::vector<Incident> incidents_of(const std::vector<LatencySpike>& ended, const
   for (auto& [group, entries] : by_group) {
     // Outliers last: they belong to an incident that covers them, but do not prolong it.
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::tuple(is_of_outliers(*a.spike), a.spike->begin) <
-             std::tuple(is_of_outliers(*b.spike), b.spike->begin);
+      return std::tuple(has_only_outliers(*a.spike), a.spike->begin) <
+             std::tuple(has_only_outliers(*b.spike), b.spike->begin);
     });
     const std::size_t first = incidents.size();
     for (const Entry& entry : entries) {
       const LatencySpike& spike = *entry.spike;
-      const auto fits = [&](const Incident& one) {
-        return is_of_outliers(spike) ? spike.begin >= one.begin && end_of(spike) <= one.end + kIncidentGap
-                                     : spike.begin <= one.end + kIncidentGap;
+      const auto fits = [&](const Incident& incident) {
+        return has_only_outliers(spike) ? spike.begin >= incident.begin && end_of(spike) <= incident.end + kIncidentGap
+                                        : spike.begin <= incident.end + kIncidentGap;
       };
       const auto own = std::find_if(incidents.begin() + static_cast<std::ptrdiff_t>(first), incidents.end(), fits);
       if (own == incidents.end()) {
@@ -167,14 +167,14 @@ std::vector<Incident> incidents_of(const std::vector<LatencySpike>& ended, const
         continue;
       }
       own->spikes.push_back(spike);
-      if (!is_of_outliers(spike)) {
+      if (!has_only_outliers(spike)) {
         own->going_on = own->going_on || entry.going_on;
         own->end = std::max(own->end, end_of(spike));
       }
     }
   }
   for (Incident& incident : incidents) {
-    name_it(incident);
+    choose_headline(incident);
   }
   std::stable_sort(incidents.begin(), incidents.end(), [](const Incident& a, const Incident& b) {
     return a.going_on != b.going_on ? a.going_on : a.going_on ? a.harm_seconds() > b.harm_seconds() : a.end > b.end;

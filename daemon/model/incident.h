@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incident: what people feel as one slow time: the spikes of a device's operations that overlap or follow within
+// Incident: what users notice as one slow time: the spikes of a device's operations that overlap or follow within
 // seconds, and those of the other members of its array or volume. It has one beginning, one end, one cause and one
 // culprit; its spikes are the details. Values only.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,19 +14,19 @@
 
 namespace ssdpulse::model {
 
-/// Spikes no farther apart belong to one incident.
+/// Spikes no further apart belong to one incident.
 inline constexpr std::chrono::seconds kIncidentGap{10};
 
 inline std::chrono::system_clock::time_point end_of(const LatencySpike& spike) {
   return spike.begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(spike.duration);
 }
 
-/// Whether the spike harms anybody. A sender's own backlog (queue, saturation) is an incident only if it slows somebody
-/// else, or commits, or, where there is no other tenant, reads.
+/// Whether the spike harms a tenant. A sender's own backlog (queue, saturation) is an incident only if it slows another
+/// tenant, or commits, or, where there is no other tenant, reads.
 bool is_harmful(const LatencySpike& spike);
 
-/// Who caused it, as far as the cause has a sender: of discards, flushes or load. Null: nobody can be named, or it is
-/// the root, which stands for nobody.
+/// Who caused it, as far as the cause has a sender: of discards, flushes or load. Null: no tenant can be named, or it
+/// is the root, which is no tenant.
 const SpikeTenant* culprit_of(const LatencySpike& spike);
 
 /// Seconds that tenants other than the culprit waited in the spike; where tenants are not known, or there is one alone,
@@ -46,7 +44,7 @@ struct Incident {
   [[nodiscard]] const LatencySpike& headline() const { return spikes.front(); }
   [[nodiscard]] double harm_seconds() const;    // of all its spikes; flushes within commits count once
   [[nodiscard]] double excess_seconds() const;  // likewise
-  /// The spike that names the culprit; it has the cause of the headline. Null: nobody can be named.
+  /// The spike that names the culprit; it has the cause of the headline. Null: no tenant can be named.
   [[nodiscard]] const LatencySpike* with_culprit() const;
   /// The tenant other than the culprit that waited longest in the headline's operation, or the culprit where it is
   /// alone. Null: not known.
@@ -64,8 +62,8 @@ class DeviceGroups {
   std::map<std::string, std::string> group_;  // by device
 };
 
-/// By their end, the last one first; those that are going on before all others, most harm first. Spikes that harm
-/// nobody are left out.
+/// By their end, the last one first; ongoing incidents before all others, most harm first. Spikes that are not
+/// harmful are left out.
 std::vector<Incident> incidents_of(const std::vector<LatencySpike>& ended, const std::vector<LatencySpike>& going_on,
                                    const DeviceGroups& groups = {});
 

@@ -45,14 +45,12 @@ std::optional<LatencyBuckets> added(const LatencyBuckets& before, const LatencyB
   if (before.size() > after.size()) {
     return std::nullopt;
   }
-  LatencyBuckets difference = after;
+  Difference difference;
+  LatencyBuckets more = after;
   for (std::size_t bucket = 0; bucket < before.size(); ++bucket) {
-    if (before[bucket] > after[bucket]) {
-      return std::nullopt;
-    }
-    difference[bucket] -= before[bucket];
+    more[bucket] = difference.of(before[bucket], after[bucket]);
   }
-  return difference;
+  return difference.good() ? std::optional(std::move(more)) : std::nullopt;
 }
 
 SparseBuckets sparse(const LatencyBuckets& buckets) { return Difference().of({}, buckets); }
@@ -143,30 +141,30 @@ double upper_bound_seconds(std::size_t bucket) {
   return std::exp2(native / 8.0);
 }
 
-void put(util::VarintWriter& out, const SparseBuckets& words) {
-  out.put(words.size());
+void put(util::VarintWriter& out, const SparseBuckets& buckets) {
+  out.put(buckets.size());
   std::uint64_t last = 0;
-  for (const auto& [word, ios] : words) {
-    out.put(word - last).put(ios);
-    last = word;
+  for (const auto& [bucket, ios] : buckets) {
+    out.put(bucket - last).put(ios);
+    last = bucket;
   }
 }
 
-SparseBuckets take_words(util::VarintReader& in) {
-  SparseBuckets words;
+SparseBuckets take_buckets(util::VarintReader& in) {
+  SparseBuckets buckets;
   const std::uint64_t size = in.take(LATENCY_OVER_WORD + 1);
-  words.reserve(size);
-  std::uint64_t word = 0;
+  buckets.reserve(size);
+  std::uint64_t bucket = 0;
   for (std::uint64_t i = 0; i < size && in.good(); ++i) {
     const std::uint64_t step = in.take(LATENCY_OVER_WORD);
-    word += step;
+    bucket += step;
     const std::uint64_t ios = in.take();
-    in.expect(word <= LATENCY_OVER_WORD && ios > 0 && (i == 0 || step > 0));
+    in.expect(bucket <= LATENCY_OVER_WORD && ios > 0 && (i == 0 || step > 0));
     if (in.good()) {
-      words.emplace_back(static_cast<std::uint8_t>(word), ios);
+      buckets.emplace_back(static_cast<std::uint8_t>(bucket), ios);
     }
   }
-  return words;
+  return buckets;
 }
 
 }  // namespace ssdpulse::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of the samples between two readings of a cumulative latency histogram: as one count for each bucket of
-// bpf/abi/latency_buckets.h, or sparse. Pure.
+// LatencyBuckets, SparseBuckets: the samples between two readings of a cumulative latency histogram: as one count for
+// each bucket of bpf/abi/latency_buckets.h, or sparse. Pure.
 #pragma once
 
 #include <cstdint>
@@ -68,11 +68,12 @@ std::size_t quantile_bucket(const SparseBuckets& buckets, double share);
 /// The upper bound of a bucket, in seconds; 0 for the bucket of differences that were not positive, 64 for the last.
 double upper_bound_seconds(std::size_t bucket);
 
-// How the words of a histogram are encoded as bytes, in memory and in the file: how many, and for each its distance
-// from the one before, and how many samples it has. Exact both ways. Pure.
-void put(util::VarintWriter& out, const SparseBuckets& words);
+/// The buckets of a histogram as bytes, in memory and in the file: how many, and for each its distance from the
+/// previous bucket, and how many samples it has. Exact both ways.
+void put(util::VarintWriter& out, const SparseBuckets& buckets);
 
-/// Words that are not ascending, out of range or without samples are as little good as missing bytes.
-SparseBuckets take_words(util::VarintReader& in);
+/// Buckets that are not ascending, out of range or without samples are as bad as missing bytes: see
+/// VarintReader::good().
+SparseBuckets take_buckets(util::VarintReader& in);
 
 }  // namespace ssdpulse::model

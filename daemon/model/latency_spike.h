@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What latency spikes come from, and the numbers that say so. One table has all of them: a number without a row does
-// not compile, and its name in evidence (`device_share=0.97`) is that of the enumerator.
+// LatencySpike: when a device's reads, writes, flushes or commits were slower than usual, and why. A spike keeps its
+// numbers, so that its cause can be checked. One table has all of these numbers: the name of one in evidence
+// (`device_share=0.97`) is that of its enumerator. Values only.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -74,15 +74,22 @@ struct EvidenceRow {
   ROW(longest_standstill_seconds, hidden, "", unknown, -1) \
   ROW(standstill_waited_seconds, hidden, "", unknown, -1) /* by all that wait, together */ \
   ROW(device_standstill_seconds, hidden, "", unknown, -1) /* for so long, nothing at all has completed */ \
-  ROW(heaviest_written_share, hidden, "", unknown, -1) /* of the bytes of the heaviest tenant; the rest was read */
+  ROW(heaviest_written_share, hidden, "", unknown, -1) /* of the bytes of the heaviest tenant; the rest was read */ \
+  /* How well each cause that can be claimed explains the spike, 0 to 1; in the order of SpikeCause */ \
+  ROW(discard_score, hidden, "", discard, -1) \
+  ROW(flush_score, hidden, "", flush, -1) \
+  ROW(gc_score, hidden, "", gc, -1) \
+  ROW(queue_score, hidden, "", queue, -1) \
+  ROW(saturation_score, hidden, "", saturation, -1) \
+  ROW(thermal_score, hidden, "", thermal, -1) \
+  ROW(error_score, hidden, "", error, -1)
 // clang-format on
 
 #define SSDPULSE_ENUMERATOR(name, form, sentence, cause, against) name,
 #define SSDPULSE_ROW(name, form, sentence, cause, against) \
   EvidenceRow{#name, EvidenceForm::form, sentence, SpikeCause::cause, against},
-/// After those of the table come the scores of the causes: see score_of().
 enum class EvidenceKey : std::uint8_t { SSDPULSE_EVIDENCE(SSDPULSE_ENUMERATOR) };
-inline constexpr std::array kMeasuredEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};
+inline constexpr std::array kEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};  // by EvidenceKey
 #undef SSDPULSE_ROW
 #undef SSDPULSE_ENUMERATOR
 #undef SSDPULSE_EVIDENCE
@@ -91,36 +98,13 @@ inline constexpr std::array kMeasuredEvidence{SSDPULSE_EVIDENCE(SSDPULSE_ROW)};
 inline constexpr std::size_t kClaimableCauses = kSpikeCauses - 1;
 static_assert(index(SpikeCause::unknown) == kClaimableCauses, "it comes last");
 
-/// Of a cause that can be claimed: how well it explains the spike, 0 to 1. In evidence, it is "gc_score".
+/// The score of a cause that can be claimed.
 constexpr EvidenceKey score_of(SpikeCause cause) {
-  return static_cast<EvidenceKey>(kMeasuredEvidence.size() + index(cause));
+  return static_cast<EvidenceKey>(index(EvidenceKey::discard_score) + index(cause));
 }
+static_assert(kEvidence.size() == index(score_of(SpikeCause::unknown)), "a score for each cause, at the end");
 
-inline constexpr auto kScoreNames = [] {
-  std::array<std::array<char, 32>, kClaimableCauses> names{};  // each ends with a zero
-  for (std::size_t i = 0; i < kClaimableCauses; ++i) {
-    std::size_t size = 0;
-    for (const std::string_view part : {kSpikeCauseNames[i], std::string_view("_score")}) {
-      for (const char c : part) {
-        names.at(i).at(size++) = c;
-      }
-    }
-  }
-  return names;
-}();
-
-/// By EvidenceKey.
-inline constexpr auto kEvidence = [] {
-  std::array<EvidenceRow, kMeasuredEvidence.size() + kClaimableCauses> all{};
-  std::copy(kMeasuredEvidence.begin(), kMeasuredEvidence.end(), all.begin());
-  for (std::size_t i = 0; i < kClaimableCauses; ++i) {
-    all.at(kMeasuredEvidence.size() + i) = {kScoreNames.at(i).data(), EvidenceForm::hidden, "",
-                                            static_cast<SpikeCause>(i), -1};
-  }
-  return all;
-}();
-
-constexpr const EvidenceRow& evidence_row(EvidenceKey key) { return kEvidence[static_cast<std::size_t>(key)]; }
+constexpr const EvidenceRow& evidence_row(EvidenceKey key) { return kEvidence[index(key)]; }
 
 using SpikeEvidence = std::map<EvidenceKey, double>;
 
@@ -130,10 +114,7 @@ inline double amount(const SpikeEvidence& evidence, EvidenceKey key) {
   return found == evidence.end() ? 0 : found->second;
 }
 
-// Latency spikes: when a device's reads, writes, flushes or commits were slower than usual, and why.
-// Values only. A spike keeps its numbers, so that its cause can be checked.
-
-/// A tenant's part in a spike; see model/tenants.h.
+/// A tenant's part in a spike; see tenant_io.h.
 struct SpikeTenant {
   std::string name;
   std::uint64_t bytes = 0;    // read and written in it; discarded, where the cause is discards
@@ -156,7 +137,7 @@ struct LatencySpike {
   std::uint64_t ios = 0;        // slower than the limit
   SpikeCause cause = SpikeCause::unknown;
   SpikeEvidence evidence;            // what the cause was derived from
-  std::vector<std::string> missing;  // what could not be known, in words
+  std::vector<std::string> missing;  // what could not be known
   // Tenants, the first most, at most kMaxSpikeTenants each:
   std::vector<SpikeTenant> heaviest = {};    // with most bytes beyond their own usual
   std::vector<SpikeTenant> committers = {};  // with most commits beyond their own usual

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of NVMe log pages that are exported, and their metric names.
-// One entry per metric, whatever page it comes from: decoders (sources/nvme/pages) fill it and exporters render it,
-// without knowing about each other. Fields of an endurance group or a cloud volume have names of their own, because a
-// sum over them and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, the
-// ledger exports them.
+// NvmeDrive: an NVMe drive: its identity, what it reports, and the wear that follows from it. NvmeField: the fields of
+// log pages that are exported, one for each metric, whatever page it comes from: decoders (daemon/nvme_pages) fill it
+// and exporters render it, without knowing about each other. Fields of an endurance group or a cloud volume have names
+// of their own, because a sum over them and the drive would count twice. Bytes written are in WriteCounters: where a
+// ledger keeps them, the ledger exports them. Values only. Counters keep the drive's own unit and all 128 bits;
+// everything else is in base units.
 #pragma once
 
 #include <array>
@@ -26,8 +27,7 @@ namespace ssdpulse::model {
 #define SSDPULSE_NVME_FIELDS(FIELD) \
   /* Of the drive: the standard health page */ \
   FIELD(gauge, critical_warning, "", "warning", "1 while the drive warns of this.") \
-  FIELD(gauge, endurance_groups_warning, "", "warning", \
-        "1 while any endurance group of the drive warns of this.") \
+  FIELD(gauge, endurance_groups_warning, "", "warning", "1 while any endurance group of the drive warns of this.") \
   FIELD(gauge, temperature_celsius, "celsius", "sensor", "Temperature of the drive, composite or by sensor.") \
   FIELD(gauge, available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
   FIELD(gauge, available_spare_threshold_ratio, "ratio", "", "Remaining spare capacity below which the drive warns.") \
@@ -44,8 +44,7 @@ namespace ssdpulse::model {
   FIELD(counter, error_log_entries, "", "", "Entries ever added to the error log.") \
   FIELD(counter, temperature_exceeded_seconds, "seconds", "threshold", \
         "Time at or above a temperature threshold, in whole minutes.") \
-  FIELD(counter, thermal_management_transitions, "", "level", \
-        "Times that the drive throttled to cool down.") \
+  FIELD(counter, thermal_management_transitions, "", "level", "Times that the drive throttled to cool down.") \
   FIELD(counter, thermal_management_seconds, "seconds", "level", \
         "Time during which the drive throttled to cool down.") \
   /* Of the drive: the media and what it costs to keep it */ \
@@ -54,8 +53,7 @@ namespace ssdpulse::model {
   FIELD(gauge, bad_blocks, "", "area", "Blocks of the media that are out of use.") \
   FIELD(gauge, bad_blocks_normalized_ratio, "ratio", "area", "Blocks left before too many are bad; 1: as new.") \
   FIELD(gauge, reserved_blocks, "", "state", "Blocks set aside for those that go bad.") \
-  FIELD(gauge, free_blocks_ratio, "ratio", "area", \
-        "Share of blocks that are free to be written.") \
+  FIELD(gauge, free_blocks_ratio, "ratio", "area", "Share of blocks that are free to be written.") \
   FIELD(gauge, block_erases_min, "", "cells", "Erases of the least erased block.") \
   FIELD(gauge, block_erases_max, "", "cells", "Erases of the most erased block.") \
   FIELD(gauge, block_erases_mean, "", "cells", "Erases of the average block.") \
@@ -145,20 +143,16 @@ enum class NvmeField : std::uint8_t {
 
 struct NvmeFieldDescription {
   std::string_view metric;  // whole name; counters end in _total
+  bool counter;
   std::string_view help;
   std::string_view unit;   // base unit that the name carries, or empty
   std::string_view label;  // name of the one label other than `controller` and `endurance_group`, or empty
-  bool counter;
 };
 
 #define SSDPULSE_METRIC_gauge(name) "ssdpulse_nvme_" #name, false
 #define SSDPULSE_METRIC_counter(name) "ssdpulse_nvme_" #name "_total", true
 #define SSDPULSE_FIELD(kind, name, unit, label, help) \
-  describe_nvme_field(SSDPULSE_METRIC_##kind(name), help, unit, label),
-constexpr NvmeFieldDescription describe_nvme_field(std::string_view metric, bool counter, std::string_view help,
-                                                   std::string_view unit, std::string_view label) {
-  return {metric, help, unit, label, counter};
-}
+  NvmeFieldDescription{SSDPULSE_METRIC_##kind(name), help, unit, label},
 inline constexpr std::array kNvmeFieldDescriptions{SSDPULSE_NVME_FIELDS(SSDPULSE_FIELD)};
 #undef SSDPULSE_FIELD
 #undef SSDPULSE_METRIC_gauge
@@ -173,9 +167,6 @@ struct NvmeValue {
   double value;
   std::uint16_t endurance_group = 0;  // set by the caller for a page of a group; 0: of the whole drive, no label
 };
-
-// An NVMe drive: its identity, what it reports, and the wear that follows from it.
-// Values only. Counters keep the drive's own unit and all 128 bits; everything else is in base units.
 
 /// A namespace of the drive that this host sees as a block device.
 struct NvmeNamespace {
@@ -240,7 +231,7 @@ constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
 /// A counter of bytes as the drive keeps it: `count` units of `unit_bytes` each.
 struct ByteCounter {
   Uint128 count = 0;
-  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see analysis/write_amplification/unit_calibration.h)
+  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see daemon/wear/counted_bytes.h)
   Rounding rounding = Rounding::exact;
 };
 
@@ -290,16 +281,16 @@ struct WriteAmplification {
 /// How polling a drive goes.
 struct NvmePolling {
   bool up = false;
-  std::string reason;       // why not, in words
+  std::string reason;       // why not
   std::uint64_t polls = 0;  // begun
-  // By kind: refused, timeout, short, garbage, gone, impossible (a page that cannot be true), unconfirmed (a page that
-  // waits for another reading), ...
+  /// By kind: refused, timeout, short, garbage, gone, impossible (a page that cannot be true), unconfirmed (a page that
+  /// waits for another reading), ...
   std::map<std::string, std::uint64_t> failures;
-  std::string doubted;                               // the last impossible or unconfirmed page, in words
+  std::string doubted;                               // the last impossible or unconfirmed page, and why
   std::optional<double> last_success_seconds;        // since the epoch
   double last_duration_seconds = 0;                  // of all the commands of one poll
   double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts
-  std::map<std::string, std::string> refused_pages;  // pages that are not requested again: why, in words
+  std::map<std::string, std::string> refused_pages;  // pages that are not requested again, and why
   std::optional<std::chrono::steady_clock::time_point> read_at;  // last_success_seconds by the monotonic clock
   std::optional<double> read_effect_ratio;  // p99 of reads and writes near a log read, over that of the others
 };

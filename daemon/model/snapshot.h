@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of the web server. Values only.
+// Snapshot: the state of the host at one instant, and the only thing that exporters see. It is immutable once published
+// and shared by pointer: readers on any thread, no locks. Counters are cumulative, in base units or in the unit that
+// the name says.
 #pragma once
 
 #include <array>
@@ -26,27 +28,9 @@
 
 namespace ssdpulse::model {
 
-/// Cumulative since the daemon's start, except `connections`.
-struct WebFigures {
-  std::uint64_t answers = 0;            // sent completely, whatever their status
-  std::uint64_t refused_requests = 0;   // of those: the permitted number was already being answered
-  std::uint64_t refused_logins = 0;     // the permitted number of passwords was already waiting to be checked
-  std::uint64_t refused_unread = 0;     // too many bytes were waiting to be read
-  std::uint64_t refused_users = 0;      // no or wrong credentials
-  std::uint64_t cut_connections = 0;    // reset at a deadline
-  std::uint64_t accept_errors = 0;      // out of file descriptors or memory
-  std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
-  std::uint64_t connections = 0;        // open now
-};
-
-// Snapshot: the state of the host at one instant, and the only thing that exporters see.
-//
-// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks. All counters are
-// cumulative since `since`, in base units or in the unit that the name says.
-
 using WallTime = std::chrono::system_clock::time_point;
 
-struct FlashFigures;    // flash_estimate.h
+struct FlashFigures;    // flash_values.h
 struct DeviceInterval;  // device_interval.h
 
 /// One operation class on one device.
@@ -64,7 +48,7 @@ struct OperationIo {
   std::array<LatencyHistogram, kDurings> device_latency;  // last issue to final completion; by interference
   LatencyHistogram queue_latency;                         // allocation to first issue
   LatencyHistogram total_latency;                         // allocation to final completion
-  SizeHistogram size;                                     // of those that ended
+  SizeHistogram size;                                     // of I/Os that ended
   bool active = false;                                    // anything was ever counted; otherwise there are no series
 };
 
@@ -81,7 +65,7 @@ struct DeviceIo {
   [[nodiscard]] const OperationIo& operation(Operation op) const { return operations[index(op)]; }
 };
 
-/// Our counts less the kernel's diskstats, once both could be compared while idle; see analysis/accounting_drift.h.
+/// Our counts less the kernel's diskstats, once both could be compared while idle; see daemon/block/accounting_drift.h.
 struct AccountingDrift {
   std::array<std::optional<std::int64_t>, kOperations> ios;  // read, write, discard and flush only
 };
@@ -105,7 +89,7 @@ struct Unseen {
   bool has_requests = true;                 // see Device; true: the kernel's count is what shows it
 };
 
-/// What is said of such a device everywhere, after its name.
+/// The text about such a device, after its name.
 constexpr std::string_view unseen_text(bool has_requests) {
   return has_requests ? "the kernel counts its I/O, but no request of it is seen"
                       : "its driver takes I/O without requests, and only requests can be measured";
@@ -140,7 +124,7 @@ struct ProgramStats {
 struct SourceStatus {
   std::string name;
   bool up = false;
-  std::string reason;                           // why not, in words; empty when up
+  std::string reason;                           // why not; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
   std::string controller = {};                  // if this is the source's view of one NVMe drive
   std::string remedy = {};                      // what to do, where the source knows; empty when up
@@ -167,7 +151,7 @@ struct ProcessStats {
 struct HistoryFigures {
   /// By table, and by what became of a row.
   using Rows = std::map<std::pair<std::string, std::string_view>, std::uint64_t>;
-  Rows rows;                                          // received by this process, but for those that wait
+  Rows rows;                                          // received by this process, without waiting ones
   std::map<std::string, std::uint64_t> rows_waiting;  // for the disk, by table
   Rows rows_deleted;                                  // by this process; see history::Removal
   std::map<std::string, std::uint64_t> rows_lost;     // found damaged in the last 24 hours, by table
@@ -180,6 +164,19 @@ struct HistoryFigures {
 struct ConfigurationFigures {
   bool last_reload_successful = true;
   WallTime loaded_at;  // the one in force
+};
+
+/// The web server. Cumulative since the daemon's start, except `connections`.
+struct WebFigures {
+  std::uint64_t answers = 0;            // sent completely, whatever their status
+  std::uint64_t refused_requests = 0;   // of those: the permitted number was already being answered
+  std::uint64_t refused_logins = 0;     // the permitted number of passwords was already waiting to be checked
+  std::uint64_t refused_unread = 0;     // too many bytes were waiting to be read
+  std::uint64_t refused_users = 0;      // no or wrong credentials
+  std::uint64_t cut_connections = 0;    // reset at a deadline
+  std::uint64_t accept_errors = 0;      // out of file descriptors or memory
+  std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
+  std::uint64_t connections = 0;        // open now
 };
 
 struct Snapshot {
@@ -221,8 +218,8 @@ struct Snapshot {
 /// The drive that has the device as a namespace; null: none that is known.
 inline const NvmeDrive* drive_of(const Snapshot& snapshot, std::string_view device) {
   for (const NvmeDrive& drive : snapshot.nvme_drives) {
-    for (const NvmeNamespace& one : drive.identity->namespaces) {
-      if (one.device == device) {
+    for (const NvmeNamespace& own : drive.identity->namespaces) {
+      if (own.device == device) {
         return &drive;
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockSample: what the block layer did on each device, up to one reading of the kernel's cells.
-// Values only; the block source fills them in.
+// BlockSample: what the block layer did on each device, up to one reading of the kernel's cells. DriveTick: what is
+// known about an NVMe drive in one second. Values only.
 #pragma once
 
 #include <algorithm>
@@ -52,10 +52,6 @@ struct BlockSample {
   std::shared_ptr<const FlashSamples> flash;             // null where no device is sampled
 };
 
-// DriveTick: what is known about an NVMe drive in one second: what it reported, how polling it goes, and the readings
-// of its write counters since the last tick. Each reading has its own brackets: what the block layer had written just
-// before and after.
-
 /// What the block layer did on all namespaces of a drive up to one moment, cumulative since the daemon's start.
 struct BlockWrites {
   std::uint64_t written_bytes = 0;
@@ -67,7 +63,8 @@ struct BlockWrites {
   bool operator==(const BlockWrites&) const = default;
 };
 
-/// The counters that were chosen from one poll: see analysis/write_amplification/source_choice.h.
+/// The counters that were chosen from one poll: see daemon/wear/counted_bytes.h. Its brackets
+/// are what the block layer had written just before and after.
 struct CounterReading {
   std::shared_ptr<const NvmeIdentity> identity;  // of the drive that reported it
   std::string source;                            // empty: no page counts media writes
@@ -87,6 +84,7 @@ struct CounterReading {
   std::optional<std::uint64_t> largest_request_bytes;
 };
 
+/// What a drive reported, how polling it goes, and the readings of its write counters since the last tick.
 struct DriveTick {
   std::shared_ptr<const NvmeDrive> drive;  // without its write amplification
   std::string key = {};                    // the same while it is the same drive

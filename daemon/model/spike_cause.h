@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causes of latency spikes: one entry for each, with all that is said about it, from which C++, the page, the
-// dashboards and the documents take it. An entry that lacks a part, or a sentence for some operation, does not compile.
+// SpikeCause: the causes of latency spikes: one entry for each, with all texts about it, from which C++, the page, the
+// dashboards and the documents take them. An entry that lacks a part, or a sentence for some operation, does not
+// compile.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr std::size_t kSpikeCauses = util::count_of<SpikeCause>();
 enum class Load : std::uint8_t { usual, more };
 inline constexpr std::size_t kLoads = util::count_of<Load>();
 
-/// What is said of a spike of these operations under this load. In the texts, [is|was] stands for a word in the present
+/// The texts about a spike of these operations under this load. In them, [is|was] stands for a word in the present
 /// or the past.
 struct SpikeSentence {
   util::Text operations;  // letters: r reads, w writes, f flushes, c commits
@@ -45,8 +45,8 @@ struct SpikeSentence {
 class SpikeSentences {
  public:
   consteval SpikeSentences(std::initializer_list<SpikeSentence> sentences) {
-    for (const SpikeSentence& one : sentences) {
-      list_.at(size_++) = one;
+    for (const SpikeSentence& sentence : sentences) {
+      list_.at(size_++) = sentence;
     }
     for (const Operation operation : kSpikeOperations) {
       for (std::size_t load = 0; load < kLoads; ++load) {
@@ -106,213 +106,205 @@ inline constexpr util::Text kCheckQueue =
     "the host is short of CPU.";
 
 /// In the order of the enumeration.
-inline constexpr std::array kSpikeCauseTable{
-    SpikeCauseInfo{.cause = SpikeCause::discard,
-                   .name = "discard",
-                   .noun = "discards",
-                   .letter = "D",
-                   .legend = "slow because of discards (trim)",
-                   .colour = "#F2495C",
-                   .shown_by =
-                       "the slow I/Os overlap discards, those that overlap none are fast, and there are more discards "
-                       "than usual at this load, or they take up more of the time",
-                   // The reason of discards names who trims, where that is known.
-                   .sentences = {{.operations = "rwfc",
-                                  .loads = "um",
-                                  .title = "trim",
-                                  .because = "because discards (trim) [are|were] in flight at the same time",
-                                  .next = kTrimLater,
-                                  .runbook = "SsdpulseTailLiftedByDiscard"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::flush,
-        .name = "flush",
-        .noun = "flushes",
-        .letter = "F",
-        .legend = "slow because of flushes (fsync)",
-        .colour = "#B877D9",
-        .shown_by = "the same for flushes",
-        .sentences = {{.operations = "rw",
-                       .loads = "u",
-                       .title = "slow flushes",
-                       .because = "because flushes of the drive's cache (fsync) [take|took] up more of the time than "
-                                  "usual, and [hold|held] up other I/O",
-                       .next = kSlowFlush,
-                       .runbook = "SsdpulseTailLiftedByFlush"},
-                      {.operations = "rw",
-                       .loads = "m",
-                       .title = "many fsyncs",
-                       .because = "because more fsyncs than usual [make|made] the drive flush its cache",
-                       .next = kFewerFlushes,
-                       .runbook = "SsdpulseTailLiftedByFlush"},
-                      {.operations = "fc",
-                       .loads = "u",
-                       .title = "slow flushes",
-                       .because = "because each flush of the drive's cache [takes|took] longer than usual, although "
-                                  "there [are|were] not many more of them",
-                       .next = kSlowFlush,
-                       .runbook = "SsdpulseCommitsSlow"},
-                      {.operations = "fc",
-                       .loads = "m",
-                       .title = "many fsyncs",
-                       .because = "because there [are|were] more flushes and commits than usual",
-                       .next = kFewerFlushes,
-                       .runbook = "SsdpulseCommitsSlow"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::gc,
-        .name = "gc",
-        .noun = "garbage collection",
-        .letter = "G",
-        .legend = "slow because the drive collects garbage",
-        .colour = "#E0B400",
-        .shown_by = "the log pages around the spike show media writes that outrun host writes (1.5 times what the "
-                    "drive's usual ratio and its usual background writes explain, even allowing for the granularity of "
-                    "its counters), garbage collection events, or free blocks running low",
-        .sentences = {{.operations = "rwfc",
-                       .loads = "um",
-                       .title = "garbage collection",
-                       .because = "because the drive's own figures [show|showed] garbage collection",
-                       .next = "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and "
-                               "leave 10 to 20 % of the drive unused.",
-                       .runbook = "SsdpulseTailLiftedByGarbageCollection"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::queue,
-        .name = "queue",
-        .noun = "queueing on the host",
-        .letter = "Q",
-        .legend = "slow because of queueing on the host",
-        .colour = "#8AB8FF",
-        .shown_by = "the time was spent before the device, and the device itself was fast",
-        .sentences = {{.operations = "rw",
-                       .loads = "m",
-                       .title = "queueing on the host",
-                       .because = "because requests [wait|waited] on the host before they [reach|reached] the drive",
-                       .next = kLessQueue,
-                       .runbook = "SsdpulseTailLiftedByQueueing"},
-                      {.operations = "rw",
-                       .loads = "u",
-                       .title = "queueing on the host",
-                       .because = "because requests [wait|waited] on the host before they [reach|reached] the drive",
-                       .next = kCheckQueue,
-                       .runbook = "SsdpulseTailLiftedByQueueing"},
-                      {.operations = "fc",
-                       .loads = "m",
-                       .title = "queueing on the host",
-                       .because = "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
-                       .next = kLessQueue,
-                       .runbook = "SsdpulseTailLiftedByQueueing"},
-                      {.operations = "fc",
-                       .loads = "u",
-                       .title = "queueing on the host",
-                       .because = "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
-                       .next = kCheckQueue,
-                       .runbook = "SsdpulseTailLiftedByQueueing"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::saturation,
-        .name = "saturation",
-        .noun = "too much load",
-        .letter = "S",
-        .legend = "slow because of too much load",
-        .colour = "#1F60C4",
-        .shown_by = "the device steadily does more than usual, or all its tags are in use, and more I/Os than usual "
-                    "are in flight",
-        .sentences = {{.operations = "rw",
-                       .loads = "m",
-                       .title = "too much load",
-                       .because = "because there [is|was] too much load for the drive",
-                       .next = kLessLoad,
-                       .runbook = "SsdpulseTailLatencyHigh"},
-                      {.operations = "fc",
-                       .loads = "m",
-                       .title = "too much load",
-                       .because = "because there [is|was] too much load for the drive",
-                       .next = kLessLoad,
-                       .runbook = "SsdpulseCommitsSlow"},
-                      {.operations = "rw",
-                       .loads = "u",
-                       .title = "too much load",
-                       .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
-                                  "although the load [has|had] hardly risen",
-                       .next = kCheckDrive,
-                       .runbook = "SsdpulseTailLatencyHigh"},
-                      {.operations = "fc",
-                       .loads = "u",
-                       .title = "too much load",
-                       .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
-                                  "although the load [has|had] hardly risen",
-                       .next = kCheckDrive,
-                       .runbook = "SsdpulseCommitsSlow"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::thermal,
-        .name = "thermal",
-        .noun = "heat",
-        .letter = "T",
-        .legend = "slow because the drive throttles for heat",
-        .colour = "#FF780A",
-        .shown_by = "between the last log page before the spike and the first after it, the drive slowed itself down, "
-                    "or began to warn of heat: in two readings, or with a rise of 3 degrees, and unless its own "
-                    "counters of throttling stand still",
-        .sentences = {{.operations = "rwfc",
-                       .loads = "um",
-                       .title = "throttling",
-                       .because = "because the drive [is|was] throttling to cool down",
-                       .next = "Check its temperature and that of its neighbours: all hot means airflow, one alone its "
-                               "slot or its load.",
-                       .runbook = "SsdpulseThermalThrottling"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::error,
-        .name = "error",
-        .noun = "errors",
-        .letter = "E",
-        .legend = "slow because of errors",
-        .colour = "#AD0317",
-        .shown_by = "errors or failovers within the spike, or time spent on retries",
-        .sentences = {{.operations = "rwfc",
-                       .loads = "m",
-                       .title = "I/O errors",
-                       .because = "because I/Os [fail|failed]",
-                       .next = "See what failed (journalctl -k): a path, cable or controller, or the drive itself. "
-                               "Check that there are other copies of the data.",
-                       .runbook = "SsdpulseIoErrors"},
-                      {.operations = "rwfc",
-                       .loads = "u",
-                       .title = "I/O errors",
-                       .because = "because I/Os [are|were] sent again, over another path or after the driver gave them "
-                                  "back",
-                       .next = "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short "
-                               "of resources.",
-                       .runbook = "SsdpulseIoErrors"}}},
-    SpikeCauseInfo{
-        .cause = SpikeCause::unknown,
-        .name = "unknown",
-        .noun = "an unknown cause",
-        .letter = "?",
-        .legend = "slow, unexplained by what is measured here: the drive itself, or its path",
-        .colour = "#8E8E8E",
-        .shown_by = "none of these; the log line says what is missing. A stall is never `gc` unless the drive's log "
-                    "pages say so",
-        .sentences = {{.operations = "rwfc",
-                       .loads = "u",
-                       .title = "the drive itself",
-                       .because = "because the drive itself, or the path to it, [takes|took] longer, although the load "
-                                  "[is|was] as usual",
-                       .next = "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and the path to "
-                               "it: controller, RAID, SAN, or the limits of a cloud volume.",
-                       .runbook = "SsdpulseTailSpikeUnexplained"},
-                      {.operations = "rw",
-                       .loads = "m",
-                       .title = "unexplained",
-                       .because = "for a reason that nothing measured here explains",
-                       .next = "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was "
-                               "measured.",
-                       .runbook = "SsdpulseTailSpikeUnexplained"},
-                      {.operations = "fc",
-                       .loads = "m",
-                       .title = "unexplained",
-                       .because = "for a reason that nothing measured here explains",
-                       .next = "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was "
-                               "measured.",
-                       .runbook = "SsdpulseCommitsSlow"}}},
-};
+inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
+    {.cause = SpikeCause::discard,
+     .name = "discard",
+     .noun = "discards",
+     .letter = "D",
+     .legend = "slow because of discards (trim)",
+     .colour = "#F2495C",
+     .shown_by = "the slow I/Os overlap discards, those that overlap none are fast, and there are more discards "
+                 "than usual at this load, or they take up more of the time",
+     // The reason of discards names who trims, where that is known.
+     .sentences = {{.operations = "rwfc",
+                    .loads = "um",
+                    .title = "trim",
+                    .because = "because discards (trim) [are|were] in flight at the same time",
+                    .next = kTrimLater,
+                    .runbook = "SsdpulseTailLiftedByDiscard"}}},
+    {.cause = SpikeCause::flush,
+     .name = "flush",
+     .noun = "flushes",
+     .letter = "F",
+     .legend = "slow because of flushes (fsync)",
+     .colour = "#B877D9",
+     .shown_by = "the same for flushes",
+     .sentences = {{.operations = "rw",
+                    .loads = "u",
+                    .title = "slow flushes",
+                    .because = "because flushes of the drive's cache (fsync) [take|took] up more of the time than "
+                               "usual, and [hold|held] up other I/O",
+                    .next = kSlowFlush,
+                    .runbook = "SsdpulseTailLiftedByFlush"},
+                   {.operations = "rw",
+                    .loads = "m",
+                    .title = "many fsyncs",
+                    .because = "because more fsyncs than usual [make|made] the drive flush its cache",
+                    .next = kFewerFlushes,
+                    .runbook = "SsdpulseTailLiftedByFlush"},
+                   {.operations = "fc",
+                    .loads = "u",
+                    .title = "slow flushes",
+                    .because = "because each flush of the drive's cache [takes|took] longer than usual, although "
+                               "there [are|were] not many more of them",
+                    .next = kSlowFlush,
+                    .runbook = "SsdpulseCommitsSlow"},
+                   {.operations = "fc",
+                    .loads = "m",
+                    .title = "many fsyncs",
+                    .because = "because there [are|were] more flushes and commits than usual",
+                    .next = kFewerFlushes,
+                    .runbook = "SsdpulseCommitsSlow"}}},
+    {.cause = SpikeCause::gc,
+     .name = "gc",
+     .noun = "garbage collection",
+     .letter = "G",
+     .legend = "slow because the drive collects garbage",
+     .colour = "#E0B400",
+     .shown_by = "the log pages around the spike show media writes that outrun host writes (1.5 times what the "
+                 "drive's usual ratio and its usual background writes explain, even allowing for the granularity of "
+                 "its counters), garbage collection events, or free blocks running low",
+     .sentences = {{.operations = "rwfc",
+                    .loads = "um",
+                    .title = "garbage collection",
+                    .because = "because the drive's own figures [show|showed] garbage collection",
+                    .next = "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and "
+                            "leave 10 to 20 % of the drive unused.",
+                    .runbook = "SsdpulseTailLiftedByGarbageCollection"}}},
+    {.cause = SpikeCause::queue,
+     .name = "queue",
+     .noun = "queueing on the host",
+     .letter = "Q",
+     .legend = "slow because of queueing on the host",
+     .colour = "#8AB8FF",
+     .shown_by = "the time was spent before the device, and the device itself was fast",
+     .sentences = {{.operations = "rw",
+                    .loads = "m",
+                    .title = "queueing on the host",
+                    .because = "because requests [wait|waited] on the host before they [reach|reached] the drive",
+                    .next = kLessQueue,
+                    .runbook = "SsdpulseTailLiftedByQueueing"},
+                   {.operations = "rw",
+                    .loads = "u",
+                    .title = "queueing on the host",
+                    .because = "because requests [wait|waited] on the host before they [reach|reached] the drive",
+                    .next = kCheckQueue,
+                    .runbook = "SsdpulseTailLiftedByQueueing"},
+                   {.operations = "fc",
+                    .loads = "m",
+                    .title = "queueing on the host",
+                    .because = "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
+                    .next = kLessQueue,
+                    .runbook = "SsdpulseTailLiftedByQueueing"},
+                   {.operations = "fc",
+                    .loads = "u",
+                    .title = "queueing on the host",
+                    .because = "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
+                    .next = kCheckQueue,
+                    .runbook = "SsdpulseTailLiftedByQueueing"}}},
+    {.cause = SpikeCause::saturation,
+     .name = "saturation",
+     .noun = "too much load",
+     .letter = "S",
+     .legend = "slow because of too much load",
+     .colour = "#1F60C4",
+     .shown_by = "the device steadily does more than usual, or all its tags are in use, and more I/Os than usual "
+                 "are in flight",
+     .sentences = {{.operations = "rw",
+                    .loads = "m",
+                    .title = "too much load",
+                    .because = "because there [is|was] too much load for the drive",
+                    .next = kLessLoad,
+                    .runbook = "SsdpulseTailLatencyHigh"},
+                   {.operations = "fc",
+                    .loads = "m",
+                    .title = "too much load",
+                    .because = "because there [is|was] too much load for the drive",
+                    .next = kLessLoad,
+                    .runbook = "SsdpulseCommitsSlow"},
+                   {.operations = "rw",
+                    .loads = "u",
+                    .title = "too much load",
+                    .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
+                               "although the load [has|had] hardly risen",
+                    .next = kCheckDrive,
+                    .runbook = "SsdpulseTailLatencyHigh"},
+                   {.operations = "fc",
+                    .loads = "u",
+                    .title = "too much load",
+                    .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
+                               "although the load [has|had] hardly risen",
+                    .next = kCheckDrive,
+                    .runbook = "SsdpulseCommitsSlow"}}},
+    {.cause = SpikeCause::thermal,
+     .name = "thermal",
+     .noun = "heat",
+     .letter = "T",
+     .legend = "slow because the drive throttles for heat",
+     .colour = "#FF780A",
+     .shown_by = "between the last log page before the spike and the first after it, the drive slowed itself down, "
+                 "or began to warn of heat: in two readings, or with a rise of 3 degrees, and unless its own "
+                 "counters of throttling stand still",
+     .sentences = {{.operations = "rwfc",
+                    .loads = "um",
+                    .title = "throttling",
+                    .because = "because the drive [is|was] throttling to cool down",
+                    .next = "Check its temperature and that of its neighbours: all hot means airflow, one alone its "
+                            "slot or its load.",
+                    .runbook = "SsdpulseThermalThrottling"}}},
+    {.cause = SpikeCause::error,
+     .name = "error",
+     .noun = "errors",
+     .letter = "E",
+     .legend = "slow because of errors",
+     .colour = "#AD0317",
+     .shown_by = "errors or failovers within the spike, or time spent on retries",
+     .sentences = {{.operations = "rwfc",
+                    .loads = "m",
+                    .title = "I/O errors",
+                    .because = "because I/Os [fail|failed]",
+                    .next = "See what failed (journalctl -k): a path, cable or controller, or the drive itself. "
+                            "Check that there are other copies of the data.",
+                    .runbook = "SsdpulseIoErrors"},
+                   {.operations = "rwfc",
+                    .loads = "u",
+                    .title = "I/O errors",
+                    .because = "because I/Os [are|were] sent again, over another path or after the driver gave them "
+                               "back",
+                    .next = "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short "
+                            "of resources.",
+                    .runbook = "SsdpulseIoErrors"}}},
+    {.cause = SpikeCause::unknown,
+     .name = "unknown",
+     .noun = "an unknown cause",
+     .letter = "?",
+     .legend = "slow, unexplained by what is measured here: the drive itself, or its path",
+     .colour = "#8E8E8E",
+     .shown_by = "none of these; the log line says what is missing. A stall is never `gc` unless the drive's log "
+                 "pages say so",
+     .sentences = {{.operations = "rwfc",
+                    .loads = "u",
+                    .title = "the drive itself",
+                    .because = "because the drive itself, or the path to it, [takes|took] longer, although the load "
+                               "[is|was] as usual",
+                    .next = "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and the path to "
+                            "it: controller, RAID, SAN, or the limits of a cloud volume.",
+                    .runbook = "SsdpulseTailSpikeUnexplained"},
+                   {.operations = "rw",
+                    .loads = "m",
+                    .title = "unexplained",
+                    .because = "for a reason that nothing measured here explains",
+                    .next = "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was "
+                            "measured.",
+                    .runbook = "SsdpulseTailSpikeUnexplained"},
+                   {.operations = "fc",
+                    .loads = "m",
+                    .title = "unexplained",
+                    .because = "for a reason that nothing measured here explains",
+                    .next = "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was "
+                            "measured.",
+                    .runbook = "SsdpulseCommitsSlow"}}},
+});
 
 static_assert(util::is_table_of<SpikeCause>(kSpikeCauseTable, &SpikeCauseInfo::cause),
               "each cause has one entry, in the order of the enumeration");

@@ -2,15 +2,14 @@
 #include "daemon/model/stage.h"
 
 #include <tuple>
-#include <utility>
 
 namespace ssdpulse::model {
 
 void join_drives(Tick& tick) {
   std::map<std::string, std::pair<std::shared_ptr<const NvmeDrive>, const NvmeNamespace*>> by_device;
-  for (const DriveTick& one : tick.drives) {
-    for (const NvmeNamespace& entry : one.drive->identity->namespaces) {
-      by_device[entry.device] = {one.drive, &entry};
+  for (const DriveTick& drive_tick : tick.drives) {
+    for (const NvmeNamespace& entry : drive_tick.drive->identity->namespaces) {
+      by_device[entry.device] = {drive_tick.drive, &entry};
     }
   }
   for (DeviceTick& device : tick.devices) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tick: what one second showed. All that the analyses examine, collected at one moment and never changed afterwards.
+// Tick: what one second showed: all that the analyses examine, collected at one moment and never changed afterwards.
+// Stage: an analysis that the daemon runs once a second on one Tick. PerDevice: what a stage remembers about each
+// device.
 #pragma once
 
 #include <array>
@@ -39,7 +41,7 @@ struct DeviceTick {
   DeviceSample block;
   std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; changes when that restarts
   std::optional<AccountReading> account = {};  // only every few ticks
-  AccountingDrift drift = {};                  // our counts minus the kernel's, as of the last of those that counted
+  AccountingDrift drift = {};                  // our counts minus the kernel's, as of the last comparison that counted
   std::optional<KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const NvmeNamespace* drive_namespace = nullptr;       // of that drive
@@ -87,14 +89,8 @@ struct Tick {
   std::shared_ptr<const Snapshot> before;
 };
 
-/// Gives each device the drive that it is a namespace of: the one place where the two are joined.
+/// Gives each device the drive that it is a namespace of: only here are the two joined.
 void join_drives(Tick& tick);
-
-// Stage: an analysis that the daemon runs once a second on one Tick. It returns what it found: values for the Snapshot,
-// and effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock. Stages do not
-// know about each other, and their order does not matter: what others reported is in Tick::before. Owned by one thread.
-//
-// A new analysis is one class here and one line in stages.cpp: see deploy/docs/contributing.md.
 
 /// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.
 struct Recall {
@@ -121,6 +117,11 @@ struct Findings {
   Effects effects = {};
 };
 
+/// An analysis that the daemon runs once a second on one Tick. It returns what it found: values for the Snapshot, and
+/// effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock. Stages do not know
+/// about each other, and their order does not matter: what others reported is in Tick::before. Owned by one thread.
+///
+/// A new analysis is one class and one line in all_stages.cpp: see deploy/docs/contributing.md.
 class Stage {
  public:
   Stage() = default;
@@ -132,10 +133,9 @@ class Stage {
   virtual Findings observe(const Tick& tick) = 0;
 };
 
-// PerDevice: what a stage remembers about each device: one State while it is the same device (see model/incarnation.h).
-// The State is dropped with the device, and another device of the same name gets a new one.
-
-/// A State is constructed from nothing, or from the name of its device.
+/// What a stage remembers about each device: one State while its counters go on. The State is dropped with the device,
+/// and another device of the same name gets a new one. A State is constructed from nothing, or from the name of its
+/// device.
 template <typename State>
 class PerDevice {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceAttribution: the I/O of one device by cgroup, and by the path on which it entered the kernel.
-// Values only: the block source counts by cgroup, a stage turns cgroups into tenants.
+// DeviceAttribution: the I/O of one device by cgroup, and by the path on which it entered the kernel. DeviceTenants:
+// the same by tenant, as its users call a cgroup: a unit of systemd, a container, a virtual machine, a user. The block
+// source counts by cgroup, a stage turns cgroups into tenants. Values only.
 #pragma once
 
 #include <array>
@@ -65,9 +66,7 @@ struct AttributedTotals {
     device_ns -= less.device_ns;
     return *this;
   }
-  bool operator==(const AttributedTotals& as) const {
-    return ios == as.ios && bytes == as.bytes && device_ns == as.device_ns;
-  }
+  bool operator==(const AttributedTotals&) const = default;
 };
 using TotalsByOperation = ByOperation<AttributedTotals, kAttributedOperations>;
 
@@ -76,7 +75,7 @@ using TotalsByOperation = ByOperation<AttributedTotals, kAttributedOperations>;
 using CgroupId = std::uint64_t;
 inline constexpr CgroupId kNoCgroup = 0;  // requests without one: no bio, or a kernel without CONFIG_BLK_CGROUP
 
-/// A cgroup that has sent I/O, as the kernel side saw it at its first one.
+/// A cgroup that has sent I/O, as the kernel side saw it at its first I/O.
 struct SeenCgroup {
   CgroupId parent = kNoCgroup;
   util::OutsideText leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
@@ -97,13 +96,9 @@ struct DeviceAttribution {
 /// Cgroups by identity, for all devices together.
 using SeenCgroups = std::map<CgroupId, SeenCgroup>;
 
-// Who does the I/O of a host, as people call it: a unit of systemd, a container, a virtual machine, a user.
-// Values only: tenants are named by analysis/tenants and counted by a stage.
-
 /// What kind of thing a cgroup stands for. `configured`: a pattern of the configuration matched. `cgroup`: none of the
 /// known kinds. `none`: requests without a cgroup.
 enum class TenantKind : std::uint8_t { root, unit, slice, container, pod, vm, user, job, configured, cgroup, none };
-inline constexpr std::size_t kTenantKinds = util::count_of<TenantKind>();
 inline constexpr auto kTenantKindNames = util::names<TenantKind>(
     {"root", "unit", "slice", "container", "pod", "vm", "user", "job", "configured", "cgroup", "none"});
 
@@ -120,7 +115,8 @@ struct Tenant {
 /// Paths of the cgroups that have sent I/O, from the root of their hierarchy. Absent: not known yet.
 using CgroupPaths = std::map<CgroupId, util::OutsideText>;
 
-/// By cgroup: those that have sent I/O and are not forgotten yet. Empty without names (config::TenantNames::off).
+/// By cgroup: the owners of cgroups that have sent I/O and are not forgotten yet. Empty without names
+/// (config::TenantNames::off).
 using Tenants = std::map<CgroupId, Tenant>;
 
 /// How far this host accounts I/O to cgroups.
@@ -149,9 +145,8 @@ struct DeviceTenants {
   bool named = true;  // false: names are off, and only the paths are known
 };
 
-// tenant_title(): what sentences and tables for people call a tenant. Where programs read it, it keeps its name.
-
-/// "/" says nothing to people: most of the root's I/O is that of units without I/O accounting.
+/// What sentences and tables for people call a tenant; where programs read it, it keeps its name. "/" means nothing to
+/// them: most of the root's I/O is that of units without I/O accounting.
 inline std::string tenant_title(std::string_view name) {
   return name == kRootTenant ? "the system (units without I/O accounting)" : std::string(name);
 }

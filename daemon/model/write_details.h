@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured only for writes: their hint and stream, what made them, how they fit the drive.
-// Values only, cumulative; part of DeviceIo.
+// WriteDetails: what is measured only for writes: their hint and stream, what made them, how they fit the drive;
+// cumulative; part of DeviceIo. WriteHintPath: where a write's lifetime hint ends on this host. Values only.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string_view>
 
 #include "daemon/base/complete.h"
 #include "daemon/model/block_io.h"
@@ -32,7 +31,7 @@ struct WriteDetails {
   std::array<std::uint64_t, kWriteHints> hint_ios{};
   std::array<LatencyHistogram, kWriteHints> hint_latency;  // device time
   std::array<std::uint64_t, kWriteClasses> class_bytes{};
-  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, only those that were used; 0 is no stream
+  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, only used ones; 0 is no stream
   std::uint64_t misaligned_bytes = 0;  // in writes that begin or end inside a preferred unit of the drive
   std::uint64_t small_bytes = 0;       // in writes smaller than one
 };
@@ -44,13 +43,11 @@ struct WritePreference {
   bool operator==(const WritePreference&) const = default;
 };
 
-// Where a write's lifetime hint ends on this host. Values only.
-
-/// How far the kernel carries it.
+/// How far the kernel carries the lifetime hint of a write.
 enum class HintReach : std::uint8_t {
   dropped,                     // bios carry none
   file_system_drops_buffered,  // bios carry hints, but ext4 does not pass on those of the page cache
-  block_layer,                 // and no farther
+  block_layer,                 // and no further
   drive,                       // to the drive as a stream or placement handle, if written to the device itself
 };
 inline constexpr auto kHintReachNames =
@@ -59,7 +56,7 @@ inline constexpr auto kHintReachWords = util::names<HintReach>(
     {"the kernel drops them", "reach the block layer, but ext4 drops those of buffered writes", "reach the block layer",
      "reach the drive as a stream when the device itself is written directly"});
 
-/// What the drive could do with it.
+/// What the drive could do with the hint.
 enum class DriveSeparation : std::uint8_t {
   none,
   directives,  // it has the commands that name streams, but nothing read here shows whether it has streams

@@ -92,7 +92,7 @@ std::vector<util::TcpListener> holders_of(const http::Listener& listener) {
 Holder holder_of(const http::Listener& listener) {
   Holder holder{"somebody", false};
   for (const util::TcpListener& one : holders_of(listener)) {
-    holder.words = "user " + util::user_words(one.user);
+    holder.words = "user " + util::user_text(one.user);
     holder.is_ours =
         holder.is_ours || ((one.user == 0 || one.user == ::geteuid()) && util::is_held_by_our_program(one.inode));
   }

@@ -138,14 +138,14 @@ TEST(Documents, are_what_the_table_of_keys_makes) {
 
 TEST(Documents, state_the_range_and_the_words_of_every_key) {
   const std::string all = commented_defaults() + schema_json() + manual_page();
-  EXPECT_EQ(all.find("{least}"), std::string::npos);
-  EXPECT_EQ(all.find("{most}"), std::string::npos);
+  EXPECT_EQ(all.find("{min}"), std::string::npos);
+  EXPECT_EQ(all.find("{max}"), std::string::npos);
   EXPECT_EQ(all.find("{values}"), std::string::npos);
   for (const Key& key : keys()) {
-    const bool has_range = !key.form.least.empty();
+    const bool has_range = !key.form.min.empty();
     for (const std::string_view text : {key.texts.help.view(), key.texts.manual.view()}) {
-      EXPECT_EQ(text.find("{least}") != std::string_view::npos, has_range) << key.full_name();
-      EXPECT_EQ(text.find("{most}") != std::string_view::npos, has_range) << key.full_name();
+      EXPECT_EQ(text.find("{min}") != std::string_view::npos, has_range) << key.full_name();
+      EXPECT_EQ(text.find("{max}") != std::string_view::npos, has_range) << key.full_name();
     }
   }
 }
