@@ -88,12 +88,11 @@ class AttributionReader {
   std::vector<AttributedIncrement> increments_;
 };
 
-// AttributionAccount: the I/O of one device by cgroup and path, as much of it as the device's own counts show.
-//
-// A device's own cells are read first, then the attributed ones, which therefore include what ended in between. That
-// must not be in only one of the sums, so what exceeds the device's own count waits for the next reading. If there is
-// still more then, although the device's count stood still, it is published anyway: a true difference stays visible.
-
+/// The I/O of one device by cgroup and path, as much of it as the device's own counts show.
+///
+/// A device's own cells are read first, then the attributed ones, which therefore include what ended in between. That
+/// must not be in only one of the sums, so what exceeds the device's own count waits for the next reading. If there is
+/// still more then, although the device's count stood still, it is published anyway: a true difference stays visible.
 class AttributionAccount {
  public:
   void add(const AttributedIncrement& increment);

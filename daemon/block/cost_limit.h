@@ -46,11 +46,10 @@ class CostEstimate {
   double correction_ = 1;
 };
 
-// CostLimit: decides how much the programs in the kernel may do without taking more than their share of CPU time.
-//
-// If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
-// well below the limit at every check for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
-
+/// Decides how much the programs in the kernel may do without taking more than their share of CPU time.
+///
+/// If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
+/// well below the limit at every check for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
 class CostLimit {
  public:
   struct Rule {
@@ -89,8 +88,7 @@ class CostLimit {
   double highest_ = 0;  // of the higher effort, in that time
 };
 
-// OwnCost: the stage that determines the CPU cost of the programs in the kernel, and what they leave out (limits.cpu).
-
+/// The stage that determines the CPU cost of the programs in the kernel, and what they leave out (limits.cpu).
 class OwnCost final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

@@ -42,8 +42,7 @@ class RecentLosses {
   LostShare at_begin_;
 };
 
-// Losses: the stage that logs when ssdpulse is losing I/Os, for people who read the log; Prometheus has the counters.
-
+/// The stage that logs when ssdpulse is losing I/Os, for people who read the log; Prometheus has the counters.
 class Losses final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -53,9 +52,8 @@ class Losses final : public model::Stage {
   log::Limiter limiter_{std::chrono::minutes(10)};
 };
 
-// DeviceEvents: the log lines that an operator looks for first. Which disk appeared, which one is gone, which ones have
-// one identity, and which one returns errors? Disks that are there at the first tick have not appeared.
-
+/// The log lines that an operator looks for first. Which disk appeared, which one is gone, which ones have one
+/// identity, and which one returns errors? Disks that are there at the first tick have not appeared.
 class DeviceEvents final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

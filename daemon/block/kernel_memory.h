@@ -76,10 +76,9 @@ void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups);
 
 MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus);
 
-// TableAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
-// two live allocations share either. Retirement: decides when the allocation of a disk that is gone or excluded is free
-// again. Not thread-safe.
-
+/// TableAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
+/// two live allocations share either. Retirement: decides when the allocation of a disk that is gone or excluded is
+/// free again. Not thread-safe.
 struct Allocation {
   std::uint32_t device = 0;     // index in the kernel's tables
   std::uint32_t slot_base = 0;  // first slot of the region

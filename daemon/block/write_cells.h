@@ -54,9 +54,8 @@ void decode_writes(const WriteIncrements& increments, model::WriteHint default_h
 /// counted as one without a hint.
 void complete_latency(const model::OperationIo& all, model::WriteHint default_hint, model::WriteDetails& writes);
 
-// SampleReader: how many pages of a device were written since the last read, and which events were lost.
-// decode_samples() turns the events themselves into the model's values.
-
+/// How many pages of a device were written since the last read, and which events were lost. decode_samples() turns the
+/// events themselves into the model's values.
 class SampleReader {
  public:
   /// The cells and the state of one device. What they hold now becomes the baseline.

@@ -13,8 +13,7 @@ namespace ssdpulse::block {
 model::WriteHintPath write_hint_path(model::HintReach kernel, const model::Device& device,
                                      const model::NvmeIdentity* drive);
 
-// WriteHints: the stage that reports how far a write's lifetime hint gets, and which writes the drive itself prefers.
-
+/// The stage that reports how far a write's lifetime hint gets, and which writes the drive itself prefers.
 class WriteHints final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

@@ -36,10 +36,9 @@ using VolumesByDevice = std::map<std::string, std::map<std::string, DiscardVolum
 VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
                                   const model::Inventory& inventory, const DiscardingVolumes& with_discard);
 
-// Discards: the stage that finds and reports bursts of discards. It passes each device's requests, and what was
-// submitted to the device, its partitions and the arrays above it, to the analysis. Each burst that ends becomes a
-// history row and a log line (rate-limited), with the names of what was discarded on.
-
+/// The stage that finds and reports bursts of discards. It passes each device's requests, and what was submitted to the
+/// device, its partitions and the arrays above it, to the analysis. Each burst that ends becomes a history row and a
+/// log line (rate-limited), with the names of what was discarded on.
 class Discards final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

@@ -35,9 +35,8 @@ std::optional<model::Device> read_device(const std::string& directory, const std
 /// queue/iostats: whether the kernel keeps the disk's statistics.
 bool keeps_iostats(const std::string& directory);
 
-// Which disks lie below which: follows the slaves of md, dm and the like down to the disks that carry the data, and
-// maps partitions to their disk. Built once per pass over sysfs.
-
+/// Which disks lie below which: follows the slaves of md, dm and the like down to the disks that carry the data, and
+/// maps partitions to their disk. Built once per pass over sysfs.
 class Stacking {
  public:
   /// `disks` (not hidden) in sysfs spelling.

@@ -46,9 +46,8 @@ class RoomWatch {
   std::optional<model::SteadyTime> asked_at_;
 };
 
-// HostReader: reads what the kernel says about I/O that waits above the drives, once a second: a few small files, a
-// bounded number of them. Needs no privilege. File systems are not asked: see room_watch.h. Owned by one thread.
-
+/// HostReader: reads what the kernel says about I/O that waits above the drives, once a second: a few small files, a
+/// bounded number of them. Needs no privilege. File systems are not asked: see room_watch.h. Owned by one thread.
 struct HostRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";

@@ -19,9 +19,8 @@ util::Result<double> read_process_start_time(const std::string& proc_root = "/pr
 /// All but the start time, which is passed through.
 util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, const std::string& proc_root = "/proc");
 
-// BlockedTask: a task that waits in state D, and in which function of the kernel. For commands run as root: the service
-// does not see other users' processes, and others may not read where they wait.
-
+/// A task that waits in state D, and in which function of the kernel. For commands run as root: the service does not
+/// see other users' processes, and others may not read where they wait.
 struct BlockedTask {
   std::string task;  // number of the thread
   util::OutsideText name;

@@ -53,9 +53,8 @@ class TenantSlots {
   TenantDone departed_;
 };
 
-// Attribution: the stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a
-// bounded number of series.
-
+/// The stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a bounded number
+/// of series.
 class Attribution final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

@@ -32,8 +32,7 @@ std::optional<Hierarchy> find_hierarchy(const std::string& proc);
 /// `unknown` if the hierarchy is not whole or cannot be read.
 model::IoAccounting accounting_of(const Hierarchy& hierarchy);
 
-// CgroupWalk: finds the cgroups of a hierarchy in one walk, in slices. A directory's inode is its cgroup's identity.
-
+/// CgroupWalk: finds the cgroups of a hierarchy in one walk, in slices. A directory's inode is its cgroup's identity.
 struct Directory {
   model::CgroupId parent = model::kNoCgroup;  // kNoCgroup for the root
   std::string leaf;                           // empty: the root
@@ -70,14 +69,13 @@ class CgroupWalk {
   std::vector<Level> levels_;  // the directories it is in, at most kDeepest; empty: it has ended
 };
 
-// CgroupPaths: where the cgroups are that have sent I/O, and which of them are gone.
-//
-// The hierarchy is walked at the start, and again only when neither a cgroup nor its parent is known, at most once per
-// kBetweenWalks and for a two-hundredth of the time, and in slices, because the tick waits: hosts have thousands of
-// cgroups, and create new ones every second. One that was gone before anybody looked is named by its parent and by its
-// own name, which the kernel side kept. Needs no capability: names and inodes are readable by everybody. Owned by one
-// thread.
-
+/// Where the cgroups are that have sent I/O, and which of them are gone.
+///
+/// The hierarchy is walked at the start, and again only when neither a cgroup nor its parent is known, at most once per
+/// kBetweenWalks and for a two-hundredth of the time, and in slices, because the tick waits: hosts have thousands of
+/// cgroups, and create new ones every second. One that was gone before anybody looked is named by its parent and by its
+/// own name, which the kernel side kept. Needs no capability: names and inodes are readable by everybody. Owned by one
+/// thread.
 class CgroupPaths {
  public:
   static constexpr std::chrono::milliseconds kBetweenWalks{900};  // never two in one second
