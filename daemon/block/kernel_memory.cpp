@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/block/kernel_memory.h"
 
-#include <linux/types.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -11,7 +9,6 @@
 #include "bpf/abi/discard_abi.h"
 
 namespace ssdpulse::block {
-
 namespace {
 
 /// For all devices together: more would only make it rarer that two CPUs with tagged writes share a cell.

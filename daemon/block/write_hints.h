@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a hint gets on this host: what the kernel carries, the device accepts and the drive could do with it.
+// WriteHints: how far a hint gets on this host: what the kernel carries, the device accepts and the drive could do with
+// it.
 #pragma once
 
 #include "daemon/model/device.h"
