@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon itself costs this host: the process_* metrics, from /proc/self.
+// ProcessStats, BlockedTask: what procfs shows about processes: what the daemon itself costs this host (the process_*
+// metrics), and which tasks wait in the kernel.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ struct BlockedTask {
   util::OutsideText waits_in;  // empty: not known
 };
 
-/// At most `most` of them. `proc`: usually /proc.
-std::vector<BlockedTask> blocked_tasks(const std::string& proc, std::size_t most);
+/// At most `max_tasks` of them. `proc`: usually /proc.
+std::vector<BlockedTask> blocked_tasks(const std::string& proc, std::size_t max_tasks);
 
 }  // namespace ssdpulse::host
