@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace ssdpulse::block {
 namespace {

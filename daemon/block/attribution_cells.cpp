@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "daemon/block/io_cells.h"
@@ -64,14 +65,6 @@ model::AttributedTotals totals_of(const Words& words) {
   return {load(words.ios), load(words.bytes), load(words.device_ns)};
 }
 
-AttributedIncrement increment_of(std::uint64_t key, const model::AttributedTotals& totals) {
-  return {static_cast<std::uint32_t>(key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
-          static_cast<std::uint32_t>(key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
-          static_cast<std::uint32_t>(key) & (PATH_CODES - 1),
-          {},
-          totals};
-}
-
 std::uint64_t serial_of(std::uint64_t key) { return key >> ATTRIBUTION_SERIAL_SHIFT; }
 
 }  // namespace
@@ -90,11 +83,8 @@ attributed& AttributionReader::cell(std::size_t index) const {
 }
 
 std::size_t AttributionReader::cells_in_use() const {
-  std::size_t cells = 0;
-  for (const Cpu& cpu : cpus_) {
-    cells += cpu.views.size();
-  }
-  return cells;
+  return std::accumulate(cpus_.begin(), cpus_.end(), std::size_t{0},
+                         [](std::size_t cells, const Cpu& cpu) { return cells + cpu.views.size(); });
 }
 
 /// Only we free cells, so those that were taken before still are.
@@ -137,7 +127,12 @@ void AttributionReader::read_view(View& view) {
   model::AttributedTotals difference = now;
   difference -= view.last;
   view.last = now;
-  increments_.push_back(increment_of(view.key, difference));
+  increments_.push_back(
+      {.device = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
+       .operation = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
+       .path = static_cast<std::uint32_t>(view.key) & (PATH_CODES - 1),
+       .owner = {},
+       .totals = difference});
   if (owner == owners_.end()) {
     return;
   }

@@ -2,8 +2,6 @@
 // AttributionReader, AttributionAccount: the I/O that the kernel side counts by cgroup and path. Make no system call.
 #pragma once
 
-#include <linux/types.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -3,12 +3,9 @@
 // capabilities; afterwards only program_stats() makes a bpf() call, on descriptors that are already open.
 #pragma once
 
-#include <linux/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "bpf/abi/block_abi.h"

@@ -3,15 +3,12 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/types.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <utility>
 
 #include "run_cost.skel.h"
 

@@ -2,7 +2,6 @@
 #include "daemon/block/cost_limit.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ssdpulse::block {
 namespace {

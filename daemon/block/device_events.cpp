@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
-
-#include "daemon/model/block_io.h"
-#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::block {
 namespace {

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <chrono>
 #include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "daemon/block/io_cells.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <utility>

@@ -3,8 +3,6 @@
 // what that means in the model's values. Here alone the layout of io_cell meets the model. Not thread-safe.
 #pragma once
 
-#include <linux/types.h>
-
 #include <array>
 #include <cstdint>
 #include <span>

@@ -2,7 +2,6 @@
 #include "daemon/block/write_cells.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <functional>
 
 #include "daemon/block/io_cells.h"
@@ -43,26 +42,11 @@ void advance(std::span<const Word> now, std::span<Word> before, std::span<Word> 
   }
 }
 
-template <typename Cell>
-auto byte_counts(Cell& cell) {
-  return words(cell.class_bytes[0], offsetof(write_cell, hint_ios));
-}
-template <typename Cell>
-auto ios(Cell& cell) {
-  return words(cell.hint_ios[0], sizeof cell.hint_ios);
-}
-template <typename Cell>
-auto streams(Cell& cell) {
-  return words(cell.stream_bytes[0], sizeof cell.stream_bytes);
-}
-template <typename Cell>
-auto sums(Cell& cell) {
-  return words(cell.latency_sum_ns[0], sizeof cell.latency_sum_ns);
-}
-template <typename Cell>
-auto latencies(Cell& cell) {
-  return words(cell.latency[0][0], sizeof cell.latency);
-}
+constexpr auto byte_counts = [](auto& cell) { return words(cell.class_bytes[0], offsetof(write_cell, hint_ios)); };
+constexpr auto ios = [](auto& cell) { return words(cell.hint_ios[0], sizeof cell.hint_ios); };
+constexpr auto streams = [](auto& cell) { return words(cell.stream_bytes[0], sizeof cell.stream_bytes); };
+constexpr auto sums = [](auto& cell) { return words(cell.latency_sum_ns[0], sizeof cell.latency_sum_ns); };
+constexpr auto latencies = [](auto& cell) { return words(cell.latency[0][0], sizeof cell.latency); };
 
 }  // namespace
 

@@ -2,8 +2,6 @@
 #include "daemon/discards/discard_bursts.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <utility>

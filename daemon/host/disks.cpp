@@ -8,12 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "daemon/base/outside_text.h"
 #include "daemon/host/sysfs.h"
 
 namespace ssdpulse::host {

@@ -10,14 +10,10 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"

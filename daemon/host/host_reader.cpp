@@ -2,16 +2,13 @@
 #include "daemon/host/host_reader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <sstream>
 #include <system_error>

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "daemon/base/glob.h"
 #include "daemon/host/disks.h"

@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"

@@ -8,13 +8,10 @@
 #include <array>
 #include <map>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"
-#include "daemon/model/host_settings.h"
 
 namespace ssdpulse::host {
 namespace {

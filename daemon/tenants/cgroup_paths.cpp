@@ -9,9 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <string_view>
-#include <utility>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"

@@ -4,13 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "daemon/base/glob.h"
 
