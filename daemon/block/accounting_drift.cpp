@@ -5,16 +5,17 @@
 #include <initializer_list>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace ssdpulse::block {
-
-// Counter differences between two moments of rest. Unsigned subtraction, then a signed cast: no count is too large.
-
 namespace {
 
 using model::index;
 using model::Operation;
+using model::RequeueReason;
+
+constexpr std::uint64_t kCertain = 1000;           // I/Os, however they are spread
+constexpr std::uint64_t kCertainIfRepeated = 100;  // if they are spread over several windows
+constexpr std::uint64_t kRepeatedWindows = 3;
 
 std::optional<std::uint64_t> sum(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
   return a && b ? std::optional(*a + *b) : std::nullopt;
@@ -37,6 +38,7 @@ bool runs_backwards(const OurCounts& from, const OurCounts& to) {
   return to.reads < from.reads || to.writes < from.writes || to.discards < from.discards || to.flushes < from.flushes;
 }
 
+/// Unsigned subtraction, then a signed cast: no count is too large.
 std::int64_t drift(std::uint64_t ours, std::uint64_t our_baseline, std::uint64_t kernel,
                    std::uint64_t kernel_baseline) {
   return static_cast<std::int64_t>((ours - our_baseline) - (kernel - kernel_baseline));
@@ -50,6 +52,32 @@ std::optional<std::int64_t> drift(std::uint64_t ours, std::uint64_t our_baseline
   return drift(ours, our_baseline, *kernel, *kernel_baseline);
 }
 
+/// Everything that any program saw of a request.
+std::uint64_t seen(const model::DeviceSample& sample) {
+  std::uint64_t all = sample.events.flush_data_stages + sample.events.lone_flushes;
+  for (const auto& counts : {sample.events.missed, sample.events.strays}) {
+    all = std::accumulate(counts.begin(), counts.end(), all);
+  }
+  for (const model::OperationIo& one : sample.io->operations) {
+    all += one.issues + one.completions + one.unissued_completions;
+  }
+  return all;
+}
+
+std::uint64_t counted(const model::DiskStats& kernel) {
+  return kernel.reads + kernel.writes + kernel.discards.value_or(0);
+}
+
+std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operation> operations) {
+  return std::accumulate(operations.begin(), operations.end(), std::int64_t{0},
+                         [&](std::int64_t sum, model::Operation one) { return sum + io.operation(one).in_flight; });
+}
+
+struct Value {
+  model::AccountingDrift drift;
+  std::optional<model::Unseen> unseen;
+};
+
 }  // namespace
 
 OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents& unseen) {
@@ -58,7 +86,7 @@ OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents
     for (const Operation operation : operations) {
       const model::OperationIo& one = io.operation(operation);
       // On failover the path's request ends for good; its bios return in another one.
-      count += one.completions + one.unissued_completions + one.requeues[index(model::RequeueReason::failover)] +
+      count += one.completions + one.unissued_completions + one.requeues[index(RequeueReason::failover)] +
                unseen.missed[index(operation)] + unseen.strays[index(operation)];
     }
     return count;
@@ -146,26 +174,14 @@ void AccountingDrift::restart() {
   value_ = {};
 }
 
-namespace {
-
-using model::index;
-using model::RequeueReason;
-
-std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operation> operations) {
-  return std::accumulate(operations.begin(), operations.end(), std::int64_t{0},
-                         [&](std::int64_t sum, model::Operation one) { return sum + io.operation(one).in_flight; });
-}
-
-}  // namespace
-
 std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                                const std::optional<KernelLead>& lead) {
-  const KernelLead shown = lead.value_or(KernelLead{});
-  const auto contradicted = [&](std::int64_t has, std::int64_t we_have, std::int64_t ended_more) {
-    return has == 0 && we_have > 0 && we_have > ended_more;
+  const auto [reads_ended, writes_ended] = lead.value_or(KernelLead{});
+  const auto contradicted = [](std::int64_t kernels, std::int64_t own, std::int64_t ended) {
+    return kernels == 0 && own > 0 && own > ended;
   };
-  if (contradicted(kernel.reads, in_flight(ours, kReading), shown.reads) ||
-      contradicted(kernel.writes, in_flight(ours, kWriting), shown.writes)) {
+  if (contradicted(kernel.reads, in_flight(ours, kReading), reads_ended) ||
+      contradicted(kernel.writes, in_flight(ours, kWriting), writes_ended)) {
     return std::nullopt;
   }
   return kernel;
@@ -198,40 +214,11 @@ MissedCompletions::Ended MissedCompletions::observe(const model::DeviceIo& ours,
 
 bool MissedCompletions::Direction::observe(const Counts& ours, std::optional<std::int64_t> kernel) {
   last = ours;
-  const std::optional<Counts> gone_before = std::exchange(gone, std::nullopt);
-  if (kernel != 0 || ours.in_flight <= 0) {
-    return false;
-  }
-  if (gone_before == ours) {
-    return true;
-  }
-  gone = ours;
-  return false;
+  const bool gone_now = kernel == 0 && ours.in_flight > 0;
+  const bool ended = gone_now && gone == ours;
+  gone = gone_now && !ended ? std::optional(ours) : std::nullopt;
+  return ended;
 }
-
-namespace {
-
-constexpr std::uint64_t kCertain = 1000;           // I/Os, however they are spread
-constexpr std::uint64_t kCertainIfRepeated = 100;  // if they are spread over several windows
-constexpr std::uint64_t kSeveral = 3;
-
-/// Everything that any program saw of a request.
-std::uint64_t seen(const model::DeviceSample& sample) {
-  std::uint64_t all = sample.events.flush_data_stages + sample.events.lone_flushes;
-  for (const auto& counts : {sample.events.missed, sample.events.strays}) {
-    all = std::accumulate(counts.begin(), counts.end(), all);
-  }
-  for (const model::OperationIo& one : sample.io->operations) {
-    all += one.issues + one.completions + one.unissued_completions;
-  }
-  return all;
-}
-
-std::uint64_t counted(const model::DiskStats& kernel) {
-  return kernel.reads + kernel.writes + kernel.discards.value_or(0);
-}
-
-}  // namespace
 
 void UnseenIo::observe(const model::DeviceSample& before, const model::DiskStats& kernel_before,
                        const model::DiskStats& kernel_after, const model::DeviceSample& after) {
@@ -247,18 +234,9 @@ void UnseenIo::observe(const model::DeviceSample& before, const model::DiskStats
 }
 
 std::optional<std::uint64_t> UnseenIo::ios() const {
-  const bool certain = ios_ >= kCertain || (ios_ >= kCertainIfRepeated && windows_ >= kSeveral);
+  const bool certain = ios_ >= kCertain || (ios_ >= kCertainIfRepeated && windows_ >= kRepeatedWindows);
   return certain ? std::optional(ios_) : std::nullopt;
 }
-
-namespace {
-
-struct Value {
-  model::AccountingDrift drift;
-  std::optional<model::Unseen> unseen;
-};
-
-}  // namespace
 
 model::Findings Drift::observe(const model::Tick& tick) {
   model::Findings findings;
@@ -268,21 +246,20 @@ model::Findings Drift::observe(const model::Tick& tick) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
       known.unseen.restart();
     }
-    if (const auto& reading = device.account) {
-      known.unseen.observe(reading->ours_before, reading->kernel_before, reading->kernel_after, reading->ours_after);
-    }
     if (nothing_runs) {
       known.unseen.restart();
+    } else if (const auto& reading = device.account) {
+      known.unseen.observe(reading->ours_before, reading->kernel_before, reading->kernel_after, reading->ours_after);
     }
     const bool requests = device.block.device->has_requests;
     const auto ios = known.unseen.ios();
     if (requests && !ios) {
       values[number].drift = device.drift;
-      known.said = false;
+      known.logged = false;
       return;
     }
     values[number].unseen = model::Unseen{ios, requests};
-    if (!std::exchange(known.said, true)) {
+    if (!std::exchange(known.logged, true)) {
       findings.effects.lines.push_back(log::line(log::Level::warning, "{} is not measured: {}",
                                                  log::field("device", device.block.device->name),
                                                  model::unseen_text(requests)));

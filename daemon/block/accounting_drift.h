@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares our I/O counts with diskstats, the kernel's own, independent account, whenever both are at rest. A
-// difference that no counted loss explains is drift, and is exported.
-//
-// The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
-//   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +
-//   flush-sequence parents; discard = discards; flush = other flush requests; passthrough is not counted.
-// Each counts every request that ended, whether or not it was issued (a failover also ends a request). A multipath head
-// is compared with the sum over its paths. No verdict where iostats=0: observe() is not called then.
+// AccountingDrift, MissedCompletions, UnseenIo: what the kernel's own, independent account of a device (diskstats and
+// its count of I/O in flight) shows about our counts. Where iostats=0 the kernel keeps none, and nothing is concluded.
 #pragma once
 
 #include <array>
@@ -50,6 +44,14 @@ struct KernelLead {
   std::int64_t writes = 0;
 };
 
+/// Compares our I/O counts with diskstats whenever both are at rest. A difference that no counted loss explains is
+/// drift, and is exported.
+///
+/// The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
+///   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +
+///   flush-sequence parents; discard = discards; flush = other flush requests; passthrough is not counted.
+/// Each counts every request that ended, whether or not it was issued (a failover also ends a request). A multipath
+/// head is compared with the sum over its paths.
 class AccountingDrift {
  public:
   /// One reading from both sides, taken in the order of the arguments. It counts only if nothing moved in between and
@@ -81,17 +83,6 @@ class AccountingDrift {
   model::AccountingDrift value_;
 };
 
-// Finds requests that are in flight only in our count, because no program saw them end.
-//
-// A kernel may end a request without calling any program (on some virtual machines while an interrupt hits certain
-// tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, which on an
-// idle disk looks like a stall. The kernel's own count tells the two apart: if it has nothing in flight at two reads,
-// and nothing happened in between, our requests have ended.
-//
-// The kernel's count has gaps of its own. It leaves out flushes and passthrough, and counts zone management under
-// either direction, depending on its version: there is no verdict on these. It also leaves out a request that the
-// driver gave back and that waits to be issued again; but diskstats show that such a request has not ended.
-
 /// What the kernel counts as reads and as writes in flight.
 inline constexpr std::array kReading{model::Operation::read};
 inline constexpr std::array kWriting{model::Operation::write, model::Operation::discard, model::Operation::write_zeroes,
@@ -102,7 +93,17 @@ inline constexpr std::array kWriting{model::Operation::write, model::Operation::
 std::optional<model::KernelInFlight> plausible(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                                const std::optional<KernelLead>& lead);
 
-/// For one device; one call per tick.
+/// Finds requests that are in flight only in our count, because no program saw them end. For one device; one call per
+/// tick.
+///
+/// A kernel may end a request without calling any program (on some virtual machines while an interrupt hits certain
+/// tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, which on an
+/// idle disk looks like a stall. The kernel's own count tells the two apart: if it has nothing in flight at two reads,
+/// and nothing happened in between, our requests have ended.
+///
+/// The kernel's count has gaps of its own. It leaves out flushes and passthrough, and counts zone management under
+/// either direction, depending on its version: nothing is concluded about these. It also leaves out a request that the
+/// driver requeued and that waits to be issued again; but diskstats show that such a request has not ended.
 class MissedCompletions {
  public:
   /// Whether to ask the kernel: something is in flight, and nothing has ended since the last call.
@@ -117,7 +118,7 @@ class MissedCompletions {
   Ended observe(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
 
  private:
-  /// What was counted in one direction: equal at two looks iff nothing happened between them.
+  /// What was counted in one direction: equal at two readings iff nothing happened between them.
   struct Counts {
     std::int64_t in_flight = 0;
     std::uint64_t issues = 0;
@@ -127,7 +128,6 @@ class MissedCompletions {
   struct Direction {
     Counts last;
     std::optional<Counts> gone;  // at the last call, the kernel had none of these in flight
-
     bool observe(const Counts& ours, std::optional<std::int64_t> kernel);
   };
   static Counts counts(const model::DeviceIo& io, std::span<const model::Operation> operations);
@@ -136,10 +136,9 @@ class MissedCompletions {
   Direction writes_;
 };
 
-// UnseenIo: whether a device does I/O of which no request is seen, by the kernel's own count. Drivers may take bios
-// themselves (pmem, old zvols, drivers of their own): then there are no requests, and nothing can be measured. Lost
-// completions are no such case: of them, at most some per cent are missing.
-
+/// Whether a device does I/O of which no request is seen, by the kernel's own count. Drivers may take bios themselves
+/// (pmem, old zvols, drivers of their own): then there are no requests, and nothing can be measured. Lost completions
+/// are another case: at most a few per cent of them are missing.
 class UnseenIo {
  public:
   /// One reading from both sides, taken in the order of the arguments.
@@ -162,9 +161,8 @@ class UnseenIo {
   std::uint64_t windows_ = 0;  // between two readings, in which the kernel's count moved and ours did not
 };
 
-// Drift: the stage that reports how far our I/O counts are from the kernel's, and finds devices of which no request is
-// seen. Those have no drift and no counts: they would be those of an idle one.
-
+/// The stage that reports how far our I/O counts are from the kernel's, and finds devices of which no request is seen.
+/// Those get no drift and no counts, which would look like those of an idle device.
 class Drift final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -173,7 +171,7 @@ class Drift final : public model::Stage {
   struct Device {
     std::uint64_t kernel_account = 0;
     UnseenIo unseen;
-    bool said = false;  // in the log, that it is unseen
+    bool logged = false;  // that it is unseen
   };
   model::PerDevice<Device> devices_;
 };

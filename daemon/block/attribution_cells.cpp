@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "daemon/block/io_cells.h"
@@ -12,17 +13,56 @@
 namespace ssdpulse::block {
 namespace {
 
+constexpr std::size_t list_index(model::Operation operation) {
+  return index_in(model::kAttributedOperations, operation);
+}
+
+static_assert(list_index(model::Operation::write) == ATTRIBUTED_WRITE);
+static_assert(list_index(model::Operation::discard) == ATTRIBUTED_DISCARD);
+static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations.size(), "commits come after what has bytes");
+
+/// Stands for all cgroups that departed; no directory has this inode.
+constexpr model::CgroupId kDeparted = std::numeric_limits<model::CgroupId>::max();
+
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+constexpr auto kIoPaths = std::to_array<std::pair<std::uint32_t, model::IoPath>>({
+    {PATH_OTHER, model::IoPath::other},
+    {PATH_IO_URING, model::IoPath::io_uring},
+    {PATH_SQPOLL, model::IoPath::sqpoll},
+    {PATH_LIBAIO, model::IoPath::libaio},
+    {PATH_SYNC, model::IoPath::sync},
+    {PATH_DIRECT, model::IoPath::direct},
+    {PATH_BUFFERED_READ, model::IoPath::buffered_read},
+    {PATH_WRITEBACK, model::IoPath::writeback},
+    {PATH_JOURNAL, model::IoPath::journal},
+    {PATH_METADATA, model::IoPath::metadata},
+    {PATH_SWAP, model::IoPath::swap},
+    {PATH_LOOP, model::IoPath::loop},
+    {PATH_STACKED, model::IoPath::stacked},
+});
+static_assert(kIoPaths.size() == model::kIoPaths);
+
+model::IoPath path_of(std::uint32_t code) {
+  const auto* const known = std::find_if(kIoPaths.begin(), kIoPaths.end(), [&](const auto& entry) {
+    return entry.first == (code & ~static_cast<std::uint32_t>(PATH_RAW));
+  });
+  return known == kIoPaths.end() ? model::IoPath::other : known->second;
+}
+
+/// Takes as much of `waiting` as fits into `room`; its time in proportion.
+model::AttributedTotals take(model::AttributedTotals& waiting, model::AttributedTotals& room) {
+  model::AttributedTotals taken{std::min(waiting.ios, room.ios), std::min(waiting.bytes, room.bytes), 0};
+  taken.device_ns = taken.ios == waiting.ios ? waiting.device_ns : waiting.device_ns / waiting.ios * taken.ios;
+  waiting -= taken;
+  room.ios -= taken.ios;
+  room.bytes -= taken.bytes;
+  return taken;
+}
+
 template <typename Words>
 model::AttributedTotals totals_of(const Words& words) {
   return {load(words.ios), load(words.bytes), load(words.device_ns)};
-}
-
-AttributedIncrement increment_of(std::uint64_t key, const model::AttributedTotals& totals) {
-  return {static_cast<std::uint32_t>(key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
-          static_cast<std::uint32_t>(key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
-          static_cast<std::uint32_t>(key) & (PATH_CODES - 1),
-          {},
-          totals};
 }
 
 std::uint64_t serial_of(std::uint64_t key) { return key >> ATTRIBUTION_SERIAL_SHIFT; }
@@ -43,14 +83,11 @@ attributed& AttributionReader::cell(std::size_t index) const {
 }
 
 std::size_t AttributionReader::cells_in_use() const {
-  std::size_t cells = 0;
-  for (const Cpu& cpu : cpus_) {
-    cells += cpu.views.size();
-  }
-  return cells;
+  return std::accumulate(cpus_.begin(), cpus_.end(), std::size_t{0},
+                         [](std::size_t cells, const Cpu& cpu) { return cells + cpu.views.size(); });
 }
 
-/// Only we give cells back, so those that were taken before still are.
+/// Only we free cells, so those that were taken before still are.
 void AttributionReader::find_new(std::size_t number, Cpu& cpu) {
   std::vector<View> views;
   auto known = cpu.views.begin();
@@ -64,7 +101,7 @@ void AttributionReader::find_new(std::size_t number, Cpu& cpu) {
   cpu.views = std::move(views);
 }
 
-void AttributionReader::hear(std::size_t cpu) {
+void AttributionReader::read_announcements(std::size_t cpu) {
   announcements& state = tables_.announcement_states[cpu];
   const std::uint64_t written = load(state.written);
   std::uint64_t read = load(state.read);
@@ -90,7 +127,12 @@ void AttributionReader::read_view(View& view) {
   model::AttributedTotals difference = now;
   difference -= view.last;
   view.last = now;
-  increments_.push_back(increment_of(view.key, difference));
+  increments_.push_back(
+      {.device = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
+       .operation = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
+       .path = static_cast<std::uint32_t>(view.key) & (PATH_CODES - 1),
+       .owner = {},
+       .totals = difference});
   if (owner == owners_.end()) {
     return;
   }
@@ -137,7 +179,7 @@ const std::vector<AttributedIncrement>& AttributionReader::read() {
       cpu.taken = taken;
     }
     // A cgroup is announced before its cell is taken.
-    hear(number);
+    read_announcements(number);
     for (View& view : cpu.views) {
       read_view(view);
     }
@@ -240,64 +282,6 @@ std::vector<model::CgroupId> AttributionReader::depart() {
   }
   return {closed.begin(), closed.end()};
 }
-
-namespace {
-
-constexpr std::size_t list_index(model::Operation operation) {
-  return index_in(model::kAttributedOperations, operation);
-}
-
-static_assert(list_index(model::Operation::write) == ATTRIBUTED_WRITE);
-static_assert(list_index(model::Operation::discard) == ATTRIBUTED_DISCARD);
-static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations.size(), "commits come behind what has bytes");
-
-/// Stands for all cgroups that departed; no directory has this inode.
-constexpr model::CgroupId kDeparted = std::numeric_limits<model::CgroupId>::max();
-
-constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-
-model::IoPath path_of(std::uint32_t code) {
-  switch (code & ~static_cast<std::uint32_t>(PATH_RAW)) {
-    case PATH_IO_URING:
-      return model::IoPath::io_uring;
-    case PATH_SQPOLL:
-      return model::IoPath::sqpoll;
-    case PATH_LIBAIO:
-      return model::IoPath::libaio;
-    case PATH_SYNC:
-      return model::IoPath::sync;
-    case PATH_DIRECT:
-      return model::IoPath::direct;
-    case PATH_BUFFERED_READ:
-      return model::IoPath::buffered_read;
-    case PATH_WRITEBACK:
-      return model::IoPath::writeback;
-    case PATH_JOURNAL:
-      return model::IoPath::journal;
-    case PATH_METADATA:
-      return model::IoPath::metadata;
-    case PATH_SWAP:
-      return model::IoPath::swap;
-    case PATH_LOOP:
-      return model::IoPath::loop;
-    case PATH_STACKED:
-      return model::IoPath::stacked;
-    default:
-      return model::IoPath::other;
-  }
-}
-
-/// Takes as much of `waiting` as fits into `room`; its time in proportion.
-model::AttributedTotals take(model::AttributedTotals& waiting, model::AttributedTotals& room) {
-  model::AttributedTotals taken{std::min(waiting.ios, room.ios), std::min(waiting.bytes, room.bytes), 0};
-  taken.device_ns = taken.ios == waiting.ios ? waiting.device_ns : waiting.device_ns / waiting.ios * taken.ios;
-  waiting -= taken;
-  room.ios -= taken.ios;
-  room.bytes -= taken.bytes;
-  return taken;
-}
-
-}  // namespace
 
 void AttributionAccount::add(const AttributedIncrement& increment) {
   if (increment.operation == ATTRIBUTED_COMMIT) {

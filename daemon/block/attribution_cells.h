@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AttributionReader: what was counted by cgroup and path since the last read, on all devices.
-// Also gives back the cells of cgroups that are gone, the only writing that user space does there. Makes no system
-// call.
+// AttributionReader, AttributionAccount: the I/O that the kernel side counts by cgroup and path. Make no system call.
 #pragma once
-
-#include <linux/types.h>
 
 #include <array>
 #include <cstddef>
@@ -12,8 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -33,6 +27,8 @@ struct AttributedIncrement {
   model::AttributedTotals totals;
 };
 
+/// What was counted since the last read, on all devices. Also frees the cells of cgroups that are gone, the only
+/// writing that user space does there.
 class AttributionReader {
  public:
   AttributionReader(const Tables& tables, const MemoryPlan& plan);
@@ -42,8 +38,8 @@ class AttributionReader {
 
   /// See BlockSource::release_cgroups.
   void release_cgroups(const std::vector<model::CgroupId>& gone);
-  /// One step of giving back, at least a tick after the last one, and after read(). Returns the cgroups that have
-  /// departed with it; what they counted has been read.
+  /// One step of freeing their cells, at least a tick after the last one, and after read(). Returns the cgroups that
+  /// have departed with it; what they counted has been read.
   std::vector<model::CgroupId> depart();
 
   [[nodiscard]] const std::shared_ptr<const model::SeenCgroups>& cgroups() const { return published_; }
@@ -68,7 +64,7 @@ class AttributionReader {
 
   [[nodiscard]] attributed& cell(std::size_t index) const;
   void find_new(std::size_t number, Cpu& cpu);
-  void hear(std::size_t cpu);
+  void read_announcements(std::size_t cpu);
   void read_view(View& view);
   void read_others();
   [[nodiscard]] Serials serials_of(const std::unordered_set<model::CgroupId>& cgroups) const;
@@ -88,12 +84,11 @@ class AttributionReader {
   std::vector<AttributedIncrement> increments_;
 };
 
-// AttributionAccount: the I/O of one device by cgroup and path, as much of it as the device's own counts show.
-//
-// A device's own cells are read first, then the attributed ones, which therefore include what ended in between. That
-// must not be in only one of the sums, so what exceeds the device's own count waits for the next reading. If there is
-// still more then, although the device's count stood still, it is published anyway: a true difference stays visible.
-
+/// The I/O of one device by cgroup and path, as much of it as the device's own counts show.
+///
+/// A device's own cells are read first, then the attributed ones, which therefore include what ended in between. That
+/// must not be in only one of the sums, so what exceeds the device's own count waits for the next reading. If there is
+/// still more then, although the device's count stood still, it is published anyway: a true difference stays visible.
 class AttributionAccount {
  public:
   void add(const AttributedIncrement& increment);

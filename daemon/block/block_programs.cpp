@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <iterator>
 
 #include "block_io.skel.h"
-#include "daemon/block/bpf_objects.h"
 #include "daemon/block/write_cells.h"
 
 // Before Linux 6.2, libbpf looks for bpf_rdonly_cast, which is optional, among the modules' types. The kernel lists
@@ -38,7 +36,7 @@ namespace {
 thread_local std::string libbpf_messages;
 thread_local bool verifier_spoke = false;
 
-int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
+int collect_message(libbpf_print_level level, const char* format, va_list arguments) {
   if (level == LIBBPF_DEBUG) {
     return 0;
   }
@@ -150,13 +148,11 @@ void Tables::forget_requests(const Allocation& allocation) const {
   stop_sampling(state.sampling);
 }
 
-void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { block_io::destroy(skeleton); }
-
 util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf& btf, const MemoryPlan& plan,
                                                                  const CommonFunctions& common, bool completion_only) {
   libbpf_messages.clear();
   verifier_spoke = false;
-  libbpf_set_print(keep_message);
+  libbpf_set_print(collect_message);
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   std::unique_ptr<BlockPrograms> programs(new BlockPrograms);
   programs->skeleton_.reset(block_io::open());
@@ -188,36 +184,28 @@ std::unique_ptr<BlockPrograms> BlockPrograms::none(const Tables& tables) {
 }
 
 util::Result<void> BlockPrograms::map_tables() {
-  const long page = sysconf(_SC_PAGESIZE);
   util::Result<void> outcome;
-  const auto map_one = [&]<typename Value>(bpf_map* map, bool writable, std::span<Value>& view) {
-    const std::size_t entries = std::size_t{bpf_map__max_entries(map)} * bpf_map__value_size(map) / sizeof(Value);
-    const std::size_t bytes = (entries * sizeof(Value) + static_cast<std::size_t>(page) - 1) /
-                              static_cast<std::size_t>(page) * static_cast<std::size_t>(page);
-    void* address = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, bpf_map__fd(map), 0);
-    if (address == MAP_FAILED) {
-      outcome = util::fail_errno(std::string("cannot map the kernel table ") + bpf_map__name(map));
-      return;
+  const auto map = [&](const bpf_map* table, auto& entries) {
+    if (auto mapped = mappings_.map(table, entries); !mapped) {
+      outcome = std::move(mapped);
     }
-    mappings_.push_back({address, bytes});
-    view = std::span<Value>(static_cast<Value*>(address), entries);
   };
-  map_one(skeleton_->maps.hot_cells, false, tables_.hot_cells);
-  map_one(skeleton_->maps.cold_cells, false, tables_.cold_cells);
-  map_one(skeleton_->maps.write_cells, false, tables_.write_cells);
-  map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
-  map_one(skeleton_->maps.commit_cells, false, tables_.commit_cells);
-  map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
-  map_one(skeleton_->maps.issue_slots, true, tables_.issue_slots);
-  map_one(skeleton_->maps.attributions, true, tables_.attributions);
-  map_one(skeleton_->maps.unattributed_cells, false, tables_.unattributed_cells);
-  map_one(skeleton_->maps.announced_cgroups, false, tables_.announced_cgroups);
-  map_one(skeleton_->maps.announcement_states, true, tables_.announcement_states);
-  map_one(skeleton_->maps.device_states, true, tables_.writable_states);
+  map(skeleton_->maps.hot_cells, tables_.hot_cells);
+  map(skeleton_->maps.cold_cells, tables_.cold_cells);
+  map(skeleton_->maps.write_cells, tables_.write_cells);
+  map(skeleton_->maps.tagged_cells, tables_.tagged_cells);
+  map(skeleton_->maps.commit_cells, tables_.commit_cells);
+  map(skeleton_->maps.end_functions, tables_.end_functions);
+  map(skeleton_->maps.issue_slots, tables_.issue_slots);
+  map(skeleton_->maps.attributions, tables_.attributions);
+  map(skeleton_->maps.unattributed_cells, tables_.unattributed_cells);
+  map(skeleton_->maps.announced_cgroups, tables_.announced_cgroups);
+  map(skeleton_->maps.announcement_states, tables_.announcement_states);
+  map(skeleton_->maps.device_states, tables_.writable_states);
+  map(skeleton_->maps.host_states, tables_.host_states);
+  map(skeleton_->maps.known_disks, tables_.known_disks);
   tables_.device_states = tables_.writable_states;
-  map_one(skeleton_->maps.host_states, false, tables_.host_states);
   tables_.queue_entries = skeleton_->bss->queue_entries;
-  map_one(skeleton_->maps.known_disks, true, tables_.known_disks);
   return outcome;
 }
 
@@ -248,19 +236,10 @@ void BlockPrograms::detach() {
 }
 
 std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
-  std::vector<model::ProgramStats> result;
-  if (!skeleton_) {
-    return result;
-  }
-  add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);
-  return result;
+  return skeleton_ ? block::program_stats(skeleton_->obj, kernel_counts_skipped_runs_)
+                   : std::vector<model::ProgramStats>();
 }
 
-BlockPrograms::~BlockPrograms() {
-  detach();
-  for (const Mapping& mapping : mappings_) {
-    munmap(mapping.address, mapping.bytes);
-  }
-}
+BlockPrograms::~BlockPrograms() { detach(); }
 
 }  // namespace ssdpulse::block

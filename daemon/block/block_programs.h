@@ -3,12 +3,9 @@
 // capabilities; afterwards only program_stats() makes a bpf() call, on descriptors that are already open.
 #pragma once
 
-#include <linux/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "bpf/abi/block_abi.h"
@@ -36,7 +33,7 @@ struct Tables {
   std::span<known_disk> known_disks;
   std::span<end_function_set> end_functions;
   std::span<issue_slot> issue_slots;
-  std::span<attribution_set> attributions;  // written only to give cells back
+  std::span<attribution_set> attributions;  // written only to free cells
   std::span<const unattributed> unattributed_cells;
   std::span<const announced_cgroup> announced_cgroups;
   std::span<announcements> announcement_states;
@@ -69,18 +66,11 @@ class BlockPrograms {
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
 
  private:
-  struct Mapping {
-    void* address;
-    std::size_t bytes;
-  };
   BlockPrograms() = default;
   util::Result<void> map_tables();
 
-  struct SkeletonDeleter {
-    void operator()(block_io* skeleton) const;
-  };
-  std::unique_ptr<block_io, SkeletonDeleter> skeleton_;
-  std::vector<Mapping> mappings_;
+  std::unique_ptr<block_io, SkeletonDeleter<block_io>> skeleton_;
+  TableMappings mappings_;
   Tables tables_;
   EventRing<sample_event> samples_;
   bool kernel_counts_skipped_runs_ = false;

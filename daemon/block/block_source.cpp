@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "daemon/base/log.h"
 #include "daemon/block/bpf_objects.h"
-#include "daemon/block/program_control.h"
 #include "daemon/model/device_identity.h"
 
 namespace ssdpulse::block {
 namespace {
+
+using model::KernelDecision;
+using model::KernelFeature;
 
 SlotDemand demand_of(const model::Path& path) { return {path.hardware_queues, path.queue_depth}; }
 
@@ -33,9 +33,9 @@ std::uint32_t cpu_numbers() {
 
 util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Inventory& inventory,
                                                              const BlockChoices& choices) {
-  auto btf = read_kernel_btf();
-  if (!btf) {
-    return tl::make_unexpected(btf.error());
+  auto types = read_kernel_btf();
+  if (!types) {
+    return tl::make_unexpected(types.error());
   }
   std::vector<SlotDemand> demands;
   for (const model::Device& device : inventory.devices) {
@@ -44,19 +44,17 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     }
   }
   std::unique_ptr<BlockSource> source(new BlockSource);
-  source->btf_ = std::move(*btf);
-  if (choices.hints_of_pages && !choices.completion_only) {
-    source->btf_.hints_of_pages = *choices.hints_of_pages;
-    source->btf_.features[model::KernelFeature::page_hints] =
-        *choices.hints_of_pages ? model::KernelDecision::always : model::KernelDecision::never;
-  }
+  KernelBtf& btf = source->btf_ = std::move(*types);
+  model::KernelFeatures& features = btf.features;
   source->rules_.issues_are_seen = !choices.completion_only;
   if (choices.completion_only) {
-    source->btf_.hints_of_pages = false;
+    btf.hints_of_pages = false;
+  } else if (choices.hints_of_pages) {
+    btf.hints_of_pages = *choices.hints_of_pages;
+    features[KernelFeature::page_hints] = *choices.hints_of_pages ? KernelDecision::always : KernelDecision::never;
   }
-  const bool some_are_lost =
-      source->btf_.hint_reach == model::HintReach::file_system_drops_buffered && !source->btf_.hints_of_pages;
-  source->rules_.no_hint = default_hint(source->btf_.bios_have_hints && !some_are_lost);
+  const bool some_are_lost = btf.hint_reach == model::HintReach::file_system_drops_buffered && !btf.hints_of_pages;
+  source->rules_.no_hint = default_hint(btf.bios_have_hints && !some_are_lost);
   source->plan_ = plan_memory(demands, cpu_numbers());
   if (choices.attribution) {
     plan_attribution(source->plan_, choices.attributed_cgroups);
@@ -69,11 +67,11 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   if (!choices.flash_samples) {
     source->plan_.sample_bytes = kMinSampleBytes;
   }
-  auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
+  auto programs = BlockPrograms::load(btf, source->plan_, common, choices.completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
   }
-  source->take(std::move(*programs));
+  source->use(std::move(*programs));
   // After the load, which explains it better where privileges are missing.
   if (const auto cost = measure_run_cost(choices.completion_only)) {
     source->run_cost_ = *cost;
@@ -86,17 +84,14 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     source->end_functions_->serve(source->programs_->tables().end_functions);
   }
   if (!choices.completion_only) {
-    source->btf_.features[model::KernelFeature::write_class] = source->end_functions_->resolved()
-                                                                   ? model::KernelDecision::end_functions
-                                                                   : model::KernelDecision::flags_and_pages;
+    features[KernelFeature::write_class] =
+        source->end_functions_->resolved() ? KernelDecision::end_functions : KernelDecision::flags_and_pages;
   }
   if (choices.attribution) {
-    source->btf_.features[model::KernelFeature::io_path] =
-        !source->end_functions_->resolved() ? model::KernelDecision::flags
-        : source->btf_.has_cast             ? model::KernelDecision::exact
-                                            : model::KernelDecision::engine_unknown;
-    source->btf_.features[model::KernelFeature::io_cgroup] =
-        source->btf_.bios_have_cgroup ? model::KernelDecision::bio : model::KernelDecision::absent;
+    features[KernelFeature::io_path] = !source->end_functions_->resolved() ? KernelDecision::flags
+                                       : btf.has_cast                      ? KernelDecision::exact
+                                                                           : KernelDecision::engine_unknown;
+    features[KernelFeature::io_cgroup] = btf.bios_have_cgroup ? KernelDecision::bio : KernelDecision::absent;
   }
   // The disks are made known first, so that they are counted from their first I/O after the attach.
   source->update(inventory);
@@ -109,11 +104,11 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
 std::unique_ptr<BlockSource> BlockSource::on(const Tables& tables, const MemoryPlan& plan) {
   std::unique_ptr<BlockSource> source(new BlockSource);
   source->plan_ = plan;
-  source->take(BlockPrograms::none(tables));
+  source->use(BlockPrograms::none(tables));
   return source;
 }
 
-void BlockSource::take(std::unique_ptr<BlockPrograms> programs) {
+void BlockSource::use(std::unique_ptr<BlockPrograms> programs) {
   programs_ = std::move(programs);
   allocator_ = TableAllocator(plan_.devices, plan_.slots);
   if (plan_.attribution_sets > 0) {
@@ -121,21 +116,19 @@ void BlockSource::take(std::unique_ptr<BlockPrograms> programs) {
   }
 }
 
-BlockSource::~BlockSource() = default;
-
 /// Without this, all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
   const std::uint32_t rows = discard_rows(inventory);
   auto programs = DiscardPrograms::open(btf_, rows, rules_.issues_are_seen);
   if (!programs) {
     discards_unseen_ = programs.error().message;
-    btf_.features[model::KernelFeature::discard_submitters] = model::KernelDecision::not_hooked;
+    btf_.features[KernelFeature::discard_submitters] = KernelDecision::not_hooked;
     return;
   }
   discard_programs_ = std::move(*programs);
   discards_.emplace(discard_programs_->cells(), discard_programs_->volumes(), discard_programs_->sees_partitions());
   plan_.discard_rows = rows;
-  btf_.features[model::KernelFeature::discard_submitters] = discard_programs_->decision();
+  btf_.features[KernelFeature::discard_submitters] = discard_programs_->decision();
   if (const std::string& refusals = discard_programs_->refusals(); !refusals.empty()) {
     log::info("discards: a better hook is refused",
               log::field("decision", name(discard_programs_->decision(), model::kKernelDecisionNames)),
@@ -145,8 +138,7 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
 
 void BlockSource::open_freezes() {
   auto programs = FreezePrograms::open(btf_.counts_skipped_runs);
-  btf_.features[model::KernelFeature::freezes] =
-      programs ? model::KernelDecision::freeze_super : model::KernelDecision::not_hooked;
+  btf_.features[KernelFeature::freezes] = programs ? KernelDecision::freeze_super : KernelDecision::not_hooked;
   if (programs) {
     freeze_programs_ = std::move(*programs);
   } else {
@@ -204,9 +196,9 @@ void BlockSource::update(const model::Inventory& inventory) {
   without_row_.clear();
   devices_left_out_.clear();
   for (auto& [name, measured] : measured_) {
-    const std::size_t before_it = without_row_.size();
+    const std::size_t left_out = without_row_.size();
     keep_rows(measured);
-    if (without_row_.size() > before_it) {
+    if (without_row_.size() > left_out) {
       devices_left_out_.push_back(name);
     }
   }
@@ -318,16 +310,16 @@ void BlockSource::read_rows() {
       }
     }
   };
-  MeasuredDevice nobody;
-  read(retiring_, nobody);
+  MeasuredDevice no_device;
+  read(retiring_, no_device);
   for (auto& [name, measured] : measured_) {
     read(measured.rows, measured);
   }
 }
 
 void BlockSource::release_finished() {
-  MeasuredDevice nobody;
-  release_from(retiring_, nobody);
+  MeasuredDevice no_device;
+  release_from(retiring_, no_device);
   for (auto& [name, measured] : measured_) {
     release_from(measured.rows, measured);
   }
@@ -466,10 +458,6 @@ void BlockSource::set_effort(model::Effort effort) {
       freeze_programs_->detach();
     }
   }
-}
-
-void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
-  sampling_ = std::move(parameters);
 }
 
 /// Gives the device's rows the parameters that it should have, while all that is written to it passes through them.

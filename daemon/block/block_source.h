@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockSource: what the block layer did on each device.
-// Gives every measured disk a row in the kernel's tables and turns the cells into the model's cumulative values.
-// Owned by one thread. Only open() needs capabilities; sample() makes no system call at all.
+// BlockSource: what the block layer did on each device. Gives every measured disk a row in the kernel's tables and
+// turns the cells into the model's cumulative values. Owned by one thread. Only open() needs capabilities; sample()
+// makes no system call at all.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,7 +28,6 @@ namespace ssdpulse::block {
 
 using model::BlockSample;
 using model::DeviceSample;
-using model::OperationEvents;
 using model::WritePreference;
 
 /// Choices made before the programs are loaded, other than by the kernel.
@@ -48,7 +46,6 @@ class BlockSource {
                                                          const BlockChoices& choices);
   /// On tables in which something else counts, without a kernel: for tests.
   static std::unique_ptr<BlockSource> on(const Tables& tables, const MemoryPlan& plan);
-  ~BlockSource();
 
   /// To be called when disks appeared, disappeared or changed their coverage. Cheap when none did.
   void update(const model::Inventory& inventory);
@@ -59,7 +56,7 @@ class BlockSource {
   /// Which devices are sampled for the flash model, and how; no others are. Takes effect at the next sample or, if
   /// other parameters were in effect, at the one after that. A device that disappeared and came back, or a path of
   /// which had no row for a while, is sampled from the start again. Devices that are not measured may be named.
-  void set_sampling(std::map<std::string, model::SamplingParameters> parameters);
+  void set_sampling(std::map<std::string, model::SamplingParameters> parameters) { sampling_ = std::move(parameters); }
 
   /// How much the programs do, from now on. `nothing` is permanent: they are detached, and no device has any I/O in
   /// later samples. Needs no privilege.
@@ -92,7 +89,7 @@ class BlockSource {
 
  private:
   BlockSource() = default;
-  void take(std::unique_ptr<BlockPrograms> programs);
+  void use(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
   void open_freezes();
   void keep_rows(MeasuredDevice& measured);

@@ -3,18 +3,48 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/types.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <utility>
 
 #include "run_cost.skel.h"
 
 namespace ssdpulse::block {
+namespace {
+
+constexpr const char* kLastMessages = "the last words of libbpf and the verifier:\n";
+constexpr int kNotSupported = 524;  // ENOTSUPP, which is internal to the kernel, and returned nevertheless
+
+/// The kernel did not compile these programs, and its interpreter does not run them.
+bool needs_the_compiler(const LoadRefusal& refusal) {
+  return refusal.error_number == kNotSupported || refusal.messages.find("non-JITed") != std::string::npos;
+}
+
+/// Series of runs, of which the median counts: other work of the host may disturb some of them.
+constexpr std::size_t kSeries = 7;
+constexpr int kRunsOfSeries = 10'000;
+
+util::Result<double> time_of_run(const bpf_program* program) {
+  std::array<std::uint32_t, kSeries> series{};
+  std::array<char, 64> packet{};  // programs of this kind need one to run on
+  for (std::uint32_t& duration : series) {
+    LIBBPF_OPTS(bpf_test_run_opts, options);
+    options.data_in = packet.data();
+    options.data_size_in = static_cast<__u32>(packet.size());
+    options.repeat = kRunsOfSeries;
+    if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) != 0) {
+      return util::fail_errno("the kernel runs no program to measure it");
+    }
+    duration = options.duration;
+  }
+  std::nth_element(series.begin(), series.begin() + kSeries / 2, series.end());
+  return static_cast<double>(series[kSeries / 2]);
+}
+
+}  // namespace
 
 template <typename Event>
 void EventRing<Event>::Deleter::operator()(ring_buffer* ring) const {
@@ -54,8 +84,23 @@ const std::vector<Event>& EventRing<Event>::fetch() {
 template class EventRing<sample_event>;
 template class EventRing<freeze_event>;
 
-void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs,
-                       std::vector<model::ProgramStats>& all) {
+util::Result<TableMappings::Mapping> TableMappings::map_bytes(const bpf_map* table, bool writable) {
+  const std::size_t bytes = std::size_t{bpf_map__max_entries(table)} * bpf_map__value_size(table);
+  void* address = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, bpf_map__fd(table), 0);
+  if (address == MAP_FAILED) {
+    return util::fail_errno(std::string("cannot map the kernel table ") + bpf_map__name(table));
+  }
+  return mappings_.emplace_back(Mapping{address, bytes});
+}
+
+TableMappings::~TableMappings() {
+  for (const Mapping& mapping : mappings_) {
+    munmap(mapping.address, mapping.bytes);
+  }
+}
+
+std::vector<model::ProgramStats> program_stats(const bpf_object* object, bool kernel_counts_skipped_runs) {
+  std::vector<model::ProgramStats> all;
   bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object, program)) != nullptr) {
     const int fd = bpf_program__fd(program);
@@ -64,7 +109,7 @@ void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs
     if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) != 0) {
       continue;
     }
-    model::ProgramStats stats;
+    model::ProgramStats& stats = all.emplace_back();
     stats.name = bpf_program__name(program);
     if (kernel_counts_skipped_runs) {
       stats.recursion_misses = info.recursion_misses;
@@ -74,21 +119,9 @@ void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs
       stats.runs = info.run_cnt;
       stats.run_ns = info.run_time_ns;
     }
-    all.push_back(std::move(stats));
   }
+  return all;
 }
-
-namespace {
-
-constexpr const char* kLastWords = "the last words of libbpf and the verifier:\n";
-constexpr int kNotSupported = 524;  // ENOTSUPP, which is internal to the kernel, and returned nevertheless
-
-/// The kernel did not compile these programs, and its interpreter does not run them.
-bool needs_the_compiler(const LoadRefusal& refusal) {
-  return refusal.error_number == kNotSupported || refusal.messages.find("non-JITed") != std::string::npos;
-}
-
-}  // namespace
 
 util::Error explain(const LoadRefusal& refusal) {
   if (refusal.confidential) {
@@ -109,10 +142,10 @@ util::Error explain(const LoadRefusal& refusal) {
     return {"too many files are open on this host; sysctl -w fs.file-max=..., or find who holds them", ENFILE};
   }
   if (needs_the_compiler(refusal) && refusal.compiles.value_or(false)) {
-    std::string words = "the kernel does not support these BPF programs, or has no room to compile them ";
-    words += "(net.core.bpf_jit_limit); ";
-    words += kLastWords;
-    return {words + refusal.messages, refusal.error_number};
+    return {std::string("the kernel does not support these BPF programs, or has no room to compile them "
+                        "(net.core.bpf_jit_limit); ") +
+                kLastMessages + refusal.messages,
+            refusal.error_number};
   }
   if (needs_the_compiler(refusal)) {
     return {
@@ -128,34 +161,9 @@ util::Error explain(const LoadRefusal& refusal) {
         refusal.error_number};
   }
   return {"the kernel refused the BPF programs: " + std::string(std::strerror(refusal.error_number)) +
-              "; please report this with the kernel's version and " + kLastWords + refusal.messages,
+              "; please report this with the kernel's version and " + kLastMessages + refusal.messages,
           0};
 }
-
-namespace {
-
-/// Series of runs, of which the median counts: other work of the host may disturb some of them.
-constexpr std::size_t kRows = 7;
-constexpr int kRunsOfRow = 10'000;
-
-util::Result<double> time_of_run(const bpf_program* program) {
-  std::array<std::uint32_t, kRows> rows{};
-  std::array<char, 64> packet{};  // programs of this kind need one to run on
-  for (std::uint32_t& row : rows) {
-    LIBBPF_OPTS(bpf_test_run_opts, options);
-    options.data_in = packet.data();
-    options.data_size_in = static_cast<__u32>(packet.size());
-    options.repeat = kRunsOfRow;
-    if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) != 0) {
-      return util::fail_errno("the kernel runs no program to measure it");
-    }
-    row = options.duration;
-  }
-  std::nth_element(rows.begin(), rows.begin() + kRows / 2, rows.end());
-  return static_cast<double>(rows[kRows / 2]);
-}
-
-}  // namespace
 
 util::Result<model::RunCost> measure_run_cost(bool completion_only) {
   const std::unique_ptr<run_cost, decltype(&run_cost::destroy)> skeleton(run_cost::open_and_load(), run_cost::destroy);

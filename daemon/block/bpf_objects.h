@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventRing: a ring buffer through which programs in the kernel send events of one type.
-// Opening it maps it, which needs only the descriptor; fetching makes no system call. Not thread-safe.
+// EventRing, TableMappings, LoadRefusal: what programs of the kernel and their maps need in user space, whichever
+// programs they are. Opening and mapping need only descriptors, loading needs privileges. Not thread-safe.
 #pragma once
 
 #include <linux/types.h>
@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "bpf/abi/block_abi.h"
@@ -17,6 +19,8 @@
 #include "daemon/model/kernel_programs.h"
 #include "daemon/model/snapshot.h"
 
+struct bpf_map;
+struct bpf_object;
 struct ring_buffer;
 
 namespace ssdpulse::block {
@@ -26,7 +30,7 @@ class EventRing {
  public:
   /// Nothing is ever sent through this one.
   EventRing() = default;
-  /// `limit`: how many events that one fetch takes, so that it ends however many arrive meanwhile.
+  /// `limit`: how many events one fetch takes at most, so that it ends however many arrive meanwhile.
   static util::Result<EventRing> open(int map_fd, std::size_t limit);
 
   /// What was sent since the last call, in the order of sending. Valid until the next call.
@@ -50,21 +54,45 @@ class EventRing {
 extern template class EventRing<sample_event>;
 extern template class EventRing<freeze_event>;
 
-}  // namespace ssdpulse::block
+/// Mappings of the kernel's tables. They end with this object.
+class TableMappings {
+ public:
+  TableMappings() = default;
+  ~TableMappings();
+  TableMappings(const TableMappings&) = delete;
+  TableMappings& operator=(const TableMappings&) = delete;
 
-struct bpf_object;
+  /// Writable unless `Entry` is const.
+  template <typename Entry>
+  util::Result<void> map(const bpf_map* table, std::span<Entry>& entries) {
+    const auto mapped = map_bytes(table, !std::is_const_v<Entry>);
+    if (!mapped) {
+      return tl::make_unexpected(mapped.error());
+    }
+    entries = std::span(static_cast<Entry*>(mapped->address), mapped->bytes / sizeof(Entry));
+    return {};
+  }
 
-namespace ssdpulse::block {
+ private:
+  struct Mapping {
+    void* address;
+    std::size_t bytes;
+  };
+  util::Result<Mapping> map_bytes(const bpf_map* table, bool writable);
 
-// What the kernel accounts for our programs, read through descriptors that are already open: no capability is needed.
+  std::vector<Mapping> mappings_;
+};
 
-/// Adds the statistics of the object's loaded programs.
-void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs,
-                       std::vector<model::ProgramStats>& all);
+/// For the types that bpftool generates.
+template <typename Skeleton>
+struct SkeletonDeleter {
+  void operator()(Skeleton* skeleton) const { Skeleton::destroy(skeleton); }
+};
 
-// LoadRefusal: why the kernel refuses to load our BPF programs; explain() also says what can be done about it. Pure.
+/// What the kernel accounts for the object's loaded programs. Needs no capability: their descriptors are open.
+std::vector<model::ProgramStats> program_stats(const bpf_object* object, bool kernel_counts_skipped_runs);
 
-/// What is known about a call that failed.
+/// What is known about a call that failed to load programs.
 struct LoadRefusal {
   int error_number = 0;               // errno, or an error number of the kernel's own
   bool confidential = false;          // the kernel is locked down so tightly that its memory cannot be read
@@ -73,14 +101,12 @@ struct LoadRefusal {
   std::optional<bool> compiles = {};  // net.core.bpf_jit_enable is not 0; absent: not readable
 };
 
-/// For the log, and for the exit status.
+/// Why the kernel refuses, and what can be done about it: for the log, and for the exit status.
 util::Error explain(const LoadRefusal& refusal);
 
-// measure_run_cost(): what a run of the block programs costs on this host. Needs the privileges to load programs; takes
-// about 20 ms.
-
-/// Measured with programs that do the same kind and amount of work (bpf/run_cost.bpf.c). It is an error if the kernel
-/// refuses to run programs for the caller.
+/// What a run of the block programs costs on this host, measured with programs that do the same kind and amount of work
+/// (bpf/run_cost.bpf.c). Needs the privileges to load programs; takes about 20 ms. It is an error if the kernel refuses
+/// to run programs for the caller.
 util::Result<model::RunCost> measure_run_cost(bool completion_only);
 
 }  // namespace ssdpulse::block

@@ -2,11 +2,12 @@
 #include "daemon/block/cost_limit.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 namespace ssdpulse::block {
 namespace {
+
+using log::field;
+using model::Effort;
 
 /// How much of a full run's time a run takes at each effort, as measured by tests/bench/overhead.sh.
 struct Share {
@@ -24,6 +25,19 @@ constexpr double kWeight = 0.2;
 double ns_of(const Work& work, const model::RunCost& cost, std::size_t effort) {
   return static_cast<double>(work.issues) * cost.issue_ns * kShares[effort].issue +
          static_cast<double>(work.completions) * cost.completion_ns * kShares[effort].completion;
+}
+
+/// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
+std::pair<std::uint64_t, std::uint64_t> runs_of(const model::DeviceSample& sample) {
+  std::uint64_t issues = 0;
+  std::uint64_t completions = 0;
+  for (std::size_t i = 0; i < model::kOperations; ++i) {
+    const model::OperationIo& one = sample.io->operations[i];
+    const std::uint64_t failovers = one.requeues[model::index(model::RequeueReason::failover)];
+    issues += one.issues + one.untimed + one.requeues[model::index(model::RequeueReason::driver)];
+    completions += one.completions + one.unissued_completions + failovers + sample.events.strays[i];
+  }
+  return {issues, completions};
 }
 
 }  // namespace
@@ -53,7 +67,7 @@ CostEstimate::Ratios CostEstimate::observe(const Work& work, std::chrono::nanose
 std::optional<CostLimit::Step> CostLimit::observe(const CostEstimate::Ratios& ratios, std::chrono::nanoseconds elapsed,
                                                   const Rule& rule) {
   const auto ratio_of = [&](std::size_t at) { return ratios[static_cast<std::size_t>(efforts_[at])]; };
-  if (effort() == model::Effort::nothing) {
+  if (effort() == Effort::nothing) {
     return std::nullopt;
   }
   if (const auto now = ratio_of(at_); now && rule.ratio > 0) {
@@ -61,9 +75,7 @@ std::optional<CostLimit::Step> CostLimit::observe(const CostEstimate::Ratios& ra
       return step;
     }
   } else {
-    window_.clear();
-    windowed_ = {};
-    weighed_ = 0;
+    clear_window();
   }
   if (at_ == 0) {
     return std::nullopt;
@@ -104,38 +116,17 @@ std::optional<CostLimit::Step> CostLimit::step_up(double ratio, std::chrono::nan
 CostLimit::Step CostLimit::go_to(std::size_t at, double ratio) {
   const Step step{efforts_[at_], efforts_[at], ratio};
   at_ = at;
-  window_.clear();
-  windowed_ = {};
-  weighed_ = 0;
+  clear_window();
   well_below_ = {};
   highest_ = 0;
   return step;
 }
 
-namespace {
-
-using log::field;
-using model::Effort;
-
-/// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
-std::pair<std::uint64_t, std::uint64_t> runs_of(const model::DeviceSample& sample) {
-  std::uint64_t issues = 0;
-  std::uint64_t completions = 0;
-  for (std::size_t i = 0; i < model::kOperations; ++i) {
-    const model::OperationIo& one = sample.io->operations[i];
-    const std::uint64_t failovers = one.requeues[model::index(model::RequeueReason::failover)];
-    issues += one.issues + one.untimed + one.requeues[model::index(model::RequeueReason::driver)];
-    completions += one.completions + one.unissued_completions + failovers + sample.events.strays[i];
-  }
-  return {issues, completions};
+void CostLimit::clear_window() {
+  window_.clear();
+  windowed_ = {};
+  weighed_ = 0;
 }
-
-std::vector<Effort> efforts_of(bool completion_only) {
-  return completion_only ? std::vector{Effort::everything, Effort::essentials, Effort::nothing}
-                         : std::vector{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
-}
-
-}  // namespace
 
 Work OwnCost::work_since_last(const model::Tick& tick) {
   Work work;
@@ -182,7 +173,9 @@ model::Findings OwnCost::observe(const model::Tick& tick) {
   model::Findings findings;
   if (!cost_) {
     cost_.emplace(tick.run_cost, tick.cpus);
-    limit_.emplace(efforts_of(tick.completion_only));
+    limit_.emplace(tick.completion_only
+                       ? std::vector{Effort::everything, Effort::essentials, Effort::nothing}
+                       : std::vector{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing});
   }
   const auto before = std::exchange(last_, tick.at);
   const Work work = work_since_last(tick);

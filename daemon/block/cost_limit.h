@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnCost: the share of all CPUs' time that the programs in the kernel take, and what other efforts would take.
-//
-// Runs are counted exactly; the cost of one was measured at the start, on stand-ins for the real tables. While the
-// kernel accounts for programs (kernel.bpf_stats_enabled), its figure replaces the estimate, and the difference between
-// the two corrects the estimate from then on. Pure: no clock, no I/O.
+// CostEstimate, CostLimit, OwnCost: what the programs in the kernel cost, and how much they may do. Pure: no clock, no
+// I/O.
 #pragma once
 
 #include <array>
@@ -11,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +25,11 @@ struct Work {
   std::uint64_t accounted_ns = 0;
 };
 
+/// The share of all CPUs' time that the programs take, and what other efforts would take.
+///
+/// Runs are counted exactly; the cost of one was measured at the start, on stand-ins for the real tables. While the
+/// kernel accounts for programs (kernel.bpf_stats_enabled), its figure replaces the estimate, and the difference
+/// between the two corrects the estimate from then on.
 class CostEstimate {
  public:
   /// By effort; absent if there is neither a measurement nor the kernel's account.
@@ -46,11 +47,10 @@ class CostEstimate {
   double correction_ = 1;
 };
 
-// CostLimit: decides how much the programs in the kernel may do without taking more than their share of CPU time.
-//
-// If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
-// well below the limit at every check for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
-
+/// Decides how much the programs in the kernel may do without taking more than their share of CPU time.
+///
+/// If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
+/// well below the limit at every check for five times as long, it goes up one step. `nothing` is final.
 class CostLimit {
  public:
   struct Rule {
@@ -60,25 +60,26 @@ class CostLimit {
   struct Step {
     model::Effort from;
     model::Effort to;
-    double ratio;  // why: the mean at `from`, or the most that `to` would have taken
+    double ratio;  // why: the mean at `from`, or the highest that `to` would have reached
   };
 
   /// `efforts`: those that this daemon can make, the highest first; at least one.
   explicit CostLimit(std::vector<model::Effort> efforts) : efforts_(std::move(efforts)) {}
 
-  /// Call once per check. An absent ratio decides nothing.
+  /// Once per check. Without a ratio, nothing is decided.
   std::optional<Step> observe(const CostEstimate::Ratios& ratios, std::chrono::nanoseconds elapsed, const Rule& rule);
 
   [[nodiscard]] model::Effort effort() const { return efforts_[at_]; }
 
   /// A step up requires that the higher effort stay below this share of the limit.
   static constexpr double kWellBelow = 0.7;
-  static constexpr int kLongerUp = 5;
+  static constexpr int kLongerUp = 5;  // than a step down
 
  private:
   std::optional<Step> step_down(double ratio, std::chrono::nanoseconds elapsed, const Rule& rule);
   std::optional<Step> step_up(double ratio, std::chrono::nanoseconds elapsed, const Rule& rule);
   Step go_to(std::size_t at, double ratio);
+  void clear_window();
 
   std::vector<model::Effort> efforts_;
   std::size_t at_ = 0;
@@ -89,8 +90,7 @@ class CostLimit {
   double highest_ = 0;  // of the higher effort, in that time
 };
 
-// OwnCost: the stage that determines the CPU cost of the programs in the kernel, and what they leave out (limits.cpu).
-
+/// The stage that determines the CPU cost of the programs in the kernel, and what they leave out (limits.cpu).
 class OwnCost final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -111,7 +111,7 @@ class OwnCost final : public model::Stage {
   std::uint64_t accounted_runs_ = 0;
   std::uint64_t accounted_ns_ = 0;
   model::OwnCostFigures figures_;
-  bool warned_ = false;  // that there is nothing to judge by
+  bool warned_ = false;  // that the limit has no effect
 };
 
 }  // namespace ssdpulse::block

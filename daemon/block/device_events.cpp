@@ -5,18 +5,18 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
-
-#include "daemon/model/block_io.h"
-#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::block {
 namespace {
 
+using log::field;
+using log::quoted;
+using model::IoError;
+
 constexpr std::chrono::minutes kWindow{1};
 constexpr std::uint64_t kIosPerLoss = 1000;
-constexpr std::uint64_t kHandful = 10;
+constexpr std::uint64_t kMinLosses = 10;
 
 std::uint64_t sum(const LostShare& share) {
   return std::accumulate(share.lost.begin(), share.lost.end(), std::uint64_t{0});
@@ -31,54 +31,6 @@ LostShare since_the_start(const model::DeviceIo& io) {
                               [](std::uint64_t ios, const auto& one) { return ios + one.completions; });
   return share;
 }
-
-}  // namespace
-
-std::optional<LostShare> RecentLosses::observe(const model::DeviceIo& io, Time at) {
-  if (begin_ && at - *begin_ < kWindow) {
-    return std::nullopt;
-  }
-  const LostShare now = since_the_start(io);
-  const auto began = std::exchange(begin_, at);
-  const LostShare before = std::exchange(at_begin_, now);
-  if (!began) {
-    return std::nullopt;
-  }
-  LostShare share;
-  for (std::size_t i = 0; i < kLostIos.size(); ++i) {
-    share.lost[i] = now.lost[i] - before.lost[i];
-  }
-  share.ios = now.ios - before.ios;
-  share.duration = at - *began;
-  const std::uint64_t lost = sum(share);
-  return lost >= kHandful && lost * kIosPerLoss > share.ios ? std::optional(share) : std::nullopt;
-}
-
-using log::field;
-
-model::Findings Losses::observe(const model::Tick& tick) {
-  model::Findings findings;
-  devices_.observe(tick, [&](std::size_t /*number*/, const model::DeviceTick& device, RecentLosses& losses) {
-    const std::string& name = device.block.device->name;
-    const auto share = device.block.io ? losses.observe(*device.block.io, tick.at) : std::nullopt;
-    const auto suppressed = share ? limiter_.admit(name, tick.at) : std::nullopt;
-    if (suppressed) {
-      findings.effects.lines.push_back(
-          log::line(log::Level::warning, "I/Os were not measured", field("device", name),
-                    field("completion_missed", share->lost[0]), field("stray", share->lost[1]),
-                    field("slot_collision", share->lost[2]), field("of", share->ios),
-                    field("seconds", "{:.0f}", share->duration.count()), field("runbook", "SsdpulseLosingEvents"),
-                    field("suppressed", *suppressed)));
-    }
-  });
-  return findings;
-}
-
-namespace {
-
-using log::field;
-using log::quoted;
-using model::IoError;
 
 /// Answers rather than failures: a REQ_NOWAIT request that would have to wait, and a command the device does not know.
 bool ignored(IoError error) { return error == IoError::again || error == IoError::unsupported; }
@@ -104,18 +56,45 @@ Errors errors_of(const model::DeviceIo& io) {
   return errors;
 }
 
-log::Line arrival(const model::Device& device) {
-  return log::line(log::Level::info, "device came", field("device", device.name),
-                   quoted("model", util::for_log(device.model)), quoted("serial", util::for_log(device.serial)),
-                   field("size_bytes", device.size_bytes));
-}
-
-log::Line departure(const model::Device& device) {
-  return log::line(log::Level::info, "device gone", field("device", device.name),
-                   quoted("model", util::for_log(device.model)), quoted("serial", util::for_log(device.serial)));
-}
-
 }  // namespace
+
+std::optional<LostShare> RecentLosses::observe(const model::DeviceIo& io, Time at) {
+  if (begin_ && at - *begin_ < kWindow) {
+    return std::nullopt;
+  }
+  const LostShare now = since_the_start(io);
+  const auto began = std::exchange(begin_, at);
+  const LostShare before = std::exchange(at_begin_, now);
+  if (!began) {
+    return std::nullopt;
+  }
+  LostShare share;
+  for (std::size_t i = 0; i < kLostIos.size(); ++i) {
+    share.lost[i] = now.lost[i] - before.lost[i];
+  }
+  share.ios = now.ios - before.ios;
+  share.duration = at - *began;
+  const std::uint64_t lost = sum(share);
+  return lost >= kMinLosses && lost * kIosPerLoss > share.ios ? std::optional(share) : std::nullopt;
+}
+
+model::Findings Losses::observe(const model::Tick& tick) {
+  model::Findings findings;
+  devices_.observe(tick, [&](std::size_t /*number*/, const model::DeviceTick& device, RecentLosses& losses) {
+    const std::string& name = device.block.device->name;
+    const auto share = device.block.io ? losses.observe(*device.block.io, tick.at) : std::nullopt;
+    const auto suppressed = share ? limiter_.admit(name, tick.at) : std::nullopt;
+    if (suppressed) {
+      findings.effects.lines.push_back(
+          log::line(log::Level::warning, "I/Os were not measured", field("device", name),
+                    field("completion_missed", share->lost[0]), field("stray", share->lost[1]),
+                    field("slot_collision", share->lost[2]), field("of", share->ios),
+                    field("seconds", "{:.0f}", share->duration.count()), field("runbook", "SsdpulseLosingEvents"),
+                    field("suppressed", *suppressed)));
+    }
+  });
+  return findings;
+}
 
 model::Findings DeviceEvents::observe(const model::Tick& tick) {
   model::Findings findings;
@@ -125,7 +104,10 @@ model::Findings DeviceEvents::observe(const model::Tick& tick) {
     const std::string& name = device.block.device->name;
     now.emplace(name, device.block.device);
     if (!std::exchange(state.seen, true) && !first_) {
-      lines.push_back(arrival(*device.block.device));
+      lines.push_back(log::line(log::Level::info, "device came", field("device", name),
+                                quoted("model", util::for_log(device.block.device->model)),
+                                quoted("serial", util::for_log(device.block.device->serial)),
+                                field("size_bytes", device.block.device->size_bytes)));
     }
     const Errors errors = device.block.io ? errors_of(*device.block.io) : Errors{};
     const std::uint64_t more = errors.count - std::min(errors.count, state.errors);
@@ -139,7 +121,9 @@ model::Findings DeviceEvents::observe(const model::Tick& tick) {
   });
   for (const auto& [name, device] : before_) {
     if (now.find(name) == now.end()) {
-      lines.push_back(departure(*device));
+      lines.push_back(log::line(log::Level::info, "device gone", field("device", name),
+                                quoted("model", util::for_log(device->model)),
+                                quoted("serial", util::for_log(device->serial))));
     }
   }
   const bool same = now == before_ && tick.inventory == inventory_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecentLosses: how much of a device's I/O was not measured recently. The counters only show the total since the start.
+// RecentLosses, Losses, DeviceEvents: what the log says about devices: I/O that was not measured, arrivals, departures
+// and errors.
 #pragma once
 
 #include <array>
@@ -28,13 +29,14 @@ struct LostShare {
   std::chrono::duration<double> duration{};
 };
 
-/// For one device: a different device that takes over its name gets its own object.
+/// How much of a device's I/O was not measured recently, where the counters only show the total since the start. For
+/// one device: a different device that takes over its name gets its own object.
 class RecentLosses {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// Call once per tick. Returns the account of a minute when it is over, if more than one I/O in a thousand was lost
-  /// (the threshold of the SsdpulseLosingEvents alert) and it was at least a handful.
+  /// (the threshold of the SsdpulseLosingEvents alert) and at least ten were.
   std::optional<LostShare> observe(const model::DeviceIo& io, Time at);
 
  private:
@@ -42,8 +44,7 @@ class RecentLosses {
   LostShare at_begin_;
 };
 
-// Losses: the stage that logs when ssdpulse is losing I/Os, for people who read the log; Prometheus has the counters.
-
+/// The stage that logs when ssdpulse is losing I/Os, for people who read the log; Prometheus has the counters.
 class Losses final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -53,9 +54,8 @@ class Losses final : public model::Stage {
   log::Limiter limiter_{std::chrono::minutes(10)};
 };
 
-// DeviceEvents: the log lines that an operator looks for first. Which disk appeared, which one is gone, which ones have
-// one identity, and which one returns errors? Disks that are there at the first tick have not appeared.
-
+/// The log lines that an operator looks for first: which disks appeared, are gone, have the same identity, and return
+/// errors. Disks that are there at the first tick have not appeared.
 class DeviceEvents final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -64,7 +64,7 @@ class DeviceEvents final : public model::Stage {
   void report_clashes(const model::Tick& tick, std::vector<log::Line>& lines);
 
   struct State {
-    std::uint64_t errors = 0;  // so far, without those of kIgnored
+    std::uint64_t errors = 0;  // so far, without ignored ones
     bool seen = false;         // when it is seen again, it has not just arrived
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DiscardPrograms: loads and attaches the programs that see discards being made. Only open() needs
-// capabilities; afterwards everything is read and written through mappings.
+// DiscardPrograms, DiscardSubmissionReader: what each kind of submitter sent to each volume (disk or partition, stacked
+// ones too), as programs see discards being made. Only DiscardPrograms::open() needs capabilities. Not thread-safe.
 #pragma once
 
 #include <linux/types.h>
@@ -15,6 +15,7 @@
 
 #include "bpf/abi/discard_abi.h"
 #include "daemon/base/result.h"
+#include "daemon/block/bpf_objects.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/model/device.h"
 #include "daemon/model/discard_values.h"
@@ -24,6 +25,7 @@ struct discard;
 
 namespace ssdpulse::block {
 
+/// Loads and attaches the programs; afterwards everything is read and written through mappings.
 class DiscardPrograms {
  public:
   /// Takes the best hook that this kernel allows; one that every bio passes through only if `may_hook_every_bio`.
@@ -40,7 +42,7 @@ class DiscardPrograms {
   /// Whether a partition's discards are distinguished from those of its disk.
   [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
   [[nodiscard]] model::KernelDecision decision() const { return decision_; }
-  /// Why it is no better one, in words; empty: it is the best.
+  /// Why better hooks were refused; empty: it is the best.
   [[nodiscard]] const std::string& refusals() const { return refusals_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
   /// For good, like BlockPrograms::detach().
@@ -49,12 +51,9 @@ class DiscardPrograms {
  private:
   DiscardPrograms() = default;
   util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t rows);
-  util::Result<void> map_tables();
 
-  struct SkeletonDeleter {
-    void operator()(discard* skeleton) const;
-  };
-  std::unique_ptr<discard, SkeletonDeleter> skeleton_;
+  std::unique_ptr<discard, SkeletonDeleter<discard>> skeleton_;
+  TableMappings mappings_;
   std::span<const discard_cell> cells_;
   std::span<__u64> volumes_;
   model::KernelDecision decision_ = model::KernelDecision::not_hooked;
@@ -63,14 +62,11 @@ class DiscardPrograms {
   bool kernel_counts_skipped_runs_ = false;
 };
 
-// What each kind of submitter sent to each volume (disk or partition, stacked ones too).
-// Gives volumes their rows in the kernel's table of discards and reads it. Not thread-safe; reading makes no system
-// call.
-
 /// Rows for measured disks, stacked ones and their partitions, plus spare ones for new volumes; any beyond that are
 /// not counted by submitter.
 std::uint32_t discard_rows(const model::Inventory& inventory);
 
+/// Gives volumes their rows in the kernel's table of discards and reads it, without system calls.
 class DiscardSubmissionReader {
  public:
   /// `cells` [row][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`,

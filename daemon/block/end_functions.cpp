@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,7 +26,7 @@ constexpr std::uint32_t kJournal = WRITE_JOURNAL + 1, kMetadata = WRITE_METADATA
                         kDirect = WRITE_DIRECT + 1, kOther = WRITE_OTHER + 1;
 
 /// Each ends only bios (buffers, kiocbs) of its kind, in every kernel that has it (5.10 to 7.x).
-constexpr EndFunction kEndFunctions[] = {
+constexpr auto kEndFunctions = std::to_array<EndFunction>({
     {"blkdev_bio_end_io", END_BLKDEV_DIO, kDirect},  // block/fops.c, fs/block_dev.c until 5.15
     {"blkdev_bio_end_io_async", END_BLKDEV_ASYNC, kDirect},
     {"blkdev_bio_end_io_simple", END_BLKDEV_SIMPLE, kDirect},
@@ -76,7 +76,7 @@ constexpr EndFunction kEndFunctions[] = {
     {"io_complete_rw_iopoll", END_KI_IO_URING_POLLED, 0},
     {"aio_complete_rw", END_KI_LIBAIO, 0},
     {"lo_rw_aio_complete", END_KI_LOOP, 0},
-};
+});
 
 /// "ffffffff81aeda00 t blkdev_bio_end_io_async", followed by a tab and a module's name if it belongs to one.
 void find_in_line(std::string_view line, EndFunctions& found) {
@@ -86,10 +86,10 @@ void find_in_line(std::string_view line, EndFunctions& found) {
   }
   std::string_view name = line.substr(type + 3);
   name = name.substr(0, name.find_first_of("\t "));
-  const auto known = std::find_if(std::begin(kEndFunctions), std::end(kEndFunctions),
-                                  [&](const EndFunction& k) { return k.name == name; });
+  const auto* const known = std::find_if(kEndFunctions.begin(), kEndFunctions.end(),
+                                         [&](const EndFunction& function) { return function.name == name; });
   std::uint64_t address = 0;
-  if (known != std::end(kEndFunctions) &&
+  if (known != kEndFunctions.end() &&
       std::from_chars(line.data(), line.data() + type, address, 16).ptr == line.data() + type && address != 0) {
     found[address] = static_cast<std::uint8_t>(known->end << END_PATH_SHIFT | known->write_class);
   }
@@ -121,7 +121,7 @@ void read_lines(int fd, Visit visit) {
   }
 }
 
-EndFunctions search(int symbols) {
+EndFunctions read_end_functions(int symbols) {
   EndFunctions found;
   read_lines(symbols, [&](std::string_view text) { found.merge(find_end_functions(text)); });
   return found;
@@ -174,34 +174,22 @@ std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_f
 }
 
 CommonFunctions common_functions(const EndFunctions& functions) {
-  CommonFunctions common;
-  for (const auto& [address, shown] : functions) {
-    const auto low = static_cast<std::uint32_t>(address);
-    switch (shown >> END_PATH_SHIFT) {
-      case END_IOMAP_DIO:
-        common.end_iomap_dio = low;
-        break;
-      case END_BLKDEV_ASYNC:
-        common.end_blkdev_async = low;
-        break;
-      case END_KI_IO_URING:
-        common.ki_io_uring = low;
-        break;
-      case END_KI_LIBAIO:
-        common.ki_libaio = low;
-        break;
-      default:
-        break;
-    }
-  }
-  return common;
+  const auto low_address = [&](std::uint32_t end) {
+    const auto found = std::find_if(functions.rbegin(), functions.rend(),
+                                    [&](const auto& function) { return function.second >> END_PATH_SHIFT == end; });
+    return found == functions.rend() ? 1U : static_cast<std::uint32_t>(found->first);
+  };
+  return {.end_iomap_dio = low_address(END_IOMAP_DIO),
+          .end_blkdev_async = low_address(END_BLKDEV_ASYNC),
+          .ki_io_uring = low_address(END_KI_IO_URING),
+          .ki_libaio = low_address(END_KI_LIBAIO)};
 }
 
 EndFunctionWatch::EndFunctionWatch(const std::string& proc)
     : symbols_(::open((proc + "/kallsyms").c_str(), O_RDONLY | O_CLOEXEC)),
       modules_(::open((proc + "/modules").c_str(), O_RDONLY | O_CLOEXEC)) {
   seen_modules_ = loaded_modules(modules_.get());
-  functions_ = search(symbols_.get());
+  functions_ = read_end_functions(symbols_.get());
 }
 
 void EndFunctionWatch::serve(std::span<end_function_set> table) {
@@ -220,7 +208,7 @@ void EndFunctionWatch::refresh() {
     return;
   }
   seen_modules_ = std::move(modules);
-  search_ = std::async(std::launch::async, search, symbols_.get());
+  search_ = std::async(std::launch::async, read_end_functions, symbols_.get());
 }
 
 void EndFunctionWatch::advance() {

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel functions that end bios, buffers and kiocbs, by which the class of a write and the path of an I/O are
-// recognised. Finds them among the kernel's symbols and puts their addresses where the block programs look them up.
-// Repeats this when modules are loaded or unloaded, on a thread of its own: there are 100,000 symbols.
+// EndFunctions: the kernel functions that end bios, buffers and kiocbs, by which the class of a write and the path of
+// an I/O are recognised.
 #pragma once
-
-#include <linux/types.h>
 
 #include <cstdint>
 #include <future>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "bpf/abi/block_abi.h"
 #include "daemon/base/file_descriptor.h"
-#include "daemon/base/result.h"
 
 namespace ssdpulse::block {
 
@@ -37,6 +33,8 @@ EndFunctions find_end_functions(std::string_view symbols);
 /// Changes the entries that differ, one by one. Returns how many functions found no room.
 std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_function_set> table);
 
+/// Finds them among the kernel's symbols and puts their addresses where the block programs look them up. Repeats this
+/// when modules are loaded or unloaded, on a thread of its own: there are 100,000 symbols.
 class EndFunctionWatch {
  public:
   /// Opens and reads the files: what they show depends on the privileges with which they are opened.

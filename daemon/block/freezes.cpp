@@ -8,7 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/block/bpf_objects.h"
 #include "freeze.skel.h"
 
 namespace ssdpulse::block {
@@ -40,8 +39,6 @@ void FrozenSuperBlocks::observe(const std::vector<freeze_event>& events, std::ui
     forget();
   }
 }
-
-void FreezePrograms::SkeletonDeleter::operator()(freeze* skeleton) const { freeze::destroy(skeleton); }
 
 util::Result<std::unique_ptr<FreezePrograms>> FreezePrograms::open(bool kernel_counts_skipped_runs) {
   constexpr std::size_t kMaxEvents = 1024;  // of one fetch: more than the ring holds
@@ -78,9 +75,7 @@ const std::map<std::string, util::OutsideText>& FreezePrograms::frozen() {
 std::uint64_t FreezePrograms::events_lost() const { return skeleton_->bss->freezes_lost; }
 
 std::vector<model::ProgramStats> FreezePrograms::program_stats() const {
-  std::vector<model::ProgramStats> result;
-  add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);
-  return result;
+  return block::program_stats(skeleton_->obj, kernel_counts_skipped_runs_);
 }
 
 void FreezePrograms::detach() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrozenSuperBlocks: which super blocks are frozen, by what the freeze programs have sent. Pure.
+// FrozenSuperBlocks, FreezePrograms: which file systems are frozen, as programs see them being frozen and thawed.
 #pragma once
 
 #include <linux/types.h>
@@ -16,8 +16,11 @@
 #include "daemon/block/bpf_objects.h"
 #include "daemon/model/snapshot.h"
 
+struct freeze;
+
 namespace ssdpulse::block {
 
+/// Which super blocks are frozen, by what the freeze programs have sent. Pure.
 class FrozenSuperBlocks {
  public:
   /// `lost`: events so far that found no room. What may be out of date is forgotten: a freeze is not claimed rather
@@ -34,15 +37,8 @@ class FrozenSuperBlocks {
   bool lost_before_ = false;
 };
 
-}  // namespace ssdpulse::block
-
-struct freeze;
-
-namespace ssdpulse::block {
-
-// FreezePrograms: loads and attaches the programs that see file systems being frozen and thawed. Only open() needs
-// capabilities. Owned by one thread.
-
+/// Loads and attaches the programs that see file systems being frozen and thawed. Only open() needs capabilities. Owned
+/// by one thread.
 class FreezePrograms {
  public:
   /// Fails where the kernel lets us hook no function.
@@ -61,11 +57,7 @@ class FreezePrograms {
 
  private:
   FreezePrograms() = default;
-
-  struct SkeletonDeleter {
-    void operator()(freeze* skeleton) const;
-  };
-  std::unique_ptr<freeze, SkeletonDeleter> skeleton_;
+  std::unique_ptr<freeze, SkeletonDeleter<freeze>> skeleton_;
   EventRing<freeze_event> events_;
   FrozenSuperBlocks blocks_;
   bool kernel_counts_skipped_runs_ = false;

@@ -2,7 +2,6 @@
 #include "daemon/block/io_cells.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -14,10 +13,52 @@ static_assert(offsetof(io_cell, issues) == 0);
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
 static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
 
+static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
+static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
+static_assert(offsetof(io_cell, reissues) == kReissues * sizeof(__u64));
+static_assert(offsetof(io_cell, device_sum_ns) == kDeviceSum * sizeof(__u64));
+static_assert(offsetof(io_cell, queue_full_ns) == kQueueFull * sizeof(__u64));
+static_assert(offsetof(io_cell, untimed) == kUntimed * sizeof(__u64));
+
+// The kernel's classes are the model's operations, in the same order.
+static_assert(model::index(model::Operation::read) == CLASS_READ && model::kOperations == CLASSES);
+static_assert(model::index(model::Operation::passthrough) == CLASS_PASSTHROUGH);
+static_assert(model::index(model::During::both) == DURINGS - 1);
+
+constexpr std::size_t kQueueWords = SIZE_WORDS;
+constexpr std::size_t kTotalWords = kQueueWords + LATENCY_WORDS;
+constexpr std::size_t kDeviceWords = kTotalWords + LATENCY_WORDS;
+constexpr std::size_t kLatencyBuckets = LATENCY_OVER_WORD + 1;
+
 /// A cell counts as quiet after this many idle readings: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
 
+/// Of a blk_status_t (include/linux/blk_types.h); any other is IoError::other.
+constexpr auto kErrorOfStatus = std::to_array<std::pair<std::size_t, model::IoError>>({
+    {1, model::IoError::unsupported},
+    {2, model::IoError::timeout},
+    {3, model::IoError::nospace},
+    {4, model::IoError::transport},
+    {5, model::IoError::target},
+    {7, model::IoError::medium},
+    {8, model::IoError::protection},
+    {10, model::IoError::io},
+    {12, model::IoError::again},
+    {16, model::IoError::offline},
+    {17, model::IoError::offline},
+});
+
 }  // namespace
+
+void add_counts(std::span<const std::uint32_t> increments, std::vector<std::uint64_t>& histogram) {
+  if (histogram.empty() && std::all_of(increments.begin(), increments.end(), [](auto count) { return count == 0; })) {
+    return;
+  }
+  histogram.resize(increments.size());
+  for (std::size_t i = 0; i < increments.size(); ++i) {
+    histogram[i] += increments[i];
+  }
+}
 
 void CellWords::add(const io_cell& cell) {
   add_completions(cell);
@@ -118,40 +159,6 @@ const CellWords* CellReader::read() {
   return &increments_;
 }
 
-namespace {
-
-static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
-static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
-static_assert(offsetof(io_cell, reissues) == kReissues * sizeof(__u64));
-static_assert(offsetof(io_cell, device_sum_ns) == kDeviceSum * sizeof(__u64));
-static_assert(offsetof(io_cell, queue_full_ns) == kQueueFull * sizeof(__u64));
-static_assert(offsetof(io_cell, untimed) == kUntimed * sizeof(__u64));
-
-// The kernel's classes are the model's operations, in the same order.
-static_assert(model::index(model::Operation::read) == CLASS_READ && model::kOperations == CLASSES);
-static_assert(model::index(model::Operation::passthrough) == CLASS_PASSTHROUGH);
-static_assert(model::index(model::During::both) == DURINGS - 1);
-
-constexpr std::size_t kQueueWords = SIZE_WORDS;
-constexpr std::size_t kTotalWords = kQueueWords + LATENCY_WORDS;
-constexpr std::size_t kDeviceWords = kTotalWords + LATENCY_WORDS;
-constexpr std::size_t kLatencyBuckets = LATENCY_OVER_WORD + 1;
-
-void add_words(const CellWords& increments, std::size_t first, std::size_t count, std::vector<std::uint64_t>& words) {
-  const auto* begin = increments.histograms.data() + first;
-  if (words.empty()) {
-    if (std::all_of(begin, begin + count, [](std::uint32_t word) { return word == 0; })) {
-      return;
-    }
-    words.resize(count);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    words[i] += begin[i];
-  }
-}
-
-}  // namespace
-
 EventIncrements increments(const operation_events& now, const operation_events& before) {
   EventIncrements result;
   for (std::size_t i = 0; i < EVENTS; ++i) {
@@ -166,31 +173,9 @@ EventIncrements increments(const operation_events& now, const operation_events& 
 }
 
 model::IoError error_of_status(std::size_t status) {
-  switch (status) {
-    case 1:
-      return model::IoError::unsupported;
-    case 2:
-      return model::IoError::timeout;
-    case 3:
-      return model::IoError::nospace;
-    case 4:
-      return model::IoError::transport;
-    case 5:
-      return model::IoError::target;
-    case 7:
-      return model::IoError::medium;
-    case 8:
-      return model::IoError::protection;
-    case 10:
-      return model::IoError::io;
-    case 12:
-      return model::IoError::again;
-    case 16:
-    case 17:
-      return model::IoError::offline;
-    default:
-      return model::IoError::other;
-  }
+  const auto* const known = std::find_if(kErrorOfStatus.begin(), kErrorOfStatus.end(),
+                                         [&](const auto& entry) { return entry.first == status; });
+  return known == kErrorOfStatus.end() ? model::IoError::other : known->second;
 }
 
 void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io) {
@@ -212,6 +197,9 @@ void decode_events(const EventIncrements& events, model::DeviceIo& device, model
 
 void decode_cell(const CellWords& increments, model::OperationIo& io) {
   const auto& counters = increments.counters;
+  const auto buckets = [&](std::size_t first, std::size_t count) {
+    return std::span(increments.histograms).subspan(first, count);
+  };
   io.issues += counters[kIssues];
   io.requeues[model::index(model::RequeueReason::driver)] += counters[kReissues];
   io.sequential_bytes += counters[kSequentialBytes];
@@ -220,31 +208,31 @@ void decode_cell(const CellWords& increments, model::OperationIo& io) {
   io.bytes += counters[kBytes];
   io.queue_full_ns += counters[kQueueFull];
   io.size.sum_bytes += counters[kSizeSum];
-  add_words(increments, 0, SIZE_WORDS, io.size.words);
+  add_counts(buckets(0, SIZE_WORDS), io.size.words);
   io.queue_latency.sum_ns += counters[kQueueSum];
-  add_words(increments, kQueueWords, kLatencyBuckets, io.queue_latency.words);
+  add_counts(buckets(kQueueWords, kLatencyBuckets), io.queue_latency.words);
   io.total_latency.sum_ns += counters[kTotalSum];
-  add_words(increments, kTotalWords, kLatencyBuckets, io.total_latency.words);
+  add_counts(buckets(kTotalWords, kLatencyBuckets), io.total_latency.words);
   for (std::size_t during = 0; during < DURINGS; ++during) {
     io.device_latency[during].sum_ns += counters[kDeviceSum + during];
-    add_words(increments, kDeviceWords + during * LATENCY_WORDS, kLatencyBuckets, io.device_latency[during].words);
+    add_counts(buckets(kDeviceWords + during * LATENCY_WORDS, kLatencyBuckets), io.device_latency[during].words);
   }
   io.active = io.active || counters[kIssues] != 0 || counters[kCompletions] != 0 || counters[kBytes] != 0;
 }
 
 void InFlight::add(std::uint64_t issues, std::uint64_t completions, EventIncrements& events) {
   for (const std::size_t taken : std::array<std::size_t, 2>{EVENT_COMPLETION_MISSED, EVENT_SLOT_COLLISION}) {
-    const std::uint64_t known = std::min(events.count[taken], given_up_);
+    const std::uint64_t known = std::min(events.count[taken], written_off_);
     events.count[taken] -= known;
-    given_up_ -= known;
+    written_off_ -= known;
   }
   requests_ += static_cast<std::int64_t>(issues - completions - events.count[EVENT_FAILOVER] -
                                          events.count[EVENT_COMPLETION_MISSED] - events.count[EVENT_SLOT_COLLISION]);
   if (requests_ < 0) {
-    // A request that was given up was seen to end after all: the kernel does not count it as missed.
-    const std::uint64_t back = std::min(static_cast<std::uint64_t>(-requests_), given_up_);
+    // A request that was written off was seen to end after all: the kernel does not count it as missed.
+    const std::uint64_t back = std::min(static_cast<std::uint64_t>(-requests_), written_off_);
     requests_ += static_cast<std::int64_t>(back);
-    given_up_ -= back;
+    written_off_ -= back;
   }
 }
 
@@ -253,7 +241,7 @@ std::uint64_t InFlight::mark_missed() {
     return 0;
   }
   const auto requests = static_cast<std::uint64_t>(std::exchange(requests_, 0));
-  given_up_ += requests;
+  written_off_ += requests;
   return requests;
 }
 

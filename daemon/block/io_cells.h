@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the kernel's tables, which it writes while we read. Each is read once, whole, and before whatever is read
-// later; a store is seen after all earlier stores.
+// CellReader, InFlight, CommitReader: how much the cells in the kernel's tables have counted since the last read, and
+// what that means in the model's values. Here alone the layout of io_cell meets the model. Not thread-safe.
 #pragma once
-
-#include <linux/types.h>
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "bpf/abi/block_abi.h"
@@ -16,19 +15,20 @@
 
 namespace ssdpulse::block {
 
+/// The kernel writes its tables while we read. Each word is read once, whole, and before whatever is read later.
 template <typename Word>
 Word load(const Word& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-inline void store(__u64& word, __u64 value) { __atomic_store_n(&word, value, __ATOMIC_RELEASE); }
+/// Seen after all earlier stores.
+template <typename Word>
+void store(Word& word, std::type_identity_t<Word> value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
 
-// CellReader: how much a cell has counted since the last read.
-//
-// The kernel's histogram words have 32 bits, are per CPU for reads and writes, and are never reset. The sum over the
-// CPUs, modulo 2^32, minus the previous sum is the exact increment if fewer than 2^32 I/Os fall into one bucket between
-// two reads. A cell whose change stamp has not moved is not read: cells that have been quiet for a while are kept as
-// one sum.
+/// An empty histogram stays empty while there are no increments.
+void add_counts(std::span<const std::uint32_t> increments, std::vector<std::uint64_t>& histogram);
 
 /// The words of a cell as arrays, in the cell's own order.
 inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... untimed, and padding
@@ -48,6 +48,11 @@ struct CellWords {
 };
 
 /// Reads the cells of one operation of one device: one for each CPU, or a single one.
+///
+/// The kernel's histogram words have 32 bits, are per CPU for reads and writes, and are never reset. The sum over the
+/// CPUs, modulo 2^32, minus the previous sum is the exact increment if fewer than 2^32 I/Os fall into one bucket
+/// between two reads. A cell whose change stamp has not moved is not read: cells that have been quiet for a while are
+/// kept as one sum.
 class CellReader {
  public:
   /// `stride`: distance between the cells of neighbouring CPUs. What the cells hold now becomes the baseline.
@@ -72,8 +77,6 @@ class CellReader {
   CellWords last_;   // sum of all cells at the last reading
   CellWords increments_;
 };
-
-// Turns the kernel's words into the model's values. Pure functions; the one place where cell layout and model meet.
 
 /// Positions of io_cell's counters in CellWords::counters.
 inline constexpr std::size_t kIssues = 0;
@@ -103,15 +106,14 @@ model::IoError error_of_status(std::size_t status);
 void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io);
 void decode_cell(const CellWords& increments, model::OperationIo& io);
 
-// InFlight: how many requests of one operation have been issued but not ended, in one row of the kernel's tables.
-//
-// Issues minus ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
-// side counts as a missed completion. If user space finds out earlier, it gives the request up: the missed completion
-// is counted at once, and not again when the slot is taken.
-
+/// How many requests of one operation have been issued but not ended, in one row of the kernel's tables.
+///
+/// Issues minus ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
+/// side counts as a missed completion. If user space finds out earlier, it writes the request off: the missed
+/// completion is counted at once, and not again when the slot is taken.
 class InFlight {
  public:
-  /// Counts since the last call. Removes from `events` the misses and collisions of requests that were given up.
+  /// Counts since the last call. Removes from `events` the misses and collisions of requests that were written off.
   void add(std::uint64_t issues, std::uint64_t completions, EventIncrements& events);
 
   /// All of them have ended unseen. Returns how many there were; none are in flight afterwards.
@@ -121,11 +123,10 @@ class InFlight {
 
  private:
   std::int64_t requests_ = 0;
-  std::uint64_t given_up_ = 0;  // requests that still hold a slot
+  std::uint64_t written_off_ = 0;  // requests that still hold a slot
 };
 
-// CommitReader: the latencies of commits since the last read, from a device's commit cells.
-
+/// The latencies of commits since the last read, from a device's commit cells.
 class CommitReader {
  public:
   /// The cells of one device. What they hold now becomes the baseline.

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <linux/types.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -27,26 +28,23 @@ const btf_type* find(const Btf& types, const char* name, __u32 kind) {
   return id < 0 ? nullptr : btf__type_by_id(types.get(), static_cast<__u32>(id));
 }
 
-/// Number of arguments of a tracepoint, without the void * that btf_trace_ prototypes begin with; -1: no such one.
-int tracepoint_arguments(const Btf& types, const char* tracepoint) {
-  const btf_type* type = find(types, tracepoint, BTF_KIND_TYPEDEF);
-  if (type != nullptr) {
-    type = btf__type_by_id(types.get(), type->type);
-  }
-  if (type == nullptr || !btf_is_ptr(type)) {
-    return -1;
-  }
-  type = btf__type_by_id(types.get(), type->type);
-  return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) - 1 : -1;
+/// Number of arguments of the function type that `type` refers to; -1 if there is none.
+int arguments_of(const Btf& types, const btf_type* type) {
+  const btf_type* prototype = type == nullptr ? nullptr : btf__type_by_id(types.get(), type->type);
+  return prototype != nullptr && btf_is_func_proto(prototype) ? static_cast<int>(btf_vlen(prototype)) : -1;
 }
 
-/// Number of arguments of a function; -1 if there is no such function.
 int function_arguments(const Btf& types, const char* function) {
-  const btf_type* type = find(types, function, BTF_KIND_FUNC);
-  if (type != nullptr) {
-    type = btf__type_by_id(types.get(), type->type);
+  return arguments_of(types, find(types, function, BTF_KIND_FUNC));
+}
+
+/// Without the void * that btf_trace_ prototypes begin with; -1 if there is no such tracepoint.
+int tracepoint_arguments(const Btf& types, const char* tracepoint) {
+  const btf_type* pointer = find(types, tracepoint, BTF_KIND_TYPEDEF);
+  if (pointer != nullptr) {
+    pointer = btf__type_by_id(types.get(), pointer->type);
   }
-  return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) : -1;
+  return pointer != nullptr && btf_is_ptr(pointer) ? std::max(arguments_of(types, pointer) - 1, -1) : -1;
 }
 
 /// The type of a struct's field, with modifiers skipped; anonymous unions and structs are searched too.

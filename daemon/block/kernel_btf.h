@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the running kernel's type information (BTF) reveals about the block layer. Read once, before the programs are
-// loaded; the kernel's version is never checked.
+// KernelBtf: what the running kernel's type information (BTF) reveals about the block layer. Read once, before the
+// programs are loaded; the kernel's version is never checked.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "daemon/base/result.h"

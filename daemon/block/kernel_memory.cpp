@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/block/kernel_memory.h"
 
-#include <linux/types.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <numeric>
 
-#include "bpf/abi/block_abi.h"
 #include "bpf/abi/discard_abi.h"
 
 namespace ssdpulse::block {
-
 namespace {
 
 /// For all devices together: more would only make it rarer that two CPUs with tagged writes share a cell.
@@ -82,15 +79,10 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   const auto placed = static_cast<std::uint32_t>(std::min<std::size_t>(present.size(), kMaxDevices));
   const std::uint32_t spare = std::min(spare_devices(placed), kMaxDevices - placed);
   std::vector<std::uint32_t> regions;
-  for (std::uint32_t i = 0; i < placed; ++i) {
-    regions.push_back(slots_for(present[i]));
-  }
+  std::transform(present.begin(), present.begin() + placed, std::back_inserter(regions), slots_for);
   // A new disk is most likely like the largest of those already here.
   const std::uint32_t likely = regions.empty() ? kMinSlotsPerDevice : *std::max_element(regions.begin(), regions.end());
-  std::uint64_t total = std::uint64_t{spare} * likely;
-  for (const std::uint32_t region : regions) {
-    total += region;
-  }
+  const std::uint64_t total = std::accumulate(regions.begin(), regions.end(), std::uint64_t{spare} * likely);
   const std::uint64_t budget = std::uint64_t{kMaxSlotsPerDevice} * std::max(8U, placed);
   MemoryPlan plan;
   plan.devices = placed + spare;
@@ -157,11 +149,8 @@ void TableAllocator::release(const Allocation& allocation) {
 }
 
 std::uint64_t TableAllocator::free_slots() const {
-  std::uint64_t slots = 0;
-  for (const auto& [base, length] : free_regions_) {
-    slots += length;
-  }
-  return slots;
+  return std::accumulate(free_regions_.begin(), free_regions_.end(), std::uint64_t{0},
+                         [](std::uint64_t slots, const auto& region) { return slots + region.second; });
 }
 
 }  // namespace ssdpulse::block

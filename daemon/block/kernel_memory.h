@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryPlan: the sizes of the kernel's tables for this host.
-// Pure arithmetic on counts, done once before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64
-// CPUs and 202 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are shared: their number is
-// what the budget leaves.
+// MemoryPlan, TableAllocator, Retirement: the sizes of the kernel's tables for this host, and which disk has which part
+// of them. Pure. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -21,6 +19,8 @@ struct SlotDemand {
   std::uint32_t queue_depth = 0;
 };
 
+/// Made once, before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64 CPUs and 202 MB at 64 x
+/// 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are shared: their number is what the budget leaves.
 struct MemoryPlan {
   std::uint32_t devices = 0;       // present disks plus rows for new ones, at most kMaxDevices
   std::uint32_t cpus = 0;          // possible CPUs
@@ -76,16 +76,14 @@ void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups);
 
 MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus);
 
-// TableAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
-// two live allocations share either. Retirement: decides when the allocation of a disk that is gone or excluded is free
-// again. Not thread-safe.
-
+/// What one disk has of the kernel's tables.
 struct Allocation {
   std::uint32_t device = 0;     // index in the kernel's tables
   std::uint32_t slot_base = 0;  // first slot of the region
   std::uint32_t slots = 0;      // a power of two
 };
 
+/// No two live allocations share a device index or a slot.
 class TableAllocator {
  public:
   TableAllocator() = default;
@@ -114,6 +112,7 @@ class TableAllocator {
 /// up sooner (NVMe after two timeouts of 30 s). If one does end later, its queue is forgotten and nothing is counted.
 inline constexpr std::chrono::seconds kEndedUnseenAfter{300};
 
+/// Decides when the allocation of a disk that is gone or excluded is free again.
 class Retirement {
  public:
   using Time = std::chrono::steady_clock::time_point;

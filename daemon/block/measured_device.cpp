@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "daemon/block/io_cells.h"
-
 namespace ssdpulse::block {
 namespace {
 
@@ -25,12 +23,6 @@ std::vector<CellReader> cell_readers(const Tables& tables, const MemoryPlan& pla
 template <typename Cell>
 std::span<Cell> of_device(std::span<Cell> cells, std::size_t device, std::size_t each) {
   return cells.subspan(device * each, each);
-}
-
-/// After the hot cells of the same row: see complete_latency.
-void read_writes(const ReadingRules& rules, TableRow& row, model::DeviceIo& io) {
-  decode_writes(row.writes.read(), rules.no_hint, io.writes);
-  complete_latency(io.operation(model::Operation::write), rules.no_hint, io.writes);
 }
 
 void add_events(std::size_t operation_class, const EventIncrements& events, MeasuredDevice& measured) {
@@ -58,7 +50,8 @@ TableRow::TableRow(const Tables& tables, const MemoryPlan& plan, const model::Pa
 }
 
 bool TableRow::in_flight() const {
-  return std::any_of(requests.begin(), requests.end(), [](const InFlight& one) { return one.requests() != 0; });
+  return std::any_of(requests.begin(), requests.end(),
+                     [](const InFlight& operation) { return operation.requests() != 0; });
 }
 
 std::int64_t TableRow::requests_in_flight() const {
@@ -99,7 +92,9 @@ void read_row(const Tables& tables, const ReadingRules& rules, TableRow& row, Me
     if (words != nullptr) {
       decode_cell(*words, io);
       if (operation_class == CLASS_WRITE && rules.issues_are_seen) {
-        read_writes(rules, row, measured.io);
+        // After the hot cells of the same row: see complete_latency().
+        decode_writes(row.writes.read(), rules.no_hint, measured.io.writes);
+        complete_latency(io, rules.no_hint, measured.io.writes);
       }
     }
     if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {

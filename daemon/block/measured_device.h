@@ -22,8 +22,6 @@
 
 namespace ssdpulse::block {
 
-using model::OperationEvents;
-
 /// A disk's part of the kernel's tables, and what was read there. What the tables hold at construction is the baseline.
 /// Its readers point into the tables, which must outlive it.
 struct TableRow {
@@ -61,7 +59,7 @@ struct MeasuredDevice {
   std::vector<TableRow> rows;
   std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
   model::DeviceIo io;
-  OperationEvents events;
+  model::OperationEvents events;
   std::optional<Sampling> sampling;
   std::shared_ptr<const model::DeviceIo> published;  // a copy of io; null when io has changed since
   AttributionAccount attribution;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/block/program_control.h"
 
-#include <linux/types.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <limits>
+
+#include "daemon/block/io_cells.h"
 
 namespace ssdpulse::block {
 namespace {
@@ -29,15 +28,15 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
     entry.identity = decision.identity;
     entry.device = decision.device;
     const std::uint32_t hash = known_disk_hash(entry.name);
-    bool placed = false;
-    for (std::uint32_t probe = 0; probe < KNOWN_DISK_PROBES && !placed; ++probe) {
-      known_disk& row = table[(hash + probe) & (KNOWN_DISKS - 1)];
-      if (row.device == 0) {
-        row = entry;
-        placed = true;
-      }
+    std::uint32_t probe = 0;
+    while (probe < KNOWN_DISK_PROBES && table[(hash + probe) & (KNOWN_DISKS - 1)].device != 0) {
+      ++probe;
     }
-    unplaced += placed ? 0 : 1;
+    if (probe == KNOWN_DISK_PROBES) {
+      ++unplaced;
+    } else {
+      table[(hash + probe) & (KNOWN_DISKS - 1)] = entry;
+    }
   }
   return table;
 }
@@ -49,9 +48,6 @@ bool is_succeeded(const DiskDecision& retiring, const std::vector<DiskDecision>&
            return !other.retiring && other.device < DEVICE_WITHOUT_ROW && other.disk_name == retiring.disk_name;
          });
 }
-
-void store(__u32& word, __u32 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
-void store(__u64& word, __u64 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks the kernel side measures, and under which index. Writes the control tables of
-// bpf/abi/block_abi.h: user space decides, the kernel only looks up.
+// DiskDecision, switch_effort(): which disks the kernel side measures, under which index, and how much it does for
+// each. Written to the mapped control tables of bpf/abi/block_abi.h, which needs no privilege: the kernel only looks
+// up.
 #pragma once
 
 #include <linux/types.h>
@@ -37,13 +38,12 @@ void close_entries_of(__u32 device, std::span<known_disk> table);
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
                               std::span<queue_entry> queue_entries);
 
-// Makes the programs do more or less on one device, only through its mapped state: needs no privilege.
-
 /// CLOCK_MONOTONIC in nanoseconds, as the programs read it.
 std::uint64_t monotonic_ns();
 
-/// Requests in flight meanwhile are neither lost nor counted twice: those issued before end with their device time, and
-/// those whose issue was not seen end as untimed. Detaching is up to the caller. `now_ns`: for tests.
+/// Makes the programs do more or less on one device. Requests in flight meanwhile are neither lost nor counted twice:
+/// those issued before end with their device time, and those whose issue was not seen end as untimed. Detaching is up
+/// to the caller. `now_ns`: for tests.
 void switch_effort(model::Effort effort, device_state& state, std::uint64_t (*now_ns)() = monotonic_ns);
 
 }  // namespace ssdpulse::block

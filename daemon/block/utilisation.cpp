@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace ssdpulse::block {
 
-/// Of a disk with several paths, the kernel may count them alone: then their account, which is read less often, is
-/// used.
+/// Of a disk with several paths, the kernel may count only these: then their account is used, which is read less often.
 std::pair<std::optional<std::uint64_t>, bool> Utilisation::busy_ms_of(const model::Tick& tick,
                                                                       const model::DeviceTick& device) {
   if (tick.host && device.block.device->iostats) {

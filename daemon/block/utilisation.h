@@ -19,7 +19,7 @@ class Utilisation final : public model::Stage {
   model::Findings observe(const model::Tick& tick) override;
 
  private:
-  static constexpr std::chrono::seconds kWindow{2};  // at least, that a share of the time is of
+  static constexpr std::chrono::seconds kWindow{2};  // at least, over which the share is determined
 
   struct Reading {
     model::SteadyTime at;
@@ -32,7 +32,7 @@ class Utilisation final : public model::Stage {
     std::optional<model::Utilisation> last = {};
     model::DepthHistogram depth = {};
   };
-  /// And whether it is read each second.
+  /// Also whether it is read each second.
   static std::pair<std::optional<std::uint64_t>, bool> busy_ms_of(const model::Tick& tick,
                                                                   const model::DeviceTick& device);
 

@@ -2,8 +2,7 @@
 #include "daemon/block/write_cells.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <numeric>
+#include <functional>
 
 #include "daemon/block/io_cells.h"
 #include "daemon/model/block_io.h"
@@ -15,6 +14,11 @@ static_assert(model::index(model::WriteClass::journal) == WRITE_JOURNAL && model
 static_assert(model::index(model::WriteClass::direct) == WRITE_DIRECT);
 static_assert(model::index(model::WriteClass::other) == WRITE_OTHER);
 static_assert(model::index(model::WriteHint::extreme) == 5, "hints 1 to 5 are the kernel's");
+static_assert(static_cast<int>(model::FlashEventKind::write) == SAMPLE_WRITE);
+static_assert(static_cast<int>(model::FlashEventKind::discard) == SAMPLE_DISCARD);
+static_assert(static_cast<int>(model::FlashEventKind::zeroes) == SAMPLE_ZEROES);
+static_assert(static_cast<int>(model::FlashEventKind::zeroes_kept) == SAMPLE_ZEROES_KEPT);
+static_assert(model::kFlashEventKinds == SAMPLE_KINDS);
 
 /// A part of a cell that consists of words of one width: `first` is the first of them.
 template <typename Word>
@@ -25,7 +29,7 @@ std::span<Word> words(Word& first, std::size_t bytes) {
 template <typename Word>
 void add(std::span<Word> sum, std::span<const Word> cell) {
   for (std::size_t i = 0; i < sum.size(); ++i) {
-    sum[i] += __atomic_load_n(&cell[i], __ATOMIC_ACQUIRE);  // the kernel writes meanwhile
+    sum[i] += load(cell[i]);
   }
 }
 
@@ -38,43 +42,11 @@ void advance(std::span<const Word> now, std::span<Word> before, std::span<Word> 
   }
 }
 
-constexpr std::size_t kCellBytes = offsetof(write_cell, hint_ios);
-constexpr std::size_t kIosBytes = sizeof(write_cell::hint_ios);
-constexpr std::size_t kStreamBytes = sizeof(tagged_cell::stream_bytes);
-constexpr std::size_t kSumBytes = sizeof(tagged_cell::latency_sum_ns);
-constexpr std::size_t kLatencyBytes = sizeof(tagged_cell::latency);
-
-template <typename Cell>
-auto byte_counts(Cell& cell) {
-  return words(cell.class_bytes[0], kCellBytes);
-}
-template <typename Cell>
-auto ios(Cell& cell) {
-  return words(cell.hint_ios[0], kIosBytes);
-}
-template <typename Cell>
-auto streams(Cell& cell) {
-  return words(cell.stream_bytes[0], kStreamBytes);
-}
-template <typename Cell>
-auto sums(Cell& cell) {
-  return words(cell.latency_sum_ns[0], kSumBytes);
-}
-template <typename Cell>
-auto latencies(Cell& cell) {
-  return words(cell.latency[0][0], kLatencyBytes);
-}
-
-void add_latency(std::span<const __u32> increments, std::uint64_t sum_ns, model::LatencyHistogram& histogram) {
-  histogram.sum_ns += sum_ns;
-  if (std::all_of(increments.begin(), increments.end(), [](__u32 count) { return count == 0; })) {
-    return;
-  }
-  histogram.words.resize(increments.size());
-  for (std::size_t i = 0; i < increments.size(); ++i) {
-    histogram.words[i] += increments[i];
-  }
-}
+constexpr auto byte_counts = [](auto& cell) { return words(cell.class_bytes[0], offsetof(write_cell, hint_ios)); };
+constexpr auto ios = [](auto& cell) { return words(cell.hint_ios[0], sizeof cell.hint_ios); };
+constexpr auto streams = [](auto& cell) { return words(cell.stream_bytes[0], sizeof cell.stream_bytes); };
+constexpr auto sums = [](auto& cell) { return words(cell.latency_sum_ns[0], sizeof cell.latency_sum_ns); };
+constexpr auto latencies = [](auto& cell) { return words(cell.latency[0][0], sizeof cell.latency); };
 
 }  // namespace
 
@@ -127,8 +99,9 @@ void decode_writes(const WriteIncrements& increments, model::WriteHint default_h
     writes.hint_bytes[hint] += increments.cell.hint_bytes[code];
     writes.hint_ios[hint] += increments.cell.hint_ios[code];
     if (code != HINT_DEFAULT) {
-      add_latency(std::span(increments.tagged.latency[code]).first<LATENCY_OVER_WORD + 1>(),
-                  increments.tagged.latency_sum_ns[code], writes.hint_latency[hint]);
+      writes.hint_latency[hint].sum_ns += increments.tagged.latency_sum_ns[code];
+      add_counts(std::span(increments.tagged.latency[code]).first<LATENCY_OVER_WORD + 1>(),
+                 writes.hint_latency[hint].words);
     }
   }
   for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
@@ -170,16 +143,6 @@ void complete_latency(const model::OperationIo& all, model::WriteHint default_hi
   std::transform(rest.begin(), rest.end(), result.words.begin(), result.words.begin(),
                  [](std::uint64_t now, std::uint64_t before) { return std::max(now, before); });
 }
-
-namespace {
-
-static_assert(static_cast<int>(model::FlashEventKind::write) == SAMPLE_WRITE);
-static_assert(static_cast<int>(model::FlashEventKind::discard) == SAMPLE_DISCARD);
-static_assert(static_cast<int>(model::FlashEventKind::zeroes) == SAMPLE_ZEROES);
-static_assert(static_cast<int>(model::FlashEventKind::zeroes_kept) == SAMPLE_ZEROES_KEPT);
-static_assert(model::kFlashEventKinds == SAMPLE_KINDS);
-
-}  // namespace
 
 SampleReader::SampleReader(std::span<const write_cell> cells, const device_state& state)
     : cells_(cells), state_(&state) {
@@ -225,9 +188,9 @@ void start_sampling(const model::SamplingParameters& parameters, __u32 number, p
   sampling.sampling = number;
   sampling.page_bits = parameters.page_bits;
   sampling.rate_bits = parameters.rate_bits;
-  __atomic_store_n(&sampling.groups, parameters.followed, __ATOMIC_RELEASE);
+  store(sampling.groups, parameters.followed);
 }
 
-void stop_sampling(page_sampling& sampling) { __atomic_store_n(&sampling.groups, 0, __ATOMIC_RELEASE); }
+void stop_sampling(page_sampling& sampling) { store(sampling.groups, 0); }
 
 }  // namespace ssdpulse::block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WriteReader: what was measured only for writes since the last read, from a device's write cells and tagged cells, as
-// the model's values.
+// WriteReader, SampleReader: what the kernel side counts only for writes, and which pages it sampled, as the model's
+// values. Not thread-safe.
 #pragma once
 
 #include <linux/types.h>
@@ -23,6 +23,7 @@ struct WriteIncrements {
   tagged_cell tagged{};
 };
 
+/// What was counted since the last read in a device's write cells and tagged cells.
 class WriteReader {
  public:
   /// The cells of one device. What they hold now becomes the baseline.
@@ -54,9 +55,7 @@ void decode_writes(const WriteIncrements& increments, model::WriteHint default_h
 /// counted as one without a hint.
 void complete_latency(const model::OperationIo& all, model::WriteHint default_hint, model::WriteDetails& writes);
 
-// SampleReader: how many pages of a device were written since the last read, and which events were lost.
-// decode_samples() turns the events themselves into the model's values.
-
+/// How many pages of a device were written since the last read, and which events were lost.
 class SampleReader {
  public:
   /// The cells and the state of one device. What they hold now becomes the baseline.

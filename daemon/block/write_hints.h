@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a hint gets on this host: what the kernel carries, the device accepts and the drive could do with it.
+// WriteHints: how far a hint gets on this host: what the kernel carries, the device accepts and the drive could do with
+// it.
 #pragma once
 
 #include "daemon/model/device.h"
@@ -13,8 +14,7 @@ namespace ssdpulse::block {
 model::WriteHintPath write_hint_path(model::HintReach kernel, const model::Device& device,
                                      const model::NvmeIdentity* drive);
 
-// WriteHints: the stage that reports how far a write's lifetime hint gets, and which writes the drive itself prefers.
-
+/// The stage that reports how far a write's lifetime hint gets, and which writes the drive itself prefers.
 class WriteHints final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

@@ -2,27 +2,82 @@
 #include "daemon/discards/discard_bursts.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace ssdpulse::discards {
+namespace {
+
+using model::DiscardTrigger;
+
+/// A request in flight without a change for this long was missed by us or never ends: no burst is kept open for it.
+constexpr std::uint64_t kStuckNs = 300'000'000'000;
+/// No drive takes longer for a discard that an array passes down.
+constexpr std::uint64_t kMaxPassDownNs = 60'000'000'000;
+constexpr std::uint64_t kSectorBytes = 512;
+
+constexpr std::size_t index(DiscardTrigger trigger) { return static_cast<std::size_t>(trigger); }
+
+bool passes_down(std::size_t submitter, const DiscardVolume& volume) {
+  return static_cast<model::DiscardSubmitter>(submitter) == model::DiscardSubmitter::kernel && volume.carries_array &&
+         !volume.mounted_with_discard;
+}
+
+/// Splits `total` into multiples of `unit`, in proportion to `weights`, which are multiples of `unit` themselves; any
+/// remainder goes to the last part. No part exceeds its weight unless the total exceeds their sum.
+template <typename Array>
+Array split(std::uint64_t total, const Array& weights, std::uint64_t unit) {
+  Array parts{};
+  const auto sum = std::accumulate(weights.begin(), weights.end(), static_cast<unsigned __int128>(0));
+  unsigned __int128 so_far = 0;
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < weights.size() && sum > 0; ++i) {
+    so_far += weights[i];
+    const auto upto = static_cast<std::uint64_t>(total * so_far / sum);
+    parts[i] = (so_far == sum ? total : upto / unit * unit) - given;
+    given += parts[i];
+  }
+  return parts;
+}
+
+std::uint64_t sum_of(const std::array<std::uint64_t, model::kDiscardTriggers>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+}
+
+std::uint64_t trimmed_bytes(const model::FilesystemDiscards& figures) {
+  return figures.bytes[index(DiscardTrigger::fstrim)];
+}
+
+/// Of those with a journal, or a log: what was deleted must reach the disk before it is discarded, so a thread of the
+/// kernel does that afterwards.
+bool waits_for_a_thread(const model::Filesystem& filesystem) {
+  const auto& options = filesystem.options;
+  if (filesystem.fstype == "ext4" || filesystem.fstype == "ext3" || filesystem.fstype == "ext2") {
+    return filesystem.unshown.journal != false && options.count("data=writeback") == 0;
+  }
+  if (filesystem.fstype == "btrfs") {
+    return options.count("discard") == 0;  // discard=async; the other one is done by whoever commits
+  }
+  return filesystem.fstype == "xfs" || filesystem.fstype == "bcachefs";
+}
+
+}  // namespace
 
 model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard, bool callers_discard) {
   switch (static_cast<model::DiscardSubmitter>(submitter)) {
     case model::DiscardSubmitter::fstrim:
-      return model::DiscardTrigger::fstrim;
+      return DiscardTrigger::fstrim;
     case model::DiscardSubmitter::kernel:
-      return mounted_with_discard ? model::DiscardTrigger::online : model::DiscardTrigger::other;
+      return mounted_with_discard ? DiscardTrigger::online : DiscardTrigger::other;
     case model::DiscardSubmitter::blkdiscard:
-      return model::DiscardTrigger::blkdiscard;
+      return DiscardTrigger::blkdiscard;
     case model::DiscardSubmitter::mkfs:
-      return model::DiscardTrigger::mkfs;
+      return DiscardTrigger::mkfs;
     case model::DiscardSubmitter::other:
-      return callers_discard ? model::DiscardTrigger::online : model::DiscardTrigger::other;
+      return callers_discard ? DiscardTrigger::online : DiscardTrigger::other;
   }
-  return model::DiscardTrigger::other;
+  return DiscardTrigger::other;
 }
 
 std::array<SubmissionIncrement, model::kDiscardSubmitters> SubmissionCursor::advance(
@@ -38,59 +93,6 @@ std::array<SubmissionIncrement, model::kDiscardSubmitters> SubmissionCursor::adv
   return increments;
 }
 
-// Submissions make a trigger's bytes pending; completions take them away. Bytes that complete without a submission to
-// the device go to the triggers that submit to the arrays above it, or else to `other`. An array that passes discards
-// down on its own threads (dm-thin's pool) is not a submitter: its bytes would be counted twice.
-
-namespace {
-
-using model::DiscardTrigger;
-
-constexpr std::size_t index(DiscardTrigger trigger) { return static_cast<std::size_t>(trigger); }
-
-/// A request in flight without a change for this long was missed by us or never ends: no burst is kept open for it.
-constexpr std::uint64_t kStuckNs = 300'000'000'000;
-
-/// No drive takes longer for a discard that an array passes down.
-constexpr std::uint64_t kSlowestNs = 60'000'000'000;
-
-constexpr std::uint64_t kSectorBytes = 512;
-
-bool hands_down(std::size_t submitter, const DiscardVolume& volume) {
-  return static_cast<model::DiscardSubmitter>(submitter) == model::DiscardSubmitter::kernel && volume.carries_array &&
-         !volume.mounted_with_discard;
-}
-
-/// Splits `total` into multiples of `unit`, in proportion to `weights`, which are multiples of `unit` themselves; any
-/// remainder goes to the last part. No part exceeds its weight unless the total exceeds their sum.
-template <typename Array>
-Array split(std::uint64_t total, const Array& weights, std::uint64_t unit) {
-  Array parts{};
-  unsigned __int128 sum = 0;
-  for (const std::uint64_t weight : weights) {
-    sum += weight;
-  }
-  unsigned __int128 so_far = 0;
-  std::uint64_t given = 0;
-  for (std::size_t i = 0; i < weights.size() && sum > 0; ++i) {
-    so_far += weights[i];
-    const auto upto = static_cast<std::uint64_t>(total * so_far / sum);
-    parts[i] = (so_far == sum ? total : upto / unit * unit) - given;
-    given += parts[i];
-  }
-  return parts;
-}
-
-std::uint64_t sum_of(const std::array<std::uint64_t, model::kDiscardTriggers>& parts) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t part : parts) {
-    sum += part;
-  }
-  return sum;
-}
-
-}  // namespace
-
 std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   const DiscardRequests& now = tick.requests;
   std::erase_if(cursors_, [&](const auto& known) { return tick.volumes.count(known.first) == 0; });
@@ -101,8 +103,8 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
     moved_ns_ = tick.now_ns;
   }
   uncounted_requests_ += now.completions - last_.completions;
-  const Bytes bytes = share_out(now.bytes - last_.bytes, tick);
-  const Bytes requests = share_out_requests(bytes);
+  const Bytes bytes = divide(now.bytes - last_.bytes, tick);
+  const Bytes requests = divide_requests(bytes);
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     count(i, bytes[i], requests[i], tick);
   }
@@ -116,7 +118,7 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
 
 /// Some of what was submitted to arrays may still be in the device: a large discard keeps it busy for seconds.
 bool DiscardBurstFinder::may_be_below(const Trigger& trigger, const DiscardTick& tick) const {
-  return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kSlowestNs > tick.now_ns;
+  return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kMaxPassDownNs > tick.now_ns;
 }
 
 /// Takes the submissions since the last tick. For a volume not seen before, submissions that are long past are not new.
@@ -126,7 +128,7 @@ void DiscardBurstFinder::take(const std::string& name, const DiscardVolume& volu
   for (std::size_t i = 0; i < increments.size(); ++i) {
     const model::DiscardSubmissions& now = (*volume.submitters)[i];
     const bool is_past = is_new && now.last_ns + tick.gap_ns < tick.now_ns;
-    if (increments[i].bytes == 0 || is_past || hands_down(i, volume)) {
+    if (increments[i].bytes == 0 || is_past || passes_down(i, volume)) {
       continue;
     }
     Trigger& trigger = triggers_[index(trigger_of(i, volume.mounted_with_discard, volume.callers_discard))];
@@ -144,7 +146,7 @@ void DiscardBurstFinder::take(const std::string& name, const DiscardVolume& volu
   }
 }
 
-DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, const DiscardTick& tick) {
+DiscardBurstFinder::Bytes DiscardBurstFinder::divide(std::uint64_t bytes, const DiscardTick& tick) {
   Bytes pending{};
   Bytes above{};
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
@@ -154,9 +156,8 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
     above[i] = silent ? 0 : triggers_[i].above;
   }
   if (sum_of(above) == 0) {
-    for (std::size_t i = 0; i < triggers_.size(); ++i) {
-      above[i] = triggers_[i].above;
-    }
+    std::transform(triggers_.begin(), triggers_.end(), above.begin(),
+                   [](const auto& trigger) { return trigger.above; });
   }
   const std::uint64_t direct = std::min(bytes, sum_of(pending));
   Bytes parts = split(direct, pending, kSectorBytes);
@@ -164,14 +165,14 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
   from_above[index(DiscardTrigger::other)] += bytes - direct - sum_of(from_above);
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     triggers_[i].pending -= std::min(parts[i], triggers_[i].pending);
-    triggers_[i].handed_down = triggers_[i].handed_down || from_above[i] > 0;
+    triggers_[i].passed_down = triggers_[i].passed_down || from_above[i] > 0;
     parts[i] += from_above[i];
   }
   return parts;
 }
 
 /// In proportion to bytes, but first one for each trigger that had any bytes, as far as the requests go.
-DiscardBurstFinder::Bytes DiscardBurstFinder::share_out_requests(const Bytes& bytes) {
+DiscardBurstFinder::Bytes DiscardBurstFinder::divide_requests(const Bytes& bytes) {
   Bytes requests{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] > 0 && uncounted_requests_ > 0) {
@@ -207,7 +208,7 @@ void DiscardBurstFinder::count(std::size_t number, std::uint64_t bytes, std::uin
   DiscardBurst& burst = *trigger.burst;
   burst.bytes += bytes;
   burst.requests += requests;
-  burst.ranges = trigger.handed_down ? std::nullopt : std::optional(trigger.ranges);
+  burst.ranges = trigger.passed_down ? std::nullopt : std::optional(trigger.ranges);
   burst.submitter = trigger.submitter;
   burst.volumes = trigger.volumes.empty() ? trigger.carriers : trigger.volumes;
   figures_[number].bytes += bytes;
@@ -218,14 +219,12 @@ void DiscardBurstFinder::count(std::size_t number, std::uint64_t bytes, std::uin
 
 void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardTick& tick) {
   const bool in_flight = tick.requests.in_flight > 0 && tick.now_ns - moved_ns_ < kStuckNs;
-  std::uint64_t all_pending = 0;
-  for (const Trigger& trigger : triggers_) {
-    all_pending += trigger.pending;
-  }
+  const bool any_pending =
+      std::any_of(triggers_.begin(), triggers_.end(), [](const auto& trigger) { return trigger.pending > 0; });
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     Trigger& trigger = triggers_[i];
     model::DiscardBursts& figures = figures_[i];
-    const bool above = all_pending == 0 && (trigger.burst || may_be_below(trigger, tick));
+    const bool above = !any_pending && (trigger.burst || may_be_below(trigger, tick));
     const bool waits = in_flight && (trigger.pending > 0 || above);
     const std::uint64_t last_ns = std::max(trigger.last_ns, trigger.burst ? trigger.burst->end_ns : 0);
     const bool is_new = std::exchange(trigger.is_new, false);
@@ -245,33 +244,12 @@ void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardT
     // Submissions that never became a request of the device (refused on the way, or merged away) are forgotten.
     if (over) {
       trigger.pending = trigger.above = trigger.first_ns = trigger.ranges = 0;
-      trigger.handed_down = false;
+      trigger.passed_down = false;
       trigger.volumes.clear();
       trigger.carriers.clear();
     }
   }
 }
-
-namespace {
-
-std::uint64_t trimmed_bytes(const model::FilesystemDiscards& figures) {
-  return figures.bytes[static_cast<std::size_t>(model::DiscardTrigger::fstrim)];
-}
-
-/// Of those with a journal, or a log: what was deleted must reach the disk before it is discarded, so a thread of the
-/// kernel does that afterwards.
-bool waits_for_a_thread(const model::Filesystem& filesystem) {
-  const auto& options = filesystem.options;
-  if (filesystem.fstype == "ext4" || filesystem.fstype == "ext3" || filesystem.fstype == "ext2") {
-    return filesystem.unshown.journal != false && options.count("data=writeback") == 0;
-  }
-  if (filesystem.fstype == "btrfs") {
-    return options.count("discard") == 0;  // discard=async; the other one is done by whoever commits
-  }
-  return filesystem.fstype == "xfs" || filesystem.fstype == "bcachefs";
-}
-
-}  // namespace
 
 bool callers_discard(const model::Filesystem& filesystem) {
   return filesystem.discard && !waits_for_a_thread(filesystem);
@@ -299,22 +277,16 @@ std::vector<model::FilesystemDiscards> FilesystemDiscardCounter::observe(
       }
       entry.callers_discard = callers_discard(filesystem);
       const bool was_trimmed = trimmed_bytes(entry.figures) > 0;
-      add(sent->second, entry);
+      const auto increments = entry.cursor.advance(sent->second);
+      for (std::size_t i = 0; i < increments.size(); ++i) {
+        entry.figures.bytes[index(trigger_of(i, filesystem.discard, entry.callers_discard))] += increments[i].bytes;
+      }
       if (filesystem.discard && !was_trimmed && trimmed_bytes(entry.figures) > 0) {
         trimmed_twice.push_back(entry.figures);
       }
     }
   }
   return trimmed_twice;
-}
-
-void FilesystemDiscardCounter::add(const model::DiscardSubmitters& submitted, Entry& entry) {
-  const auto increments = entry.cursor.advance(submitted);
-  for (std::size_t i = 0; i < increments.size(); ++i) {
-    const auto trigger =
-        static_cast<std::size_t>(trigger_of(i, entry.figures.mounted_with_discard, entry.callers_discard));
-    entry.figures.bytes[trigger] += increments[i].bytes;
-  }
 }
 
 std::vector<model::FilesystemDiscards> FilesystemDiscardCounter::figures() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SubmissionCursor: what was submitted to a volume since the last call, and by which trigger. Pure; the figures passed
-// in are cumulative and may restart at 0.
+// DiscardBurstFinder, FilesystemDiscardCounter: which bursts of discards there were on a device, what caused them, and
+// what discards on each mounted file system. Pure: one call per tick. Figures passed in are cumulative and may restart
+// at 0.
 #pragma once
 
 #include <array>
@@ -39,11 +40,6 @@ class SubmissionCursor {
   std::array<SubmissionIncrement, model::kDiscardSubmitters> counted_{};
 };
 
-// Finds the bursts of discards on a device, and what caused them.
-// Matches submissions (by whom; to this device, its partitions or an array above it) with what the device completed.
-// Pure: one object per device, one call per tick. Bytes are always the device's own completed bytes, each in exactly
-// one trigger; when several are active, they share those bytes in proportion to what is outstanding, in whole sectors.
-
 /// Cumulative; read before the submissions, so that no completion is seen before its submission.
 struct DiscardRequests {
   std::uint64_t issues = 0;
@@ -80,6 +76,13 @@ struct DiscardBurst {
   std::set<std::string> volumes;        // that it was submitted to; of stacked volumes, the uppermost
 };
 
+/// For one device. Matches submissions (by whom; to this device, its partitions or an array above it) with what the
+/// device completed. Bytes are always the device's own completed bytes, each in exactly one trigger; when several are
+/// active, they share those bytes in proportion to what is outstanding, in whole sectors.
+///
+/// Submissions make a trigger's bytes pending; completions reduce them. Bytes that complete without a submission to the
+/// device go to the triggers that submit to the arrays above it, or else to `other`. An array that passes discards down
+/// on its own threads (dm-thin's pool) is not a submitter: its bytes would be counted twice.
 class DiscardBurstFinder {
  public:
   /// Returns the bursts that ended.
@@ -98,7 +101,7 @@ class DiscardBurstFinder {
     std::uint64_t first_ns = 0;  // the submission that began the next or the running burst; 0: none
     std::uint64_t last_ns = 0;
     std::uint64_t ranges = 0;  // submitted to the device
-    bool handed_down = false;  // bytes of this burst were submitted elsewhere
+    bool passed_down = false;  // bytes of this burst were submitted to an array
     util::OutsideText submitter;
     std::set<std::string> volumes;   // that are submitted to
     std::set<std::string> carriers;  // the same, with an array on top
@@ -109,14 +112,14 @@ class DiscardBurstFinder {
   };
 
   void take(const std::string& name, const DiscardVolume& volume, const DiscardTick& tick);
-  Bytes share_out(std::uint64_t bytes, const DiscardTick& tick);
-  Bytes share_out_requests(const Bytes& bytes);
+  Bytes divide(std::uint64_t bytes, const DiscardTick& tick);
+  Bytes divide_requests(const Bytes& bytes);
   void count(std::size_t number, std::uint64_t bytes, std::uint64_t requests, const DiscardTick& tick);
   void settle(std::vector<DiscardBurst>& ended, const DiscardTick& tick);
   [[nodiscard]] bool may_be_below(const Trigger& trigger, const DiscardTick& tick) const;
 
   DiscardRequests last_;
-  std::uint64_t last_tick_ns_ = 0;                   // at the last tick
+  std::uint64_t last_tick_ns_ = 0;
   std::uint64_t idle_ns_ = 0;                        // everything submitted before this had left the device
   std::uint64_t moved_ns_ = 0;                       // when the requests last changed
   std::uint64_t uncounted_requests_ = 0;             // completed, not assigned to a trigger yet
@@ -125,13 +128,12 @@ class DiscardBurstFinder {
   model::DiscardBurstsByTrigger figures_{};
 };
 
-// What discards on each mounted file system, and which ones are trimmed by fstrim although they are mounted with
-// discard. Pure: one call per tick. A file system that is remounted, or mounted with other options, counts from 0.
-
 /// Whether the file system, mounted with discard, also discards in the context of programs that delete something. The
 /// kernel refuses BLKDISCARD on what is mounted, so nobody else discards there but what calls FITRIM.
 bool callers_discard(const model::Filesystem& filesystem);
 
+/// Also finds file systems that are trimmed by fstrim although they are mounted with discard. One that is remounted, or
+/// mounted with other options, counts from 0.
 class FilesystemDiscardCounter {
  public:
   /// `submitted` is by volume. Returns those now seen to be trimmed twice: each once while it is mounted.
@@ -154,7 +156,6 @@ class FilesystemDiscardCounter {
     SubmissionCursor cursor;
     bool callers_discard = false;
   };
-  static void add(const model::DiscardSubmitters& submitted, Entry& entry);
 
   std::map<Key, Entry> entries_;
 };

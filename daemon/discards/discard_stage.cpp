@@ -6,9 +6,36 @@
 #include <utility>
 
 #include "daemon/base/number_text.h"
-#include "daemon/discards/discard_bursts.h"
 
 namespace ssdpulse::discards {
+namespace {
+
+using log::field;
+using log::quoted;
+
+constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
+/// Online discards of small deleted files come with each commit of the journal, and are of little interest.
+constexpr std::uint64_t kSmallBytes = 64 << 20;
+constexpr std::size_t kMaxClockPairs = 600;
+
+std::uint64_t monotonic_ns(const model::Tick& tick) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
+}
+
+template <typename Text>
+std::string joined(const std::set<Text>& names) {
+  std::string text;
+  for (const Text& name : names) {
+    text += (text.empty() ? "" : ",") + util::for_log(name);
+  }
+  return text;
+}
+
+std::string_view name_of(model::DiscardTrigger trigger) {
+  return model::kDiscardTriggerNames[static_cast<std::size_t>(trigger)];
+}
+
+}  // namespace
 
 DiscardingVolumes volumes_with_discard(const model::Inventory& inventory) {
   DiscardingVolumes result;
@@ -75,35 +102,6 @@ VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubm
   return result;
 }
 
-namespace {
-
-using log::field;
-using log::quoted;
-
-constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
-/// Online discards of small deleted files come with each commit of the journal, and nobody looks them up.
-constexpr std::uint64_t kSmallBytes = 64 << 20;
-constexpr std::size_t kMaxClockPairs = 600;
-
-std::uint64_t monotonic_ns(const model::Tick& tick) {
-  return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
-}
-
-template <typename Text>
-std::string joined(const std::set<Text>& names) {
-  std::string text;
-  for (const Text& name : names) {
-    text += (text.empty() ? "" : ",") + util::for_log(name);
-  }
-  return text;
-}
-
-std::string_view name_of(model::DiscardTrigger trigger) {
-  return model::kDiscardTriggerNames[static_cast<std::size_t>(trigger)];
-}
-
-}  // namespace
-
 /// Converts a time on CLOCK_MONOTONIC to what the wall clock showed then: it may have been set since.
 model::WallTime Discards::wall_of(std::uint64_t at_ns) const {
   const auto next = std::lower_bound(clocks_.begin(), clocks_.end(), at_ns,
@@ -111,9 +109,6 @@ model::WallTime Discards::wall_of(std::uint64_t at_ns) const {
   const ClockPair& clocks = next == clocks_.end() ? clocks_.back() : *next;
   return clocks.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(clocks.at_ns - at_ns));
 }
-
-/// UTC with milliseconds.
-std::string Discards::wall_time(std::uint64_t at_ns) const { return util::utc_text(wall_of(at_ns)); }
 
 model::Findings Discards::observe(const model::Tick& tick) {
   clocks_.push_back({monotonic_ns(tick), tick.wall});
@@ -178,8 +173,9 @@ void Discards::observe_device(const model::DeviceTick& device, Device& known,
     }
     known.announced[i] = burst->begin_ns;
     lines.push_back(log::line(log::Level::info, "discard burst continues", field("device", name),
-                              field("trigger", name_of(burst->trigger)), field("begin", wall_time(burst->begin_ns)),
-                              field("bytes", burst->bytes), quoted("comm", util::for_log(burst->submitter)),
+                              field("trigger", name_of(burst->trigger)),
+                              field("begin", util::utc_text(wall_of(burst->begin_ns))), field("bytes", burst->bytes),
+                              quoted("comm", util::for_log(burst->submitter)),
                               quoted("filesystem", joined(mountpoints(burst->volumes, *tick.inventory))),
                               quoted("array", joined(arrays_among(burst->volumes, name, *tick.inventory)))));
   }
@@ -194,7 +190,7 @@ void Discards::report(const std::string& device, const DiscardBurst& burst, cons
   }
   lines.push_back(log::line(
       log::Level::info, "discard burst", field("device", device), field("trigger", trigger),
-      field("begin", wall_time(burst.begin_ns)), field("end", wall_time(burst.end_ns)),
+      field("begin", util::utc_text(wall_of(burst.begin_ns))), field("end", util::utc_text(wall_of(burst.end_ns))),
       field("seconds", "{:.3f}", static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9), field("bytes", burst.bytes),
       field("requests", burst.requests), burst.ranges ? field("ranges", *burst.ranges) : log::Field{},
       quoted("comm", util::for_log(burst.submitter)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins each device with the volumes to which its discards are submitted, and with what is on them. Pure.
+// Discards: the stage that finds and reports bursts of discards, joined with the volumes to which they are submitted
+// and with what is on them. Pure.
 #pragma once
 
 #include <array>
@@ -36,10 +37,7 @@ using VolumesByDevice = std::map<std::string, std::map<std::string, DiscardVolum
 VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
                                   const model::Inventory& inventory, const DiscardingVolumes& with_discard);
 
-// Discards: the stage that finds and reports bursts of discards. It passes each device's requests, and what was
-// submitted to the device, its partitions and the arrays above it, to the analysis. Each burst that ends becomes a
-// history row and a log line (rate-limited), with the names of what was discarded on.
-
+/// Each burst that ends becomes a history row and a log line (rate-limited), with the names of what was discarded on.
 class Discards final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -59,7 +57,6 @@ class Discards final : public model::Stage {
   void observe_device(const model::DeviceTick& device, Device& known, std::map<std::string, DiscardVolume> volumes,
                       const model::Tick& tick, model::Effects& effects);
   void report(const std::string& device, const DiscardBurst& burst, const model::Tick& tick, Lines& lines);
-  [[nodiscard]] std::string wall_time(std::uint64_t at_ns) const;
   [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const model::Tick& tick) const;
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
                                                                     const model::Inventory& inventory) const;

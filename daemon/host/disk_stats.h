@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel itself counts for a disk: /sys/block/X/stat and /sys/block/X/inflight (Documentation/block/stat.rst,
-// Documentation/ABI/stable/sysfs-block). The independent witness that our counts are compared with.
+// DiskStatsFile: what the kernel itself counts for a disk: /sys/block/X/stat and /sys/block/X/inflight
+// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block). Our counts are compared with it.
 #pragma once
 
 #include <string>

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/host/disks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "daemon/base/outside_text.h"
 #include "daemon/host/sysfs.h"
 
 namespace ssdpulse::host {
 namespace {
 
+using sysfs::read_number;
+using sysfs::read_text;
+
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::size_t kMaxBytes = 256;
+constexpr std::size_t kMaxBytes = 256;       // of an attachment
+constexpr std::uint64_t kSectorBytes = 512;  // the unit of `size`, whatever the logical block is
+constexpr std::uint64_t kMaxHardwareQueues = 65536;
 
 /// The number in "host3"; nothing if the name has another form.
 std::optional<std::uint64_t> number_after(std::string_view prefix, std::string_view name) {
@@ -53,7 +56,7 @@ std::optional<std::string> usb_port(std::string_view name) {
 /// An adapter may have several SCSI hosts: the first, the second, ... of those that it has.
 std::string host_among(const std::string& parent, std::uint64_t host) {
   std::uint64_t lower = 0;
-  for (const std::string& name : sysfs::list_directory(parent).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : sysfs::names_in(parent)) {
     const auto number = number_after("host", name);
     lower += number && *number < host ? 1 : 0;
   }
@@ -64,7 +67,7 @@ std::string host_among(const std::string& parent, std::uint64_t host) {
 struct Numbered {
   std::string_view prefix;
   std::string_view word;
-  std::string_view directory;  // <sys>/class/..., then the name; empty: nothing stands for it
+  std::string_view directory;  // <sys>/class/..., then the name
   std::string_view attribute;
 };
 constexpr auto kNumbered = std::to_array<Numbered>({
@@ -72,19 +75,11 @@ constexpr auto kNumbered = std::to_array<Numbered>({
     {"end_device-", "sas-", "sas_device/", "/sas_address"},
     {"rport-", "fc-", "fc_remote_ports/", "/port_name"},
     {"session", "iscsi-", "iscsi_session/", "/targetname"},
-    {"expander-", "", "", ""},
-    {"port-", "", "", ""},
-    {"target", "", "", ""},
-    {"virtio", "", "", ""},
-    {"usb", "", "", ""},
-    {"pci", "", "", ""},
-    {"connection", "", "", ""},
-    {"mmc", "", "", ""},
-    {"link", "", "", ""},
-    {"dev", "", "", ""},
-    {"vport-", "", "", ""},
-    {"nvme-subsys", "", "", ""},
 });
+/// Nothing stands for these.
+constexpr auto kLeftOut =
+    std::to_array<std::string_view>({"expander-", "port-", "target", "virtio", "usb", "pci", "connection", "mmc",
+                                     "link", "dev", "vport-", "nvme-subsys"});
 
 bool is_numbered(std::string_view name, std::string_view prefix) {
   return name.size() > prefix.size() && name.starts_with(prefix) && kHexDigits.find(name[prefix.size()]) < 10;
@@ -101,17 +96,17 @@ std::string word_of(const std::string& sys_root, const std::string& parent, cons
     return host_among(parent, *host);
   }
   if (number_after("nvme", name)) {
-    const std::string address = sysfs::read_text(sys_root + "/class/nvme/" + name + "/address");
+    const std::string address = read_text(sys_root + "/class/nvme/" + name + "/address");
     return is_pci_function(address) ? std::string() : address;  // of a fabric
   }
-  for (const Numbered& one : kNumbered) {
-    if (is_numbered(name, one.prefix)) {
-      const std::string value =
-          one.directory.empty()
-              ? std::string()
-              : sysfs::read_text(sys_root + "/class/" + std::string(one.directory) + name + std::string(one.attribute));
-      return value.empty() ? std::string() : std::string(one.word) + value;
+  for (const auto& [prefix, word, directory, attribute] : kNumbered) {
+    if (is_numbered(name, prefix)) {
+      const auto value = read_text(fmt::format("{}/class/{}{}{}", sys_root, directory, name, attribute));
+      return value.empty() ? std::string() : std::string(word) + value;
     }
+  }
+  if (std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](auto prefix) { return is_numbered(name, prefix); })) {
+    return {};
   }
   if (auto port = usb_port(name)) {
     return *port;
@@ -121,64 +116,17 @@ std::string word_of(const std::string& sys_root, const std::string& parent, cons
   return std::find(kFolders.begin(), kFolders.end(), name) == kFolders.end() ? name : std::string();
 }
 
-}  // namespace
-
-util::OutsideText attachment_of(const std::string& sys_root, const std::string& directory) {
-  const std::size_t last = directory.rfind('/');
-  std::string target = sysfs::link_target(directory);
-  if (target.empty() && last != std::string::npos) {
-    target = sysfs::link_target(directory.substr(0, last));  // a hidden path lies below its controller
-  } else {
-    target.resize(target.size() - std::min(target.size(), sysfs::base_name(target).size() + 1));
-  }
-  std::string text;
-  std::string parent = sys_root;
-  std::string_view rest = target;
-  while (!rest.empty() && text.size() < kMaxBytes) {
-    const std::string name(rest.substr(0, rest.find('/')));
-    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
-    if (name == ".." || name.empty()) {
-      continue;
-    }
-    if (name == "block") {
-      break;
-    }
-    if (is_pci_function(name)) {
-      text = "pci-" + name;
-    } else if (const std::string word = word_of(sys_root, parent, name, text); !word.empty()) {
-      const bool alone = text.empty() || word.starts_with("iscsi-");  // whose hosts come and go with its sessions
-      text = alone ? word : text + " " + word;
-    }
-    parent += "/" + name;
-  }
-  return util::without_padding(std::string_view(text).substr(0, kMaxBytes));
-}
-
-// Where each subsystem keeps its identity, and what a queue reports in sysfs (Documentation/ABI/stable/sysfs-block).
-
-namespace {
-
-using sysfs::read_number;
-using sysfs::read_text;
-
-constexpr std::uint64_t kSectorBytes = 512;  // the unit of `size`, whatever the logical block is
-constexpr std::uint64_t kMaxHardwareQueues = 65536;
-
 std::uint32_t clamp_to_u32(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
 /// "[none] mq-deadline" -> "none"; a disk without a choice just shows "none".
 std::string active_scheduler(const std::string& line) {
-  const std::size_t open = line.find('[');
-  const std::size_t close = line.find(']', open == std::string::npos ? 0 : open);
-  if (open == std::string::npos || close == std::string::npos) {
-    return line.substr(0, line.find(' '));
-  }
-  return line.substr(open + 1, close - open - 1);
+  const std::string chosen = sysfs::chosen_in(line);
+  return chosen.empty() ? line.substr(0, line.find(' ')) : chosen;
 }
 
-/// SCSI disks of every kind look alike; their transport shows in their place in the device tree.
+/// SCSI disks of every kind look alike; their transport shows in their path in the device tree.
 std::string scsi_transport(std::string_view device_path) {
   constexpr auto kMarks = std::to_array<std::pair<std::string_view, std::string_view>>({
       {"/ata", "sata"},
@@ -268,7 +216,46 @@ std::string part_of(const std::string& directory, const std::string& disk_name) 
   return read_text(directory + "/nsid");
 }
 
+bool is_dm(std::string_view disk) { return disk.starts_with("dm-"); }
+bool is_md(std::string_view disk) { return disk.starts_with("md"); }
+
+/// Always stacked, even while there is nothing below.
+bool is_stacking_driver(std::string_view disk) {
+  return is_dm(disk) || is_md(disk) || disk.starts_with("bcache") || disk.starts_with("drbd");
+}
+
 }  // namespace
+
+util::OutsideText attachment_of(const std::string& sys_root, const std::string& directory) {
+  const std::size_t last = directory.rfind('/');
+  std::string target = sysfs::link_target(directory);
+  if (target.empty() && last != std::string::npos) {
+    target = sysfs::link_target(directory.substr(0, last));  // a hidden path lies below its controller
+  } else {
+    target.resize(target.size() - std::min(target.size(), sysfs::base_name(target).size() + 1));
+  }
+  std::string text;
+  std::string parent = sys_root;
+  std::string_view rest = target;
+  while (!rest.empty() && text.size() < kMaxBytes) {
+    const std::string name(rest.substr(0, rest.find('/')));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    if (name == ".." || name.empty()) {
+      continue;
+    }
+    if (name == "block") {
+      break;
+    }
+    if (is_pci_function(name)) {
+      text = "pci-" + name;
+    } else if (const std::string word = word_of(sys_root, parent, name, text); !word.empty()) {
+      const bool alone = text.empty() || word.starts_with("iscsi-");  // whose hosts come and go with its sessions
+      text = alone ? word : text + " " + word;
+    }
+    parent += "/" + name;
+  }
+  return util::without_padding(std::string_view(text).substr(0, kMaxBytes));
+}
 
 bool keeps_iostats(const std::string& directory) { return read_number(directory + "/queue/iostats").value_or(1) != 0; }
 
@@ -280,7 +267,7 @@ model::Path read_path(const std::string& directory, const std::string& disk_name
   // it.
   std::uint64_t queues = 0;
   std::uint64_t tags = 0;
-  for (const std::string& queue : sysfs::list_directory(directory + "/mq").value_or(std::vector<std::string>{})) {
+  for (const std::string& queue : sysfs::names_in(directory + "/mq")) {
     const auto number = sysfs::parse_number(queue);
     if (!number || *number >= kMaxHardwareQueues) {
       continue;
@@ -336,28 +323,11 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   return device;
 }
 
-// The graph of <sys>/block/*/slaves. The kernel keeps it free of loops, but a reading while it changes may contain one,
-// so visited disks are remembered.
-
-namespace {
-
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
-
-bool is_dm(std::string_view disk) { return starts_with(disk, "dm-"); }
-bool is_md(std::string_view disk) { return starts_with(disk, "md"); }
-
-/// Always stacked, even while there is nothing below.
-bool is_stacking_driver(std::string_view disk) {
-  return is_dm(disk) || is_md(disk) || starts_with(disk, "bcache") || starts_with(disk, "drbd");
-}
-
-}  // namespace
-
 Stacking::Stacking(std::string sys_root, std::vector<std::string> disks)
     : sys_root_(std::move(sys_root)), disks_(disks.begin(), disks.end()) {
   for (const std::string& disk : disks_) {
     const std::string directory = sys_root_ + "/block/" + disk;
-    const auto slaves = sysfs::list_directory(directory + "/slaves").value_or(std::vector<std::string>{});
+    const auto slaves = sysfs::names_in(directory + "/slaves");
     if (slaves.empty() && !is_stacking_driver(disk)) {
       continue;
     }
@@ -371,8 +341,8 @@ Stacking::Stacking(std::string sys_root, std::vector<std::string> disks)
       }
     }
     if (is_dm(disk)) {
-      dm_names_[disk] = sysfs::read_text(directory + "/dm/name");
-      if (starts_with(sysfs::read_text(directory + "/dm/uuid"), "mpath-")) {
+      dm_names_[disk] = read_text(directory + "/dm/name");
+      if (read_text(directory + "/dm/uuid").starts_with("mpath-")) {
         multipath_.insert(disk);
       }
     }
@@ -388,6 +358,7 @@ std::set<std::string> Stacking::disks_under(const std::string& disk) const {
   return found;
 }
 
+/// The kernel keeps the graph of slaves free of loops, but a reading while it changes may contain one.
 void Stacking::add_disks_under(const std::string& disk, std::set<std::string>& visited,
                                std::set<std::string>& found) const {
   if (!visited.insert(disk).second) {
@@ -418,7 +389,7 @@ std::vector<model::Membership> Stacking::memberships() const {
 std::vector<model::Volume> Stacking::volumes() const {
   std::vector<model::Volume> volumes;
   const std::string all = sys_root_ + "/dev/block";
-  for (const std::string& number : sysfs::list_directory(all).value_or(std::vector<std::string>{})) {
+  for (const std::string& number : sysfs::names_in(all)) {
     const std::string path = sysfs::link_target(all + "/" + number);
     const std::string name(sysfs::base_name(path));
     const auto parts = sysfs::parse_device_number(number);
@@ -445,7 +416,7 @@ std::string Stacking::disk_of_path(std::string_view path) const {
 
 std::string Stacking::disk_of_node(const std::string& node) const {
   constexpr std::string_view kMapper = "mapper/";
-  if (starts_with(node, kMapper)) {
+  if (node.starts_with(kMapper)) {
     const std::string name = node.substr(kMapper.size());
     const auto found =
         std::find_if(dm_names_.begin(), dm_names_.end(), [&](const auto& entry) { return entry.second == name; });

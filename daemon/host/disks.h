@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a disk is attached: the nearest PCI function and, behind it, the port, the SCSI address, the USB port, the
-// target. The same after a reboot, like ID_PATH of udev: numbers that the kernel gives in the order of probing (host3,
-// ata5, nvme1) are replaced by what they stand for, or left out.
+// Stacking, read_device(), attachment_of(): one disk as sysfs shows it, where it is attached, and which disks lie below
+// which. Checks only the syntax of attributes; inventory.cpp adds coverage and multipath.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,12 +15,12 @@
 
 namespace ssdpulse::host {
 
+/// Where a disk is attached: the nearest PCI function and, behind it, the port, the SCSI address, the USB port, the
+/// target. The same after a reboot, like ID_PATH of udev: numbers that the kernel gives in the order of probing (host3,
+/// ata5, nvme1) are replaced by what they stand for, or left out.
 /// `directory`: of the disk or, for a multipath head, of one of its hidden paths. "pci-0000:00:1f.2 ata-3 scsi-0:0:0";
 /// empty if it is attached to nothing.
 util::OutsideText attachment_of(const std::string& sys_root, const std::string& directory);
-
-// Reads one disk from sysfs: identity, limits of its queue, transport. Checks only the syntax of attributes;
-// inventory.cpp adds coverage and multipath.
 
 /// Queue attributes of the disk in `directory` (hidden paths too). `disk_name` in sysfs spelling.
 model::Path read_path(const std::string& directory, const std::string& disk_name);
@@ -35,9 +33,8 @@ std::optional<model::Device> read_device(const std::string& directory, const std
 /// queue/iostats: whether the kernel keeps the disk's statistics.
 bool keeps_iostats(const std::string& directory);
 
-// Which disks lie below which: follows the slaves of md, dm and the like down to the disks that carry the data, and
-// maps partitions to their disk. Built once per pass over sysfs.
-
+/// Follows the slaves of md, dm and the like down to the disks that carry the data, and
+/// maps partitions to their disk. Built once per pass over sysfs.
 class Stacking {
  public:
   /// `disks` (not hidden) in sysfs spelling.

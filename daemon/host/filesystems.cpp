@@ -10,29 +10,96 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"
 
 namespace ssdpulse::host {
+namespace {
 
-// Options in force that mountinfo does not show, because the file system's own super block asks for them.
+/// They take no options from their super blocks, or are never written; mountinfo then has all that differs from the
+/// kernel's defaults. ext2 has a super block with defaults, but with its own driver none that are judged here.
+constexpr auto kShowEverything =
+    std::to_array<std::string_view>({"btrfs", "erofs", "exfat", "ext2", "f2fs", "gfs2", "iso9660", "jfs", "msdos",
+                                     "nilfs2", "ntfs3", "squashfs", "udf", "vfat", "xfs"});
 
+/// What a rule asks for and differs from the kernel's default.
+constexpr auto kUnusual = std::to_array<std::string_view>({"data=journal", "data=writeback", "discard", "nobarrier"});
+
+template <typename List>
+bool contains(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// ext4 leaves out of mountinfo what equals its super block's defaults (tune2fs -o), but lists everything here.
+void read_ext4(const std::string& file, const Mount& mount, model::UnshownOptions& unshown) {
+  std::istringstream lines(sysfs::read_raw(file).value_or(""));
+  bool says_barriers = false;
+  bool says_discards = false;
+  bool journal = false;
+  for (std::string line; std::getline(lines, line);) {
+    says_barriers = says_barriers || line == "barrier" || line == "nobarrier";
+    says_discards = says_discards || line == "discard" || line == "nodiscard";
+    journal = journal || line.starts_with("data=");
+    if (contains(kUnusual, line) && mount.options.count(line) == 0) {
+      unshown.in_force.insert(line);
+    }
+  }
+  unshown.complete = says_barriers && says_discards;
+  if (unshown.complete) {
+    unshown.journal = journal;
+  }
+}
+
+/// Options in force that mountinfo does not show, because the file system's own super block asks for them.
 /// `volume`: the kernel's name of what the mount lies on. `pool_directory`: of a bcachefs in sysfs, or empty.
 model::UnshownOptions read_unshown_options(const Mount& mount, const std::string& volume,
-                                           const std::string& pool_directory, const InventoryRoots& roots);
+                                           const std::string& pool_directory, const InventoryRoots& roots) {
+  model::UnshownOptions unshown;
+  unshown.complete = contains(kShowEverything, mount.fstype);
+  const std::string file = roots.proc + "/fs/ext4/" + volume + "/options";
+  const bool by_ext4 = mount.fstype == "ext4" || mount.fstype == "ext3" || mount.fstype == "ext2";
+  if (by_ext4 && !volume.empty() && sysfs::read_raw(file)) {  // ext2 may have a driver of its own
+    read_ext4(file, mount, unshown);
+  }
+  if (mount.fstype == "bcachefs" && !pool_directory.empty()) {
+    for (const std::string& member : sysfs::names_in(pool_directory)) {
+      if (sysfs::read_number(pool_directory + "/" + member + "/discard") == std::uint64_t{1}) {
+        unshown.in_force.insert("discard");
+      }
+    }
+  }
+  return unshown;
+}
 
-// VolumesBelow: which disks and partitions a mounted file system lies on directly. Follows the kernel's own links: the
-// number of its super block, or its members in sysfs. What a user may name as a file system's source never counts.
+constexpr std::array kPooled{"btrfs", "bcachefs"};
+constexpr std::string_view kDevDirectory = "/dev/";
 
+bool is_pooled(const Mount& mount) { return std::find(kPooled.begin(), kPooled.end(), mount.fstype) != kPooled.end(); }
+
+/// xfs names its other devices in its options; only who may mount it on a disk can choose them.
+std::vector<std::string> other_nodes(const Mount& mount) {
+  std::vector<std::string> nodes;
+  for (const std::string_view key : {"logdev=", "rtdev="}) {
+    for (const std::string& option : mount.options) {
+      if (mount.fstype == "xfs" && option.starts_with(key)) {
+        nodes.push_back(option.substr(key.size()));
+      }
+    }
+  }
+  return nodes;
+}
+
+/// Which disks and partitions a mounted file system lies on directly. Follows the kernel's own links: the number of its
+/// super block, or its members in sysfs.
+///
+/// The type of a file system comes from the kernel, but its source is whatever the caller of mount(2) wrote, which
+/// never counts. Only for btrfs and bcachefs does the kernel write the source, too, the paths by which the members
+/// became known: these choose among the file systems that sysfs lists, with all their members.
 class VolumesBelow {
  public:
   /// `mounts`: one for each super block; they, `stacking` and `roots` must outlive this.
@@ -66,94 +133,6 @@ class VolumesBelow {
   std::map<std::string, std::size_t> pool_numbers_;  // in pools_, by the super block's number
 };
 
-// ext4 leaves out what equals its super block's defaults (tune2fs -o), but lists everything in /proc/fs/ext4.
-
-namespace {
-
-/// They take no options from their super blocks, or are never written; mountinfo then has all that differs from the
-/// kernel's defaults. ext2 has a super block with defaults, but with its own driver none that are judged here.
-constexpr auto kShowEverything =
-    std::to_array<std::string_view>({"btrfs", "erofs", "exfat", "ext2", "f2fs", "gfs2", "iso9660", "jfs", "msdos",
-                                     "nilfs2", "ntfs3", "squashfs", "udf", "vfat", "xfs"});
-
-/// What a rule asks for and differs from the kernel's default.
-constexpr auto kUnusual = std::to_array<std::string_view>({"data=journal", "data=writeback", "discard", "nobarrier"});
-
-template <typename List>
-bool contains(const List& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-void read_ext4(const std::string& file, const Mount& mount, model::UnshownOptions& unshown) {
-  std::istringstream lines(sysfs::read_raw(file).value_or(""));
-  bool says_barriers = false;
-  bool says_discards = false;
-  bool journal = false;
-  for (std::string line; std::getline(lines, line);) {
-    says_barriers = says_barriers || line == "barrier" || line == "nobarrier";
-    says_discards = says_discards || line == "discard" || line == "nodiscard";
-    journal = journal || line.rfind("data=", 0) == 0;
-    if (contains(kUnusual, line) && mount.options.count(line) == 0) {
-      unshown.in_force.insert(line);
-    }
-  }
-  unshown.complete = says_barriers && says_discards;
-  if (unshown.complete) {
-    unshown.journal = journal;
-  }
-}
-
-}  // namespace
-
-model::UnshownOptions read_unshown_options(const Mount& mount, const std::string& volume,
-                                           const std::string& pool_directory, const InventoryRoots& roots) {
-  model::UnshownOptions unshown;
-  unshown.complete = contains(kShowEverything, mount.fstype);
-  const std::string file = roots.proc + "/fs/ext4/" + volume + "/options";
-  const bool by_ext4 = mount.fstype == "ext4" || mount.fstype == "ext3" || mount.fstype == "ext2";
-  if (by_ext4 && !volume.empty() && sysfs::read_raw(file)) {  // ext2 may have a driver of its own
-    read_ext4(file, mount, unshown);
-  }
-  if (mount.fstype == "bcachefs" && !pool_directory.empty()) {
-    for (const std::string& member : sysfs::list_directory(pool_directory).value_or(std::vector<std::string>{})) {
-      if (sysfs::read_number(pool_directory + "/" + member + "/discard") == std::uint64_t{1}) {
-        unshown.in_force.insert("discard");
-      }
-    }
-  }
-  return unshown;
-}
-
-// The type of a file system is the kernel's word, its source is whatever the caller of mount(2) wrote. Only for btrfs
-// and bcachefs is the source also a word of the kernel, the paths by which the members became known: these choose among
-// the file systems that sysfs lists, with all their members.
-
-namespace {
-
-constexpr std::array kPooled{"btrfs", "bcachefs"};
-constexpr std::string_view kDevDirectory = "/dev/";
-
-bool is_pooled(const Mount& mount) { return std::find(kPooled.begin(), kPooled.end(), mount.fstype) != kPooled.end(); }
-
-std::vector<std::string> names_in(const std::string& directory) {
-  return sysfs::list_directory(directory).value_or(std::vector<std::string>{});
-}
-
-/// xfs names its other devices in its options; only who may mount it on a disk can choose them.
-std::vector<std::string> other_nodes(const Mount& mount) {
-  std::vector<std::string> nodes;
-  for (const std::string_view key : {"logdev=", "rtdev="}) {
-    for (const std::string& option : mount.options) {
-      if (mount.fstype == "xfs" && option.rfind(key, 0) == 0) {
-        nodes.push_back(option.substr(key.size()));
-      }
-    }
-  }
-  return nodes;
-}
-
-}  // namespace
-
 VolumesBelow::VolumesBelow(const std::vector<Mount>& mounts, const Stacking& stacking, const InventoryRoots& roots)
     : stacking_(stacking), roots_(roots) {
   for (const char* fstype : kPooled) {
@@ -162,7 +141,7 @@ VolumesBelow::VolumesBelow(const std::vector<Mount>& mounts, const Stacking& sta
 }
 
 std::string VolumesBelow::of_node(const std::string& path) const {
-  if (path.rfind(kDevDirectory, 0) != 0) {
+  if (!path.starts_with(kDevDirectory)) {
     return {};
   }
   const std::string name = path.substr(kDevDirectory.size());
@@ -172,11 +151,11 @@ std::string VolumesBelow::of_node(const std::string& path) const {
     return sysfs::link_target(
         fmt::format("{}/dev/block/{}:{}", roots_.sys, major(status.st_rdev), minor(status.st_rdev)));
   }
-  for (const std::string& one : {name, std::string(sysfs::base_name(sysfs::link_target(node)))}) {
-    const std::string disk = one.empty() ? std::string() : stacking_.disk_of_node(one);
+  for (const std::string& candidate : {name, std::string(sysfs::base_name(sysfs::link_target(node)))}) {
+    const std::string disk = candidate.empty() ? std::string() : stacking_.disk_of_node(candidate);
     if (!disk.empty()) {
-      const bool by_mapper = one.rfind("mapper/", 0) == 0;
-      return sysfs::link_target(roots_.sys + "/class/block/" + (by_mapper ? disk : sysfs::to_sysfs_name(one)));
+      const bool by_mapper = candidate.starts_with("mapper/");
+      return sysfs::link_target(roots_.sys + "/class/block/" + (by_mapper ? disk : sysfs::to_sysfs_name(candidate)));
     }
   }
   return {};
@@ -186,11 +165,11 @@ std::string VolumesBelow::of_node(const std::string& path) const {
 std::vector<VolumesBelow::Pool> VolumesBelow::read_pools(const std::string& fstype) const {
   std::vector<Pool> pools;
   const std::string all = roots_.sys + "/fs/" + fstype;
-  for (const std::string& id : names_in(all)) {
+  for (const std::string& id : sysfs::names_in(all)) {
     Pool pool{id, {}};
     const bool has_list = fstype == "btrfs";
     const std::string directory = all + "/" + id + (has_list ? "/devices" : "");
-    for (const std::string& name : names_in(directory)) {
+    for (const std::string& name : sysfs::names_in(directory)) {
       std::string member = sysfs::link_target(directory + "/" + name + (has_list ? "" : "/block"));
       if (!member.empty()) {
         pool.members.push_back(std::move(member));
@@ -275,7 +254,7 @@ std::string VolumesBelow::pool_directory(const Mount& mount) const {
 }
 
 std::vector<std::string> VolumesBelow::of(const Mount& mount, std::vector<std::string>& warnings) const {
-  if (mount.device_number.rfind("0:", 0) == 0) {
+  if (mount.device_number.starts_with("0:")) {
     if (!is_pooled(mount)) {
       return {};
     }
@@ -297,10 +276,6 @@ std::vector<std::string> VolumesBelow::of(const Mount& mount, std::vector<std::s
   }
   return paths;
 }
-
-// mountinfo shows which super block is mounted where; VolumesBelow knows which disks that is.
-
-namespace {
 
 constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
 constexpr std::size_t kMaxSwapsBytes = 1U << 16U;
@@ -337,7 +312,7 @@ std::string unescape(std::string_view text) {
 bool has_discard(std::string_view super_options) {
   const auto options = split(super_options, ',');
   return std::any_of(options.begin(), options.end(),
-                     [](std::string_view option) { return option == "discard" || option.substr(0, 8) == "discard="; });
+                     [](std::string_view option) { return option == "discard" || option.starts_with("discard="); });
 }
 
 /// A comma within an option is escaped, too: options are split first.
@@ -348,13 +323,7 @@ void add_options(std::string_view list, std::set<std::string>& options) {
 }
 
 std::optional<Mount> parse_line(std::string_view line) {
-  constexpr std::size_t kId = 0;
-  constexpr std::size_t kParent = 1;
-  constexpr std::size_t kDeviceNumber = 2;
-  constexpr std::size_t kRoot = 3;
-  constexpr std::size_t kMountpoint = 4;
-  constexpr std::size_t kOptions = 5;
-  constexpr std::size_t kOptionalFields = 6;
+  enum : std::size_t { kId, kParent, kDeviceNumber, kRoot, kMountpoint, kOptions, kOptionalFields };
   const auto fields = split(line, ' ');
   if (fields.size() < kOptionalFields) {
     return std::nullopt;
@@ -446,7 +415,7 @@ std::optional<model::Swap> read_swap(std::string_view line, const std::vector<Mo
   }
   if (const Mount* mount = mount_of(swap.name.raw(), all)) {
     swap.disks = disks_below(below.of(*mount, ignored), stacking);
-    swap.known = !swap.disks.empty() || mount->fstype.rfind("nfs", 0) == 0 || mount->fstype == "cifs";
+    swap.known = !swap.disks.empty() || mount->fstype.starts_with("nfs") || mount->fstype == "cifs";
   } else {
     swap.known = false;
   }

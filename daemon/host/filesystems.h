@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file systems are mounted, in the daemon's own mount namespace, what the host swaps to, and on which disks.
+// Uses: which file systems are mounted, in the daemon's own mount namespace, what the host swaps to, and on which
+// disks.
 #pragma once
 
 #include <set>

@@ -2,16 +2,13 @@
 #include "daemon/host/host_reader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <sstream>
 #include <system_error>
@@ -23,6 +20,112 @@
 #include "daemon/host/sysfs.h"
 
 namespace ssdpulse::host {
+namespace {
+
+using model::IoLimit;
+using model::IoLimitKind;
+
+constexpr std::size_t kMaxBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
+constexpr std::size_t kMaxBytesOfCgroup = 256U << 10U;  // a line for each device
+
+/// v1's files of a limit, what they count against it, and the word for it there.
+struct LegacyLimit {
+  IoLimitKind kind;
+  const char* file;
+  const char* counted;
+  const char* word;
+};
+constexpr auto kLegacy = std::to_array<LegacyLimit>({
+    {IoLimitKind::rbps, "blkio.throttle.read_bps_device", "blkio.throttle.io_service_bytes", "Read"},
+    {IoLimitKind::wbps, "blkio.throttle.write_bps_device", "blkio.throttle.io_service_bytes", "Write"},
+    {IoLimitKind::riops, "blkio.throttle.read_iops_device", "blkio.throttle.io_serviced", "Read"},
+    {IoLimitKind::wiops, "blkio.throttle.write_iops_device", "blkio.throttle.io_serviced", "Write"},
+});
+static_assert(kLegacy.size() == model::kIoLimitKinds);
+/// The same of v2's io.stat.
+constexpr auto kCounted = util::names<model::IoLimitKind>({"rbytes", "wbytes", "rios", "wios"});
+
+std::vector<std::vector<std::string>> lines_of(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::vector<std::string>> all;
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(sysfs::words_in(line));
+  }
+  return all;
+}
+
+std::string content(const std::string& path, std::size_t max_bytes) {
+  return util::read_file(path, max_bytes).value_or("");
+}
+
+std::optional<std::uint64_t> value_of(const std::vector<std::string>& words, std::string_view key) {
+  for (const std::string_view word : words) {
+    if (word.size() > key.size() && word.starts_with(key) && word[key.size()] == '=') {
+      return sysfs::parse_number(word.substr(key.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string device_name(const std::string& numbers, const model::Inventory& inventory) {
+  const auto parsed = sysfs::parse_device_number(numbers);
+  const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(), [&](const model::Device& one) {
+    return parsed && one.major == parsed->first && one.minor == parsed->second;
+  });
+  return found == inventory.devices.end() ? numbers : found->name;
+}
+
+std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
+  const std::string text = content(proc + "/stat", kMaxBytes);
+  const auto count = sysfs::rest_of_line(text, "procs_blocked ");
+  return count ? sysfs::parse_number(*count) : std::nullopt;
+}
+
+/// "DONE / TOTAL", in sectors
+std::optional<double> progress_of(const std::string& text) {
+  const auto words = sysfs::words_in(text);
+  if (words.size() != 3 || words[1] != "/") {
+    return std::nullopt;
+  }
+  const auto done = sysfs::parse_number(words[0]);
+  const auto total = sysfs::parse_number(words[2]);
+  return done && total && *total > 0 && *done <= *total
+             ? std::optional(static_cast<double>(*done) / static_cast<double>(*total))
+             : std::nullopt;
+}
+
+std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, const std::string& sys) {
+  std::set<std::pair<std::string, std::string>> volumes;
+  for (const model::Membership& membership : inventory.memberships) {
+    volumes.emplace(membership.array, membership.kind);
+  }
+  std::vector<model::VolumeSignals> all;
+  for (const auto& [name, kind] : volumes) {
+    const std::string directory = sys + "/block/" + sysfs::to_sysfs_name(name);
+    model::VolumeSignals volume{name, false, {}};
+    if (kind == "dm") {
+      volume.suspended = sysfs::read_number(directory + "/dm/suspended").value_or(0) == 1;
+    } else if (kind == "md") {
+      const std::string action = sysfs::read_text(directory + "/md/sync_action");
+      if (!action.empty() && action != "idle" && action != "frozen") {
+        const auto kilobytes = sysfs::read_number(directory + "/md/sync_speed");
+        volume.resync = model::Resync{action, progress_of(sysfs::read_text(directory + "/md/sync_completed")),
+                                      kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt};
+      }
+    }
+    all.push_back(std::move(volume));
+  }
+  return all;
+}
+
+/// The cgroup and those above it, without the root, on which no limit can be set.
+void add_with_ancestors(std::string cgroup, std::set<std::string>& all) {
+  while (cgroup.size() > 1 && !cgroup.starts_with("/?") && all.insert(cgroup).second) {
+    cgroup.resize(cgroup.rfind('/'));
+  }
+}
+
+}  // namespace
 
 struct RoomWatch::Answers {
   std::mutex mutex;
@@ -47,9 +150,12 @@ std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint) {
   if (::statvfs(mountpoint.c_str(), &space) != 0 || space.f_blocks == 0 || (space.f_flag & ST_RDONLY) != 0) {
     return std::nullopt;
   }
-  return model::FilesystemRoom{
-      mountpoint,     space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize, space.f_files,
-      space.f_favail, space.f_bfree * space.f_frsize};
+  return model::FilesystemRoom{.mountpoint = mountpoint,
+                               .size_bytes = space.f_blocks * space.f_frsize,
+                               .available_bytes = space.f_bavail * space.f_frsize,
+                               .inodes = space.f_files,
+                               .available_inodes = space.f_favail,
+                               .free_bytes = space.f_bfree * space.f_frsize};
 }
 
 RoomWatch::RoomWatch(Ask ask) : ask_(ask), answers_(std::make_shared<Answers>()) {}
@@ -105,123 +211,6 @@ std::vector<model::FilesystemRoom> RoomWatch::latest(const std::vector<std::stri
   return rooms;
 }
 
-namespace {
-
-using model::IoLimit;
-using model::IoLimitKind;
-
-constexpr std::size_t kMaxBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
-constexpr std::size_t kMaxBytesOfCgroup = 256U << 10U;  // a line for each device
-
-/// v1's files of a limit, what they count against it, and the word for it there.
-struct LegacyLimit {
-  IoLimitKind kind;
-  const char* file;
-  const char* counted;
-  const char* word;
-};
-constexpr auto kLegacy = std::to_array<LegacyLimit>({
-    {IoLimitKind::rbps, "blkio.throttle.read_bps_device", "blkio.throttle.io_service_bytes", "Read"},
-    {IoLimitKind::wbps, "blkio.throttle.write_bps_device", "blkio.throttle.io_service_bytes", "Write"},
-    {IoLimitKind::riops, "blkio.throttle.read_iops_device", "blkio.throttle.io_serviced", "Read"},
-    {IoLimitKind::wiops, "blkio.throttle.write_iops_device", "blkio.throttle.io_serviced", "Write"},
-});
-static_assert(kLegacy.size() == model::kIoLimitKinds);
-/// The same of v2's io.stat.
-constexpr auto kCounted = util::names<model::IoLimitKind>({"rbytes", "wbytes", "rios", "wios"});
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream text(line);
-  std::vector<std::string> words;
-  for (std::string word; text >> word;) {
-    words.push_back(std::move(word));
-  }
-  return words;
-}
-
-std::vector<std::vector<std::string>> lines_of(const std::string& text) {
-  std::istringstream lines(text);
-  std::vector<std::vector<std::string>> all;
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(words_of(line));
-  }
-  return all;
-}
-
-std::string content(const std::string& path, std::size_t most) { return util::read_file(path, most).value_or(""); }
-
-std::optional<std::uint64_t> value_of(const std::vector<std::string>& words, std::string_view key) {
-  for (const std::string& word : words) {
-    if (word.size() > key.size() && word.compare(0, key.size(), key) == 0 && word[key.size()] == '=') {
-      return host::sysfs::parse_number(std::string_view(word).substr(key.size() + 1));
-    }
-  }
-  return std::nullopt;
-}
-
-std::string device_name(const std::string& numbers, const model::Inventory& inventory) {
-  const auto parsed = host::sysfs::parse_device_number(numbers);
-  const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(), [&](const model::Device& one) {
-    return parsed && one.major == parsed->first && one.minor == parsed->second;
-  });
-  return found == inventory.devices.end() ? numbers : found->name;
-}
-
-std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
-  for (const auto& words : lines_of(content(proc + "/stat", kMaxBytes))) {
-    if (words.size() == 2 && words[0] == "procs_blocked") {
-      return host::sysfs::parse_number(words[1]);
-    }
-  }
-  return std::nullopt;
-}
-
-/// "DONE / TOTAL", in sectors
-std::optional<double> progress_of(const std::string& text) {
-  const auto words = words_of(text);
-  if (words.size() != 3 || words[1] != "/") {
-    return std::nullopt;
-  }
-  const auto done = host::sysfs::parse_number(words[0]);
-  const auto total = host::sysfs::parse_number(words[2]);
-  return done && total && *total > 0 && *done <= *total
-             ? std::optional(static_cast<double>(*done) / static_cast<double>(*total))
-             : std::nullopt;
-}
-
-std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, const std::string& sys) {
-  std::set<std::pair<std::string, std::string>> volumes;
-  for (const model::Membership& membership : inventory.memberships) {
-    volumes.emplace(membership.array, membership.kind);
-  }
-  std::vector<model::VolumeSignals> all;
-  for (const auto& [name, kind] : volumes) {
-    const std::string directory = sys + "/block/" + host::sysfs::to_sysfs_name(name);
-    model::VolumeSignals volume{name, false, {}};
-    if (kind == "dm") {
-      volume.suspended = host::sysfs::read_number(directory + "/dm/suspended").value_or(0) == 1;
-    } else if (kind == "md") {
-      const std::string action = host::sysfs::read_text(directory + "/md/sync_action");
-      if (!action.empty() && action != "idle" && action != "frozen") {
-        const auto kilobytes = host::sysfs::read_number(directory + "/md/sync_speed");
-        volume.resync = model::Resync{action, progress_of(host::sysfs::read_text(directory + "/md/sync_completed")),
-                                      kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt};
-      }
-    }
-    all.push_back(std::move(volume));
-  }
-  return all;
-}
-
-/// The cgroup and those above it, without the root, on which no limit can be set.
-void add_with_ancestors(std::string cgroup, std::set<std::string>& all) {
-  while (cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0 && all.insert(cgroup).second) {
-    cgroup.resize(cgroup.rfind('/'));
-  }
-}
-
-}  // namespace
-
 std::optional<model::IoPressure> parse_pressure(const std::string& text) {
   model::IoPressure pressure;
   bool found = false;
@@ -238,16 +227,9 @@ std::optional<model::IoPressure> parse_pressure(const std::string& text) {
 }
 
 std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes) {
-  // One of two hundred lines each: splitting all of them would cost more than everything else here.
   const auto bytes = [&](const std::string& name) -> std::optional<std::uint64_t> {
-    const std::string key = "\n" + name + " ";
-    const auto at = text.rfind(name + " ", 0) == 0 ? std::size_t{0} : text.find(key);
-    if (at == std::string::npos) {
-      return std::nullopt;
-    }
-    const std::size_t begin = at + (at == 0 ? name.size() + 1 : key.size());
-    const auto pages = host::sysfs::parse_number(
-        std::string_view(text).substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+    const auto rest = sysfs::rest_of_line(text, name + " ");
+    const auto pages = rest ? sysfs::parse_number(*rest) : std::nullopt;
     return pages ? std::optional(*pages * page_bytes) : std::nullopt;
   };
   const auto dirty = bytes("nr_dirty");
@@ -280,7 +262,7 @@ void HostReader::read_disks(const model::Inventory& inventory) {
       continue;
     }
     const auto number = [&](std::size_t at) {
-      return at < words.size() ? host::sysfs::parse_number(words[at]).value_or(0) : 0;
+      return at < words.size() ? sysfs::parse_number(words[at]).value_or(0) : 0;
     };
     Disk disk{number(kBusyMs), 0, number(kInFlight)};
     for (const std::size_t at : kDone) {
@@ -314,8 +296,8 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
         return !line.empty() && !words.empty() && line[0] == words[0];
       });
       for (std::size_t kind = 0; kind < model::kIoLimitKinds; ++kind) {
-        if (const auto most = value_of(words, model::kIoLimitKindNames[kind])) {  // not "max"
-          limits.push_back({cgroup, "", device_name(words[0], inventory), static_cast<IoLimitKind>(kind), *most,
+        if (const auto limit = value_of(words, model::kIoLimitKindNames[kind])) {  // not "max"
+          limits.push_back({cgroup, "", device_name(words[0], inventory), static_cast<IoLimitKind>(kind), *limit,
                             own == counted.end() ? none : value_of(*own, kCounted[kind]), pressure, "io.max"});
         }
       }
@@ -333,17 +315,17 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
     const auto& text = counted.first->second;
     const auto lines = lines_of(text ? *text : "");
     for (const auto& words : set) {
-      const auto most = words.size() == 2 ? host::sysfs::parse_number(words[1]) : std::nullopt;
-      if (!most || *most == 0) {
+      const auto limit = words.size() == 2 ? sysfs::parse_number(words[1]) : std::nullopt;
+      if (!limit || *limit == 0) {
         continue;
       }
       std::optional<std::uint64_t> done = text ? std::optional<std::uint64_t>(0) : std::nullopt;
       for (const auto& line : lines) {
         if (line.size() == 3 && line[0] == words[0] && line[1] == legacy.word) {
-          done = host::sysfs::parse_number(line[2]);
+          done = sysfs::parse_number(line[2]);
         }
       }
-      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *most, done, {}, legacy.file});
+      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *limit, done, {}, legacy.file});
     }
   }
   return limits;
@@ -358,7 +340,7 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
       add_with_ancestors(cgroup, all);
     }
     // The root's is the whole host's, and one of unknown path has none.
-    const bool has_own = cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0;
+    const bool has_own = cgroup.size() > 1 && !cgroup.starts_with("/?");
     if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMaxCgroups) {
       if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxBytesOfCgroup))) {
         signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoomWatch: how much room is left in file systems, asked with statfs(2) every kInterval by a thread of its own, as one
-// may not answer for as long as its drive hangs. That one is then left out until it does, and another thread asks the
-// others. The function below never waits; for one thread.
+// RoomWatch, HostReader: how much room is left in file systems, and what the kernel says about I/O that waits above the
+// drives.
 #pragma once
 
 #include <chrono>
@@ -25,6 +24,9 @@ namespace ssdpulse::host {
 /// host), for what is read-only or has no size, and if it may not be asked.
 std::optional<model::FilesystemRoom> room_of(const std::string& mountpoint);
 
+/// Asks file systems with statfs(2) every kInterval, on a thread of its own, as one may not answer for as long as its
+/// drive hangs. That one is then left out until it does, and another thread asks the others. latest() never waits.
+/// Owned by one thread.
 class RoomWatch {
  public:
   static constexpr std::chrono::seconds kInterval{2};
@@ -46,9 +48,6 @@ class RoomWatch {
   std::optional<model::SteadyTime> asked_at_;
 };
 
-// HostReader: reads what the kernel says about I/O that waits above the drives, once a second: a few small files, a
-// bounded number of them. Needs no privilege. File systems are not asked: see room_watch.h. Owned by one thread.
-
 struct HostRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";
@@ -56,6 +55,8 @@ struct HostRoots {
   bool cgroups_unified = true;  // it is v2's
 };
 
+/// Reads a few small files once a second, a bounded number of them. Needs no privilege, and asks no file system. Owned
+/// by one thread.
 class HostReader {
  public:
   static constexpr std::size_t kMaxCgroups = 256;     // whose limits and pressure are read
@@ -75,7 +76,6 @@ class HostReader {
                     model::HostSignals& signals);
   [[nodiscard]] std::vector<model::IoLimit> limits_of(const std::string& cgroup,
                                                       const model::Inventory& inventory) const;
-
   void read_disks(const model::Inventory& inventory);
 
   struct Disk {

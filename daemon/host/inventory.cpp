@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "daemon/base/glob.h"
 #include "daemon/host/disks.h"
@@ -16,9 +15,6 @@
 #include "daemon/model/device_identity.h"
 
 namespace ssdpulse::host {
-
-// Assembles the inventory: disks, their hidden paths, what is measured, what lies on what.
-
 namespace {
 
 /// Hidden disk -> its directory, by head. All kernels keep a hidden disk below its controller, but not all list it in
@@ -28,9 +24,9 @@ using HiddenPaths = std::map<std::string, std::map<std::string, std::string>>;
 HiddenPaths find_hidden_paths(const std::string& sys_root) {
   HiddenPaths hidden;
   const std::string controllers = sys_root + "/class/nvme";
-  for (const std::string& controller : sysfs::list_directory(controllers).value_or(std::vector<std::string>{})) {
+  for (const std::string& controller : sysfs::names_in(controllers)) {
     const std::string directory = controllers + "/" + controller;
-    for (const std::string& name : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
+    for (const std::string& name : sysfs::names_in(directory)) {
       if (const auto head = sysfs::head_of_hidden_path(name)) {
         hidden[*head].emplace(name, directory + "/" + name);
       }
@@ -51,9 +47,9 @@ model::Coverage coverage_of(const model::Device& device, const Stacking& stackin
 
 /// Also true in the first domain of Xen, which has the host's hardware.
 bool is_virtual_machine(const InventoryRoots& roots) {
-  constexpr std::size_t kFirstProcessor = 16U << 10U;
+  constexpr std::size_t kFirstProcessorBytes = 16U << 10U;
   std::ifstream cpuinfo(roots.proc + "/cpuinfo", std::ios::binary);
-  std::string text(kFirstProcessor, '\0');
+  std::string text(kFirstProcessorBytes, '\0');
   cpuinfo.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, cpuinfo.gcount())));
   return text.find(" hypervisor") != std::string::npos || !sysfs::read_text(roots.sys + "/hypervisor/type").empty() ||
@@ -125,13 +121,8 @@ bool DeviceFilter::takes(const std::string& device) const {
   const auto named = [&](const std::vector<std::string>& globs) {
     return std::find(globs.begin(), globs.end(), device) != globs.end();
   };
-  if (named(exclude)) {
-    return false;
-  }
-  if (named(include)) {
-    return true;
-  }
-  return util::any_glob_matches(include, device) && !util::any_glob_matches(exclude, device);
+  const bool by_pattern = util::any_glob_matches(include, device) && !util::any_glob_matches(exclude, device);
+  return !named(exclude) && (named(include) || by_pattern);
 }
 
 util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's disks, what they are part of, and what is mounted on them. One pass over sysfs and mountinfo,
-// cheap enough for every uevent. Knows nothing about BPF and keeps no state.
+// Inventory, as read from this host: its disks, what they are part of, and what is mounted on them. One pass over sysfs
+// and mountinfo, cheap enough for every uevent. Knows nothing about BPF and keeps no state.
 #pragma once
 
 #include <string>
@@ -33,8 +33,6 @@ struct DeviceFilter {
 /// is the same.
 util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
                                               const model::Inventory* previous = nullptr);
-
-// Which disks are measured, and why others are not, in human-readable words.
 
 /// The disks that the configuration includes by name (not by a pattern) and that are nevertheless not measured: each
 /// with the reason in words, in the order of `include`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon itself costs this host: the process_* metrics, from /proc/self.
+// ProcessStats, BlockedTask: what procfs shows about processes: what the daemon itself costs this host (the process_*
+// metrics), and which tasks wait in the kernel.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +20,15 @@ util::Result<double> read_process_start_time(const std::string& proc_root = "/pr
 /// All but the start time, which is passed through.
 util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, const std::string& proc_root = "/proc");
 
-// BlockedTask: a task that waits in state D, and in which function of the kernel. For commands run as root: the service
-// does not see other users' processes, and others may not read where they wait.
-
+/// A task that waits in state D, and in which function of the kernel. For commands run as root: the service does not
+/// see other users' processes, and others may not read where they wait.
 struct BlockedTask {
   std::string task;  // number of the thread
   util::OutsideText name;
   util::OutsideText waits_in;  // empty: not known
 };
 
-/// At most `most` of them. `proc`: usually /proc.
-std::vector<BlockedTask> blocked_tasks(const std::string& proc, std::size_t most);
+/// At most `max_tasks` of them. `proc`: usually /proc.
+std::vector<BlockedTask> blocked_tasks(const std::string& proc, std::size_t max_tasks);
 
 }  // namespace ssdpulse::host

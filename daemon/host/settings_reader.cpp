@@ -8,40 +8,15 @@
 #include <array>
 #include <map>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"
-#include "daemon/model/host_settings.h"
 
 namespace ssdpulse::host {
-
-// disk_files() and others: what the sysfs files of one disk, array or controller contain, 256 bytes of each at most.
-
-/// `directory`: of a disk or an array, in sysfs.
-model::Attributes disk_files(const std::string& directory);
-
-/// `directory`: of an NVMe controller. Only what the kernel knows by itself.
-model::Attributes controller_files(const std::string& directory);
-
-/// Adds the files of its PCIe link. Each reading asks the device, which may wake it, or wait for one that is stuck.
-void add_link_files(const std::string& directory, model::Attributes& files);
-
-/// `directory`: of the disk, in sysfs; `disk`: the kernel's name of it.
-std::vector<model::PartitionSettings> partitions(const std::string& directory, const std::string& disk);
-
-// read_timer(): what systemd's files contain about a timer. It does not ask the manager, which needs a bus, so it does
-// not see a timer that somebody started by hand.
-
-/// `root`: put before each path, empty on a host; `name`: of the unit, such as fstrim.timer.
-model::TimerSettings read_timer(const std::string& root, const std::string& name);
-
-// Which files of a disk, an array and a controller are read? A rule that needs another one adds it here.
-
 namespace {
 
+/// Of a disk or an array, below its directory in sysfs. A rule that needs another file adds it here.
 constexpr std::array kDiskFiles{
     "queue/scheduler",
     "queue/nr_requests",
@@ -71,7 +46,7 @@ constexpr std::array kDiskFiles{
     "device/queue_depth",
     "device/timeout",
     "device/iopolicy",  // of NVMe multipath, whose device is the subsystem
-    // of arrays
+                        // of arrays
     "stat",
     "md/level",
     "md/chunk_size",
@@ -82,164 +57,14 @@ constexpr std::array kDiskFiles{
     "dm/uuid",
 };
 
-constexpr std::array kControllerFiles{
-    "power/pm_qos_latency_tolerance_us", "queue_count", "state", "transport", "hmb",
-};
+/// Of an NVMe controller: only what the kernel knows by itself.
+constexpr std::array kControllerFiles{"power/pm_qos_latency_tolerance_us", "queue_count", "state", "transport", "hmb"};
 
-constexpr std::array kLinkFiles{
-    "device/current_link_speed",
-    "device/current_link_width",
-    "device/max_link_speed",
-    "device/max_link_width",
-};
+/// Of a controller's PCIe link. Each reading asks the device, which may wake it, or wait for one that is stuck.
+constexpr std::array kLinkFiles{"device/current_link_speed", "device/current_link_width", "device/max_link_speed",
+                                "device/max_link_width"};
 
-void take(const std::string& directory, const char* file, model::Attributes& files) {
-  if (const auto text = sysfs::read_raw(directory + "/" + file)) {
-    files.set(file, std::string(sysfs::trim(*text).substr(0, 256)));
-  }
-}
-
-/// For directories with a number in their name: the file of the first one, under a name without the number.
-void take_first(const std::string& directory, const char* file, const char* as, model::Attributes& files) {
-  const auto names = sysfs::list_directory(directory);
-  if (names && !names->empty()) {
-    if (const auto text = sysfs::read_raw(directory + "/" + names->front() + "/" + file)) {
-      files.set(as, std::string(sysfs::trim(*text).substr(0, 256)));
-    }
-  }
-}
-
-/// Of a volume on a single disk or partition.
-void take_only_slave(const std::string& directory, model::Attributes& files) {
-  const auto names = sysfs::list_directory(directory + "/slaves");
-  if (names && names->size() == 1) {
-    take_first(directory + "/slaves", "stat", "slave/stat", files);
-  }
-}
-
-void take_member_offsets(const std::string& directory, model::Attributes& files) {
-  constexpr std::size_t kMaxMembers = 64;
-  std::size_t taken = 0;
-  for (const std::string& name : sysfs::list_directory(directory + "/md").value_or(std::vector<std::string>{})) {
-    if (name.rfind("dev-", 0) == 0 && taken++ < kMaxMembers) {
-      take(directory, ("md/" + name + "/offset").c_str(), files);
-    }
-  }
-}
-
-}  // namespace
-
-model::Attributes disk_files(const std::string& directory) {
-  model::Attributes files;
-  for (const char* file : kDiskFiles) {
-    take(directory, file, files);
-  }
-  take_first(directory + "/device/scsi_disk", "cache_type", "scsi_cache_type", files);
-  take_first(directory + "/device/scsi_host", "link_power_management_policy", "link_power_management_policy", files);
-  take_only_slave(directory, files);
-  take_member_offsets(directory, files);
-  return files;
-}
-
-model::Attributes controller_files(const std::string& directory) {
-  model::Attributes files;
-  for (const char* file : kControllerFiles) {
-    take(directory, file, files);
-  }
-  return files;
-}
-
-void add_link_files(const std::string& directory, model::Attributes& files) {
-  for (const char* file : kLinkFiles) {
-    take(directory, file, files);
-  }
-}
-
-std::vector<model::PartitionSettings> partitions(const std::string& directory, const std::string& disk) {
-  constexpr std::uint64_t kSector = 512;  // the unit of start and size
-  std::vector<model::PartitionSettings> found;
-  for (const std::string& name : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
-    const std::string place = directory + "/" + name;
-    if (name.rfind(disk, 0) != 0 || !sysfs::read_number(place + "/partition")) {
-      continue;
-    }
-    const auto start = sysfs::read_number(place + "/start");
-    const auto size = sysfs::read_number(place + "/size");
-    if (start && size) {
-      found.push_back({name, *start * kSector, *size * kSector});
-    }
-  }
-  return found;
-}
-
-namespace {
-
-constexpr std::size_t kMaxUnitBytes = 1U << 16U;
-// In the order in which one hides the next (systemd.unit(5)).
-constexpr auto kPlaces =
-    std::to_array<const char*>({"/etc/systemd/system/", "/run/systemd/system/", "/usr/local/lib/systemd/system/",
-                                "/usr/lib/systemd/system/", "/lib/systemd/system/"});
-
-/// An empty OnCalendar= cancels earlier ones.
-void take_lines(const std::string& unit, model::TimerSettings& timer) {
-  std::istringstream lines(unit);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string_view text = sysfs::trim(line);
-    const std::size_t is = text.find('=');
-    const std::string_view key = sysfs::trim(text.substr(0, is));
-    const std::string value(is == std::string_view::npos ? "" : sysfs::trim(text.substr(is + 1)));
-    if (key == "OnCalendar") {
-      timer.calendar = value;
-    } else if (key == "RandomizedDelaySec") {
-      timer.delay = value;
-    }
-  }
-}
-
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
-
-}  // namespace
-
-model::TimerSettings read_timer(const std::string& root, const std::string& name) {
-  model::TimerSettings timer;
-  if (!is_there(root + "/etc/systemd/system")) {
-    return timer;
-  }
-  timer.enabled = false;
-  for (const char* place : kPlaces) {
-    timer.enabled = *timer.enabled || is_there(root + place + "timers.target.wants/" + name);
-  }
-  for (const char* place : kPlaces) {
-    const std::string unit = root + place + name;
-    if (sysfs::link_target(unit) == "/dev/null") {
-      timer.enabled = false;  // masked
-      return timer;
-    }
-    if (const auto text = util::read_file(unit, kMaxUnitBytes)) {
-      take_lines(*text, timer);
-      break;
-    }
-  }
-  std::map<std::string, std::string> drop_ins;  // by file name, the order in which they apply, wherever they are
-  for (const char* place : kPlaces) {
-    const std::string directory = root + place + name + ".d";
-    for (const std::string& file : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
-      if (file.ends_with(".conf")) {
-        drop_ins.try_emplace(file, directory + "/" + file);
-      }
-    }
-  }
-  for (const auto& [file, path] : drop_ins) {
-    take_lines(util::read_file(path, kMaxUnitBytes).value_or(""), timer);
-  }
-  return timer;
-}
-
-namespace {
-
+/// Below the root of the host.
 constexpr std::array kHostFiles{
     "proc/sys/kernel/osrelease",
     "proc/sys/vm/dirty_ratio",
@@ -262,8 +87,130 @@ constexpr std::array kHostFiles{
     "sys/fs/cgroup/io.cost.qos",
 };
 
-std::vector<std::string> names_in(const std::string& directory) {
-  return sysfs::list_directory(directory).value_or(std::vector<std::string>{});
+void take(const std::string& directory, const char* file, const char* as, model::Attributes& files) {
+  if (const auto text = sysfs::read_raw(directory + "/" + file)) {
+    files.set(as, std::string(sysfs::trim(*text).substr(0, 256)));
+  }
+}
+
+template <std::size_t kFiles>
+void take_all(const std::string& directory, const std::array<const char*, kFiles>& names, model::Attributes& files) {
+  for (const char* file : names) {
+    take(directory, file, file, files);
+  }
+}
+
+/// For directories with a number in their name: the file of the first one, under a name without the number.
+void take_first(const std::string& directory, const char* file, const char* as, model::Attributes& files) {
+  if (const auto names = sysfs::names_in(directory); !names.empty()) {
+    take(directory + "/" + names.front(), file, as, files);
+  }
+}
+
+void take_member_offsets(const std::string& directory, model::Attributes& files) {
+  constexpr std::size_t kMaxMembers = 64;
+  std::size_t taken = 0;
+  for (const std::string& name : sysfs::names_in(directory + "/md")) {
+    if (name.starts_with("dev-") && taken++ < kMaxMembers) {
+      const std::string file = "md/" + name + "/offset";
+      take(directory, file.c_str(), file.c_str(), files);
+    }
+  }
+}
+
+/// `directory`: of a disk or an array, in sysfs.
+model::Attributes disk_files(const std::string& directory) {
+  model::Attributes files;
+  take_all(directory, kDiskFiles, files);
+  take_first(directory + "/device/scsi_disk", "cache_type", "scsi_cache_type", files);
+  take_first(directory + "/device/scsi_host", "link_power_management_policy", "link_power_management_policy", files);
+  if (sysfs::names_in(directory + "/slaves").size() == 1) {  // a volume on a single disk or partition
+    take_first(directory + "/slaves", "stat", "slave/stat", files);
+  }
+  take_member_offsets(directory, files);
+  return files;
+}
+
+/// `directory`: of the disk, in sysfs; `disk`: the kernel's name of it.
+std::vector<model::PartitionSettings> partitions(const std::string& directory, const std::string& disk) {
+  constexpr std::uint64_t kSector = 512;  // the unit of start and size
+  std::vector<model::PartitionSettings> found;
+  for (const std::string& name : sysfs::names_in(directory)) {
+    const std::string partition = directory + "/" + name;
+    if (!name.starts_with(disk) || !sysfs::read_number(partition + "/partition")) {
+      continue;
+    }
+    const auto start = sysfs::read_number(partition + "/start");
+    const auto size = sysfs::read_number(partition + "/size");
+    if (start && size) {
+      found.push_back({name, *start * kSector, *size * kSector});
+    }
+  }
+  return found;
+}
+
+constexpr std::size_t kMaxUnitBytes = 1U << 16U;
+/// In the order in which one hides the next (systemd.unit(5)).
+constexpr auto kUnitDirectories =
+    std::to_array<const char*>({"/etc/systemd/system/", "/run/systemd/system/", "/usr/local/lib/systemd/system/",
+                                "/usr/lib/systemd/system/", "/lib/systemd/system/"});
+
+/// An empty OnCalendar= cancels earlier ones.
+void take_lines(const std::string& unit, model::TimerSettings& timer) {
+  std::istringstream lines(unit);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view text = sysfs::trim(line);
+    const std::size_t is = text.find('=');
+    const std::string_view key = sysfs::trim(text.substr(0, is));
+    const std::string value(is == std::string_view::npos ? "" : sysfs::trim(text.substr(is + 1)));
+    if (key == "OnCalendar") {
+      timer.calendar = value;
+    } else if (key == "RandomizedDelaySec") {
+      timer.delay = value;
+    }
+  }
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+/// What systemd's files contain about a timer, such as fstrim.timer. The manager is not asked, which needs a bus: a
+/// timer that somebody started by hand is not seen.
+model::TimerSettings read_timer(const std::string& root, const std::string& name) {
+  model::TimerSettings timer;
+  if (!exists(root + "/etc/systemd/system")) {
+    return timer;
+  }
+  timer.enabled = false;
+  for (const char* units : kUnitDirectories) {
+    timer.enabled = *timer.enabled || exists(root + units + "timers.target.wants/" + name);
+  }
+  for (const char* units : kUnitDirectories) {
+    const std::string unit = root + units + name;
+    if (sysfs::link_target(unit) == "/dev/null") {
+      timer.enabled = false;  // masked
+      return timer;
+    }
+    if (const auto text = util::read_file(unit, kMaxUnitBytes)) {
+      take_lines(*text, timer);
+      break;
+    }
+  }
+  std::map<std::string, std::string> drop_ins;  // by file name, the order in which they apply, wherever they are
+  for (const char* units : kUnitDirectories) {
+    const std::string directory = root + units + name + ".d";
+    for (const std::string& file : sysfs::names_in(directory)) {
+      if (file.ends_with(".conf")) {
+        drop_ins.try_emplace(file, directory + "/" + file);
+      }
+    }
+  }
+  for (const auto& [file, path] : drop_ins) {
+    take_lines(util::read_file(path, kMaxUnitBytes).value_or(""), timer);
+  }
+  return timer;
 }
 
 std::vector<std::string> measured_below(const model::Device& array, const model::Inventory& inventory) {
@@ -279,14 +226,14 @@ std::vector<std::string> measured_below(const model::Device& array, const model:
   return names;
 }
 
-std::string controller_directory(const SettingsRoot& root, const model::DiskSettings& disk) {
-  return root.directory + "/sys/class/nvme/" + disk.controller_name;
+std::string controller_directory(const std::string& root, const model::DiskSettings& disk) {
+  return root + "/sys/class/nvme/" + disk.controller_name;
 }
 
 /// Adds the files of hidden NVMe multipath paths, and of the controllers that they lead through.
-void add_path_files(const SettingsRoot& root, model::DiskSettings& disk) {
+void add_path_files(const std::string& root, model::DiskSettings& disk) {
   for (const model::Path& path : disk.device.paths) {
-    const auto directory = sysfs::disk_directory(root.directory + "/sys", path.disk_name);
+    const auto directory = sysfs::disk_directory(root + "/sys", path.disk_name);
     if (!directory || !sysfs::head_of_hidden_path(path.disk_name)) {
       continue;
     }
@@ -298,7 +245,7 @@ void add_path_files(const SettingsRoot& root, model::DiskSettings& disk) {
   }
 }
 
-void read_disks(const SettingsRoot& root, const model::Inventory& inventory, model::HostSettings& settings) {
+void read_disks(const std::string& root, const model::Inventory& inventory, model::HostSettings& settings) {
   for (const model::Device& device : inventory.devices) {
     std::vector<std::string> below;
     if (device.coverage == model::Coverage::stacked) {
@@ -309,21 +256,12 @@ void read_disks(const SettingsRoot& root, const model::Inventory& inventory, mod
     }
     model::DiskSettings disk = read_disk_settings(root, device);
     if (!disk.controller_name.empty()) {
-      add_link_files(controller_directory(root, disk), disk.controller);
+      take_all(controller_directory(root, disk), kLinkFiles, disk.controller);
     }
     add_path_files(root, disk);
     disk.disks = std::move(below);
     (disk.disks.empty() ? settings.disks : settings.arrays).push_back(std::move(disk));
   }
-}
-
-std::vector<std::string> words(const std::string& line) {
-  std::istringstream text(line);
-  std::vector<std::string> found;
-  for (std::string word; text >> word;) {
-    found.push_back(std::move(word));
-  }
-  return found;
 }
 
 void read_mounts(const model::Inventory& inventory, model::HostSettings& settings) {
@@ -346,15 +284,10 @@ void read_mounts(const model::Inventory& inventory, model::HostSettings& setting
 }
 
 std::optional<std::uint64_t> memory_bytes(const std::string& proc) {
-  std::istringstream lines(util::read_file(proc + "/meminfo", 1U << 16U).value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    const auto fields = words(line);
-    if (fields.size() > 1 && fields[0] == "MemTotal:") {
-      const auto kilobytes = sysfs::parse_number(fields[1]);
-      return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
-    }
-  }
-  return std::nullopt;
+  const std::string text = util::read_file(proc + "/meminfo", 1U << 16U).value_or("");
+  const auto fields = sysfs::words_in(std::string(sysfs::rest_of_line(text, "MemTotal:").value_or("")));
+  const auto kilobytes = fields.empty() ? std::nullopt : sysfs::parse_number(fields[0]);
+  return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
 }
 
 std::optional<double> uptime_seconds(const std::string& proc) {
@@ -364,22 +297,22 @@ std::optional<double> uptime_seconds(const std::string& proc) {
 }
 
 std::uint32_t numbered(const std::string& directory, std::string_view prefix) {
-  const auto names = names_in(directory);
+  const auto names = sysfs::names_in(directory);
   return static_cast<std::uint32_t>(std::count_if(names.begin(), names.end(), [&](const std::string& name) {
-    return name.rfind(prefix, 0) == 0 && sysfs::parse_number(std::string_view(name).substr(prefix.size()));
+    return name.starts_with(prefix) && sysfs::parse_number(std::string_view(name).substr(prefix.size()));
   }));
 }
 
 /// Not qemu-img, qemu-ga and the emulators of single programs.
 bool runs_guests(const std::string& name) {
-  return name.rfind("qemu-system", 0) == 0 || name.rfind("qemu-storage", 0) == 0 || name == "qemu-kvm" || name == "kvm";
+  return name.starts_with("qemu-system") || name.starts_with("qemu-storage") || name == "qemu-kvm" || name == "kvm";
 }
 
 void read_virtual_machines(const std::string& proc, model::HostSettings& settings) {
   constexpr std::size_t kMaxProcesses = 100'000;
   constexpr std::size_t kMaxLines = 256;
   std::size_t seen = 0;
-  for (const std::string& process : names_in(proc)) {
+  for (const std::string& process : sysfs::names_in(proc)) {
     if (!sysfs::parse_number(process) || ++seen > kMaxProcesses) {
       continue;
     }
@@ -402,9 +335,8 @@ void read_cgroups(const std::string& directory, const std::string& below, int le
   if (levels == 0) {
     return;
   }
-  for (const std::string& name : names_in(directory + below)) {
-    if (name.find('.') != std::string::npos && (name.size() > 6 && (name.compare(name.size() - 6, 6, ".slice") == 0 ||
-                                                                    name.find(".service") != std::string::npos))) {
+  for (const std::string& name : sysfs::names_in(directory + below)) {
+    if (name.size() > 6 && (name.ends_with(".slice") || name.find(".service") != std::string::npos)) {
       read_cgroups(directory, below + "/" + name, levels - 1, settings);
     }
   }
@@ -412,27 +344,23 @@ void read_cgroups(const std::string& directory, const std::string& below, int le
 
 }  // namespace
 
-model::DiskSettings read_disk_settings(const SettingsRoot& root, const model::Device& device) {
+model::DiskSettings read_disk_settings(const std::string& root, const model::Device& device) {
   model::DiskSettings disk;
   disk.device = device;
   const std::string name = sysfs::to_sysfs_name(device.name);
-  const std::string directory = root.directory + "/sys/block/" + name;
+  const std::string directory = root + "/sys/block/" + name;
   disk.files = disk_files(directory);
   disk.partitions = partitions(directory, name);
   if (device.transport == "nvme") {
     disk.controller_name = sysfs::nvme_controller_of(directory);
-    disk.controller = controller_files(controller_directory(root, disk));
+    take_all(controller_directory(root, disk), kControllerFiles, disk.controller);
   }
   return disk;
 }
 
-model::Attributes read_host_files(const SettingsRoot& root) {
+model::Attributes read_host_files(const std::string& root) {
   model::Attributes files;
-  for (const char* file : kHostFiles) {
-    if (const auto text = sysfs::read_raw(root.directory + "/" + file)) {
-      files.set(file, std::string(sysfs::trim(*text).substr(0, 256)));
-    }
-  }
+  take_all(root, kHostFiles, files);
   return files;
 }
 
@@ -448,22 +376,22 @@ void add_rooms(const std::vector<model::FilesystemRoom>& rooms, model::HostSetti
   }
 }
 
-model::HostSettings read(const SettingsRoot& root, const model::Inventory& inventory) {
-  const std::string& top = root.directory;
-  const std::string sys = top + "/sys";
+model::HostSettings read(const std::string& root, const model::Inventory& inventory) {
+  const std::string sys = root + "/sys";
+  const std::string proc = root + "/proc";
   model::HostSettings settings;
   read_disks(root, inventory, settings);
   read_mounts(inventory, settings);
   settings.files = read_host_files(root);
-  settings.uptime_seconds = uptime_seconds(top + "/proc");
-  settings.memory_bytes = memory_bytes(top + "/proc");
+  settings.uptime_seconds = uptime_seconds(proc);
+  settings.memory_bytes = memory_bytes(proc);
   if (const auto cpus = numbered(sys + "/devices/system/cpu", "cpu")) {
     settings.cpus = cpus;
   }
-  read_virtual_machines(top + "/proc", settings);
+  read_virtual_machines(proc, settings);
   settings.swaps = inventory.swaps;
   read_cgroups(sys + "/fs/cgroup", "", 2, settings);
-  settings.fstrim = read_timer(top, "fstrim.timer");
+  settings.fstrim = read_timer(root, "fstrim.timer");
   return settings;
 }
 

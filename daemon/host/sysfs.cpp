@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few primitives over sysfs that the sources are built on.
 #include "daemon/host/sysfs.h"
 
 #include <dirent.h>
@@ -10,8 +9,10 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <system_error>
 #include <tuple>
 
@@ -20,8 +21,8 @@
 namespace ssdpulse::host::sysfs {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMaxText = 256;
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kMaxTextBytes = 256;
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 bool is_directory(const std::string& path) {
@@ -29,13 +30,9 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 /// Removes `prefix` and the decimal digits after it from the front of `text`; false if they are not there.
 bool skip_numbered(std::string_view& text, std::string_view prefix) {
-  if (text.substr(0, prefix.size()) != prefix) {
+  if (!text.starts_with(prefix)) {
     return false;
   }
   const std::size_t end = std::min(text.find_first_not_of("0123456789", prefix.size()), text.size());
@@ -59,25 +56,19 @@ std::string_view trim(std::string_view text) {
 }
 
 std::optional<std::string> read_raw(const std::string& path) {
-  auto text = util::read_file(path, kPage);
-  if (!text) {
-    return std::nullopt;
-  }
-  return std::move(*text);
+  auto text = util::read_file(path, kPageBytes);
+  return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
 std::string read_text(const std::string& path) {
   const auto raw = read_raw(path);
-  return raw ? std::string(trim(trim(*raw).substr(0, kMaxText))) : std::string();
+  return raw ? std::string(trim(trim(*raw).substr(0, kMaxTextBytes))) : std::string();
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text) {
@@ -101,7 +92,7 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
 }
 
 util::Result<std::vector<std::string>> list_directory(const std::string& path) {
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(path.c_str()));
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   if (!directory) {
     return util::fail_errno("cannot list " + path);
   }
@@ -114,6 +105,32 @@ util::Result<std::vector<std::string>> list_directory(const std::string& path) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  return list_directory(directory).value_or(std::vector<std::string>{});
+}
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+std::string chosen_in(const std::string& line) {
+  const std::size_t open = line.find('[');
+  const std::size_t close = line.find(']', open == std::string::npos ? 0 : open);
+  return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
+}
+
+std::optional<std::string_view> rest_of_line(std::string_view text, std::string_view label) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(label)) {
+      return line.substr(label.size());
+    }
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return std::nullopt;
 }
 
 std::string link_target(const std::string& path) {
@@ -136,7 +153,7 @@ std::optional<std::string> disk_directory(const std::string& sys_root, const std
     return std::nullopt;
   }
   const std::string controllers = sys_root + "/class/nvme";
-  for (const std::string& controller : list_directory(controllers).value_or(std::vector<std::string>{})) {
+  for (const std::string& controller : names_in(controllers)) {
     if (std::string hidden = controllers + "/" + controller + "/" + name; is_directory(hidden)) {
       return hidden;
     }
@@ -145,19 +162,15 @@ std::optional<std::string> disk_directory(const std::string& sys_root, const std
 }
 
 std::optional<std::string> head_of_hidden_path(const std::string& disk_name) {
-  std::string_view rest = disk_name;
-  if (!skip_numbered(rest, "nvme")) {
+  std::string_view after_subsystem = disk_name;
+  const bool has_subsystem = skip_numbered(after_subsystem, "nvme");
+  std::string_view name_space = after_subsystem;
+  const bool has_controller = skip_numbered(name_space, "c");
+  std::string_view rest = name_space;
+  if (!has_subsystem || !has_controller || !skip_numbered(rest, "n") || !rest.empty()) {
     return std::nullopt;
   }
-  const std::string_view subsystem = std::string_view(disk_name).substr(0, disk_name.size() - rest.size());
-  if (!skip_numbered(rest, "c")) {
-    return std::nullopt;
-  }
-  const std::string_view name_space = rest;
-  if (!skip_numbered(rest, "n") || !rest.empty()) {
-    return std::nullopt;
-  }
-  return std::string(subsystem) + std::string(name_space);
+  return disk_name.substr(0, disk_name.size() - after_subsystem.size()) + std::string(name_space);
 }
 
 std::string nvme_controller_of(const std::string& disk_directory) {
@@ -167,7 +180,7 @@ std::string nvme_controller_of(const std::string& disk_directory) {
   }
   using Rank = std::tuple<bool, std::size_t, std::string>;  // numbers compare as numbers: shorter names first
   std::optional<Rank> best;
-  for (const std::string& name : list_directory(parent).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(parent)) {
     std::string_view rest = name;
     if (!skip_numbered(rest, "nvme") || !rest.empty()) {
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads sysfs: small, bounded and forgiving. What cannot be read is absent, because disks appear and disappear. Also
-// the one place that knows how block devices are named there.
+// Reads sysfs and procfs: small, bounded and forgiving. What cannot be read is absent, because disks appear and
+// disappear. This is also where the names of block devices in sysfs are known.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,18 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::
 
 /// The names in a directory, sorted, without . and ..
 util::Result<std::vector<std::string>> list_directory(const std::string& path);
+
+/// The same; none if the directory cannot be listed.
+std::vector<std::string> names_in(const std::string& directory);
+
+/// The words of a text, between blanks and newlines.
+std::vector<std::string> words_in(const std::string& text);
+
+/// Of "a [b] c", the b; empty if nothing is in brackets.
+std::string chosen_in(const std::string& line);
+
+/// The rest of the first line that begins with `label`.
+std::optional<std::string_view> rest_of_line(std::string_view text, std::string_view label);
 
 /// Where a symbolic link points; empty if it is not one.
 std::string link_target(const std::string& path);

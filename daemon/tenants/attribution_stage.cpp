@@ -2,15 +2,31 @@
 #include "daemon/tenants/attribution_stage.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-namespace ssdpulse::tenants {
+#include "daemon/base/complete.h"
 
-void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, WallTime since, std::size_t most) {
+namespace ssdpulse::tenants {
+namespace {
+
+struct AccountingDecision {
+  model::IoAccounting accounting;
+  model::KernelDecision decision;
+};
+constexpr auto kDecisions = std::to_array<AccountingDecision>({
+    {model::IoAccounting::unknown, model::KernelDecision::unknown},
+    {model::IoAccounting::root_only, model::KernelDecision::root_only},
+    {model::IoAccounting::below_root, model::KernelDecision::below_root},
+});
+static_assert(util::is_table_of(kDecisions, &AccountingDecision::accounting));
+
+}  // namespace
+
+void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, model::WallTime since, std::size_t max_slots) {
   std::vector<const TenantStep::Tenant*> newcomers;
   for (const auto& [name, tenant] : step.tenants) {
     const auto slot = slots_.find(name);
@@ -22,15 +38,15 @@ void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, WallTime
       newcomers.push_back(&tenant);
     }
   }
-  take_leave(step, at);
-  while (slots_.size() > most) {  // `most` was lowered
+  remove_gone(step, at);
+  while (slots_.size() > max_slots) {  // the limit was lowered
     make_room(at, 0);
   }
   std::stable_sort(newcomers.begin(), newcomers.end(),
                    [](const auto* a, const auto* b) { return a->done.bytes() > b->done.bytes(); });
   Slots taken;  // a tenant that was never shown does not depart
   for (const TenantStep::Tenant* tenant : newcomers) {
-    if (slots_.size() + taken.size() < most || make_room(at, most)) {
+    if (slots_.size() + taken.size() < max_slots || make_room(at, max_slots)) {
       taken.emplace(tenant->who.name,
                     Slot{tenant->who, tenant->done, since, at, tenant->stays ? std::nullopt : std::optional(at)});
     } else {
@@ -41,31 +57,32 @@ void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, WallTime
   other_ += step.other;
 }
 
-void TenantSlots::take_leave(const TenantStep& step, model::SteadyTime at) {
+void TenantSlots::remove_gone(const TenantStep& step, model::SteadyTime at) {
   for (auto slot = slots_.begin(); slot != slots_.end();) {
-    const auto here = slot++;
-    const auto still = step.tenants.find(here->first);
-    std::optional<model::SteadyTime>& gone_since = here->second.gone_since;
-    gone_since =
-        still != step.tenants.end() && still->second.stays ? std::nullopt : std::optional(gone_since.value_or(at));
-    if (gone_since && at - std::max(*gone_since, here->second.last_io) >= kGoneStays) {
-      depart(here);
+    const auto current = slot++;
+    const auto tenant = step.tenants.find(current->first);
+    const bool stays = tenant != step.tenants.end() && tenant->second.stays;
+    auto& [who, done, since, last_io, gone_since] = current->second;
+    gone_since = stays ? std::nullopt : std::optional(gone_since.value_or(at));
+    if (gone_since && at - std::max(*gone_since, last_io) >= kGoneKept) {
+      depart(current);
     }
   }
 }
 
-/// False: all slots are in use. If `most` is 0, the tenant that has been gone or idle for longest goes in any case.
-bool TenantSlots::make_room(model::SteadyTime at, std::size_t most) {
-  const auto least = std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
-    const auto worth = [](const Slot& slot) {
+/// False: all slots are in use. If `max_slots` is 0, the tenant that has been gone or idle for longest goes in any
+/// case.
+bool TenantSlots::make_room(model::SteadyTime at, std::size_t max_slots) {
+  const auto candidate = std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
+    const auto rank = [](const Slot& slot) {
       return std::tuple(!slot.gone_since, slot.gone_since.value_or(slot.last_io));
     };
-    return worth(a.second) < worth(b.second);
+    return rank(a.second) < rank(b.second);
   });
-  const bool can_go =
-      least != slots_.end() && (least->second.gone_since || at - least->second.last_io >= kIdleGivesUp || most == 0);
+  const bool can_go = candidate != slots_.end() && (candidate->second.gone_since ||
+                                                    at - candidate->second.last_io >= kIdleReplaced || max_slots == 0);
   if (can_go) {
-    depart(least);
+    depart(candidate);
   }
   return can_go;
 }
@@ -86,22 +103,6 @@ model::DeviceTenants TenantSlots::value() const {
   return value;
 }
 
-namespace {
-
-model::KernelDecision decision_of(model::IoAccounting accounting) {
-  switch (accounting) {
-    case model::IoAccounting::root_only:
-      return model::KernelDecision::root_only;
-    case model::IoAccounting::below_root:
-      return model::KernelDecision::below_root;
-    case model::IoAccounting::unknown:
-      break;
-  }
-  return model::KernelDecision::unknown;
-}
-
-}  // namespace
-
 model::Findings Attribution::observe(const model::Tick& tick) {
   model::Findings findings;
   std::vector<std::shared_ptr<const model::DeviceTenants>> values(tick.devices.size());
@@ -112,10 +113,10 @@ model::Findings Attribution::observe(const model::Tick& tick) {
     }
     model::DeviceTenants value;
     if (tick.tenants) {
-      const model::WallTime since = known.seen.value_or(device.block.io->since);
+      const model::WallTime since = known.last_seen.value_or(device.block.io->since);
       known.slots.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
                           tick.settings.tenants);
-      known.seen = tick.wall;
+      known.last_seen = tick.wall;
       value = known.slots.value();
     }
     value.named = tick.tenants != nullptr;
@@ -130,7 +131,8 @@ model::Findings Attribution::observe(const model::Tick& tick) {
       snapshot.devices[i].tenants = values[i];
     }
     if (accounting) {
-      snapshot.kernel_features[model::KernelFeature::io_accounting] = decision_of(*accounting);
+      snapshot.kernel_features[model::KernelFeature::io_accounting] =
+          kDecisions[static_cast<std::size_t>(*accounting)].decision;
     }
   };
   return findings;

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantSlots: the tenants of one device that have series of their own, and what they did since they got them.
-//
-// The number of slots is limited. A tenant gets one with its first I/O, if one is free; what it does without one
-// counts as `other`. A tenant whose cgroups are all gone keeps its slot for a while, so that a service that restarts
-// continues where it was and the last seconds of a container are still seen; then its series end, and its totals move
-// to `departed`. It is gone as soon as its directories are, seconds before its counts are returned. If a newcomer finds
-// no slot, the tenant that has been gone for longest gives up its own, or else the one that has been idle for longest,
-// if that is long enough. No total ever moves to a tenant or to `other`: both count what happens from then on, so that
-// their rates show what really happened. Not thread-safe.
+// TenantSlots, Attribution: the I/O of each tenant of a device, in a bounded number of series. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -22,14 +14,22 @@
 
 namespace ssdpulse::tenants {
 
+/// The tenants of one device that have series of their own, and what they did since they got them.
+///
+/// The number of slots is limited. A tenant gets one with its first I/O, if one is free; what it does without one
+/// counts as `other`. A tenant whose cgroups are all gone keeps its slot for a while, so that a service that restarts
+/// continues where it was and the last seconds of a container are still seen; then its series end, and its totals move
+/// to `departed`. It is gone as soon as its directories are, seconds before its cells are freed. If a newcomer finds no
+/// slot, it gets that of the tenant that has been gone for longest, or else idle for longest, if that is long enough.
+/// No total ever moves to a tenant or to `other`: both count what happens from then on, so that their rates show what
+/// really happened.
 class TenantSlots {
  public:
-  static constexpr std::chrono::minutes kGoneStays{5};     // several times the usual scrape interval
-  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its slot, to a newcomer
-  using WallTime = std::chrono::system_clock::time_point;
+  static constexpr std::chrono::minutes kGoneKept{5};       // several times the usual scrape interval
+  static constexpr std::chrono::minutes kIdleReplaced{10};  // a newcomer gets the slot
 
   /// `since`: when the step began.
-  void observe(const TenantStep& step, model::SteadyTime at, WallTime since, std::size_t most);
+  void observe(const TenantStep& step, model::SteadyTime at, model::WallTime since, std::size_t max_slots);
 
   /// Everything except the paths.
   [[nodiscard]] model::DeviceTenants value() const;
@@ -38,14 +38,14 @@ class TenantSlots {
   struct Slot {
     model::Tenant who;
     TenantDone done;
-    WallTime since;
+    model::WallTime since;
     model::SteadyTime last_io;
     std::optional<model::SteadyTime> gone_since = {};
   };
   using Slots = std::map<std::string, Slot>;
 
-  void take_leave(const TenantStep& step, model::SteadyTime at);
-  bool make_room(model::SteadyTime at, std::size_t most);
+  void remove_gone(const TenantStep& step, model::SteadyTime at);
+  bool make_room(model::SteadyTime at, std::size_t max_slots);
   void depart(Slots::iterator slot);
 
   Slots slots_;
@@ -53,9 +53,8 @@ class TenantSlots {
   TenantDone departed_;
 };
 
-// Attribution: the stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a
-// bounded number of series.
-
+/// The stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a bounded number
+/// of series.
 class Attribution final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;
@@ -64,7 +63,7 @@ class Attribution final : public model::Stage {
   struct Device {
     TenantSteps steps;
     TenantSlots slots;
-    std::optional<model::WallTime> seen;  // when it was last seen
+    std::optional<model::WallTime> last_seen;
   };
   void check_accounting(const model::Tick& tick, model::Effects& effects);
 

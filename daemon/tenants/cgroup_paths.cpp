@@ -9,10 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
-#include <sstream>
 #include <string_view>
-#include <utility>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"
@@ -23,6 +20,18 @@ namespace {
 bool is_directory(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// For a cgroup whose path is not known: no directory at the top of the host's hierarchy has this name.
+constexpr const char* kUnknownParent = "/?";
+
+CgroupWalk::OpenDirectory open_below(int above, const char* name) {
+  util::UniqueFd fd(::openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  CgroupWalk::OpenDirectory directory(fd.valid() ? ::fdopendir(fd.get()) : nullptr, ::closedir);
+  if (directory) {
+    static_cast<void>(fd.release());
+  }
+  return directory;
 }
 
 /// kernfs gives the root of a hierarchy this inode.
@@ -58,14 +67,11 @@ model::IoAccounting accounting_of(const Hierarchy& hierarchy) {
     return IoAccounting::unknown;
   }
   if (hierarchy.unified) {
-    const auto controllers = host::sysfs::read_raw(hierarchy.directory + "/cgroup.subtree_control");
-    std::istringstream words(controllers.value_or(""));
-    for (std::string word; words >> word;) {
-      if (word == "io") {
-        return IoAccounting::below_root;
-      }
-    }
-    return controllers ? IoAccounting::root_only : IoAccounting::unknown;
+    const auto text = host::sysfs::read_raw(hierarchy.directory + "/cgroup.subtree_control");
+    const auto controllers = host::sysfs::words_in(text.value_or(""));
+    return !text                                                                          ? IoAccounting::unknown
+           : std::find(controllers.begin(), controllers.end(), "io") != controllers.end() ? IoAccounting::below_root
+                                                                                          : IoAccounting::root_only;
   }
   const auto names = host::sysfs::list_directory(hierarchy.directory);
   if (!names) {
@@ -76,19 +82,6 @@ model::IoAccounting accounting_of(const Hierarchy& hierarchy) {
              ? IoAccounting::below_root
              : IoAccounting::root_only;
 }
-
-namespace {
-
-CgroupWalk::OpenDirectory open_below(int above, const char* name) {
-  util::UniqueFd fd(::openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  CgroupWalk::OpenDirectory directory(fd.valid() ? ::fdopendir(fd.get()) : nullptr, ::closedir);
-  if (directory) {
-    static_cast<void>(fd.release());
-  }
-  return directory;
-}
-
-}  // namespace
 
 CgroupWalk::CgroupWalk(const std::string& directory) {
   struct stat root {};
@@ -101,11 +94,11 @@ CgroupWalk::CgroupWalk(const std::string& directory) {
   levels_.push_back({root.st_ino, std::move(top)});
 }
 
-bool CgroupWalk::advance(std::chrono::nanoseconds most) {
+bool CgroupWalk::advance(std::chrono::nanoseconds max_time) {
   const auto begin = std::chrono::steady_clock::now();
   while (!levels_.empty()) {
     step();
-    if (std::chrono::steady_clock::now() - begin >= most) {
+    if (std::chrono::steady_clock::now() - begin >= max_time) {
       break;
     }
   }
@@ -122,7 +115,7 @@ void CgroupWalk::step() {
   if (entry->d_type != DT_DIR || name == "." || name == "..") {
     return;
   }
-  if (walk_.directories.size() >= kMaxDirectories || levels_.size() >= kDeepest) {
+  if (walk_.directories.size() >= kMaxDirectories || levels_.size() >= kMaxLevels) {
     walk_.complete = false;
     return;
   }
@@ -133,13 +126,6 @@ void CgroupWalk::step() {
     walk_.complete = false;
   }
 }
-
-namespace {
-
-/// For a cgroup whose place is not known: no directory at the top of the host's hierarchy has this name.
-constexpr const char* kSomewhere = "/?";
-
-}  // namespace
 
 CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::SteadyTime now) {
   std::map<model::CgroupId, PathEntry> before = std::exchange(entries_, {});
@@ -168,7 +154,7 @@ CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::S
       find(id, seen.at(id), known);
     }
     if (known.path && !known.gone && id % turns == updates_ % turns) {
-      known.gone = hierarchy_ && known.path->rfind(kSomewhere, 0) != 0 && !is_there(id, *known.path);
+      known.gone = hierarchy_ && !known.path->starts_with(kUnknownParent) && !is_there(id, *known.path);
     }
     if (known.path) {
       update.paths.emplace(id, *known.path);
@@ -196,13 +182,13 @@ bool CgroupPaths::walk() {
 
 std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
   std::vector<const std::string*> leaves;
-  for (std::size_t level = 0; level <= kDeepest; ++level) {
+  for (std::size_t level = 0; level <= kMaxLevels; ++level) {
     const auto found = walk_.directories.find(id);
     if (found == walk_.directories.end()) {
       return std::nullopt;
     }
     if (found->second.parent == model::kNoCgroup) {
-      std::string path = hierarchy_->whole ? "" : kSomewhere;
+      std::string path = hierarchy_->whole ? "" : kUnknownParent;
       std::for_each(leaves.rbegin(), leaves.rend(), [&](const std::string* leaf) { path += "/" + *leaf; });
       return path.empty() ? "/" : path;
     }
@@ -212,7 +198,7 @@ std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
   return std::nullopt;
 }
 
-/// Uses what the walk saw, or else its parent's place. If not even a walk that began after its first I/O saw it or its
+/// Uses what the walk saw, or else its parent's path. If not even a walk that began after its first I/O saw it or its
 /// parent, both are gone; where not all cgroups are visible, it is somewhere else. An incomplete walk shows neither.
 void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, PathEntry& known) const {
   known.found = true;
@@ -223,7 +209,7 @@ void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, PathEn
   } else if (const auto parent = path_of(seen.parent)) {
     known.path = (*parent == "/" ? "" : *parent) + "/" + seen.leaf.raw();
   } else if (!hierarchy_ || (walked_at_ && *walked_at_ >= known.since)) {
-    known.path = std::string(kSomewhere) + "/" + seen.leaf.raw();
+    known.path = std::string(kUnknownParent) + "/" + seen.leaf.raw();
     known.found = !hierarchy_ || walk_.complete;
     known.gone = hierarchy_ && hierarchy_->whole && walk_.complete;
   } else {

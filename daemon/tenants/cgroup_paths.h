@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hierarchy: the cgroup hierarchy that the kernel charges I/O to: v1's blkio hierarchy if that is mounted, else v2's.
+// Hierarchy, CgroupWalk, CgroupPaths: which cgroups there are, where they are, and which of them are gone. Needs no
+// capability: names and inodes are readable by everybody.
 #pragma once
 
 #include <dirent.h>
@@ -19,6 +20,7 @@
 
 namespace ssdpulse::tenants {
 
+/// The hierarchy that the kernel charges I/O to: v1's blkio hierarchy if that is mounted, else v2's.
 struct Hierarchy {
   std::string directory;  // where it is mounted
   bool unified = true;    // v2
@@ -32,8 +34,7 @@ std::optional<Hierarchy> find_hierarchy(const std::string& proc);
 /// `unknown` if the hierarchy is not whole or cannot be read.
 model::IoAccounting accounting_of(const Hierarchy& hierarchy);
 
-// CgroupWalk: finds the cgroups of a hierarchy in one walk, in slices. A directory's inode is its cgroup's identity.
-
+/// A cgroup; its inode is its identity.
 struct Directory {
   model::CgroupId parent = model::kNoCgroup;  // kNoCgroup for the root
   std::string leaf;                           // empty: the root
@@ -41,13 +42,14 @@ struct Directory {
 
 struct Walk {
   std::unordered_map<model::CgroupId, Directory> directories;
-  bool complete = false;  // false: something could not be read, or exceeded kMaxDirectories or kDeepest
+  bool complete = false;  // false: something could not be read, or exceeded kMaxDirectories or kMaxLevels
 };
 
 inline constexpr std::size_t kMaxDirectories = 65'536;  // about 10 MiB
-inline constexpr std::size_t kDeepest = 64;             // levels; the kernel's own bound is cgroup.max.depth
+inline constexpr std::size_t kMaxLevels = 64;           // of directories; the kernel's own bound is cgroup.max.depth
 
-/// Directories that appear or disappear during the walk may or may not be in it.
+/// Finds the cgroups of a hierarchy in one walk, in slices. Directories that appear or disappear during the walk may or
+/// may not be in it.
 class CgroupWalk {
  public:
   using OpenDirectory = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -55,7 +57,7 @@ class CgroupWalk {
   explicit CgroupWalk(const std::string& directory);
 
   /// Continues for this long, or for one entry of a directory if that takes longer. Returns whether it has ended.
-  bool advance(std::chrono::nanoseconds most);
+  bool advance(std::chrono::nanoseconds max_time);
   /// What was found. Only once, after the walk has ended.
   [[nodiscard]] Walk take() { return std::move(walk_); }
 
@@ -67,17 +69,15 @@ class CgroupWalk {
   void step();
 
   Walk walk_;
-  std::vector<Level> levels_;  // the directories it is in, at most kDeepest; empty: it has ended
+  std::vector<Level> levels_;  // the directories it is in, at most kMaxLevels; empty: it has ended
 };
 
-// CgroupPaths: where the cgroups are that have sent I/O, and which of them are gone.
-//
-// The hierarchy is walked at the start, and again only when neither a cgroup nor its parent is known, at most once per
-// kBetweenWalks and for a two-hundredth of the time, and in slices, because the tick waits: hosts have thousands of
-// cgroups, and create new ones every second. One that was gone before anybody looked is named by its parent and by its
-// own name, which the kernel side kept. Needs no capability: names and inodes are readable by everybody. Owned by one
-// thread.
-
+/// Where the cgroups are that have sent I/O, and which of them are gone.
+///
+/// The hierarchy is walked at the start, and again only when neither a cgroup nor its parent is known, at most once per
+/// kBetweenWalks and for a two-hundredth of the time, and in slices, because the tick waits: hosts have thousands of
+/// cgroups, and create new ones every second. One that was gone before a walk found it is named by its parent and by
+/// its own name, which the kernel side kept. Owned by one thread.
 class CgroupPaths {
  public:
   static constexpr std::chrono::milliseconds kBetweenWalks{900};  // never two in one second

@@ -5,16 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "daemon/base/file_descriptor.h"
 
 namespace ssdpulse::tenants {
 namespace {
 
-constexpr mode_t kOwnerAlone = 0600;
+constexpr mode_t kOwnerOnly = 0600;
 
 util::Result<util::HashKey> read_key(const util::UniqueFd& file, const std::string& path) {
   util::HashKey key{};
@@ -36,7 +34,7 @@ util::Result<util::HashKey> make_key(const std::string& path) {
   const std::string unfinished = path + ".new";
   ::unlink(unfinished.c_str());
   const util::UniqueFd file(
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerAlone));
+      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
   if (!file.valid() || ::write(file.get(), key->data(), key->size()) != static_cast<ssize_t>(key->size()) ||
       ::fsync(file.get()) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) {
     return util::fail_errno("cannot write " + path);

@@ -4,27 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "daemon/base/glob.h"
 
 namespace ssdpulse::tenants {
+namespace {
 
-// Functions that extract other names from systemd's unit names. Pure.
+using model::TenantKind;
+using Parts = std::vector<std::string_view>;
 
-/// \xNN becomes the byte; anything else stays.
-std::string without_escapes(std::string_view name);
+constexpr std::size_t kShownDigits = 12;  // as `docker ps` and others show
+constexpr std::size_t kMaxPathBytes = 1024;
 
-/// Removes the suffix, if the name has it and is longer; returns whether it did.
-bool strip_suffix(std::string_view& name, std::string_view suffix);
-bool strip_prefix(std::string_view& name, std::string_view prefix);
-
+/// Of a systemd unit: \xNN becomes the byte; anything else stays.
 std::string without_escapes(std::string_view name) {
   constexpr std::size_t kEscape = 4;  // \x2d
   std::string plain;
@@ -42,25 +35,18 @@ std::string without_escapes(std::string_view name) {
   return plain;
 }
 
+/// Removes the suffix, if the name has it and is longer; returns whether it did.
 bool strip_suffix(std::string_view& name, std::string_view suffix) {
-  const bool has_it = name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+  const bool has_it = name.size() > suffix.size() && name.ends_with(suffix);
   name.remove_suffix(has_it ? suffix.size() : 0);
   return has_it;
 }
 
 bool strip_prefix(std::string_view& name, std::string_view prefix) {
-  const bool has_it = name.size() > prefix.size() && name.substr(0, prefix.size()) == prefix;
+  const bool has_it = name.size() > prefix.size() && name.starts_with(prefix);
   name.remove_prefix(has_it ? prefix.size() : 0);
   return has_it;
 }
-
-namespace {
-
-using model::TenantKind;
-using Parts = std::vector<std::string_view>;
-
-constexpr std::size_t kShownDigits = 12;  // as `docker ps` and others show
-constexpr std::size_t kLongestPath = 1024;
 
 Parts parts_of(std::string_view path) {
   Parts parts;
@@ -138,7 +124,7 @@ bool is_unit(std::string_view part) {
 /// slurmd share a host.
 bool is_of_slurm(std::string_view part) {
   constexpr std::string_view kSteps = "_slurmstepd.scope";
-  return part.substr(0, 5) == "slurm" || (part.size() > kSteps.size() && strip_suffix(part, kSteps));
+  return part.starts_with("slurm") || (part.size() > kSteps.size() && strip_suffix(part, kSteps));
 }
 
 /// qemu-3-db1 and lxc-17-web, as libvirt registers them: with a run number that is not part of the guest's name.
@@ -258,34 +244,31 @@ class Search {
     std::string_view name = part();
     if (above() == "qemu.slice" && strip_suffix(name, ".scope")) {
       found(TenantKind::vm, "vm/" + std::string(name));
-      return true;
-    }
-    if (strip_suffix(name, ".libvirt-qemu")) {
+    } else if (strip_suffix(name, ".libvirt-qemu")) {
       found(TenantKind::vm, "vm/" + guest_of(name, "qemu").value_or(std::string(name)));
-      return true;
-    }
-    if (!strip_suffix(name, ".scope") || !strip_prefix(name, "machine-")) {
-      return false;
-    }
-    const std::string registered = without_escapes(name);
-    if (const auto vm = guest_of(registered, "qemu")) {
-      found(TenantKind::vm, "vm/" + *vm);
-    } else if (const auto lxc = guest_of(registered, "lxc")) {
-      found(TenantKind::container, "lxc/" + *lxc);
+    } else if (strip_suffix(name, ".scope") && strip_prefix(name, "machine-")) {
+      const std::string registered = without_escapes(name);
+      if (const auto vm = guest_of(registered, "qemu")) {
+        found(TenantKind::vm, "vm/" + *vm);
+      } else if (const auto lxc = guest_of(registered, "lxc")) {
+        found(TenantKind::container, "lxc/" + *lxc);
+      } else {
+        found(TenantKind::container, "machine/" + registered);
+      }
     } else {
-      found(TenantKind::container, "machine/" + registered);
+      return false;
     }
     return true;
   }
 
   bool system_container() {
     std::string_view name = part();
-    if (strip_prefix(name, "lxc.payload.") || strip_prefix(name, "lxc.monitor.") || above() == "lxc" ||
-        above() == "lxc.payload" || above() == "lxc.monitor") {
+    const bool is_one = strip_prefix(name, "lxc.payload.") || strip_prefix(name, "lxc.monitor.") || above() == "lxc" ||
+                        above() == "lxc.payload" || above() == "lxc.monitor";
+    if (is_one) {
       found(TenantKind::container, "lxc/" + std::string(name));
-      return true;
     }
-    return false;
+    return is_one;
   }
 
   bool pod() {
@@ -304,25 +287,20 @@ class Search {
       return false;
     }
     // A user's units belong to the user, Slurm's to its jobs; a Kubernetes container may lie in its runtime's unit.
-    const bool of_jobs = is_of_slurm(part());
     const bool holds_pods = at_ + 1 < parts_.size() && parts_[at_ + 1].find(':') != std::string_view::npos;
-    if (!user_.empty() || !pod_.empty()) {
-      return true;
+    if (user_.empty() && pod_.empty()) {
+      const bool holds_others = is_of_slurm(part()) || holds_pods;
+      holds_others ? keep(TenantKind::unit, std::string(part())) : found(TenantKind::unit, std::string(part()));
     }
-    if (of_jobs || holds_pods) {
-      keep(TenantKind::unit, std::string(part()));
-      return true;
-    }
-    found(TenantKind::unit, std::string(part()));
     return true;
   }
 
   [[nodiscard]] std::string path_to(std::size_t parts) const {
     std::string path;
-    for (std::size_t i = 0; i < parts && path.size() < kLongestPath; ++i) {
+    for (std::size_t i = 0; i < parts && path.size() < kMaxPathBytes; ++i) {
       path += "/" + std::string(parts_[i]);
     }
-    return path.substr(0, kLongestPath);
+    return path.substr(0, kMaxPathBytes);
   }
 
   Parts parts_;
@@ -351,12 +329,12 @@ model::Tenant tenant_of_cgroup(std::string_view path) { return Search(path).run(
 std::string clean_tenant_name(std::string_view name) {
   const auto is_odd = [](char c) { return c <= 0x20 || c > 0x7e || c == '"' || c == ','; };
   const bool odd = std::any_of(name.begin(), name.end(), is_odd);
-  if (!odd && name.size() <= kLongestTenantName) {
+  if (!odd && name.size() <= kMaxTenantNameBytes) {
     return std::string(name);
   }
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr std::size_t kEnding = 9;
-  std::string clean(name.substr(0, kLongestTenantName - kEnding));
+  std::string clean(name.substr(0, kMaxTenantNameBytes - kEnding));
   std::replace_if(clean.begin(), clean.end(), is_odd, '_');
   clean += '~';
   for (int shift = 28; shift >= 0; shift -= 4) {

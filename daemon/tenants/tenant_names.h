@@ -30,19 +30,15 @@
 
 namespace ssdpulse::tenants {
 
-inline constexpr std::size_t kLongestTenantName = 128;
+inline constexpr std::size_t kMaxTenantNameBytes = 128;
 
 /// `path`: from the root of the hierarchy; any bytes.
 model::Tenant tenant_of_cgroup(std::string_view path);
 
 /// Makes a name safe for labels, lines and lists: unprintable bytes, blanks, quotes and commas become `_`. A name that
-/// had such bytes, or is longer than kLongestTenantName, ends in ~ and a checksum, so that different names remain
+/// had such bytes, or is longer than kMaxTenantNameBytes, ends in ~ and a checksum, so that different names remain
 /// different.
 std::string clean_tenant_name(std::string_view name);
-
-// TenantNamer: the tenant that each cgroup belongs to, and the name under which it may be shown. Patterns from the
-// configuration come first, then the path itself. If names are hashed, they are hashed here, before anything else sees
-// them: metrics, log lines and the history can neither disagree nor leak them. Not thread-safe.
 
 /// A shell glob on the path of a cgroup (* matches slashes, too), and the tenant it belongs to.
 struct TenantPattern {
@@ -53,6 +49,9 @@ struct TenantPattern {
 /// Hexadecimal: 64 bits, so that two tenants of a host practically never share a name.
 inline constexpr std::size_t kTenantHashDigits = 16;
 
+/// The tenant that each cgroup belongs to, and the name under which it may be shown. Patterns from the configuration
+/// come first, then the path itself. If names are hashed, they are hashed here, before anything else sees them:
+/// metrics, log lines and the history can neither disagree nor leak them. Not thread-safe.
 class TenantNamer {
  public:
   /// The first pattern that matches counts. `key`: names are hashed with it; absent: they are shown as they are.

@@ -2,8 +2,8 @@
 #include "daemon/tenants/tenant_steps.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace ssdpulse::tenants {
 namespace {
@@ -20,11 +20,8 @@ bool counted_less(const TenantDone& now, const TenantDone& before) {
 }  // namespace
 
 std::uint64_t TenantDone::bytes() const {
-  std::uint64_t sum = 0;
-  for (const model::AttributedTotals& one : totals) {
-    sum += one.bytes;
-  }
-  return sum;
+  return std::accumulate(totals.begin(), totals.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const model::AttributedTotals& of) { return sum + of.bytes; });
 }
 
 TenantDone& TenantDone::operator+=(const TenantDone& more) {
@@ -44,7 +41,7 @@ TenantDone& TenantDone::operator-=(const TenantDone& less) {
 }
 
 TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
-                                const std::vector<model::CgroupId>& is_gone) {
+                                const std::vector<model::CgroupId>& gone_cgroups) {
   TenantStep step;
   std::map<model::CgroupId, TenantDone> counted;
   for (const auto& [id, totals] : now.cgroups) {
@@ -61,7 +58,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
     if (auto seen = before.extract(id); !seen.empty()) {
       known.who = std::move(seen.mapped().who);
       if (counted_less(done, seen.mapped().done)) {
-        gone.push_back({known.who, seen.mapped().done});  // its counts were given back, and it came back
+        gone.push_back({known.who, seen.mapped().done});  // its cells were freed, and it came back
       } else {
         part -= seen.mapped().done;
       }
@@ -75,7 +72,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
       auto& tenant = step.tenants[known.who.name];
       tenant.who = known.who;
       tenant.done += part;
-      tenant.stays = tenant.stays || !std::binary_search(is_gone.begin(), is_gone.end(), id);
+      tenant.stays = tenant.stays || !std::binary_search(gone_cgroups.begin(), gone_cgroups.end(), id);
     }
     cgroups_.emplace(id, std::move(known));
   }
@@ -85,8 +82,8 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
   // The counts of gone cgroups come back in `departed`: the rest is what they did since the last reading.
   TenantDone rest{now.departed, now.departed_commits};
   rest -= std::exchange(departed_, rest);
-  for (const CgroupState& one : gone) {
-    rest -= one.done;
+  for (const CgroupState& cgroup : gone) {
+    rest -= cgroup.done;
   }
   if (gone.size() == 1 && !gone[0].who.name.empty()) {
     auto& tenant = step.tenants[gone[0].who.name];

@@ -38,10 +38,10 @@ struct TenantStep {
 
 class TenantSteps {
  public:
-  /// The first step is everything counted so far. `is_gone`: cgroups whose directory no longer exists, sorted; their
-  /// counts stay with them for a few more readings.
+  /// The first step is everything counted so far. `gone_cgroups`: cgroups whose directory no longer exists, sorted;
+  /// their counts stay with them for a few more readings.
   TenantStep observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
-                     const std::vector<model::CgroupId>& is_gone = {});
+                     const std::vector<model::CgroupId>& gone_cgroups = {});
 
  private:
   struct CgroupState {

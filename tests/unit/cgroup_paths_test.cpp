@@ -117,7 +117,7 @@ TEST_F(Tree, one_that_was_gone_with_its_parent_keeps_its_own_name) {
 TEST_F(Tree, an_incomplete_walk_is_continued) {
   CgroupPaths paths(Hierarchy{root_, true, true});
   std::string deep;
-  for (std::size_t level = 0; level < kDeepest + 2; ++level) {
+  for (std::size_t level = 0; level < kMaxLevels + 2; ++level) {
     deep += "/d";
   }
   const auto leaf = make(deep + "/leaf");

@@ -157,7 +157,7 @@ TEST(CgroupTenant, odd_names_are_cleaned_and_remain_different) {
   EXPECT_NE(quote, tenant_of_cgroup("/a\"b c,d ").name);
   const std::string longest(255, 'x');
   const std::string a = tenant_of_cgroup("/system.slice/" + longest + "a.service").name;
-  EXPECT_EQ(a.size(), kLongestTenantName);
+  EXPECT_EQ(a.size(), kMaxTenantNameBytes);
   EXPECT_NE(a, tenant_of_cgroup("/system.slice/" + longest + "b.service").name);
 }
 
@@ -174,7 +174,7 @@ RC_GTEST_PROP(CgroupTenant, hostile_bytes_stay_in_bounds, ()) {
   }
   const model::Tenant tenant = tenant_of_cgroup(path);
   RC_ASSERT(!tenant.name.empty());
-  RC_ASSERT(tenant.name.size() <= kLongestTenantName);
+  RC_ASSERT(tenant.name.size() <= kMaxTenantNameBytes);
   for (const char c : tenant.name) {
     RC_ASSERT(c > 0x20 && c <= 0x7e && c != '"' && c != ',');
   }
