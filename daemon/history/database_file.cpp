@@ -11,14 +11,12 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include "daemon/history/schema.h"
-#include "daemon/history/sqlite.h"
 
 namespace ssdpulse::history {
 namespace {

@@ -2,7 +2,6 @@
 // Intervals: what each device did since the tick before. Computed once, for all that examine it.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>

@@ -11,27 +11,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/file_account.h"
 #include "daemon/history/history.h"
-#include "daemon/history/sqlite.h"
 #include "daemon/model/history_rows.h"
 
 namespace ssdpulse::history {
@@ -157,7 +150,7 @@ Outcome<Connection> open_damaged(const std::string& path, BlankPage shown_as) {
 }
 
 Outcome<void> copy_row(const Statement& row, Statement& insert) {
-  insert.again();
+  insert.reset();
   for (int column = 0; column < row.columns(); ++column) {
     insert.with_value_of(row, column);
   }
@@ -205,7 +198,7 @@ class Copier {
       if (!key.value_or(false)) {  // also where the tree is broken: what lies behind is counted as lost
         return {};
       }
-      row.again();
+      row.reset();
       for (int column = 0; column < keys.columns(); ++column) {
         row.with_value_of(keys, column);
       }
@@ -217,7 +210,7 @@ class Copier {
         return copied;
       }
       if (stop_) {
-        return tl::unexpected(Failure{"the daemon is stopping", false});
+        return tl::unexpected(Failure{"the daemon is stopping"});
       }
     }
   }
@@ -341,7 +334,7 @@ Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const 
   }();
   ::unlink((unfinished + "-journal").c_str());
   if (salvaged && ::rename(unfinished.c_str(), to.c_str()) != 0) {
-    salvaged = tl::unexpected(Failure{std::string("cannot rename it: ") + std::strerror(errno), false});
+    salvaged = tl::unexpected(Failure{std::string("cannot rename it: ") + std::strerror(errno)});
   }
   if (!salvaged) {
     ::unlink(unfinished.c_str());

@@ -8,12 +8,10 @@
 #include <deque>
 #include <filesystem>
 #include <future>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "daemon/history/past_reader.h"
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 #include <type_traits>
-#include <utility>
 
 #include "daemon/base/varints.h"
 #include "daemon/model/latency_buckets.h"

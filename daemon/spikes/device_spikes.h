@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>

@@ -11,7 +11,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "daemon/model/nvme_drive.h"

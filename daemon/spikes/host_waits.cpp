@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
-#include <utility>
 
 #include "daemon/base/number_text.h"
-#include "daemon/base/outside_text.h"
 #include "daemon/model/incident.h"
 
 namespace ssdpulse::spikes {

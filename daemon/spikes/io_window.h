@@ -3,7 +3,6 @@
 // the caller, and a window is as long as the time between them.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>

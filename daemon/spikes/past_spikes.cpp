@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "daemon/base/varints.h"

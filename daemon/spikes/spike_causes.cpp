@@ -2,7 +2,6 @@
 #include "daemon/spikes/spike_causes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <utility>

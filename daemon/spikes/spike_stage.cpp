@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "daemon/base/number_text.h"
 #include "daemon/model/device_identity.h"

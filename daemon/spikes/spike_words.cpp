@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
-#include <limits>
 #include <utility>
 
 #include "daemon/base/figure_text.h"
-#include "daemon/model/incident.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::spikes {

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "daemon/base/complete.h"
 #include "daemon/base/figure_text.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_io.h"
