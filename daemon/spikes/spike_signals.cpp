@@ -64,7 +64,7 @@ double tail_of(const SparseBuckets& buckets) { return upper_bound_seconds(quanti
 }  // namespace
 
 std::optional<Evidence> TailSignal::evaluate(const SignalWindow& now, double limit) const {
-  if (!now.enough || quantile_bucket(now.pooled, kTail) < first_word_above(limit)) {
+  if (!now.enough || quantile_bucket(now.pooled, kTail) < first_bucket_above(limit)) {
     return std::nullopt;
   }
   Evidence slow = evidence_beyond(now, limit);
