@@ -19,7 +19,7 @@ namespace ssdpulse::history {
 
 using Clock = std::chrono::steady_clock;
 
-/// A question is answered by its deadline; what only a disk that hangs can explain is given up this much later.
+/// A question without an answer so long after its deadline is abandoned: only a disk that hangs explains that.
 constexpr std::chrono::milliseconds kGrace{500};
 constexpr const char* kStuck = "the history does not answer: does its disk hang? Try again later";
 

@@ -239,13 +239,13 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
 }
 
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
-  const std::string by_words =
+  const std::string by_other_names =
       " OR name = ?1 OR serial = ?1 OR instr(' | ' || identity || ' | ', ' | wwid ' || ?1 || ' | ') > 0";
   Statement row(connection_, ("SELECT identity, name, model, serial FROM device WHERE identity = ?1" +
-                              (device.by_identity ? std::string() : by_words) +
+                              (device.by_identity ? std::string() : by_other_names) +
                               " ORDER BY last_measured DESC, last_minute DESC LIMIT 1")
                                  .c_str());
-  return row.with(device.words).step().and_then([&](bool there) -> Outcome<Found> {
+  return row.with(device.text).step().and_then([&](bool there) -> Outcome<Found> {
     if (!there) {
       return tl::unexpected(Failure{kNoSuchDevice});
     }
