@@ -11,14 +11,12 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include "daemon/history/schema.h"
-#include "daemon/history/sqlite.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -32,10 +30,10 @@ Outcome<std::optional<struct stat>> status_of(const std::string& path) {
     if (errno == ENOENT) {
       return std::nullopt;
     }
-    return tl::unexpected(Failure{path + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+    return tl::unexpected(Failure{.message = path + ": " + std::strerror(errno), .obstacle = obstacle_of(errno)});
   }
   if (!S_ISREG(status.st_mode)) {
-    return tl::unexpected(Failure{path + " is not a regular file", false, false, Obstacle::wrong_file_type});
+    return tl::unexpected(Failure{.message = path + " is not a regular file", .obstacle = Obstacle::wrong_file_type});
   }
   return status;
 }
@@ -50,7 +48,7 @@ Outcome<void> check_header(const std::string& path, const struct stat& status) {
   std::array<char, kHeaderBytes> header{};
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return tl::unexpected(Failure{"cannot read " + path, false, false, obstacle_of(errno)});
+    return tl::unexpected(Failure{.message = "cannot read " + path, .obstacle = obstacle_of(errno)});
   }
   file.read(header.data(), header.size());
   if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
@@ -78,9 +76,7 @@ Outcome<std::string> shape(Connection& connection) {
                       "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
                       "WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name");
   std::string text;
-  return statement.each([&] { text += statement.text(0).value_or("?").raw() + "\n"; }).map([&] {
-    return std::move(text);
-  });
+  return statement.each([&] { text += statement.text(0).value_or("?").raw() + "\n"; }).map([&] { return text; });
 }
 
 Outcome<std::string> expected_shape() {
@@ -96,15 +92,6 @@ Outcome<void> begin_new(Connection& connection) {
                             "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + kSchema +
                             "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
-}
-
-Outcome<void> compare_shapes(const std::string& found) {
-  return expected_shape().and_then([&](const std::string& wanted) -> Outcome<void> {
-    if (found != wanted) {
-      return damaged("has tables or columns that were changed");
-    }
-    return {};
-  });
 }
 
 enum class Content { history, nothing };
@@ -134,7 +121,9 @@ Outcome<Content> identify(Connection& connection) {
   if (*version < 1) {
     return damaged("has the schema version " + std::to_string(*version) + ", which no version of ssdpulse wrote");
   }
-  return compare_shapes(*found).map([] { return Content::history; });
+  return expected_shape().and_then([&](const std::string& expected) -> Outcome<Content> {
+    return *found == expected ? Outcome<Content>(Content::history) : damaged("has tables or columns that were changed");
+  });
 }
 
 Outcome<void> check_integrity(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
@@ -150,11 +139,11 @@ Outcome<void> check_integrity(Connection& connection, const std::string& path, c
     return tl::unexpected(row.error());
   }
   if (const auto verdict = *row ? statement.text(0) : std::nullopt; verdict != "ok") {
-    std::string words = connection.mismatched_page().value_or(verdict.value_or("no verdict").raw());
-    if (const auto heading = words.find("***\n"); heading != std::string::npos) {
-      words.erase(0, heading + 4);
+    std::string problem = connection.mismatched_page().value_or(verdict.value_or("no verdict").raw());
+    if (const auto heading = problem.find("***\n"); heading != std::string::npos) {
+      problem.erase(0, heading + 4);
     }
-    return damaged("is damaged: " + util::for_log(words));
+    return damaged("is damaged: " + util::for_log(problem));
   }
   // SQLite reads the missing part of a last page as zeros. Checked last, when an unfinished transaction has been
   // undone.
@@ -195,8 +184,8 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
                           return content == Content::nothing ? begin_new(*connection) : Outcome<void>();
                         })
                         .and_then([&] { return pages_of(*connection, size_limit_bytes); })
-                        .and_then([&](std::int64_t most) {
-                          return connection->execute("PRAGMA max_page_count = " + std::to_string(most));
+                        .and_then([&](std::int64_t max_pages) {
+                          return connection->execute("PRAGMA max_page_count = " + std::to_string(max_pages));
                         });
   if (!done) {
     return tl::unexpected(done.error());
@@ -215,7 +204,7 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   return connection;
 }
 
-Outcome<Connection> open_as_it_is(const std::string& path, Shorter shorter) {
+Outcome<Connection> open_existing(const std::string& path, Truncated truncated) {
   const auto status = status_of(path);
   if (!status || !*status) {
     return tl::unexpected(status ? Failure{"is not there", false} : status.error());
@@ -224,8 +213,8 @@ Outcome<Connection> open_as_it_is(const std::string& path, Shorter shorter) {
     return tl::unexpected(header.error());
   }
   return Connection::open_to_read(path).and_then([&](Connection connection) {
-    if (shorter ==
-        Shorter::allowed) {  // which SQLite does only for whoever may edit the schema; this one may not write
+    if (truncated ==
+        Truncated::allowed) {  // SQLite requires the right to edit the schema; this connection cannot write
       sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
       sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
     }
@@ -237,7 +226,7 @@ Outcome<Connection> open_as_it_is(const std::string& path, Shorter shorter) {
 
 Outcome<Connection> open_to_check(const std::string& path) {
   const std::atomic<bool> never = false;
-  return open_as_it_is(path).and_then([&](Connection connection) {
+  return open_existing(path).and_then([&](Connection connection) {
     return connection.execute("BEGIN").and_then([&] { return check_integrity(connection, path, never); }).map([&] {
       return std::move(connection);
     });

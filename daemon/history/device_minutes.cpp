@@ -10,6 +10,69 @@
 #include "daemon/model/device_interval.h"
 
 namespace ssdpulse::history {
+namespace {
+
+model::DeviceKey make_key(const model::Device& device, model::DistinctIdentity distinct) {
+  model::DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
+                       util::for_history(device.serial)};
+  const model::DeviceIdentity identity = model::identity_of(device);
+  if (!distinct.clashes && identity.lasts()) {
+    key.without_wwid = identity.text_without_wwid();
+    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
+  }
+  return key;
+}
+
+/// What the tenant stage reported a second ago; null if it reported nothing about this device.
+std::shared_ptr<const model::DeviceTenants> tenants_of(const model::Tick& tick, const model::DeviceTick& device) {
+  if (!tick.before) {
+    return nullptr;
+  }
+  for (const model::DeviceSnapshot& seen : tick.before->devices) {
+    if (seen.device->name == device.block.device->name && seen.io && seen.io->since == device.block.io->since) {
+      return seen.tenants;
+    }
+  }
+  return nullptr;
+}
+
+void add(model::TotalsByOperation& sum, const model::TotalsByOperation& more) {
+  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
+    sum[operation] += more[operation];
+  }
+}
+
+void subtract(model::TotalsByOperation& sum, const model::TotalsByOperation& less) {
+  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
+    sum[operation] -= less[operation];
+  }
+}
+
+/// What each tenant did in between. If a tenant's series ended meanwhile, it is in the rest, without what it had done
+/// before: the sum over all is exact.
+std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& before, const model::DeviceTenants& after) {
+  std::vector<model::TenantLoad> loads;
+  model::TotalsByOperation rest = after.other;
+  add(rest, after.departed);
+  subtract(rest, before.other);
+  subtract(rest, before.departed);
+  for (const model::TenantIo& one : after.tenants) {
+    loads.push_back({one.tenant.name, one.totals});
+  }
+  for (const model::TenantIo& was : before.tenants) {
+    const auto still = std::find_if(after.tenants.begin(), after.tenants.end(), [&](const model::TenantIo& one) {
+      return one.tenant.name == was.tenant.name && one.since == was.since;
+    });
+    subtract(
+        still == after.tenants.end() ? rest : loads[static_cast<std::size_t>(still - after.tenants.begin())].totals,
+        was.totals);
+  }
+  loads.push_back({std::string(model::kOtherTenants), rest});
+  std::erase_if(loads, [](const model::TenantLoad& load) { return load.totals == model::TotalsByOperation{}; });
+  return model::heaviest(std::move(loads));
+}
+
+}  // namespace
 
 void Intervals::give(model::Tick& tick) {
   const auto before = std::exchange(before_, {});
@@ -30,21 +93,6 @@ void Intervals::give(model::Tick& tick) {
     }
   }
 }
-
-namespace {
-
-model::DeviceKey make_key(const model::Device& device, model::DistinctIdentity distinct) {
-  model::DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
-                       util::for_history(device.serial)};
-  const model::DeviceIdentity identity = model::identity_of(device);
-  if (!distinct.clashes && identity.lasts()) {
-    key.without_wwid = identity.text_without_wwid();
-    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
-  }
-  return key;
-}
-
-}  // namespace
 
 void HistoryKeys::learn(const model::Tick& tick) {
   std::vector<const model::Device*> present;
@@ -80,59 +128,6 @@ void HistoryKeys::give(model::Tick& tick) {
     device.history_key = devices_.at(device.block.device->name).key;
   }
 }
-
-namespace {
-
-/// What the tenant stage reported a second ago; null if it reported nothing about this device.
-std::shared_ptr<const model::DeviceTenants> tenants_of(const model::Tick& tick, const model::DeviceTick& device) {
-  if (!tick.before) {
-    return nullptr;
-  }
-  for (const model::DeviceSnapshot& seen : tick.before->devices) {
-    if (seen.device->name == device.block.device->name && seen.io && seen.io->since == device.block.io->since) {
-      return seen.tenants;
-    }
-  }
-  return nullptr;
-}
-
-void add(model::TotalsByOperation& sum, const model::TotalsByOperation& more) {
-  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
-    sum[operation] += more[operation];
-  }
-}
-
-void take_away(model::TotalsByOperation& sum, const model::TotalsByOperation& less) {
-  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
-    sum[operation] -= less[operation];
-  }
-}
-
-/// What each tenant did in between. If a tenant's series ended meanwhile, it is in the rest, without what it had done
-/// before: the sum over all is exact.
-std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& before, const model::DeviceTenants& after) {
-  std::vector<model::TenantLoad> loads;
-  model::TotalsByOperation rest = after.other;
-  add(rest, after.departed);
-  take_away(rest, before.other);
-  take_away(rest, before.departed);
-  for (const model::TenantIo& one : after.tenants) {
-    loads.push_back({one.tenant.name, one.totals});
-  }
-  for (const model::TenantIo& was : before.tenants) {
-    const auto still = std::find_if(after.tenants.begin(), after.tenants.end(), [&](const model::TenantIo& one) {
-      return one.tenant.name == was.tenant.name && one.since == was.since;
-    });
-    take_away(
-        still == after.tenants.end() ? rest : loads[static_cast<std::size_t>(still - after.tenants.begin())].totals,
-        was.totals);
-  }
-  loads.push_back({std::string(model::kOtherTenants), rest});
-  std::erase_if(loads, [](const model::TenantLoad& load) { return load.totals == model::TotalsByOperation{}; });
-  return model::heaviest(std::move(loads));
-}
-
-}  // namespace
 
 model::Findings DeviceMinutes::observe(const model::Tick& tick) {
   model::Findings findings;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals: what each device did since the tick before. Computed once, for all that examine it.
+// DeviceMinutes: the stage that turns the cumulative counters of each measured device into a history row per minute.
+// Intervals and HistoryKeys prepare each tick for it and for all other stages: what each device did since the tick
+// before, and its identity in the history. All must see every tick, and are for one thread.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@ namespace ssdpulse::history {
 
 class Intervals {
  public:
-  /// Sets DeviceTick::interval of each device. Once for each tick.
+  /// Sets DeviceTick::interval of each device.
   void give(model::Tick& tick);
 
  private:
@@ -25,11 +26,9 @@ class Intervals {
   model::SteadyTime at_;
 };
 
-// HistoryKeys: gives each device of a tick its identity in the history, for all stages. Must see every tick.
-
-/// The identity is what stays when the kernel gives a device another name: see model/device_identity.h. While several
-/// devices have one, that of each also says where it is attached; a device keeps that until it disappears, because the
-/// history under the identity alone may be that of any of them.
+/// A device's identity stays when the kernel gives it another name: see model/device_identity.h. While several devices
+/// share one, that of each also says where it is attached; a device keeps that until it disappears, because the history
+/// under the bare identity may be that of any of them.
 class HistoryKeys {
  public:
   /// Sets the history_key of each device.
@@ -46,9 +45,7 @@ class HistoryKeys {
   std::map<std::string, KeyedDevice> devices_;  // by name
 };
 
-// DeviceMinutes: the stage that turns the cumulative counters of each measured device into a history row per minute.
-// Every I/O is in exactly one row, even if a device disappears within a minute, or another one takes its name.
-
+/// Every I/O is in exactly one row, even if a device disappears within a minute, or another one takes its name.
 class DeviceMinutes final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

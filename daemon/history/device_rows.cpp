@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include "daemon/history/file_account.h"
 #include "daemon/history/store.h"
 
 namespace ssdpulse::history {
@@ -16,7 +14,7 @@ using Tenants = std::vector<NumberedTenant>;
 
 constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
 
-/// A row that we did not write counts as none: its content is lost, but what is added to it is right. `measured`: of
+/// A row that we did not write counts as absent: its content is lost, but what is added to it is right. `measured`: of
 /// the row, if there is one.
 template <typename Value, typename Decode>
 Outcome<std::optional<Value>> value_at(Connection& connection, const std::string& sql, std::int64_t key,
@@ -29,7 +27,7 @@ Outcome<std::optional<Value>> value_at(Connection& connection, const std::string
   });
 }
 
-/// The heaviest of all that were seen; the rest go under number 0, which no name has.
+/// The heaviest tenants; the others are summed under number 0, which no name has.
 Tenants heaviest_of(const Tenants& tenants) {
   std::vector<model::TenantLoad> named;
   named.reserve(tenants.size());
@@ -42,19 +40,6 @@ Tenants heaviest_of(const Tenants& tenants) {
     kept.push_back({one.name == model::kOtherTenants ? 0 : std::stoll(one.name.substr(1)), one.totals});
   }
   return kept;
-}
-
-void add_up(Tenants& sum, const Tenants& more) {
-  for (const NumberedTenant& one : more) {
-    const auto known = std::find_if(sum.begin(), sum.end(), [&](const auto& tenant) { return tenant.id == one.id; });
-    if (known == sum.end()) {
-      sum.push_back(one);
-      continue;
-    }
-    for (std::size_t i = 0; i < one.totals.size(); ++i) {
-      known->totals.at(i) += one.totals.at(i);
-    }
-  }
 }
 
 }  // namespace
@@ -75,10 +60,10 @@ Outcome<void> DeviceRows::add(const model::DeviceMinute& row) {
   }
   added_to_.insert(lane->id);
   const std::int64_t measured = account_.measured();
-  const auto add_to = [&](const char* loads, const char* of_tenants, std::int64_t when) {
-    const std::int64_t key = key_of(lane->id, when);
-    return merge(loads, key, row.load, measured).and_then([&] {
-      return tenants.empty() ? Outcome<void>() : merge_tenants(of_tenants, key, tenants, measured);
+  const auto add_to = [&](const char* load_table, const char* tenant_table, std::int64_t start) {
+    const std::int64_t key = key_of(lane->id, start);
+    return merge(load_table, key, row.load, measured).and_then([&] {
+      return tenants.empty() ? Outcome<void>() : merge_tenants(tenant_table, key, tenants, measured);
     });
   };
   if (minute >= lane->minutes_from) {
@@ -117,7 +102,7 @@ Outcome<void> DeviceRows::merge(const char* table, std::int64_t key, const Devic
   return put(table, key, encode(**before), measured);
 }
 
-/// No name that it holds was seen last before `measured`, so it keeps the oldest.
+/// Keeps the oldest `measured`: no name in the row may be forgotten before it.
 Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Tenants tenants, std::int64_t measured) {
   std::int64_t bytes_before = 0;
   std::optional<std::int64_t> known;
@@ -130,7 +115,7 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
     return tl::unexpected(before.error());
   }
   if (*before) {
-    add_up(tenants, **before);
+    history::add(tenants, **before);
   }
   const model::Bytes bytes = encode(heaviest_of(tenants));
   account_.tenant_bytes += static_cast<std::int64_t>(bytes.size()) - bytes_before;
@@ -146,15 +131,10 @@ Outcome<void> DeviceRows::make_hours(model::Minute now, OpenLanes& open) {
     open = std::move(*lanes);
   }
   open->insert(added_to_.begin(), added_to_.end());
-  for (const std::int64_t lane : std::set<std::int64_t>(*open)) {
-    if (auto made = make_hour_in(lane, now, *open); !made) {
-      return made;
-    }
-  }
-  return {};
+  return try_each(std::set<std::int64_t>(*open), [&](std::int64_t lane) { return make_hour_in(lane, now, *open); });
 }
 
-/// A lane without minutes behind its last hour is not open.
+/// A lane without minutes after its last hour is not open.
 Outcome<void> DeviceRows::make_hour_in(std::int64_t lane, model::Minute now, std::set<std::int64_t>& open) {
   Statement known(connection_,
                   "SELECT max(hours_made_to, minutes_from), last_minute, last_measured FROM device WHERE id = ?");
@@ -202,18 +182,16 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t lane, std::int64_t hour) {
   }
   Tenants tenants;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  auto users = each_of("SELECT tenants, measured FROM tenant_minute WHERE at BETWEEN ? AND ?",
-                       [&](const model::Bytes& bytes, std::int64_t measured) {
-                         add_up(tenants, decode_tenants(bytes).value_or(Tenants{}));
-                         first = std::min(first, measured);
-                       });
-  if (!users) {
-    return users;
-  }
-  return merge("device_hour", key_of(lane, hour), *sum, last).and_then([&] {
-    return tenants.empty() ? Outcome<void>()
-                           : merge_tenants("tenant_hour", key_of(lane, hour), std::move(tenants), first);
-  });
+  return each_of("SELECT tenants, measured FROM tenant_minute WHERE at BETWEEN ? AND ?",
+                 [&](const model::Bytes& bytes, std::int64_t measured) {
+                   history::add(tenants, decode_tenants(bytes).value_or(Tenants{}));
+                   first = std::min(first, measured);
+                 })
+      .and_then([&] { return merge("device_hour", key_of(lane, hour), *sum, last); })
+      .and_then([&] {
+        return tenants.empty() ? Outcome<void>()
+                               : merge_tenants("tenant_hour", key_of(lane, hour), std::move(tenants), first);
+      });
 }
 
 Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
@@ -225,107 +203,86 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
   Statement last(connection_, "SELECT max(measured) FROM device_minute WHERE at BETWEEN ? AND ?");
   std::vector<Row> ready;
   std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
-  for (const Row& row : *all) {
-    if (row.measured >= end) {
-      continue;
-    }
+  const auto found = try_each(*all, [&](const Row& row) -> Outcome<void> {
     const std::int64_t hour = hour_of(row.minute);
-    if (const auto there = made.again().with(row.lane).step(); !there) {
-      return tl::unexpected(there.error());
-    } else if (!*there || hour + kHour > made.integer(0).value_or(0)) {
-      continue;
+    if (row.measured >= end) {
+      return {};
     }
-    if (const auto there = last.again().with(key_of(row.lane, hour)).with(key_of(row.lane, hour + kHour - 1)).step();
-        !there) {
-      return tl::unexpected(there.error());
+    const auto made_to = made.reset().with(row.lane).step_to_number();
+    if (!made_to || hour + kHour > made_to->value_or(0)) {
+      return made_to.map([](const auto&) {});
     }
-    if (last.integer(0).value_or(end) < end) {
+    const auto last_measured =
+        last.reset().with(key_of(row.lane, hour)).with(key_of(row.lane, hour + kHour - 1)).step_to_number();
+    if (last_measured && last_measured->value_or(end) < end) {
       oldest = std::min(oldest, row.measured);
       ready.push_back(row);
     }
+    return last_measured.map([](const auto&) {});
+  });
+  if (!found) {
+    return tl::unexpected(found.error());
   }
+  std::erase_if(ready, [&](const Row& row) { return row.measured > oldest + kHour; });
   std::uint64_t rows = 0;
-  for (const Row& row : ready) {
-    if (row.measured > oldest + kHour) {
-      continue;
-    }
-    const std::int64_t hour = hour_of(row.minute);
-    Statement thinned(connection_, "UPDATE device SET minutes_from = max(minutes_from, ?) WHERE id = ?");
-    auto gone = thinned.with(hour + kHour)
-                    .with(row.lane)
-                    .run()
-                    .and_then([&] { return erase("tenant_minute", Removal::hour, row.lane, 0, hour + kHour - 1); })
-                    .and_then([&](std::uint64_t) {
-                      return erase("device_minute", Removal::hour, row.lane, hour, hour + kHour - 1);
-                    });
-    if (!gone) {
-      return gone;
-    }
-    rows += *gone;
-  }
-  return rows;
+  const auto thinned = try_each(ready, [&](const Row& row) {
+    const std::int64_t end_of_hour = hour_of(row.minute) + kHour;
+    Statement lane(connection_, "UPDATE device SET minutes_from = max(minutes_from, ?) WHERE id = ?");
+    return lane.with(end_of_hour)
+        .with(row.lane)
+        .run()
+        .and_then([&] { return erase("tenant_minute", Removal::hour, row.lane, 0, end_of_hour - 1); })
+        .and_then([&](std::uint64_t) {
+          return erase("device_minute", Removal::hour, row.lane, end_of_hour - kHour, end_of_hour - 1);
+        })
+        .map([&](std::uint64_t erased) { rows += erased; });
+  });
+  return thinned.map([&] { return rows; });
 }
 
-Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end, Removal why) {
+Outcome<void> DeviceRows::forget_hours(std::int64_t end, Removal why) {
   constexpr std::int64_t kStep = 10 * kHour;
-  const auto all = fronts("device_hour");
-  if (!all) {
-    return tl::unexpected(all.error());
-  }
-  std::uint64_t rows = 0;
-  for (const Row& row : *all) {
-    if (row.measured >= end) {
-      continue;
-    }
-    Statement young(connection_,
-                    "SELECT at FROM device_hour WHERE at BETWEEN ? AND ? AND measured >= ? ORDER BY at LIMIT 1");
-    const std::int64_t last = row.minute + kStep;
-    if (const auto there = young.with(key_of(row.lane, 0)).with(key_of(row.lane, last)).with(end).step(); !there) {
-      return tl::unexpected(there.error());
-    }
-    const auto first_young = young.integer(0);
-    const std::int64_t to = first_young ? minute_of_key(*first_young) - 1 : last;
-    auto gone = erase("tenant_hour", why, row.lane, 0, to).and_then([&](std::uint64_t) {
-      return erase("device_hour", why, row.lane, 0, to);
+  return fronts("device_hour").and_then([&](const std::vector<Row>& rows) {
+    return try_each(rows, [&](const Row& row) {
+      if (row.measured >= end) {
+        return Outcome<void>();
+      }
+      Statement young(connection_,
+                      "SELECT at FROM device_hour WHERE at BETWEEN ? AND ? AND measured >= ? ORDER BY at LIMIT 1");
+      const std::int64_t last = row.minute + kStep;
+      return young.with(key_of(row.lane, 0))
+          .with(key_of(row.lane, last))
+          .with(end)
+          .step_to_number()
+          .and_then([&](std::optional<std::int64_t> first_young) {
+            const std::int64_t to = first_young ? minute_of_key(*first_young) - 1 : last;
+            return erase("tenant_hour", why, row.lane, 0, to).and_then([&](std::uint64_t) {
+              return erase("device_hour", why, row.lane, 0, to);
+            });
+          })
+          .map([](std::uint64_t) {});
     });
-    if (!gone) {
-      return gone;
-    }
-    rows += *gone;
-  }
-  return rows;
+  });
 }
 
-Outcome<std::uint64_t> DeviceRows::forget_tenants() {
+Outcome<void> DeviceRows::forget_tenants() {
   constexpr std::int64_t kDay = 24 * kHour;
-  for (const char* table : {"tenant_minute", "tenant_hour"}) {
+  for (const auto& [table, step] : {std::pair{"tenant_minute", kHour}, std::pair{"tenant_hour", kDay}}) {
     const auto age = oldest(table);
-    if (!age) {
-      return tl::unexpected(age.error());
+    const auto all = age && *age ? fronts(table) : std::vector<Row>{};
+    if (!age || !all) {
+      return tl::unexpected(age ? all.error() : age.error());
     }
-    if (!*age) {
-      continue;
+    if (*age) {
+      return try_each(*all, [&, table = table, step = step](const Row& row) {
+        return row.measured >= **age + step
+                   ? Outcome<void>()
+                   : erase(table, Removal::size, row.lane, 0, row.minute + step - 1).map([](std::uint64_t) {});
+      });
     }
-    const auto all = fronts(table);
-    if (!all) {
-      return tl::unexpected(all.error());
-    }
-    const std::int64_t step = table == std::string_view("tenant_minute") ? kHour : kDay;
-    std::uint64_t rows = 0;
-    for (const Row& row : *all) {
-      if (row.measured >= **age + step) {
-        continue;
-      }
-      auto gone = erase(table, Removal::size, row.lane, 0, row.minute + step - 1);
-      if (!gone) {
-        return gone;
-      }
-      rows += *gone;
-    }
-    return rows;
   }
   account_.tenant_bytes = 0;
-  return 0;
+  return {};
 }
 
 Outcome<std::uint64_t> DeviceRows::erase(const char* table, Removal why, std::int64_t lane, std::int64_t from,
@@ -336,11 +293,11 @@ Outcome<std::uint64_t> DeviceRows::erase(const char* table, Removal why, std::in
     return statement;
   };
   if (std::string_view(table).substr(0, 6) == "tenant") {
-    Statement bytes = bounded("SELECT coalesce(sum(length(tenants)), 0)");
-    if (const auto row = bytes.step(); !row) {
-      return tl::unexpected(row.error());
+    const auto bytes = bounded("SELECT coalesce(sum(length(tenants)), 0)").step_to_number();
+    if (!bytes) {
+      return tl::unexpected(bytes.error());
     }
-    account_.tenant_bytes -= bytes.integer(0).value_or(0);
+    account_.tenant_bytes -= bytes->value_or(0);
   }
   Statement gone = bounded("DELETE");
   return gone.run().map([&] {
@@ -390,13 +347,12 @@ Outcome<std::optional<std::int64_t>> DeviceRows::oldest(const char* table) {
                                  .c_str());
   std::optional<std::int64_t> oldest;
   for (const Row& front : *all) {
-    if (const auto there = row.again().with(key_of(front.lane, 0)).with(key_of(front.lane, kLastMinute)).step();
-        !there) {
-      return tl::unexpected(there.error());
+    const auto measured =
+        row.reset().with(key_of(front.lane, 0)).with(key_of(front.lane, kLastMinute)).step_to_number();
+    if (!measured) {
+      return measured;
     }
-    if (const auto measured = row.integer(0)) {
-      oldest = std::min(oldest.value_or(*measured), *measured);
-    }
+    oldest = *measured ? std::min(oldest.value_or(**measured), **measured) : oldest;
   }
   return oldest;
 }
@@ -430,13 +386,13 @@ Outcome<std::optional<DeviceRows::Row>> DeviceRows::first_of(std::int64_t lane, 
   });
 }
 
-/// From the first row of a lane to the first one behind the lane: lanes without rows are never met.
+/// From the first row of a lane to the first one after the lane: lanes without rows cost nothing.
 Outcome<std::vector<DeviceRows::Row>> DeviceRows::fronts(const char* table) {
   Statement row(connection_,
                 ("SELECT at, measured FROM " + std::string(table) + " WHERE at >= ? ORDER BY at LIMIT 1").c_str());
   std::vector<Row> rows;
   for (std::int64_t lane = 1; lane < kMinutesOfADevice / 2;) {
-    const auto there = row.again().with(key_of(lane, 0)).step();
+    const auto there = row.reset().with(key_of(lane, 0)).step();
     if (!there) {
       return tl::unexpected(there.error());
     }
@@ -457,8 +413,8 @@ Outcome<std::set<std::int64_t>> DeviceRows::open_lanes() {
   return rows.each([&] { lanes.insert(rows.integer(0).value_or(0)); }).map([&] { return std::move(lanes); });
 }
 
-/// Under which it is stored: where another device has reported the same identity, with where this one is attached, even
-/// if it is the only one that is there now.
+/// The identity under which a device is stored: with where it is attached if another device has reported the same
+/// identity, even if only this one is there now.
 Outcome<std::string> DeviceRows::identity_of(const model::DeviceKey& device) {
   if (device.attached.empty()) {
     return device.identity;
@@ -468,8 +424,8 @@ Outcome<std::string> DeviceRows::identity_of(const model::DeviceKey& device) {
   return shared.with(device.identity).step().map([&](bool row) { return row ? device.attached : device.identity; });
 }
 
-/// Gives the device its identity of now if nothing is stored under it, but something under one that it had before. Not
-/// if it could be any of several.
+/// Moves what is stored under an earlier identity of the device to its present one, if nothing is stored under that and
+/// only one device can have had the earlier one.
 Outcome<void> DeviceRows::rename(const model::DeviceKey& device) {
   if (device.without_wwid.empty()) {
     return {};
@@ -508,8 +464,8 @@ Outcome<void> DeviceRows::rename(const model::DeviceKey& device) {
       });
 }
 
-/// The lane of the clock that shows this, nearly: the one that went on as far by the wall as by the clock that
-/// measures. So two clocks that take turns need two lanes, however often. A new one if all have gone further.
+/// The lane whose clock nearly shows this minute: the one that advanced as far by the wall as by the measuring clock.
+/// So two clocks that take turns need two lanes, however often. A new lane if all have gone further.
 Outcome<DeviceRows::Lane> DeviceRows::lane_of(const model::DeviceKey& device, std::int64_t minute) {
   const auto identity = identity_of(device);
   if (!identity) {
@@ -554,9 +510,8 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const model::DeviceKey& device, st
       .with(device.serial)
       .with(minute)
       .with(measured)
-      .step()
-      .and_then([&](bool row) -> Outcome<Lane> {
-        const auto id = row ? added.integer(0) : std::nullopt;
+      .step_to_number()
+      .and_then([&](std::optional<std::int64_t> id) -> Outcome<Lane> {
         if (!id) {
           return tl::unexpected(Failure{"a device without an id", true});
         }
@@ -568,16 +523,13 @@ Outcome<DeviceRows::Lane> DeviceRows::lane_of(const model::DeviceKey& device, st
 
 Outcome<std::int64_t> DeviceRows::id_of(const std::string& tenant) {
   Statement seen(connection_, "UPDATE tenant SET last_measured = max(last_measured, ?2) WHERE name = ?1 RETURNING id");
-  const auto known = seen.with(tenant).with(account_.measured()).step();
-  if (!known) {
-    return tl::unexpected(known.error());
-  }
-  if (*known) {
-    return seen.integer(0).value_or(0);
+  const auto known = seen.with(tenant).with(account_.measured()).step_to_number();
+  if (!known || *known) {
+    return known.map([](const auto& id) { return *id; });
   }
   Statement added(connection_, "INSERT INTO tenant (name, last_measured) VALUES (?, ?) RETURNING id");
-  return added.with(tenant).with(account_.measured()).step().and_then([&](bool row) -> Outcome<std::int64_t> {
-    const auto id = row ? added.integer(0) : std::nullopt;
+  const auto new_id = added.with(tenant).with(account_.measured()).step_to_number();
+  return new_id.and_then([&](const auto& id) -> Outcome<std::int64_t> {
     account_.rows.insert("tenant");
     return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a tenant without an id", true});
   });

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/history/file_account.h"
-
 namespace ssdpulse::history {
 namespace {
 
@@ -15,8 +13,8 @@ namespace {
 struct Events {
   const char* table;
   const char* key;
-  const char* when;       // orders rows of one age
-  std::int64_t most = 0;  // at the default size; 0: bounded elsewhere
+  const char* when;           // orders rows of one age
+  std::int64_t max_rows = 0;  // at the default size; 0: bounded elsewhere
 };
 constexpr std::array kEvents{
     Events{"latency_spike", "begin_ms, device, operation, measured", "begin_ms"},
@@ -25,15 +23,16 @@ constexpr std::array kEvents{
     Events{"spike_seconds", "id", "id"},
     Events{"mark", "at_ms", "at_ms", kMaxMarks},
 };
-constexpr const char* kStep = "1000";  // rows
+constexpr Events kSettings{"setting", "id", "id", kMaxSettings};
+constexpr const char* kRowsAtATime = "1000";
 
-/// Of a setting, the row that holds its value now.
-constexpr const char* kInForce =
+/// Whether a row of a setting holds its current value.
+constexpr const char* kIsCurrent =
     "(value <> '' AND id = (SELECT max(id) FROM setting AS last WHERE last.device = setting.device AND last.name = "
     "setting.name))";
 
-/// When the device of a setting was there last; the host is always.
-constexpr const char* kSeen =
+/// When the device of a setting was last present; the host always is.
+constexpr const char* kLastSeen =
     "CASE device WHEN '' THEN 9223372036854775807 ELSE coalesce((SELECT max(last_measured) FROM device AS seen WHERE "
     "seen.identity = setting.device), measured) END";
 
@@ -47,13 +46,11 @@ Outcome<void> erase(Connection& connection, const Events& events, const std::str
       .map([&] { ledger.remove(table, why, connection.changed_rows()); });
 }
 
-constexpr Events kSettings{"setting", "id", "id", kMaxSettings};
-
-std::int64_t share(std::int64_t most, std::uint64_t size_limit) {
-  constexpr std::uint64_t kDefaultSize = std::uint64_t{512} << 20U;
+std::int64_t scaled(std::int64_t max_rows, std::uint64_t size_limit) {
+  constexpr double kDefaultSize = std::uint64_t{512} << 20U;
   constexpr double kMinRows = 1000;
-  return static_cast<std::int64_t>(std::max(
-      kMinRows, static_cast<double>(most) * static_cast<double>(size_limit) / static_cast<double>(kDefaultSize)));
+  return static_cast<std::int64_t>(
+      std::max(kMinRows, static_cast<double>(max_rows) * static_cast<double>(size_limit) / kDefaultSize));
 }
 
 }  // namespace
@@ -88,7 +85,7 @@ Outcome<void> insert(Connection& connection, const model::PastWait& wait, std::i
 }
 
 Outcome<void> insert(Connection& connection, const model::SpikeSeconds& seconds, std::int64_t measured,
-                     std::uint64_t most_bytes, RowLedger& ledger) {
+                     std::uint64_t max_bytes, RowLedger& ledger) {
   Statement row(connection,
                 "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds, measured) VALUES (?, ?, "
                 "?, ?, ?, ?)");
@@ -105,17 +102,14 @@ Outcome<void> insert(Connection& connection, const model::SpikeSeconds& seconds,
     if (!bytes) {
       return tl::unexpected(bytes.error());
     }
-    if (static_cast<std::uint64_t>(*bytes) <= most_bytes) {
+    if (static_cast<std::uint64_t>(*bytes) <= max_bytes) {
       return {};
     }
-    auto gone = connection.execute(
-        "DELETE FROM spike_seconds WHERE id = (SELECT id FROM spike_seconds ORDER BY excess_seconds, measured, id "
-        "LIMIT "
-        "1)");
-    if (!gone) {
-      return gone;
-    }
-    ledger.remove("spike_seconds", Removal::size, connection.changed_rows());
+    inserted = connection
+                   .execute(
+                       "DELETE FROM spike_seconds WHERE id = (SELECT id FROM spike_seconds ORDER BY excess_seconds, "
+                       "measured, id LIMIT 1)")
+                   .map([&] { ledger.remove("spike_seconds", Removal::size, connection.changed_rows()); });
   }
   return inserted;
 }
@@ -136,23 +130,21 @@ Outcome<void> insert(Connection& connection, const model::Setting& setting, std:
 
 Outcome<model::WallTime> insert(Connection& connection, const model::Mark& mark, std::int64_t measured,
                                 RowLedger& ledger) {
+  using OptionalTime = std::optional<std::int64_t>;
   Statement same(connection, "SELECT at_ms FROM mark WHERE id = ?");
-  const auto sent_before = mark.id.empty() ? Outcome<bool>(false) : same.with(mark.id).step();
-  if (!sent_before) {
-    return tl::unexpected(sent_before.error());
-  }
-  if (*sent_before) {
-    return time_of(same.integer(0).value_or(0));
+  const auto sent_before = mark.id.empty() ? Outcome<OptionalTime>() : same.with(mark.id).step_to_number();
+  if (!sent_before || *sent_before) {
+    return sent_before.map([](const OptionalTime& at) { return time_of(*at); });
   }
   Statement free(connection,
                  "SELECT CASE WHEN EXISTS (SELECT 1 FROM mark WHERE at_ms = ?1) THEN (SELECT at_ms + 1 FROM mark WHERE "
                  "at_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM mark AS next WHERE next.at_ms = mark.at_ms + 1) ORDER BY "
                  "at_ms LIMIT 1) ELSE ?1 END");
-  const auto there = free.with(milliseconds_of(mark.at)).step();
-  if (!there) {
-    return tl::unexpected(there.error());
+  const auto free_time = free.with(milliseconds_of(mark.at)).step_to_number();
+  if (!free_time) {
+    return tl::unexpected(free_time.error());
   }
-  const std::int64_t at = free.integer(0).value_or(milliseconds_of(mark.at));
+  const std::int64_t at = free_time->value_or(milliseconds_of(mark.at));
   Statement row(connection, "INSERT INTO mark (at_ms, text, id, measured) VALUES (?, ?, nullif(?, ''), ?)");
   const std::string text = util::for_history(mark.text);
   return row.with(at).with(text).with(mark.id).with(measured).run().map([&] {
@@ -165,11 +157,12 @@ Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {
   std::optional<std::int64_t> oldest;
   for (const Events& events : kEvents) {
     Statement row(connection, ("SELECT min(measured) FROM " + std::string(events.table)).c_str());
-    if (const auto there = row.step(); !there) {
-      return tl::unexpected(there.error());
+    const auto measured = row.step_to_number();
+    if (!measured) {
+      return measured;
     }
-    if (const auto measured = row.integer(0); measured && events.table != std::string_view("mark")) {
-      oldest = std::min(oldest.value_or(*measured), *measured);
+    if (*measured && events.table != std::string_view("mark")) {
+      oldest = std::min(oldest.value_or(**measured), **measured);
     }
   }
   return oldest;
@@ -177,51 +170,42 @@ Outcome<std::optional<std::int64_t>> oldest_event(Connection& connection) {
 
 Outcome<void> forget_events(Connection& connection, std::int64_t end, Removal why, RowLedger& ledger) {
   const std::string older = " WHERE measured < " + std::to_string(end);
-  for (const Events& events : kEvents) {
-    const std::string oldest = older + " ORDER BY measured, " + events.when + " LIMIT " + kStep;
-    if (auto gone = erase(connection, events, oldest, why, ledger); !gone) {
-      return gone;
-    }
-  }
-  return {};
+  return try_each(kEvents, [&](const Events& events) {
+    return erase(connection, events, older + " ORDER BY measured, " + events.when + " LIMIT " + kRowsAtATime, why,
+                 ledger);
+  });
 }
 
 Outcome<void> forget_settings(Connection& connection, std::int64_t end, Removal why, RowLedger& ledger) {
-  return erase(connection, kSettings,
-               " WHERE measured < " + std::to_string(end) + " AND NOT " + kInForce + " ORDER BY id LIMIT " + kStep, why,
-               ledger);
+  return erase(
+      connection, kSettings,
+      " WHERE measured < " + std::to_string(end) + " AND NOT " + kIsCurrent + " ORDER BY id LIMIT " + kRowsAtATime, why,
+      ledger);
 }
 
-Outcome<void> hold_to_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
+Outcome<void> enforce_shares(Connection& connection, std::uint64_t size_limit, std::int64_t measured,
                              RowLedger& ledger) {
-  for (const Events& events : kEvents) {
-    if (events.most == 0) {
-      continue;
-    }
-    const std::string surplus = std::string(" ORDER BY measured DESC, ") + events.when + " DESC LIMIT " + kStep +
-                                " OFFSET " + std::to_string(share(events.most, size_limit));
-    if (auto gone = erase(connection, events, surplus, Removal::size, ledger); !gone) {
-      return gone;
-    }
+  const auto erased = try_each(kEvents, [&](const Events& events) {
+    const std::string surplus = std::string(" ORDER BY measured DESC, ") + events.when + " DESC LIMIT " + kRowsAtATime +
+                                " OFFSET " + std::to_string(scaled(events.max_rows, size_limit));
+    return events.max_rows == 0 ? Outcome<void>() : erase(connection, events, surplus, Removal::size, ledger);
+  });
+  const auto rows = erased.and_then([&] { return connection.number("SELECT count(*) FROM setting"); });
+  const std::int64_t max_rows = scaled(kSettings.max_rows, size_limit);
+  if (!rows || *rows <= max_rows) {
+    return rows.map([](std::int64_t) {});
   }
-  const auto rows = connection.number("SELECT count(*) FROM setting");
-  if (!rows) {
-    return tl::unexpected(rows.error());
-  }
-  const std::int64_t most = share(kSettings.most, size_limit);
-  if (*rows <= most) {
-    return {};
-  }
-  const auto erase_some = [&](const std::string& chosen, std::int64_t some) {
+  const auto erase_settings = [&](const std::string& condition, std::int64_t count) {
     return erase(connection, kSettings,
-                 chosen + " ORDER BY " + kInForce + ", " + kSeen + ", id LIMIT " + std::to_string(some), Removal::size,
-                 ledger);
+                 condition + " ORDER BY " + kIsCurrent + ", " + kLastSeen + ", id LIMIT " + std::to_string(count),
+                 Removal::size, ledger);
   };
-  const std::string missed_least =
-      std::string(" WHERE NOT ") + kInForce + " OR " + kSeen + " < " + std::to_string(measured - kHour);
-  return erase_some(missed_least, *rows - most + most / 20)
+  const std::string not_needed =
+      std::string(" WHERE NOT ") + kIsCurrent + " OR " + kLastSeen + " < " + std::to_string(measured - kHour);
+  return erase_settings(not_needed, *rows - max_rows + max_rows / 20)
       .and_then([&] { return connection.number("SELECT count(*) FROM setting"); })
-      .and_then([&](std::int64_t left) { return left <= most ? Outcome<void>() : erase_some("", left - most); });
+      .and_then(
+          [&](std::int64_t left) { return left <= max_rows ? Outcome<void>() : erase_settings("", left - max_rows); });
 }
 
 }  // namespace ssdpulse::history

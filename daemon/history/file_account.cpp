@@ -5,20 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "daemon/model/history_rows.h"
-
 namespace ssdpulse::history {
-
-std::uint64_t TableRows::all_removed() const {
-  return std::accumulate(removed.begin(), removed.end(), std::uint64_t{0});
-}
 
 RowLedger::RowLedger() {
   for (const char* table : model::kTables) {
@@ -59,7 +48,8 @@ std::string RowLedger::json() const {
 }
 
 Outcome<RowLedger> RowLedger::load(Connection& connection) {
-  // JSON in SQL: SQLite reads it, and has it for who queries the file. Not a number: -1, which no row can have.
+  // SQLite parses the JSON, which whoever queries the file can use, too. What is not a number becomes -1, which no
+  // count can be.
   std::string columns = "SELECT entry.key";
   for (std::size_t i = 0; i <= kRemovalNames.size(); ++i) {
     columns += fmt::format(
@@ -72,8 +62,8 @@ Outcome<RowLedger> RowLedger::load(Connection& connection) {
                                  .c_str());
   RowLedger ledger;
   const auto take = [&]() -> Outcome<void> {
-    const auto found = ledger.tables_.find(rows.name(0));
     constexpr std::int64_t kMaxRows = std::int64_t{1} << 53U;  // so that sums are far from 64 bits
+    const auto found = ledger.tables_.find(rows.name(0));
     const auto number = [&](std::size_t column) {
       const std::int64_t value = rows.integer(static_cast<int>(column)).value_or(-1);
       return value <= kMaxRows ? value : -1;
@@ -153,8 +143,8 @@ Outcome<void> save_account(Connection& connection, const Account& account) {
 
 namespace {
 
-/// A clock that was behind jumps forward again, over what it showed before it went back: then that was right. One that
-/// was ahead comes there by and by.
+/// A clock that was behind jumps forward again, past what it showed before it went back: then that was right. One that
+/// was ahead gets there gradually.
 Outcome<void> undo_steps(Connection& connection, std::int64_t from, std::int64_t to) {
   Statement rows(
       connection,
@@ -175,15 +165,14 @@ Outcome<void> keep_step(Connection& connection, const ClockStep& step, std::int6
 
 Outcome<std::optional<ClockStep>> read_clocks(Connection& connection, Account& account, const ClockReading& now) {
   account.measured_ms += std::max<std::int64_t>(now.elapsed.count(), 0);
-  const std::int64_t wall = number_of(now.wall);
-  if (wall < kClockUnset) {
+  if (number_of(now.wall) < kClockUnset) {
     return std::nullopt;
   }
-  const ClockStep step{account.wall, wall};
-  const std::int64_t jump = wall - account.wall - (account.measured() - account.wall_measured);
-  const bool first = account.wall == 0;
-  account.wall = wall;
+  const ClockStep step{account.wall, number_of(now.wall)};
+  const std::int64_t jump = step.to - step.from - (account.measured() - account.wall_measured);
+  account.wall = step.to;
   account.wall_measured = account.measured();
+  const bool first = step.from == 0;
   if (!first && step.to < step.from - kSameClock) {
     return keep_step(connection, step, account.measured()).map([&] { return std::optional(step); });
   }
@@ -214,15 +203,14 @@ struct Newest {
   std::int64_t minute = 0;    // the latest stamp of a minute; 0: none
 };
 
-bool has_column_measured(std::string_view table) { return table != "device" && table != "drive" && table != "tenant"; }
-
 /// How many rows a table has.
-Outcome<std::int64_t> count(Connection& connection, const std::string& table, Newest& newest) {
-  const std::string measured = has_column_measured(table) ? "measured" : "last_measured";
+Outcome<std::int64_t> count_rows(Connection& connection, const std::string& table, Newest& newest) {
+  const bool has_names = table == "device" || table == "drive" || table == "tenant";
+  const std::string measured = has_names ? "last_measured" : "measured";
   const std::string minute = table == "device_minute"  ? "max(at % " + std::to_string(kMinutesOfADevice) + ")"
                              : table == "drive_minute" ? std::string("max(minute)")
                                                        : std::string("0");
-  // Nobody measures for so long: such a row does not move the clock.
+  // Nobody measures for longer than 32 bits of minutes: such a row does not move the clock.
   const std::string plausible = "iif(" + measured + " BETWEEN 0 AND 4294967295, " + measured + ", 0)";
   Statement row(connection, ("SELECT count(*), max(" + plausible + "), " + minute + " FROM " + table).c_str());
   return row.step().map([&](bool) {
@@ -232,35 +220,29 @@ Outcome<std::int64_t> count(Connection& connection, const std::string& table, Ne
   });
 }
 
-class Values {
- public:
-  explicit Values(AccountCheck& check) : check_(check) {}
-
-  void expect(const char* name, std::int64_t& value, std::int64_t least, std::int64_t most, std::int64_t right) {
-    if (value < least || value > most) {
-      check_.wrong_values.push_back(fmt::format("{} is {}, but must be {} to {}", name, value, least, most));
-      value = right;
-    }
-  }
-
- private:
-  AccountCheck& check_;
-};
-
-/// Of the clocks: rows are written every minute, so that `measured` cannot be far from the newest row unless the wall
-/// clock has gone as far since.
-void check_clocks(const Newest& newest, Values values, Account& account) {
-  constexpr std::int64_t kMillisecondsOfAMinute = 60'000;
+/// Rows are written every minute, so `measured` cannot be far from the newest row unless the wall clock has gone as far
+/// since.
+void check_values(const Newest& newest, std::int64_t tenant_bytes, AccountCheck& check) {
+  constexpr std::int64_t kMinuteMs = 60'000;
   constexpr std::int64_t kDay = 24 * kHour;
   constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
-  values.expect("wall", account.wall, 0, kLastMinute, newest.minute);
+  Account& account = check.account;
+  const auto expect = [&](const char* name, std::int64_t& value, std::int64_t min, std::int64_t max,
+                          std::int64_t corrected) {
+    if (value < min || value > max) {
+      check.wrong_values.push_back(fmt::format("{} is {}, but must be {} to {}", name, value, min, max));
+      value = corrected;
+    }
+  };
+  expect("wall", account.wall, 0, kLastMinute, newest.minute);
   const std::int64_t since = newest.minute == 0 ? kLastMinute : std::max<std::int64_t>(account.wall - newest.minute, 0);
-  const std::int64_t least = newest.measured * kMillisecondsOfAMinute;
-  values.expect("measured_ms", account.measured_ms, least, least + (since + kDay) * kMillisecondsOfAMinute, least);
-  values.expect("wall_measured", account.wall_measured, 0, account.measured(), account.measured());
-  values.expect("drive_minutes_thinned_to", account.drive_minutes_thinned_to, 0, account.measured(), 0);
-  values.expect("minutes_reach", account.minutes_reach, 0, kLastMinute, 0);
-  values.expect("hours_reach", account.hours_reach, 0, kLastMinute, 0);
+  const std::int64_t min_ms = newest.measured * kMinuteMs;
+  expect("measured_ms", account.measured_ms, min_ms, min_ms + (since + kDay) * kMinuteMs, min_ms);
+  expect("wall_measured", account.wall_measured, 0, account.measured(), account.measured());
+  expect("drive_minutes_thinned_to", account.drive_minutes_thinned_to, 0, account.measured(), 0);
+  expect("minutes_reach", account.minutes_reach, 0, kLastMinute, 0);
+  expect("hours_reach", account.hours_reach, 0, kLastMinute, 0);
+  expect("tenant_bytes", account.tenant_bytes, tenant_bytes, tenant_bytes, tenant_bytes);
 }
 
 }  // namespace
@@ -285,7 +267,7 @@ Outcome<AccountCheck> check_account(Connection& connection) {
   check.account = account->value_or(Account{});
   Newest newest;
   for (const std::string table : model::kTables) {
-    const auto rows = count(connection, table, newest);
+    const auto rows = count_rows(connection, table, newest);
     if (!rows) {
       return tl::unexpected(rows.error());
     }
@@ -298,14 +280,12 @@ Outcome<AccountCheck> check_account(Connection& connection) {
       check.account.rows.insert(table, static_cast<std::uint64_t>(-missing));
     }
   }
-  const Values values(check);
-  check_clocks(newest, values, check.account);
   return connection
       .number(
           "SELECT (SELECT coalesce(sum(length(tenants)), 0) FROM tenant_minute) + (SELECT "
           "coalesce(sum(length(tenants)), 0) FROM tenant_hour)")
       .map([&](std::int64_t tenant_bytes) {
-        Values(check).expect("tenant_bytes", check.account.tenant_bytes, tenant_bytes, tenant_bytes, tenant_bytes);
+        check_values(newest, tenant_bytes, check);
         return std::move(check);
       });
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowLedger: what became of the rows of each table since the file was begun. The file keeps it, in the same transaction
-// as the rows: so what was inserted less what was removed is what is there, whatever ended the daemon.
+// Account: what the history file knows of itself: its clocks, how far its upkeep has come, and its RowLedger, what
+// became of the rows of each table since the file was created. The file keeps it in the same transaction as the rows:
+// rows inserted less rows removed are the rows present, however the daemon ended. AccountCheck compares it with the
+// rows.
+//
+// Ages are in measured minutes, by CLOCK_BOOTTIME; stamps are minutes or milliseconds since the epoch. Clock steps,
+// when the wall clock went back, tell which stamps lay in the future; age never depends on them. For one thread, within
+// a transaction of the caller's.
 #pragma once
 
 #include <array>
@@ -9,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,12 +27,12 @@
 
 namespace ssdpulse::history {
 
-/// Why a row has left its table. In the file by number: a new one goes last.
+/// Why a row has left its table. The file has them by number: append new ones.
 enum class Removal {
   age,         // older than history.retention
   size,        // beyond history.size, or its table's share of it
   hour,        // a minute that became part of an hour
-  repeated,    // it said the same as another, or a later one of the same minute took its place
+  repeated,    // it said the same as another, or was replaced by a later one of the same minute
   unreadable,  // damaged, or deleted by somebody else
   clock,       // the wall clock went back a little, and the same minute came again
 };
@@ -37,7 +44,7 @@ struct TableRows {
   std::array<std::uint64_t, kRemovalNames.size()> removed{};  // by Removal
   bool operator==(const TableRows&) const = default;
 
-  [[nodiscard]] std::uint64_t all_removed() const;
+  [[nodiscard]] std::uint64_t all_removed() const { return std::accumulate(removed.begin(), removed.end(), 0ULL); }
   /// Negative: more were removed than there can have been.
   [[nodiscard]] std::int64_t present() const {
     return static_cast<std::int64_t>(inserted) - static_cast<std::int64_t>(all_removed());
@@ -48,7 +55,7 @@ class RowLedger {
  public:
   using Tables = std::map<std::string, TableRows, std::less<>>;
 
-  RowLedger();  // all tables are in it
+  RowLedger();  // with all tables
 
   void insert(std::string_view table, std::uint64_t rows = 1) { of(table).inserted += rows; }
   void remove(std::string_view table, Removal why, std::uint64_t rows) {
@@ -65,7 +72,7 @@ class RowLedger {
 
   /// {"mark":[inserted,age,size,...],...}: a column of table account.
   [[nodiscard]] std::string json() const;
-  /// From that column; what is no such text is a damaged file.
+  /// From that column; anything else there means a damaged file.
   static Outcome<RowLedger> load(Connection& connection);
 
  private:
@@ -74,14 +81,13 @@ class RowLedger {
   Tables tables_;
 };
 
-/// What a row with the same key held: it is part of the new one, or nobody will see it again.
+/// What happens to the content of a row with the same key: it is part of the new one, or lost.
 enum class RowBefore { merged, lost };
-/// Inserts a row, in the place of one with the same key. `insert` runs a statement that begins with these words.
+/// Inserts a row, replacing one with the same key. `insert` runs a statement that begins with `insert_into`.
 Outcome<void> put(Connection& connection, RowLedger& ledger, std::string_view table, RowBefore before,
                   const std::function<Outcome<void>(const std::string& insert_into)>& insert);
 
-// Account: what the history file knows of the clocks, and how far its upkeep has come. One row; see schema/schema.sql.
-
+/// One row; see schema.sql.
 struct Account {
   std::int64_t measured_ms = 0;               // by CLOCK_BOOTTIME, of the daemons that kept this file: only ever grows
   std::int64_t wall = 0;                      // minutes since the epoch; the last reading that can be true; 0: none yet
@@ -100,7 +106,7 @@ struct Account {
 /// How far back the file goes, by the last write.
 model::PastReach reach_of(const Account& account);
 
-/// Nothing: this version has never written a row.
+/// Nothing if this version has never written a row.
 Outcome<std::optional<Account>> load_account(Connection& connection);
 Outcome<void> save_account(Connection& connection, const Account& account);
 
@@ -126,16 +132,13 @@ inline constexpr std::int64_t kMinutesOfADevice = std::int64_t{1} << 32U;
 inline std::int64_t key_of(std::int64_t device, std::int64_t minute) { return device * kMinutesOfADevice + minute; }
 inline std::int64_t minute_of_key(std::int64_t key) { return key % kMinutesOfADevice; }
 
-// Clock steps: when the wall clock went back, and so which stamps lay in the future. Age never depends on it: rows are
-// as old as the time measured since they were written.
-
-/// Corrections smaller than this are no steps: a row may be stamped that many minutes before one that is older.
+/// Corrections of up to so many minutes are no steps: a row may be stamped that long before an older one.
 inline constexpr std::int64_t kSameClock = 2;
 
 /// 2020-01-01, in minutes since the epoch. A clock that shows an earlier time was never set: no daemon is that old.
 inline constexpr std::int64_t kClockUnset = 26'297'280;
 
-/// What the two clocks said when a batch was added.
+/// The two clocks when a batch was added.
 struct ClockReading {
   model::Minute wall;
   std::chrono::milliseconds elapsed{};  // by CLOCK_BOOTTIME, since the previous batch that was written
@@ -159,9 +162,7 @@ std::string stamped_ahead(const std::string& table, const std::string& minute);
 /// The same of device_minute and the like.
 std::string row_ahead(const std::string& table);
 
-// AccountCheck: what a history file says of itself, compared with its rows. A wrong number there would delete, or hide,
-// right rows. Reads every table once.
-
+/// The account compared with the rows: a wrong number in it would delete, or hide, good rows.
 struct AccountCheck {
   std::map<std::string, std::uint64_t> rows;    // that are there, of all tables
   std::map<std::string, std::int64_t> missing;  // of tables with more or fewer than the account says; negative: more
@@ -172,7 +173,7 @@ struct AccountCheck {
   [[nodiscard]] std::string text() const;
 };
 
-/// Of a file without an account, which has no rows, all is right.
+/// Reads every table once. A file without an account, which has no rows, agrees with itself.
 Outcome<AccountCheck> check_account(Connection& connection);
 
 }  // namespace ssdpulse::history

@@ -11,33 +11,23 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/history/database_file.h"
 #include "daemon/history/file_account.h"
 #include "daemon/history/history.h"
-#include "daemon/history/sqlite.h"
 #include "daemon/model/history_rows.h"
 
 namespace ssdpulse::history {
-
-// Renames files, so it works on a full disk.
-
 namespace {
 
 // The files of a database, the main one last: if we die in between, the others are not considered stale and lost.
@@ -94,6 +84,183 @@ util::Result<Plan> plan_for(const std::string& directory, const std::string& pre
 
 std::string prefix_of(const std::string& file) { return file + ".set-aside-"; }
 
+/// All tables, each after those that it refers to.
+std::vector<std::string> tables() {
+  std::vector<std::string> tables(model::kTables.begin(), model::kTables.end());
+  tables.insert(tables.end(), {"clock_step", "account"});
+  return tables;
+}
+
+/// Each on a connection of its own, because SQLite's cache depends on how damaged pages are shown.
+Outcome<Connection> open_damaged(const std::string& path, BlankPage shown_as) {
+  return open_existing(path, Truncated::allowed).map([&](Connection connection) {
+    auto kind = static_cast<std::uint8_t>(shown_as);
+    sqlite3_file_control(connection.get(), nullptr, kShowMismatchedAs, &kind);
+    return connection;
+  });
+}
+
+Outcome<void> copy_row(const Statement& row, Statement& insert) {
+  insert.reset();
+  for (int column = 0; column < row.columns(); ++column) {
+    insert.with_value_of(row, column);
+  }
+  const auto inserted = insert.run();
+  return !inserted && inserted.error().refused ? Outcome<void>() : inserted;
+}
+
+class Copier {
+ public:
+  Copier(const std::string& from, Connection& to, const std::atomic<bool>& stop) : from_(from), to_(to), stop_(stop) {}
+
+  /// Keys are read where a damaged page is empty, rows where it is an error: a row that continues in a damaged page is
+  /// lost, without those after it.
+  Outcome<void> copy(const std::string& table) {
+    auto keys_of = open_damaged(from_, BlankPage::of_table);
+    if (keys_of && !Statement(*keys_of, ("SELECT rowid FROM " + table + " LIMIT 0").c_str()).step()) {
+      keys_of = open_damaged(from_, BlankPage::of_index);
+    }
+    auto rows_of = keys_of ? open_existing(from_, Truncated::allowed) : tl::unexpected(keys_of.error());
+    const auto columns = rows_of ? key_columns(*rows_of, table) : tl::unexpected(rows_of.error());
+    return columns ? copy(table, *columns, *keys_of, *rows_of) : tl::unexpected(columns.error());
+  }
+
+ private:
+  static Outcome<std::vector<std::string>> key_columns(Connection& from, const std::string& table) {
+    Statement names(from, ("SELECT name FROM pragma_table_info('" + table + "') WHERE pk > 0 ORDER BY pk").c_str());
+    std::vector<std::string> columns;
+    return names.each([&] { columns.push_back(names.name(0)); }).map([&] { return std::move(columns); });
+  }
+
+  Outcome<void> copy(const std::string& table, const std::vector<std::string>& columns, Connection& keys_of,
+                     Connection& rows_of) {
+    Statement keys(keys_of, fmt::format("SELECT {0} FROM {1} ORDER BY {0}", fmt::join(columns, ", "), table).c_str());
+    Statement row(rows_of,
+                  fmt::format("SELECT * FROM {} WHERE {} = ?", table, fmt::join(columns, " = ? AND ")).c_str());
+    Statement insert(
+        to_, fmt::format("INSERT OR IGNORE INTO {} VALUES (?{})", table,
+                         fmt::join(std::vector<std::string>(static_cast<std::size_t>(row.columns()) - 1, ", ?"), ""))
+                 .c_str());
+    while (true) {
+      const auto key = keys.step();
+      if (!key && !key.error().damaged) {
+        return tl::unexpected(key.error());
+      }
+      if (!key.value_or(false)) {  // also where the tree is broken: the rest is counted as lost
+        return {};
+      }
+      row.reset();
+      for (int column = 0; column < keys.columns(); ++column) {
+        row.with_value_of(keys, column);
+      }
+      const auto read = row.step();
+      if (!read && !read.error().damaged && read.error().obstacle != Obstacle::io_error) {
+        return tl::unexpected(read.error());
+      }
+      if (const auto copied = read.value_or(false) ? copy_row(row, insert) : Outcome<void>(); !copied) {
+        return copied;
+      }
+      if (stop_) {
+        return tl::unexpected(Failure{"the daemon is stopping"});
+      }
+    }
+  }
+
+  const std::string& from_;
+  Connection& to_;
+  const std::atomic<bool>& stop_;
+};
+
+/// Adds a row for each device whose own row is lost: its rows are shown as those of an unknown device, and they age.
+/// Hours that are made are not made again, and the minutes begin where the rows do.
+Outcome<void> add_unknown_devices(Connection& to, Account& account) {
+  constexpr const char* kAt =
+      "(SELECT at, measured FROM device_minute UNION ALL SELECT at, measured FROM device_hour UNION ALL SELECT at, "
+      "measured FROM tenant_minute UNION ALL SELECT at, measured FROM tenant_hour)";
+  const std::string lane = std::to_string(kMinutesOfADevice);
+  const std::string of_lane = " WHERE at / " + lane + " = id";
+  Statement added(
+      to,
+      ("INSERT INTO device (id, identity, name, model, serial, last_minute, last_measured, minutes_from, "
+       "hours_made_to) SELECT id, 'lost ' || id, 'lost-' || id, '', '', last, measured, coalesce((SELECT min(at % " +
+       lane + ") / 60 * 60 FROM device_minute" + of_lane + "), last + 1), coalesce((SELECT max(at % " + lane +
+       ") + 60 FROM device_hour" + of_lane + "), 0) FROM (SELECT at / " + lane + " AS id, max(at % " + lane +
+       ") AS last, max(measured) AS measured FROM " + kAt +
+       " GROUP BY 1) WHERE id > 0 AND id NOT IN (SELECT id FROM "
+       "device)")
+          .c_str());
+  return added.run().map([&] { account.rows.insert("device", to.changed_rows()); });
+}
+
+/// No number is reused, not even those of lost rows: other rows refer to them. SQLite's own record of them may be lost,
+/// too.
+Outcome<void> reserve_numbers(Connection& to, const std::string& from) {
+  constexpr std::int64_t kGap = 1'000'000;  // more tenants than a file can have forgotten
+  auto source = open_damaged(from, BlankPage::of_table);
+  for (const char* table : {"device", "tenant", "drive", "setting"}) {
+    const auto known = source
+                           ? source->number("SELECT seq FROM sqlite_sequence WHERE name = '" + std::string(table) + "'")
+                           : tl::unexpected(source.error());
+    const auto used = to.number("SELECT max(coalesce((SELECT max(id) FROM " + std::string(table) +
+                                "), 0), coalesce((SELECT max(drive) FROM drive_minute), 0))");
+    if (!used) {
+      return tl::unexpected(used.error());
+    }
+    Statement gone(to, "DELETE FROM sqlite_sequence WHERE name = ?");
+    Statement set(to, "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)");
+    const std::string name = table;
+    const auto kept = gone.with(name).run().and_then(
+        [&] { return set.with(name).with(known ? std::max(*known, *used) : *used + kGap).run(); });
+    if (!kept) {
+      return kept;
+    }
+  }
+  return {};
+}
+
+/// A ledger that cannot be read is started from empty, rather than lose the rows.
+Outcome<AccountCheck> check_copy(Connection& to) {
+  auto check = check_account(to);
+  if (check || !check.error().damaged) {
+    return check;
+  }
+  return to.execute("UPDATE account SET rows = '{}'")
+      .and_then([&] { return check_account(to); })
+      .or_else([&](const Failure& failure) {
+        return failure.damaged ? to.execute("DELETE FROM account").and_then([&] { return check_account(to); })
+                               : Outcome<AccountCheck>(tl::unexpected(failure));
+      });
+}
+
+/// Also corrects the new file's account.
+Outcome<Salvaged> copy_all(const std::string& from, Connection& to, const std::atomic<bool>& stop) {
+  Copier copier(from, to, stop);
+  if (const auto begun = to.execute("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE"); !begun) {
+    return tl::unexpected(begun.error());
+  }
+  for (const std::string& table : tables()) {
+    if (const auto copied = copier.copy(table); !copied) {
+      return tl::unexpected(copied.error());
+    }
+  }
+  auto check = check_copy(to);
+  if (!check) {
+    return tl::unexpected(check.error());
+  }
+  Salvaged salvaged;
+  salvaged.rows = check->rows;
+  for (const auto& [table, lost] : check->missing) {
+    if (lost > 0) {
+      salvaged.lost[table] = static_cast<std::uint64_t>(lost);
+    }
+  }
+  return add_unknown_devices(to, check->account)
+      .and_then([&] { return reserve_numbers(to, from); })
+      .and_then([&] { return save_account(to, check->account); })
+      .and_then([&] { return to.execute("COMMIT"); })
+      .map([&] { return std::move(salvaged); });
+}
+
 }  // namespace
 
 std::optional<std::chrono::sys_seconds> last_set_aside(const std::string& directory, const std::string& file) {
@@ -138,187 +305,6 @@ util::Result<SetAside> set_aside(const std::string& directory, const std::string
   return result;
 }
 
-namespace {
-
-/// All of it, in an order in which nothing refers to what comes later.
-std::vector<std::string> tables() {
-  std::vector<std::string> tables(model::kTables.begin(), model::kTables.end());
-  tables.insert(tables.end(), {"clock_step", "account"});
-  return tables;
-}
-
-/// A connection of its own, as what SQLite has in its cache depends on how damaged pages are shown.
-Outcome<Connection> open_damaged(const std::string& path, BlankPage shown_as) {
-  return open_as_it_is(path, Shorter::allowed).map([&](Connection connection) {
-    auto kind = static_cast<std::uint8_t>(shown_as);
-    sqlite3_file_control(connection.get(), nullptr, kShowMismatchedAs, &kind);
-    return connection;
-  });
-}
-
-Outcome<void> copy_row(const Statement& row, Statement& insert) {
-  insert.again();
-  for (int column = 0; column < row.columns(); ++column) {
-    insert.with_value_of(row, column);
-  }
-  const auto inserted = insert.run();
-  return !inserted && inserted.error().refused ? Outcome<void>() : inserted;
-}
-
-class Copier {
- public:
-  Copier(const std::string& from, Connection& to, const std::atomic<bool>& stop) : from_(from), to_(to), stop_(stop) {}
-
-  /// The keys are those of whole pages, and of no row for each other. Each row is then read where a damaged page is an
-  /// error: one that goes on in such a page is lost, and keeps none of those behind it.
-  Outcome<void> copy(const std::string& table) {
-    auto keys_of = open_damaged(from_, BlankPage::of_table);
-    if (keys_of && !Statement(*keys_of, ("SELECT rowid FROM " + table + " LIMIT 0").c_str()).step()) {
-      keys_of = open_damaged(from_, BlankPage::of_index);
-    }
-    auto rows_of = keys_of ? open_as_it_is(from_, Shorter::allowed) : tl::unexpected(keys_of.error());
-    const auto columns = rows_of ? key_columns(*rows_of, table) : tl::unexpected(rows_of.error());
-    return columns ? copy(table, *columns, *keys_of, *rows_of) : tl::unexpected(columns.error());
-  }
-
- private:
-  static Outcome<std::vector<std::string>> key_columns(Connection& from, const std::string& table) {
-    Statement names(from, ("SELECT name FROM pragma_table_info('" + table + "') WHERE pk > 0 ORDER BY pk").c_str());
-    std::vector<std::string> columns;
-    return names.each([&] { columns.push_back(names.name(0)); }).map([&] { return std::move(columns); });
-  }
-
-  Outcome<void> copy(const std::string& table, const std::vector<std::string>& columns, Connection& keys_of,
-                     Connection& rows_of) {
-    Statement keys(keys_of, fmt::format("SELECT {0} FROM {1} ORDER BY {0}", fmt::join(columns, ", "), table).c_str());
-    Statement row(rows_of,
-                  fmt::format("SELECT * FROM {} WHERE {} = ?", table, fmt::join(columns, " = ? AND ")).c_str());
-    Statement insert(
-        to_, fmt::format("INSERT OR IGNORE INTO {} VALUES (?{})", table,
-                         fmt::join(std::vector<std::string>(static_cast<std::size_t>(row.columns()) - 1, ", ?"), ""))
-                 .c_str());
-    while (true) {
-      const auto key = keys.step();
-      if (!key && !key.error().damaged) {
-        return tl::unexpected(key.error());
-      }
-      if (!key.value_or(false)) {  // also where the tree is broken: what lies behind is counted as lost
-        return {};
-      }
-      row.again();
-      for (int column = 0; column < keys.columns(); ++column) {
-        row.with_value_of(keys, column);
-      }
-      const auto read = row.step();
-      if (!read && !read.error().damaged && read.error().obstacle != Obstacle::io_error) {
-        return tl::unexpected(read.error());
-      }
-      if (const auto copied = read.value_or(false) ? copy_row(row, insert) : Outcome<void>(); !copied) {
-        return copied;
-      }
-      if (stop_) {
-        return tl::unexpected(Failure{"the daemon is stopping", false});
-      }
-    }
-  }
-
-  const std::string& from_;
-  Connection& to_;
-  const std::atomic<bool>& stop_;
-};
-
-/// Rows of devices whose own row is lost: nobody knows any longer whose they are, but they are shown, and they age. The
-/// hours that are made are not made again, and the minutes begin where they do.
-Outcome<void> add_unknown_devices(Connection& to, Account& account) {
-  constexpr const char* kAt =
-      "(SELECT at, measured FROM device_minute UNION ALL SELECT at, measured FROM device_hour UNION ALL SELECT at, "
-      "measured FROM tenant_minute UNION ALL SELECT at, measured FROM tenant_hour)";
-  const std::string lane = std::to_string(kMinutesOfADevice);
-  const std::string of_lane = " WHERE at / " + lane + " = id";
-  Statement added(
-      to,
-      ("INSERT INTO device (id, identity, name, model, serial, last_minute, last_measured, minutes_from, "
-       "hours_made_to) SELECT id, 'lost ' || id, 'lost-' || id, '', '', last, measured, coalesce((SELECT min(at % " +
-       lane + ") / 60 * 60 FROM device_minute" + of_lane + "), last + 1), coalesce((SELECT max(at % " + lane +
-       ") + 60 FROM device_hour" + of_lane + "), 0) FROM (SELECT at / " + lane + " AS id, max(at % " + lane +
-       ") AS last, max(measured) AS measured FROM " + kAt +
-       " GROUP BY 1) WHERE id > 0 AND id NOT IN (SELECT id FROM "
-       "device)")
-          .c_str());
-  return added.run().map([&] { account.rows.insert("device", to.changed_rows()); });
-}
-
-/// No number is given out again, not even those of rows that are lost: others refer to them. SQLite's own record of
-/// them may be lost, too.
-Outcome<void> keep_numbers(Connection& to, const std::string& from) {
-  constexpr std::int64_t kGap = 1'000'000;  // more tenants than a file can have forgotten
-  auto source = open_damaged(from, BlankPage::of_table);
-  for (const char* table : {"device", "tenant", "drive", "setting"}) {
-    const auto known = source
-                           ? source->number("SELECT seq FROM sqlite_sequence WHERE name = '" + std::string(table) + "'")
-                           : tl::unexpected(source.error());
-    const auto used = to.number("SELECT max(coalesce((SELECT max(id) FROM " + std::string(table) +
-                                "), 0), coalesce((SELECT max(drive) FROM drive_minute), 0))");
-    if (!used) {
-      return tl::unexpected(used.error());
-    }
-    Statement gone(to, "DELETE FROM sqlite_sequence WHERE name = ?");
-    Statement set(to, "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)");
-    const std::string name = table;
-    const auto kept = gone.with(name).run().and_then(
-        [&] { return set.with(name).with(known ? std::max(*known, *used) : *used + kGap).run(); });
-    if (!kept) {
-      return kept;
-    }
-  }
-  return {};
-}
-
-/// A ledger that cannot be read is begun again: it is no reason to lose the rows.
-Outcome<AccountCheck> check_copy(Connection& to) {
-  auto check = check_account(to);
-  if (check || !check.error().damaged) {
-    return check;
-  }
-  return to.execute("UPDATE account SET rows = '{}'")
-      .and_then([&] { return check_account(to); })
-      .or_else([&](const Failure& failure) {
-        return failure.damaged ? to.execute("DELETE FROM account").and_then([&] { return check_account(to); })
-                               : Outcome<AccountCheck>(tl::unexpected(failure));
-      });
-}
-
-/// With what the new file says of itself put right.
-Outcome<Salvaged> copy_all(const std::string& from, Connection& to, const std::atomic<bool>& stop) {
-  Copier copier(from, to, stop);
-  if (const auto begun = to.execute("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE"); !begun) {
-    return tl::unexpected(begun.error());
-  }
-  for (const std::string& table : tables()) {
-    if (const auto copied = copier.copy(table); !copied) {
-      return tl::unexpected(copied.error());
-    }
-  }
-  auto check = check_copy(to);
-  if (!check) {
-    return tl::unexpected(check.error());
-  }
-  Salvaged salvaged;
-  salvaged.rows = check->rows;
-  for (const auto& [table, lost] : check->missing) {
-    if (lost > 0) {
-      salvaged.lost[table] = static_cast<std::uint64_t>(lost);
-    }
-  }
-  return add_unknown_devices(to, check->account)
-      .and_then([&] { return keep_numbers(to, from); })
-      .and_then([&] { return save_account(to, check->account); })
-      .and_then([&] { return to.execute("COMMIT"); })
-      .map([&] { return std::move(salvaged); });
-}
-
-}  // namespace
-
 std::string Salvaged::lost_text() const {
   std::string text;
   for (const auto& [table, count] : lost) {
@@ -328,7 +314,7 @@ std::string Salvaged::lost_text() const {
 }
 
 Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const std::atomic<bool>& stop) {
-  constexpr auto kMaxBytes = std::uint64_t{1} << 40U;  // of any file that the limit of its own time allowed
+  constexpr auto kMaxBytes = std::uint64_t{1} << 40U;  // whatever history.size was when the file was written
   if (const auto ours = open_damaged(from, BlankPage::of_table); !ours) {
     return tl::unexpected(ours.error());
   }
@@ -341,7 +327,7 @@ Outcome<Salvaged> salvage(const std::string& from, const std::string& to, const 
   }();
   ::unlink((unfinished + "-journal").c_str());
   if (salvaged && ::rename(unfinished.c_str(), to.c_str()) != 0) {
-    salvaged = tl::unexpected(Failure{std::string("cannot rename it: ") + std::strerror(errno), false});
+    salvaged = tl::unexpected(Failure{std::string("cannot rename it: ") + std::strerror(errno)});
   }
   if (!salvaged) {
     ::unlink(unfinished.c_str());
@@ -372,7 +358,7 @@ util::Result<void> may_copy(const std::string& path, const std::string& to) {
   return {};
 }
 
-/// Who may read a history may read its copy, and nobody else: it has serial numbers and tenants.
+/// Only those who may read a history may read its copy: it has serial numbers and tenants.
 void give_to_owner_of(const std::string& path, const std::string& copy) {
   constexpr mode_t kMode = 0640;
   struct stat status {};
@@ -384,7 +370,7 @@ void give_to_owner_of(const std::string& path, const std::string& copy) {
 
 Outcome<void> copy(Connection& from, Connection& to, const Progress& progress) {
   constexpr int kPagesAtATime = 256;
-  constexpr int kMillisecondsToWait = 5;       // for a writer, between two steps
+  constexpr int kPauseMs = 5;                  // for a writer, between two steps
   constexpr std::chrono::seconds kShared{20};  // then the rest is copied at once: each write begins the copy again
   constexpr std::chrono::seconds kBusy{60};
   const auto began = std::chrono::steady_clock::now();
@@ -405,11 +391,11 @@ Outcome<void> copy(Connection& from, Connection& to, const Progress& progress) {
     }
     const int pages = sqlite3_backup_pagecount(backup.get());
     progress(pages == 0 ? 0 : 1 - static_cast<double>(sqlite3_backup_remaining(backup.get())) / pages);
-    sqlite3_sleep(kMillisecondsToWait);
+    sqlite3_sleep(kPauseMs);
   }
 }
 
-/// A directory that only this user may look into, and that goes with all that is in it.
+/// A directory that only this user may read, removed with its content at the end.
 class PrivateDirectory {
  public:
   explicit PrivateDirectory(const std::string& beginning) : path_(beginning + "XXXXXX") {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread between the daemon and the file: it waits, tries, and reports the outcome.
 #include "daemon/history/history.h"
 
 #include <sys/stat.h>
@@ -18,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/file_descriptor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/number_text.h"
 #include "daemon/history/file_tools.h"
@@ -30,8 +28,8 @@ namespace {
 using log::field;
 using log::quoted;
 
-bool fits(std::initializer_list<std::string_view> names, std::size_t most = model::kMaxNameBytes) {
-  return std::all_of(names.begin(), names.end(), [most](std::string_view name) { return name.size() <= most; });
+bool fits(std::initializer_list<std::string_view> texts, std::size_t max_bytes = model::kMaxNameBytes) {
+  return std::all_of(texts.begin(), texts.end(), [=](std::string_view text) { return text.size() <= max_bytes; });
 }
 
 bool within_bounds(const model::DriveKey& drive) {
@@ -68,7 +66,7 @@ Outcome<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
     return tl::unexpected(
-        Failure{"cannot create " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+        Failure{.message = "cannot create " + directory + ": " + std::strerror(errno), .obstacle = obstacle_of(errno)});
   }
   return {};
 }
@@ -80,12 +78,12 @@ Outcome<util::UniqueFd> locked(const std::string& directory) {
     return held;
   }
   if (errno == EWOULDBLOCK) {
-    return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
-                                      ": stop one of them, or give each a history.directory of its own",
-                                  false, false, Obstacle::another_daemon});
+    return tl::unexpected(Failure{.message = "another ssdpulse keeps its history in " + directory +
+                                             ": stop one of them, or give each a history.directory of its own",
+                                  .obstacle = Obstacle::another_daemon});
   }
   return tl::unexpected(
-      Failure{"cannot lock " + directory + ": " + std::strerror(errno), false, false, obstacle_of(errno)});
+      Failure{.message = "cannot lock " + directory + ": " + std::strerror(errno), .obstacle = obstacle_of(errno)});
 }
 
 std::map<std::string, std::uint64_t> unreadable_in(const RowLedger& rows) {
@@ -158,7 +156,7 @@ std::uint64_t Status::sum(std::uint64_t GivenRows::*fate) const {
                          [&](std::uint64_t sum, const auto& table) { return sum + table.second.*fate; });
 }
 
-/// Rows that no file would accept go at once.
+/// Rows that no file would accept are dropped at once.
 void History::receive(model::Batch& batch) {
   model::for_each_table([&](const char* table, auto member) {
     GivenRows& given = status_.given[table];
@@ -239,7 +237,7 @@ Status History::status() const {
   return status_;
 }
 
-/// Whoever waits for one learns it now, and may try again: kept later, it would be there twice.
+/// Whoever set one may try again: if it were kept later, it would be there twice.
 void History::refuse_marks() {
   pending_rows_ -= std::erase_if(batches_, [&](Waiting& batch) {
     if (batch.answer) {
@@ -272,11 +270,11 @@ void History::drop_replaced_states() {
 
 void History::drop_surplus() {
   // This goes through everything that is waiting, so it is repeated only if new states have come.
-  if (pending_rows_ > options_.most_pending_rows && states_came_) {
+  if (pending_rows_ > options_.max_pending_rows && states_came_) {
     drop_replaced_states();
     states_came_ = false;
   }
-  while (pending_rows_ > options_.most_pending_rows) {
+  while (pending_rows_ > options_.max_pending_rows) {
     pending_rows_ -= batches_.front().rows();
     settle(batches_.front(), &GivenRows::surplus);
     if (auto& answer = batches_.front().answer) {
@@ -398,8 +396,8 @@ bool History::set_file_aside(const std::string& why) {
   }
   const auto salvaged = salvage(path(), complete_salvage(), stop_);
   if (!salvaged && (stop_ || salvaged.error().obstacle == Obstacle::no_space)) {  // the next try finds the same damage
-    fail({path() + " " + why + "; what is readable waits there: " + salvaged.error().message, false, false,
-          salvaged.error().obstacle});
+    fail({.message = path() + " " + why + "; what is readable waits there: " + salvaged.error().message,
+          .obstacle = salvaged.error().obstacle});
     return false;
   }
   const auto kept = set_aside(options_.directory, kFileName, now);
@@ -432,7 +430,7 @@ bool History::set_file_aside(const std::string& why) {
   return true;
 }
 
-/// The file says how many, and the name of the one that it was salvaged from, when.
+/// The file says how many; the name of the file that it was salvaged from says when.
 void History::note_lost_before(Lost since_begun, const Lost& just_now) {
   for (const auto& [table, rows] : just_now) {
     since_begun[table] -= rows;
@@ -512,9 +510,9 @@ void History::report(const Store::Written& written, std::chrono::nanoseconds boo
   for (const auto& [table, rows] : written.rows.tables()) {
     deleted_unlogged_ += rows.all_removed();
   }
-  if (deleted_unlogged_ > 0 && (!deletions_logged_ || boottime >= *deletions_logged_ + std::chrono::hours(24))) {
+  if (deleted_unlogged_ > 0 && (!deletions_logged_at_ || boottime >= *deletions_logged_at_ + std::chrono::hours(24))) {
     log::info("history deleted {}: see ssdpulse_history_rows_deleted_total", field("rows", deleted_unlogged_));
-    deletions_logged_ = boottime;
+    deletions_logged_at_ = boottime;
     deleted_unlogged_ = 0;
   }
 }

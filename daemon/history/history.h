@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// History: past minutes and the states of the ledgers, kept in ssdpulse.db by a thread of its own.
+// History: past minutes, events and the states of the drives' ledgers, kept in ssdpulse.db by a thread of its own.
 //
 // Nothing here makes the caller wait for a disk. A file that cannot be used (full disk, no permission, no directory)
 // stops the history with a reason, and is retried every minute; a damaged one is set aside and a new one started.
@@ -36,14 +36,14 @@ std::chrono::nanoseconds boot_clock();
 struct Options {
   std::string directory;  // absolute; created if its parent exists
   StoreLimits limits = {};
-  std::size_t most_pending_rows = 4096;                                // waiting for the disk
+  std::size_t max_pending_rows = 4096;                                 // waiting for the disk
   std::chrono::milliseconds retry_interval = std::chrono::minutes(1);  // while the history is down
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // called by any thread
   std::function<std::chrono::nanoseconds()> boottime = boot_clock;                              // likewise
 };
 
-/// What became of the rows of a table that the history was given, in this process: each that was received is in exactly
-/// one of the others.
+/// What became of the rows of a table that this process gave to the history: each received row is in exactly one of the
+/// other counts.
 struct GivenRows {
   std::uint64_t received = 0;
   std::uint64_t waiting = 0;   // for the disk
@@ -64,7 +64,7 @@ struct Status {
   std::uint64_t failures = 0;                       // of opening, reading or writing
   std::uint64_t files_set_aside = 0;                // damaged, or of another version
   std::map<std::string, std::uint64_t> unreadable;  // by table: rows of the file found lost in the last 24 hours
-  std::uint64_t corrections = 0;                    // of what a file said of itself, and its rows did not
+  std::uint64_t corrections = 0;                    // of a file's account, where its rows contradicted it
   std::uint64_t bytes_on_disk = 0;                  // database and journal
   model::PastReach reach;                           // after the last write
   double last_write_seconds = 0;                    // how long the last batch took
@@ -90,9 +90,9 @@ class History {
   /// dropped first, which is no loss; then the oldest batches.
   void add(model::Batch batch);
 
-  /// Answered once it is on the disk, with the time under which it is kept there: that of the first one if one with its
-  /// id is there. An error if it is not kept, now or later: a mark does not wait for a history that is down. Whoever
-  /// sets it is waiting, and may try again.
+  /// Answered once it is on the disk, with the time under which it is kept there: that of the first mark with its id.
+  /// An error if it is not kept, now or later: a mark does not wait for a history that is down. Whoever sets it is
+  /// waiting, and may try again.
   std::future<util::Result<model::WallTime>> keep(model::Mark mark);
 
   /// Answered by the thread, before anything added later; an error while the history is down. Rows from `since` to now,
@@ -113,9 +113,7 @@ class History {
     model::Minute since;
     std::promise<util::Result<model::Recalled>> answer;
   };
-
   using MarkAnswer = std::promise<util::Result<model::WallTime>>;
-
   using Lost = std::map<std::string, std::uint64_t>;  // rows, by table
 
   /// A batch, and what the clocks showed when it came.
@@ -168,7 +166,7 @@ class History {
   std::chrono::steady_clock::time_point next_try_;
   std::chrono::steady_clock::time_point next_suspicion_;  // a check reads the whole file: at most one a retry interval
   std::chrono::nanoseconds counted_to_;  // CLOCK_BOOTTIME: the file counts what was measured until then
-  std::optional<std::chrono::nanoseconds> deletions_logged_;
+  std::optional<std::chrono::nanoseconds> deletions_logged_at_;
   std::uint64_t deleted_unlogged_ = 0;
   std::deque<std::pair<std::chrono::nanoseconds, Lost>> lost_;  // of the last 24 hours, by CLOCK_BOOTTIME
   bool knows_losses_ = false;                                   // from before this process, too

@@ -8,12 +8,10 @@
 #include <deque>
 #include <filesystem>
 #include <future>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "daemon/history/past_reader.h"
 
@@ -21,7 +19,7 @@ namespace ssdpulse::history {
 
 using Clock = std::chrono::steady_clock;
 
-/// A question is answered by its deadline; what only a disk that hangs can explain is given up this much later.
+/// A question without an answer so long after its deadline is abandoned: only a disk that hangs explains that.
 constexpr std::chrono::milliseconds kGrace{500};
 constexpr const char* kStuck = "the history does not answer: does its disk hang? Try again later";
 

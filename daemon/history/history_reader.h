@@ -21,16 +21,16 @@
 
 namespace ssdpulse::history {
 
-/// The device that is asked about.
+/// The device that a question is about.
 struct Which {
   // NOLINTBEGIN(google-explicit-constructor): a name or a device is passed as it is
-  Which(const char* name) : words(name) {}
-  Which(std::string name) : words(std::move(name)) {}  // kernel's name, serial number or WWID; the last to have it
+  Which(const char* name) : text(name) {}
+  Which(std::string name) : text(std::move(name)) {}  // kernel's name, serial number or WWID; the last to have it
   Which(const model::PastDevice& one)
-      : words(one.identity.raw()), by_identity(true) {}  // this one, whatever its name is now
+      : text(one.identity.raw()), by_identity(true) {}  // this one, whatever its name is now
   // NOLINTEND(google-explicit-constructor)
 
-  std::string words;
+  std::string text;
   bool by_identity = false;
 };
 
@@ -41,8 +41,8 @@ class Reader {
   static constexpr std::size_t kMaxQuestions = 8;
   static constexpr std::size_t kMaxPoints = 2000;
   static constexpr std::size_t kMaxSeconds = 8;  // a mebibyte at most each
-  static constexpr std::size_t kMaxMarks =
-      2000;  // of spikes, of bursts of each trigger, of waits of each cause, of changes, of marks
+  /// Of spikes, bursts of each trigger, waits of each cause, setting changes and marks.
+  static constexpr std::size_t kMaxMarks = 2000;
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db. `on_damage`
   /// is called by the thread when the file is not as it was written.
@@ -51,16 +51,16 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // All of them wait for their answer, from any thread. An error explains what to do: no file, busy, too late, or
-  // (ENOENT) no such device.
-
-  /// A question was given up at its deadline, and the thread still reads for it: the disk hangs. Any thread.
+  /// Whether a question missed its deadline and the thread still reads for it: the disk hangs. Any thread.
   [[nodiscard]] bool is_stuck() const;
 
-  /// By name; of more than kMaxDevices those that were measured last. `left_out`: how many others there are.
+  // All of these wait for their answer, from any thread. An error explains what to do: no file, busy, too late, or
+  // (ENOENT) no such device.
+
+  /// By name; of more than kMaxDevices, those that were measured last. `left_out`: how many others there are.
   static constexpr std::size_t kMaxDevices = 1000;
   util::Result<std::vector<model::PastDevice>> devices(std::uint64_t* left_out = nullptr);
-  /// Of each of these names the device that had it last, if there is one: all others cost nothing.
+  /// For each of these names the device that had it last, if there is one.
   util::Result<std::vector<model::PastDevice>> devices_called(std::set<std::string> names);
 
   /// The minutes of a window in order; hours where minutes are no longer kept. An hour that lies only partly in it is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/history/load_codec.h"
 
-#include <string>
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -46,9 +46,7 @@ void for_each_of(std::uint64_t mask, Values& values, Each each) {
   }
 }
 
-std::uint64_t all_of(std::size_t size) { return (1ULL << size) - 1; }
-
-constexpr std::uint64_t kAllLatencies = (1ULL << model::kLatencies) - 1;
+constexpr std::uint64_t mask_of_all(std::size_t size) { return (1ULL << size) - 1; }
 
 template <typename Interval, typename Each>
 void for_each_latency(std::uint64_t mask, Interval& interval, Each each) {
@@ -58,8 +56,6 @@ void for_each_latency(std::uint64_t mask, Interval& interval, Each each) {
     }
   }
 }
-
-bool absent(const SparseHistogram& histogram) { return histogram.empty() && histogram.sum_ns == 0; }
 
 }  // namespace
 
@@ -75,8 +71,8 @@ std::vector<std::uint8_t> encode(const DeviceInterval& load) {
   out.put(losses);
   for_each_of(losses, load.losses, [&](std::uint64_t lost) { out.put(lost); });
   std::uint64_t latencies = 0;
-  for_each_latency(kAllLatencies, load, [&](const SparseHistogram& one, std::size_t bit) {
-    latencies |= (absent(one) ? 0ULL : 1ULL) << bit;
+  for_each_latency(mask_of_all(model::kLatencies), load, [&](const SparseHistogram& one, std::size_t bit) {
+    latencies |= (one.empty() && one.sum_ns == 0 ? 0ULL : 1ULL) << bit;
   });
   out.put(latencies);
   for_each_latency(latencies, load, [&](const SparseHistogram& one, std::size_t) {
@@ -91,15 +87,15 @@ std::optional<DeviceInterval> decode(std::span<const std::uint8_t> bytes) {
   in.expect(in.take() == kLayout);
   DeviceInterval load;
   load.measured_ms = in.take();
-  for_each_of(in.take(all_of(load.operations.size())), load.operations, [&](OperationInterval& one) {
+  for_each_of(in.take(mask_of_all(load.operations.size())), load.operations, [&](OperationInterval& one) {
     one.ios = in.take();
     one.bytes = in.take();
     one.sequential_bytes = in.take();
     one.queue_full_ns = in.take();
     one.errors = in.take();
   });
-  for_each_of(in.take(all_of(load.losses.size())), load.losses, [&](std::uint64_t& lost) { lost = in.take(); });
-  for_each_latency(in.take(kAllLatencies), load, [&](SparseHistogram& one, std::size_t) {
+  for_each_of(in.take(mask_of_all(load.losses.size())), load.losses, [&](std::uint64_t& lost) { lost = in.take(); });
+  for_each_latency(in.take(mask_of_all(model::kLatencies)), load, [&](SparseHistogram& one, std::size_t) {
     one.sum_ns = in.take();
     one.words = model::take_buckets(in);
   });
@@ -123,13 +119,42 @@ std::optional<std::vector<NumberedTenant>> decode_tenants(std::span<const std::u
   std::vector<NumberedTenant> tenants(in.take(kMaxTenantsOfARow));
   for (NumberedTenant& tenant : tenants) {
     tenant.id = static_cast<std::int64_t>(in.take());
-    for_each_of(in.take(all_of(tenant.totals.size())), tenant.totals, [&](model::AttributedTotals& one) {
+    for_each_of(in.take(mask_of_all(tenant.totals.size())), tenant.totals, [&](model::AttributedTotals& one) {
       one.ios = in.take();
       one.bytes = in.take();
       one.device_ns = in.take();
     });
   }
   return in.whole() ? std::optional(std::move(tenants)) : std::nullopt;
+}
+
+void add(std::vector<NumberedTenant>& sum, const std::vector<NumberedTenant>& more) {
+  for (const NumberedTenant& tenant : more) {
+    const auto known = std::find_if(sum.begin(), sum.end(), [&](const auto& other) { return other.id == tenant.id; });
+    if (known == sum.end()) {
+      sum.push_back(tenant);
+      continue;
+    }
+    for (std::size_t i = 0; i < tenant.totals.size(); ++i) {
+      known->totals.at(i) += tenant.totals.at(i);
+    }
+  }
+}
+
+CounterBytes encode_counter(model::Uint128 count) {
+  CounterBytes bytes{};
+  for (std::size_t i = bytes.size(); i-- > 0; count >>= 8U) {
+    bytes[i] = static_cast<std::uint8_t>(count);
+  }
+  return bytes;
+}
+
+std::optional<model::Uint128> decode_counter(std::span<const std::uint8_t> bytes) {
+  model::Uint128 count = 0;
+  for (const std::uint8_t byte : bytes) {
+    count = count << 8U | byte;
+  }
+  return bytes.size() == CounterBytes{}.size() ? std::optional(count) : std::nullopt;
 }
 
 }  // namespace ssdpulse::history

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a device's load and its tenants are encoded as bytes in the file. Exact both ways. Pure.
+// NumberedTenant, and how a device's load, its tenants and a drive's counters are encoded as bytes in the file. Exact
+// both ways. Pure.
 //
-// Numbers are those of util/varints.h. A load is
+// Numbers are those of base/varints.h. A load is
 //   1                            the layout
 //   milliseconds measured
 //   mask of operations           bit i: operation i of model::Operation did something; for each of them
 //     ios, bytes, sequential bytes, ns with a full queue, errors
 //   mask of losses               by bit of model::Loss; a number for each
 //   mask of histograms           by bit of model::Latency; for each of them
-//     the sum in ns, and its words as in model/sparse_codec.h
+//     the sum in ns, and its buckets as put() of model/latency_buckets.h writes them
 // Tenants are: how many, and for each its id in the file, a mask of model::Operation, and for each of those
-// ios, bytes, ns in the device.
+// ios, bytes, ns in the device. A counter is 16 bytes, big-endian.
 // What comes from a file is accepted only if it is complete: anything else decodes to nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "daemon/model/device_interval.h"
+#include "daemon/model/nvme_drive.h"
 
 namespace ssdpulse::history {
 
@@ -37,5 +38,10 @@ struct NumberedTenant {
 inline constexpr std::size_t kMaxTenantsOfARow = 64;
 std::vector<std::uint8_t> encode(const std::vector<NumberedTenant>& tenants);
 std::optional<std::vector<NumberedTenant>> decode_tenants(std::span<const std::uint8_t> bytes);
+void add(std::vector<NumberedTenant>& sum, const std::vector<NumberedTenant>& more);
+
+using CounterBytes = std::array<std::uint8_t, 16>;
+CounterBytes encode_counter(model::Uint128 count);
+std::optional<model::Uint128> decode_counter(std::span<const std::uint8_t> bytes);
 
 }  // namespace ssdpulse::history

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/history/past_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
@@ -9,7 +8,6 @@
 
 #include "daemon/history/database_file.h"
 #include "daemon/history/event_rows.h"
-#include "daemon/history/file_account.h"
 #include "daemon/history/load_codec.h"
 
 namespace ssdpulse::history {
@@ -19,21 +17,52 @@ using model::Window;
 
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
 
-tl::unexpected<Failure> hours_meanwhile() {
-  return tl::unexpected(Failure{"minutes were merged into hours meanwhile: try again", false});
-}
-
-}  // namespace
-
-std::chrono::minutes step_of(const Window& window, std::size_t most) {
+/// The length of each of at most `max_points` points of a window: round, and whole hours if it is an hour or more.
+std::chrono::minutes step_of(const Window& window, std::size_t max_points) {
   constexpr auto kSteps =
       std::to_array<std::int64_t>({1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440, 10080, 43200});
   const auto length = (window.to - window.from).count();
-  const auto points = static_cast<std::int64_t>(std::max<std::size_t>(most, 2)) - 1;  // one more if unaligned
+  const auto points = static_cast<std::int64_t>(max_points) - 1;  // one more if unaligned
   const auto* step = std::find_if(kSteps.begin(), kSteps.end(), [&](auto one) { return one * points >= length; });
   return std::chrono::minutes(step == kSteps.end() ? std::max(kSteps.back(), (length / points / kHour + 1) * kHour)
                                                    : *step);
 }
+
+std::string kind_of(const model::PastSpike&) { return {}; }
+std::string kind_of(const model::PastBurst& burst) { return burst.trigger.raw(); }
+std::string kind_of(const model::PastWait& wait) { return wait.cause.raw(); }
+
+bool is_of(const auto& event, const std::string& device) { return event.device == device; }
+/// A wait without a device holds up the host, a volume or a file system; which disks that is on is not kept.
+bool is_of(const model::PastWait& wait, const std::string& device) {
+  return wait.device.empty() || wait.device == device;
+}
+
+/// Keeps the newest events of the series' device that touch its window; where there are too many, those of a clock that
+/// was ahead go first. For bursts, the newest of each trigger: otherwise those of a file system mounted with discard
+/// would leave no room for the weekly fstrim.
+template <typename Event>
+auto into(std::vector<Event>& events, model::Series& series) {
+  return [&events, &series, counts = std::map<std::string, std::size_t>()](Event&& event) mutable {
+    if (!is_of(event, series.device.name) || end_of(event.begin, event.duration_seconds) < series.window.from) {
+      return;
+    }
+    const std::string kind = kind_of(event);
+    events.push_back(std::move(event));
+    if (++counts[kind] > Reader::kMaxMarks) {
+      const auto oldest = [&](bool ahead) {
+        return std::find_if(events.begin(), events.end(), [&](const Event& other) {
+          return kind_of(other) == kind && (other.clock_ahead || !ahead);
+        });
+      };
+      events.erase(oldest(true) == events.end() ? oldest(false) : oldest(true));
+      --counts[kind];
+      series.cut = true;
+    }
+  };
+}
+
+}  // namespace
 
 Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milliseconds slice, Deadline deadline) {
   return Connection::open_to_read(path).and_then([&](Connection connection) -> Outcome<PastReader> {
@@ -46,9 +75,9 @@ Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milli
     }
     if (*application != kApplicationId || *version != kSchemaVersion) {
       const bool newer = *application == kApplicationId && *version > kSchemaVersion;
-      return tl::unexpected(Failure{newer ? "was written by a newer version of ssdpulse: ask with that version"
-                                          : "is not a history of this version: the daemon sets it aside when it starts",
-                                    false});
+      return tl::unexpected(Failure{newer
+                                        ? "was written by a newer version of ssdpulse: ask with that version"
+                                        : "is not a history of this version: the daemon sets it aside when it starts"});
     }
     return PastReader(std::move(connection), slice, deadline);
   });
@@ -60,21 +89,51 @@ Outcome<Account> PastReader::account() {
   });
 }
 
+std::int64_t PastReader::last_measured(const Found& found) {
+  std::int64_t last = 0;
+  for (const Lane& lane : found.lanes) {
+    last = std::max(last, lane.last_measured);
+  }
+  return last;
+}
+
+Outcome<void> PastReader::read_lane(const Lane& lane, const std::string& select, const std::string& condition,
+                                    std::int64_t from, std::int64_t to,
+                                    const std::function<void(std::int64_t minute, const Statement&)>& take) {
+  if (from > to) {
+    return {};
+  }
+  return slices().read(select + " WHERE at BETWEEN ? AND ? AND " + condition + " ORDER BY at",
+                       key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to),
+                       [&](const Statement& row) {
+                         take(minute_of_key(row.integer(0).value_or(0)), row);
+                         return true;
+                       });
+}
+
+/// A lookup in the tree.
+Outcome<std::optional<std::int64_t>> PastReader::nearest(const Lane& lane, const char* table, const char* order,
+                                                         std::int64_t from, std::int64_t to) {
+  Statement row(connection_,
+                ("SELECT at % " + std::to_string(kMinutesOfADevice) + " FROM " + table +
+                 " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
+                    .c_str());
+  return row.with(key_of(lane.id, std::max<std::int64_t>(from, 0))).with(key_of(lane.id, to)).step_to_number();
+}
+
 Outcome<void> PastReader::first_and_last(Found& found) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = 0;
   for (const Lane& lane : found.lanes) {
     for (const char* table : {"device_hour", "device_minute"}) {
-      const std::string valid = " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table);
-      for (const char* order : {" ORDER BY at LIMIT 1", " ORDER BY at DESC LIMIT 1"}) {  // each a lookup in the tree
-        Statement row(connection_, ("SELECT at FROM " + std::string(table) + valid + order).c_str());
-        if (const auto there = row.with(key_of(lane.id, 0)).with(key_of(lane.id, kMinutesOfADevice - 1)).step();
-            !there) {
-          return tl::unexpected(there.error());
+      for (const char* order : {"ASC", "DESC"}) {
+        const auto minute = nearest(lane, table, order, 0, kMinutesOfADevice - 1);
+        if (!minute) {
+          return tl::unexpected(minute.error());
         }
-        if (const auto key = row.integer(0)) {
-          first = minute_of_key(*key) < kClockUnset ? first : std::min(first, minute_of_key(*key));
-          last = std::max(last, minute_of_key(*key));
+        if (*minute) {
+          first = **minute < kClockUnset ? first : std::min(first, **minute);
+          last = std::max(last, **minute);
         }
       }
     }
@@ -90,8 +149,7 @@ Outcome<std::vector<PastReader::Found>> PastReader::all() {
   return slices()
       .read(
           "SELECT id, name, model, serial, identity, minutes_from, hours_made_to, last_measured, last_minute FROM "
-          "device WHERE id "
-          "BETWEEN ? AND ? ORDER BY id",
+          "device WHERE id BETWEEN ? AND ? ORDER BY id",
           1, kMinutesOfADevice / 2,
           [&](const Statement& row) {
             const std::string identity = row.text(4).value_or("").raw();
@@ -181,21 +239,21 @@ Outcome<std::vector<PastReader::Lane>> PastReader::lanes_of(const std::string& i
 }
 
 Outcome<PastReader::Found> PastReader::find(const Which& device) {
-  const std::string by_words =
+  const std::string by_other_names =
       " OR name = ?1 OR serial = ?1 OR instr(' | ' || identity || ' | ', ' | wwid ' || ?1 || ' | ') > 0";
   Statement row(connection_, ("SELECT identity, name, model, serial FROM device WHERE identity = ?1" +
-                              (device.by_identity ? std::string() : by_words) +
+                              (device.by_identity ? std::string() : by_other_names) +
                               " ORDER BY last_measured DESC, last_minute DESC LIMIT 1")
                                  .c_str());
-  return row.with(device.words).step().and_then([&](bool there) -> Outcome<Found> {
+  return row.with(device.text).step().and_then([&](bool there) -> Outcome<Found> {
     if (!there) {
-      return tl::unexpected(Failure{kNoSuchDevice, false});
+      return tl::unexpected(Failure{kNoSuchDevice});
     }
     const std::string identity = row.text(0).value_or("").raw();
     Found found{{row.name(1), row.text(2).value_or(""), row.text(3).value_or(""), {}, {}, identity}, {}};
     return lanes_of(identity).and_then([&](std::vector<Lane> lanes) -> Outcome<Found> {
       if (lanes.empty()) {
-        return tl::unexpected(Failure{kNoSuchDevice, false});
+        return tl::unexpected(Failure{kNoSuchDevice});
       }
       found.lanes = std::move(lanes);
       return first_and_last(found).map([&] { return found; });
@@ -205,24 +263,17 @@ Outcome<PastReader::Found> PastReader::find(const Which& device) {
 
 Outcome<void> PastReader::loads(const Found& found, const Lane& lane, const char* table, std::int64_t from,
                                 std::int64_t to, std::chrono::minutes length, const EachLoad& each) {
-  if (from > to) {
-    return {};
-  }
-  return slices().read(
-      "SELECT at, load FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " + row_ahead(table) +
-          " ORDER BY at",
-      key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to), [&](const Statement& row) {
-        auto load = decode(row.blob(1).value_or(model::Bytes{}));
-        if (load) {  // else somebody edited it: that time is unknown
-          each({found.device.name, minute_of(minute_of_key(row.integer(0).value_or(0))), length, std::move(*load)});
-        }
-        return true;
-      });
+  return read_lane(lane, "SELECT at, load FROM " + std::string(table), "NOT " + row_ahead(table), from, to,
+                   [&](std::int64_t minute, const Statement& row) {
+                     if (auto load = decode(row.blob(1).value_or(model::Bytes{}))) {  // else somebody edited it
+                       each({found.device.name, minute_of(minute), length, std::move(*load)});
+                     }
+                   });
 }
 
-Outcome<void> PastReader::minutes_of(const Found& found, const Lane& lane, const Window& window, bool hours_alone,
+Outcome<void> PastReader::minutes_of(const Found& found, const Lane& lane, const Window& window, bool hours_only,
                                      const EachLoad& each) {
-  const std::int64_t hours_to = hours_alone ? lane.hours_made_to : lane.minutes_from;
+  const std::int64_t hours_to = hours_only ? lane.hours_made_to : lane.minutes_from;
   const std::int64_t last_hour = std::min(hours_to, number_of(window.to)) - kHour;
   return loads(found, lane, "device_hour", number_of(window.from), last_hour, std::chrono::hours(1), each)
       .and_then([&] {
@@ -232,21 +283,15 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Lane& lane, const
 }
 
 Outcome<std::optional<std::int64_t>> PastReader::first_in(const Lane& lane, std::int64_t from, std::int64_t to) {
-  std::optional<std::int64_t> first;
-  for (const char* table : {"device_hour", "device_minute"}) {
-    Statement row(connection_, ("SELECT min(at) FROM " + std::string(table) + " WHERE at BETWEEN ? AND ?").c_str());
-    if (const auto there = row.with(key_of(lane.id, std::max<std::int64_t>(from, 0))).with(key_of(lane.id, to)).step();
-        !there) {
-      return tl::unexpected(there.error());
-    }
-    if (const auto key = row.integer(0)) {
-      first = std::min(first.value_or(to), minute_of_key(*key));
-    }
+  const auto hour = nearest(lane, "device_hour", "ASC", from, to);
+  const auto minute = nearest(lane, "device_minute", "ASC", from, to);
+  if (!hour || !minute) {
+    return hour ? minute : hour;
   }
-  return first;
+  return *hour && *minute ? std::min(*hour, *minute) : *hour ? *hour : *minute;
 }
 
-Outcome<bool> PastReader::changed(const Found& found, const Window& window, bool hours_alone) {
+Outcome<bool> PastReader::changed(const Found& found, const Window& window, bool hours_only) {
   return lanes_of(found.device.identity.raw()).map([&](const std::vector<Lane>& now) {
     return std::any_of(now.begin(), now.end(), [&](const Lane& lane) {
       const auto before =
@@ -254,15 +299,23 @@ Outcome<bool> PastReader::changed(const Found& found, const Window& window, bool
       if (before == found.lanes.end()) {
         return false;
       }
-      const std::int64_t to = hours_alone ? lane.hours_made_to : lane.minutes_from;
-      return to != (hours_alone ? before->hours_made_to : before->minutes_from) && number_of(window.from) < to;
+      const std::int64_t to = hours_only ? lane.hours_made_to : lane.minutes_from;
+      return to != (hours_only ? before->hours_made_to : before->minutes_from) && number_of(window.from) < to;
     });
   });
 }
 
-Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, bool hours_alone, const EachLoad& each,
+Outcome<bool> PastReader::any_changed(const std::vector<Found>& devices, const Window& window) {
+  bool any = false;
+  return try_each(
+             devices,
+             [&](const Found& found) { return changed(found, window, false).map([&](bool one) { any = any || one; }); })
+      .map([&] { return any; });
+}
+
+Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, bool hours_only, const EachLoad& each,
                                      const std::function<void()>& restart) {
-  constexpr std::int64_t kTogether = 6 * kHour;  // where several lanes have rows: what is sorted in memory
+  constexpr std::int64_t kSortedTogether = 6 * kHour;  // in memory, where several lanes have rows
   Found now = found;
   while (true) {
     std::int64_t from = number_of(window.from);
@@ -282,16 +335,16 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
       }
       std::sort(here.begin(), here.end());
       from = std::max(from, hour_of(here.front().first));
-      const bool alone = here.size() == 1 || here[1].first >= hour_of(here[0].first) + kTogether;
+      const bool alone = here.size() == 1 || here[1].first >= hour_of(here[0].first) + kSortedTogether;
       const std::int64_t to = here.size() == 1 ? number_of(window.to)
                               : alone          ? hour_of(here[1].first)
-                                               : std::min(hour_of(from) + kTogether, number_of(window.to));
+                                               : std::min(hour_of(from) + kSortedTogether, number_of(window.to));
       const Window part{minute_of(from), minute_of(to)};
       std::vector<model::MinuteOf> sorted;
       const EachLoad keep = [&](model::MinuteOf&& one) { sorted.push_back(std::move(one)); };
       for (const auto& [first, lane] : here) {
         if (first < to) {
-          if (auto read = minutes_of(now, *lane, part, hours_alone, alone ? each : keep); !read) {
+          if (auto read = minutes_of(now, *lane, part, hours_only, alone ? each : keep); !read) {
             return read;
           }
         }
@@ -301,7 +354,7 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
       std::for_each(sorted.begin(), sorted.end(), [&](model::MinuteOf& one) { each(std::move(one)); });
       from = to;
     }
-    const auto other = changed(now, window, hours_alone);
+    const auto other = changed(now, window, hours_only);
     if (!other) {
       return tl::unexpected(other.error());
     }
@@ -309,7 +362,7 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
       return {};
     }
     if (!restart) {
-      return hours_meanwhile();
+      return tl::unexpected(Failure{"minutes were merged into hours meanwhile: try again"});
     }
     auto lanes = lanes_of(now.device.identity.raw());
     if (!lanes) {
@@ -341,9 +394,7 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
   }
   return add_points(*found, series)
       .and_then([&] { return add_tenants(*found, series.step >= std::chrono::hours(1), series); })
-      .and_then([&] { return add_spikes(series); })
-      .and_then([&] { return add_bursts(series); })
-      .and_then([&] { return add_waits(series); })
+      .and_then([&] { return add_events(series); })
       .and_then([&] { return add_drive(*found, series); })
       .and_then([&] { return add_clock_ahead(*found, series); })
       .and_then([&] { return settings(series.window, found->device.identity.raw(), &series.cut); })
@@ -351,8 +402,8 @@ Outcome<model::Series> PastReader::series(const Which& device, const Window& win
         series.settings = std::move(changes);
         return marks(series.window);
       })
-      .map([&](std::vector<model::Mark> marks_of_it) {
-        series.marks = std::move(marks_of_it);
+      .map([&](std::vector<model::Mark> marks_in_window) {
+        series.marks = std::move(marks_in_window);
         return std::move(series);
       });
 }
@@ -369,87 +420,56 @@ Outcome<void> PastReader::add_points(const Found& found, model::Series& series) 
   return minutes_of(found, series.window, series.step >= std::chrono::hours(1), take, [&] { series.points.clear(); });
 }
 
-/// Windows of what the points leave out.
 Outcome<void> PastReader::add_clock_ahead(const Found& found, model::Series& series) {
-  for (const Lane& lane : found.lanes) {
-    for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-      const std::int64_t from =
-          length == 1 ? std::max(number_of(series.window.from), lane.minutes_from) : number_of(series.window.from);
-      const std::int64_t to =
-          length == 1 ? last_of(series.window) : std::min(lane.minutes_from, number_of(series.window.to)) - kHour;
-      if (from > to) {
-        continue;
-      }
-      auto read = slices().read(
-          "SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND " + row_ahead(table) + " ORDER BY at",
-          key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to),
-          [&, length = length](const Statement& row) {
-            const std::int64_t minute = minute_of_key(row.integer(0).value_or(0));
-            if (!series.clock_ahead.empty() && series.clock_ahead.back().to == minute_of(minute)) {
-              series.clock_ahead.back().to = minute_of(minute + length);
-            } else if (series.clock_ahead.size() < Reader::kMaxMarks) {
-              series.clock_ahead.push_back({minute_of(minute), minute_of(minute + length)});
-            }
-            return true;
-          });
-      if (!read) {
-        return read;
-      }
-    }
-  }
-  return {};
+  const std::int64_t begin = number_of(series.window.from);
+  const auto read = [&](const Lane& lane, const std::string& table, std::int64_t length, std::int64_t from,
+                        std::int64_t to) {
+    return read_lane(lane, "SELECT at FROM " + table, row_ahead(table), from, to,
+                     [&, length](std::int64_t minute, const Statement&) {
+                       if (!series.clock_ahead.empty() && series.clock_ahead.back().to == minute_of(minute)) {
+                         series.clock_ahead.back().to = minute_of(minute + length);
+                       } else if (series.clock_ahead.size() < Reader::kMaxMarks) {
+                         series.clock_ahead.push_back({minute_of(minute), minute_of(minute + length)});
+                       }
+                     });
+  };
+  return try_each(found.lanes, [&](const Lane& lane) {
+    const std::int64_t last_hour = std::min(lane.minutes_from, number_of(series.window.to)) - kHour;
+    return read(lane, "device_hour", kHour, begin, last_hour).and_then([&] {
+      return read(lane, "device_minute", 1, std::max(begin, lane.minutes_from), last_of(series.window));
+    });
+  });
 }
 
-Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, model::Series& series) {
+Outcome<void> PastReader::add_tenants(const Found& found, bool hours_only, model::Series& series) {
   std::map<std::int64_t, std::vector<NumberedTenant>> by_start;
+  const std::int64_t begin = number_of(series.window.from);
   const auto step = series.step.count();
-  const auto take = [&](const Statement& row) {
-    const auto tenants = decode_tenants(row.blob(1).value_or(model::Bytes{}));
-    auto& sum = by_start[minute_of_key(row.integer(0).value_or(0)) / step * step];
-    for (const NumberedTenant& one : tenants.value_or(std::vector<NumberedTenant>{})) {
-      const auto known = std::find_if(sum.begin(), sum.end(), [&](const auto& other) { return other.id == one.id; });
-      if (known == sum.end()) {
-        sum.push_back(one);
-        continue;
-      }
-      for (std::size_t i = 0; i < one.totals.size(); ++i) {
-        known->totals.at(i) += one.totals.at(i);
-      }
-    }
-    return true;
-  };
   const auto read = [&](const Lane& lane, const std::string& kind, std::int64_t from, std::int64_t to) {
     // The age of tenant rows is that of their oldest name; what a clock stamped is known from the device's.
-    return from > to ? Outcome<void>()
-                     : slices().read("SELECT at, tenants FROM tenant_" + kind +
-                                         " WHERE at BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM device_" + kind +
-                                         " AS of WHERE of.at = tenant_" + kind + ".at AND " + row_ahead("of") +
-                                         ") ORDER BY at",
-                                     key_of(lane.id, std::max<std::int64_t>(from, 0)), key_of(lane.id, to), take);
-  };
-  const auto read_lanes = [&]() -> Outcome<void> {
-    for (const Lane& lane : found.lanes) {
-      const std::int64_t hours_to = hours_alone ? lane.hours_made_to : lane.minutes_from;
-      auto done =
-          read(lane, "hour", number_of(series.window.from), std::min(hours_to, number_of(series.window.to)) - kHour)
-              .and_then([&] {
-                return read(lane, "minute", std::max(number_of(series.window.from), hours_to), last_of(series.window));
-              });
-      if (!done) {
-        return done;
-      }
-    }
-    return {};
+    const std::string condition = "NOT EXISTS (SELECT 1 FROM device_" + kind + " AS of WHERE of.at = tenant_" + kind +
+                                  ".at AND " + row_ahead("of") + ")";
+    return read_lane(lane, "SELECT at, tenants FROM tenant_" + kind, condition, from, to,
+                     [&](std::int64_t minute, const Statement& row) {
+                       const auto tenants = decode_tenants(row.blob(1).value_or(model::Bytes{}));
+                       add(by_start[minute / step * step], tenants.value_or(std::vector<NumberedTenant>{}));
+                     });
   };
   std::map<std::int64_t, std::string> names{{0, std::string(model::kOtherTenants)}};
-  auto done = read_lanes().and_then([&] {
-    return by_start.empty() ? Outcome<void>()
-                            : slices().read("SELECT id, name FROM tenant WHERE id BETWEEN ? AND ? ORDER BY id", 1,
-                                            std::numeric_limits<std::int64_t>::max(), [&](const Statement& row) {
-                                              names[row.integer(0).value_or(0)] = row.name(1);
-                                              return true;
-                                            });
-  });
+  const auto done =
+      try_each(found.lanes, [&](const Lane& lane) {
+        const std::int64_t hours_to = hours_only ? lane.hours_made_to : lane.minutes_from;
+        return read(lane, "hour", begin, std::min(hours_to, number_of(series.window.to)) - kHour).and_then([&] {
+          return read(lane, "minute", std::max(begin, hours_to), last_of(series.window));
+        });
+      }).and_then([&] {
+        return by_start.empty() ? Outcome<void>()
+                                : slices().read("SELECT id, name FROM tenant WHERE id BETWEEN ? AND ? ORDER BY id", 1,
+                                                std::numeric_limits<std::int64_t>::max(), [&](const Statement& row) {
+                                                  names[row.integer(0).value_or(0)] = row.name(1);
+                                                  return true;
+                                                });
+      });
   if (!done || by_start.empty()) {
     return done;
   }
@@ -464,7 +484,8 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
   return {};
 }
 
-Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachSpike& each) {
+Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to,
+                                 const std::function<void(model::PastSpike&&)>& each) {
   return slices().read(
       "SELECT begin_ms, device, operation, duration_seconds, peak_seconds, baseline_seconds, ios, cause, evidence, "
       "missing, EXISTS (SELECT 1 FROM spike_seconds AS around WHERE around.device = latency_spike.device AND "
@@ -493,7 +514,8 @@ Outcome<void> PastReader::waits(std::int64_t from, std::int64_t to,
                        });
 }
 
-Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachBurst& each) {
+Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to,
+                                 const std::function<void(model::PastBurst&&)>& each) {
   return slices().read(
       "SELECT begin_ms, device, trigger, duration_seconds, bytes, " +
           stamped_ahead("discard_burst", "begin_ms / 60000") +
@@ -505,58 +527,13 @@ Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachB
       });
 }
 
-namespace {
-
-std::string kind_of(const model::PastSpike&) { return {}; }
-std::string kind_of(const model::PastBurst& burst) { return burst.trigger.raw(); }
-std::string kind_of(const model::PastWait& wait) { return wait.cause.raw(); }
-
-bool is_of(const auto& mark, const std::string& device) { return mark.device == device; }
-/// One without a device holds up the host, a volume or a file system: which disks that is on is not kept.
-bool is_of(const model::PastWait& wait, const std::string& device) {
-  return wait.device.empty() || wait.device == device;
-}
-
-/// The newest marks of the device that touch the window; where there are too many, those of a clock that was ahead go
-/// first. For bursts, the newest of each trigger: otherwise those of a
-/// file system mounted with discard would leave no room for the weekly fstrim.
-template <typename Mark>
-auto into(std::vector<Mark>& marks, model::Series& series) {
-  return [&marks, &series, counts = std::map<std::string, std::size_t>()](Mark&& one) mutable {
-    const auto end = one.begin + std::chrono::duration_cast<model::WallTime::duration>(
-                                     std::chrono::duration<double>(one.duration_seconds));
-    if (!is_of(one, series.device.name) || end < series.window.from) {
-      return;
-    }
-    const std::string kind = kind_of(one);
-    marks.push_back(std::move(one));
-    if (++counts[kind] > Reader::kMaxMarks) {
-      const auto oldest = [&](bool ahead) {
-        return std::find_if(marks.begin(), marks.end(),
-                            [&](const Mark& mark) { return kind_of(mark) == kind && (mark.clock_ahead || !ahead); });
-      };
-      marks.erase(oldest(true) == marks.end() ? oldest(false) : oldest(true));
-      --counts[kind];
-      series.cut = true;
-    }
-  };
-}
-
-}  // namespace
-
-Outcome<void> PastReader::add_waits(model::Series& series) {
-  return waits(milliseconds_of(series.window.from - kLongestWait), milliseconds_of(series.window.to) - 1,
-               into(series.waits, series));
-}
-
-Outcome<void> PastReader::add_spikes(model::Series& series) {
-  return spikes(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
-                into(series.spikes, series));
-}
-
-Outcome<void> PastReader::add_bursts(model::Series& series) {
-  return bursts(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
-                into(series.bursts, series));
+Outcome<void> PastReader::add_events(model::Series& series) {
+  const std::int64_t from = milliseconds_of(series.window.from - kLongestMark);
+  const std::int64_t to = milliseconds_of(series.window.to) - 1;
+  return spikes(from, to, into(series.spikes, series))
+      .and_then([&] { return bursts(from, to, into(series.bursts, series)); })
+      .and_then(
+          [&] { return waits(milliseconds_of(series.window.from - kLongestWait), to, into(series.waits, series)); });
 }
 
 Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
@@ -587,8 +564,7 @@ Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& wi
       "value, device, " +
       stamped_ahead("setting", "at_ms / 60000") +
       " FROM setting WHERE at_ms BETWEEN ?1 AND ?2 AND (?3 = '' OR device IN ('', ?3)) ORDER BY at_ms DESC, device "
-      "DESC, "
-      "name DESC, id DESC LIMIT ?4";
+      "DESC, name DESC, id DESC LIMIT ?4";
   Statement rows(connection_, sql.c_str());
   rows.with(milliseconds_of(window.from)).with(milliseconds_of(window.to) - 1).with(device);
   rows.with(static_cast<std::int64_t>(kMaxChanges + 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PastReader: answers from past rows, over one connection, until a deadline. See reader.h, which gives it a thread.
+// PastReader: answers questions about the past from the rows of a history file, over one connection, until a deadline.
+// An error says what to do. For one thread; history_reader.h provides it.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +18,15 @@
 
 namespace ssdpulse::history {
 
-/// Spikes end after ten minutes at the latest, when the slow has become the usual; bursts may last longer.
+/// Spikes end after ten minutes at the latest, when slow I/O becomes the new baseline; bursts may last longer.
 inline constexpr std::chrono::hours kLongestMark{6};
 inline constexpr std::chrono::hours kLongestWait{24};  // of what holds up I/O above the drives
 
 inline constexpr const char* kNoSuchDevice = "no device of that name in the history";
+
+inline model::WallTime end_of(model::WallTime begin, double seconds) {
+  return begin + std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
+}
 
 class PastReader {
  public:
@@ -47,7 +52,7 @@ class PastReader {
   PastReader(Connection connection, std::chrono::milliseconds slice, Deadline deadline)
       : connection_(std::move(connection)), slice_(slice), deadline_(deadline) {}
 
-  /// See device_rows.h.
+  /// See store.h.
   struct Lane {
     std::int64_t id = 0;
     std::int64_t minutes_from = 0;
@@ -60,48 +65,46 @@ class PastReader {
     model::PastDevice device;
     std::vector<Lane> lanes;
   };
-  static std::int64_t last_measured(const Found& found) {
-    std::int64_t last = 0;
-    for (const Lane& lane : found.lanes) {
-      last = std::max(last, lane.last_measured);
-    }
-    return last;
-  }
+  static std::int64_t last_measured(const Found& found);
   [[nodiscard]] Slices slices() { return {connection_, slice_, deadline_}; }
+  /// Rows of a lane that meet the condition, ascending. `select` ends before WHERE.
+  Outcome<void> read_lane(const Lane& lane, const std::string& select, const std::string& condition, std::int64_t from,
+                          std::int64_t to, const std::function<void(std::int64_t minute, const Statement&)>& take);
+  /// The first ("ASC") or last ("DESC") minute of a lane in a window, without those that a clock ahead stamped.
+  Outcome<std::optional<std::int64_t>> nearest(const Lane& lane, const char* table, const char* order,
+                                               std::int64_t from, std::int64_t to);
   Outcome<Account> account();
   Outcome<std::vector<Found>> all();
   /// Whether minutes became hours since.
-  Outcome<bool> changed(const Found& found, const model::Window& window, bool hours_alone);
+  Outcome<bool> changed(const Found& found, const model::Window& window, bool hours_only);
+  Outcome<bool> any_changed(const std::vector<Found>& devices, const model::Window& window);
   Outcome<std::vector<Lane>> lanes_of(const std::string& identity);
   /// The earliest stamp of a lane in a window.
   Outcome<std::optional<std::int64_t>> first_in(const Lane& lane, std::int64_t from, std::int64_t to);
+  /// Windows of what the points of the series leave out.
   Outcome<void> add_clock_ahead(const Found& found, model::Series& series);
   Outcome<Found> find(const Which& device);
   Outcome<void> first_and_last(Found& found);
   Outcome<void> loads(const Found& found, const Lane& lane, const char* table, std::int64_t from, std::int64_t to,
                       std::chrono::minutes length, const EachLoad& each);
   /// Of one lane, ascending.
-  Outcome<void> minutes_of(const Found& found, const Lane& lane, const model::Window& window, bool hours_alone,
+  Outcome<void> minutes_of(const Found& found, const Lane& lane, const model::Window& window, bool hours_only,
                            const EachLoad& each);
   /// Minutes, and hours where there are none, ascending; starts over if minutes became hours meanwhile.
-  Outcome<void> minutes_of(const Found& found, const model::Window& window, bool hours_alone, const EachLoad& each,
+  Outcome<void> minutes_of(const Found& found, const model::Window& window, bool hours_only, const EachLoad& each,
                            const std::function<void()>& restart);
   Outcome<void> add_points(const Found& found, model::Series& series);
-  Outcome<void> add_tenants(const Found& found, bool hours_alone, model::Series& series);
-  using EachSpike = std::function<void(model::PastSpike&&)>;
-  using EachBurst = std::function<void(model::PastBurst&&)>;
+  Outcome<void> add_tenants(const Found& found, bool hours_only, model::Series& series);
   /// Those of all devices that began in these milliseconds, ascending.
-  Outcome<void> spikes(std::int64_t from, std::int64_t to, const EachSpike& each);
-  Outcome<void> bursts(std::int64_t from, std::int64_t to, const EachBurst& each);
+  Outcome<void> spikes(std::int64_t from, std::int64_t to, const std::function<void(model::PastSpike&&)>& each);
+  Outcome<void> bursts(std::int64_t from, std::int64_t to, const std::function<void(model::PastBurst&&)>& each);
   Outcome<void> waits(std::int64_t from, std::int64_t to, const std::function<void(model::PastWait&&)>& each);
-  Outcome<void> add_spikes(model::Series& series);
-  Outcome<void> add_bursts(model::Series& series);
-  Outcome<void> add_waits(model::Series& series);
+  Outcome<void> add_events(model::Series& series);
   Outcome<void> add_measured(const std::vector<Found>& devices, model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment);
   Outcome<void> add_events(model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_drive(const Found& found, model::Series& series);
-  /// For each name the device that had it last, if that device was seen since then.
+  /// For each name the device that had it last, if it was seen since then.
   Outcome<std::vector<Found>> seen_since(model::PastTime since);
   Outcome<void> add_day_of(const Found& found, model::PastDay& day);
   Outcome<void> add_day_spikes(model::PastDay& day);
@@ -111,8 +114,5 @@ class PastReader {
   std::chrono::milliseconds slice_;
   Deadline deadline_;
 };
-
-/// The length of each of at most `most` points of a window: round, and whole hours if it is an hour or more.
-std::chrono::minutes step_of(const model::Window& window, std::size_t most);
 
 }  // namespace ssdpulse::history

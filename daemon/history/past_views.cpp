@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <utility>
 
-#include "daemon/history/file_account.h"
+#include "daemon/history/load_codec.h"
 #include "daemon/history/past_reader.h"
 
 namespace ssdpulse::history {
-
-// What a drive reported in the past, at the end of each point of a series.
-
 namespace {
 
-std::optional<double> number_in(const std::optional<model::Bytes>& big_endian,
-                                const std::optional<std::int64_t>& unit) {
-  if (!big_endian || big_endian->size() != 16 || !unit || *unit <= 0) {
-    return std::nullopt;
-  }
-  model::Uint128 count = 0;
-  for (const std::uint8_t byte : *big_endian) {
-    count = count << 8U | byte;
-  }
-  return static_cast<double>(count * static_cast<model::Uint128>(*unit));
+using model::PastDay;
+
+constexpr std::int64_t kSlotMinutes = PastDay::kSlot.count();
+constexpr std::int64_t kSlotMs = kSlotMinutes * 60'000;
+
+std::optional<double> bytes_in(const std::optional<model::Bytes>& counter, const std::optional<std::int64_t>& unit) {
+  const auto count = counter && unit && *unit > 0 ? decode_counter(*counter) : std::nullopt;
+  return count ? std::optional(static_cast<double>(*count * static_cast<model::Uint128>(*unit))) : std::nullopt;
 }
 
 /// What was counted between two readings of one counter.
@@ -38,17 +31,52 @@ void keep_larger(std::optional<double>& value, const std::optional<double>& more
   }
 }
 
+/// Of a drive's write counters, in bytes.
 struct Reading {
   std::optional<double> host;
   std::optional<double> media;
   util::OutsideText source;
 };
 
+std::uint64_t ios_of(const model::DeviceInterval& load) {
+  return std::accumulate(load.operations.begin(), load.operations.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const model::OperationInterval& one) { return sum + one.ios; });
+}
+
+PastDay::Device* device_of(PastDay& day, const std::string& name) {
+  const auto found = std::find_if(day.devices.begin(), day.devices.end(),
+                                  [&](const PastDay::Device& one) { return one.name == name; });
+  return found == day.devices.end() ? nullptr : &*found;
+}
+
+/// Calls `each` with the slots that the time touches; false if it lies outside the day.
+template <typename Each>
+bool each_slot(PastDay& day, PastDay::Device& device, std::int64_t begin_ms, double seconds, Each each) {
+  constexpr double kMaxSeconds = 7 * 86'400.0;  // we never write a longer one
+  const auto length = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kMaxSeconds) * 1000));
+  const std::int64_t begin = begin_ms - milliseconds_of(day.window.from);
+  const std::int64_t last = begin + std::max<std::int64_t>(length - 1, 0);
+  constexpr std::int64_t kEnd = kSlotMs * static_cast<std::int64_t>(PastDay::kSlots);
+  if (last < 0 || begin >= kEnd) {
+    return false;
+  }
+  for (std::int64_t slot = std::max<std::int64_t>(begin, 0) / kSlotMs; slot <= std::min(last, kEnd - 1) / kSlotMs;
+       ++slot) {
+    each(device.slots.at(static_cast<std::size_t>(slot)));
+  }
+  return true;
+}
+
+bool is_worse(const PastDay::Worst& one, const PastDay::Worst& other) {
+  return std::pair(one.excess_seconds, one.peak_seconds) > std::pair(other.excess_seconds, other.peak_seconds);
+}
+
 }  // namespace
 
+/// What the drive reported, at the end of each point of the series.
 Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
-  std::string drives;  // one for each firmware
-  // Which of several subsystems with one serial number is in the identity, if the subsystem's name does not tell it.
+  std::string drives;  // ids, one for each firmware
+  // Of several subsystems with one serial number, the identity has the right one, if the subsystem's name does not.
   Statement ids(connection_,
                 "SELECT id FROM drive WHERE serial = ?1 AND model = ?2 AND (nqn = '' OR instr(nqn, ?1) > 0 OR "
                 "instr(?3, nqn) > 0 OR instr(?3, ' | subsystem ') = 0)");
@@ -64,7 +92,7 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
     const std::int64_t minute = row.integer(0).value_or(0);
     const model::Minute start = minute_of(minute / step * step);
     if (series.wear.empty() || series.wear.back().at != start) {
-      series.wear.push_back({start, {}, {}, {}, {}, {}, {}});
+      series.wear.emplace_back().at = start;
     }
     model::PastWear& wear = series.wear.back();
     wear.percentage_used = row.real(1);
@@ -72,8 +100,7 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
     keep_larger(wear.temperature_celsius, row.real(3));
     wear.host_unit_bytes = static_cast<double>(row.integer(5).value_or(0));
     wear.media_unit_bytes = static_cast<double>(row.integer(7).value_or(0));
-    Reading now{number_in(row.blob(4), row.integer(5)), number_in(row.blob(6), row.integer(7)),
-                row.text(8).value_or("")};
+    Reading now{bytes_in(row.blob(4), row.integer(5)), bytes_in(row.blob(6), row.integer(7)), row.text(8).value_or("")};
     if (before && before->source == now.source) {
       const auto host = between(before->host, now.host);
       const auto media = between(before->media, now.media);
@@ -92,21 +119,6 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
           drives + ") AND NOT " + stamped_ahead("drive_minute", "minute") + " ORDER BY minute, measured",
       number_of(series.window.from), number_of(series.window.to) - 1, take);
 }
-
-// What is known about one minute, for all devices? And about the seconds around the spikes of one device?
-
-namespace {
-
-model::WallTime end_of(model::WallTime begin, double seconds) {
-  return begin + std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
-}
-
-std::uint64_t ios_of(const model::DeviceInterval& load) {
-  return std::accumulate(load.operations.begin(), load.operations.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const model::OperationInterval& one) { return sum + one.ios; });
-}
-
-}  // namespace
 
 Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model::PastTime at,
                                        model::PastMoment& moment) {
@@ -142,7 +154,7 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
   return {};
 }
 
-/// The lanes that go on for longest come first: what the others have is mostly known to be farther away.
+/// The lanes that go on for longest come first: the others' neighbours are then mostly known to be farther away.
 Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment) {
   std::vector<Lane> lanes;
   for (const Found& one : devices) {
@@ -155,26 +167,17 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
       continue;
     }
     for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-      const auto nearest = [&, table = table](const char* order, std::int64_t from, std::int64_t to) {
-        Statement row(connection_, ("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
-                                    row_ahead(table) + " ORDER BY at " + order + " LIMIT 1")
-                                       .c_str());
-        return row.with(key_of(lane.id, std::max<std::int64_t>(from, 0)))
-            .with(key_of(lane.id, to))
-            .step()
-            .map([&](bool) { return row.integer(0); });
-      };
-      const auto before = nearest("DESC", 0, number_of(moment.window.from) - length);
-      const auto after = nearest("ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
+      const auto before = nearest(lane, table, "DESC", 0, number_of(moment.window.from) - length);
+      const auto after = nearest(lane, table, "ASC", number_of(moment.window.to), kMinutesOfADevice - 1);
       if (!before || !after) {
         return tl::unexpected(!before ? before.error() : after.error());
       }
       if (*before) {
-        const model::Minute until = minute_of(minute_of_key(**before) + length);
+        const model::Minute until = minute_of(**before + length);
         moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
       }
       if (*after) {
-        const model::Minute from = minute_of(minute_of_key(**after));
+        const model::Minute from = minute_of(**after);
         moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
       }
     }
@@ -182,7 +185,7 @@ Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, mode
   return {};
 }
 
-/// What a clock stamped that was ahead happened at another time.
+/// Without what a clock stamped that was ahead: that happened at another time.
 Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& moment) {
   const model::WallTime begin = at;
   const model::WallTime end = begin + std::chrono::minutes(1);
@@ -232,22 +235,16 @@ Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
     if (!done) {
       return tl::unexpected(done.error());
     }
-    bool again = false;  // minutes became hours meanwhile
-    for (const Found& one : *devices) {
-      const auto other = changed(one, {at, at + std::chrono::minutes(1)}, false);
-      if (!other) {
-        return tl::unexpected(other.error());
-      }
-      again = again || *other;
-    }
-    if (!again) {
+    if (const auto again = any_changed(*devices, {at, at + std::chrono::minutes(1)}); !again) {
+      return tl::unexpected(again.error());
+    } else if (!*again) {
       return moment;
     }
   }
 }
 
 Outcome<std::vector<model::Bytes>> PastReader::seconds(const Which& device, const model::Window& window) {
-  constexpr std::chrono::minutes kLongestSeconds{15};  // as many as memory held when they were kept
+  constexpr std::chrono::minutes kLongestSpan{15};  // of one row: as much as memory held
   const auto found = find(device);
   if (!found) {
     return tl::unexpected(found.error());
@@ -255,7 +252,7 @@ Outcome<std::vector<model::Bytes>> PastReader::seconds(const Which& device, cons
   std::vector<model::Bytes> all;
   return slices()
       .read("SELECT end_ms, begin_ms, device, seconds FROM spike_seconds WHERE end_ms BETWEEN ? AND ? ORDER BY end_ms",
-            milliseconds_of(window.from), milliseconds_of(window.to + kLongestSeconds),
+            milliseconds_of(window.from), milliseconds_of(window.to + kLongestSpan),
             [&](const Statement& row) {
               if (row.name(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
                 all.push_back(row.blob(3).value_or(model::Bytes{}));
@@ -264,45 +261,6 @@ Outcome<std::vector<model::Bytes>> PastReader::seconds(const Which& device, cons
             })
       .map([&] { return std::move(all); });
 }
-
-// What was the last day like, for all devices at once? Reads no more of a row than it reports.
-
-namespace {
-
-using model::PastDay;
-
-constexpr std::int64_t kSlotMinutes = PastDay::kSlot.count();
-constexpr std::int64_t kSlotMs = kSlotMinutes * 60'000;
-
-PastDay::Device* device_of(PastDay& day, const std::string& name) {
-  const auto found = std::find_if(day.devices.begin(), day.devices.end(),
-                                  [&](const PastDay::Device& one) { return one.name == name; });
-  return found == day.devices.end() ? nullptr : &*found;
-}
-
-/// Calls `each` with the slots that the time touches; none if it lies outside the day.
-template <typename Each>
-bool each_slot(PastDay& day, PastDay::Device& device, std::int64_t begin_ms, double seconds, Each each) {
-  constexpr double kMaxSeconds = 7 * 86'400.0;  // we never write a longer one
-  const auto length = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kMaxSeconds) * 1000));
-  const std::int64_t begin = begin_ms - milliseconds_of(day.window.from);
-  const std::int64_t last = begin + std::max<std::int64_t>(length - 1, 0);
-  constexpr std::int64_t kEnd = kSlotMs * static_cast<std::int64_t>(PastDay::kSlots);
-  if (last < 0 || begin >= kEnd) {
-    return false;
-  }
-  for (std::int64_t slot = std::max<std::int64_t>(begin, 0) / kSlotMs; slot <= std::min(last, kEnd - 1) / kSlotMs;
-       ++slot) {
-    each(device.slots.at(static_cast<std::size_t>(slot)));
-  }
-  return true;
-}
-
-bool is_worse(const PastDay::Worst& one, const PastDay::Worst& other) {
-  return std::pair(one.excess_seconds, one.peak_seconds) > std::pair(other.excess_seconds, other.peak_seconds);
-}
-
-}  // namespace
 
 Outcome<std::vector<PastReader::Found>> PastReader::seen_since(model::PastTime since) {
   auto every = all();
@@ -313,19 +271,15 @@ Outcome<std::vector<PastReader::Found>> PastReader::seen_since(model::PastTime s
   for (Found& found : *every) {
     const bool may_be = std::any_of(found.lanes.begin(), found.lanes.end(),
                                     [&](const Lane& lane) { return lane.last_minute >= number_of(since); });
-    if (!may_be) {
-      continue;
+    if (const auto done = may_be ? first_and_last(found) : Outcome<void>(); !done) {
+      return tl::unexpected(done.error());
     }
-    if (const auto known = first_and_last(found); !known) {
-      return tl::unexpected(known.error());
-    }
-    if (found.device.last < since) {
-      continue;
-    }
-    const std::pair last{last_measured(found), found.device.last};
-    auto& known = newest[found.device.name];
-    if (known.second.lanes.empty() || known.first < last) {
-      known = {last, std::move(found)};
+    if (may_be && found.device.last >= since) {
+      const std::pair last{last_measured(found), found.device.last};
+      auto& known = newest[found.device.name];
+      if (known.second.lanes.empty() || known.first < last) {
+        known = {last, std::move(found)};
+      }
     }
   }
   std::vector<Found> seen;
@@ -340,39 +294,32 @@ Outcome<void> PastReader::add_day_of(const Found& found, model::PastDay& day) {
   const std::int64_t to = number_of(day.window.to);
   PastDay::Device device;
   device.name = found.device.name;
-  const auto read = [&](const Lane& lane, const char* table, std::int64_t first, std::int64_t last,
+  const auto read = [&](const Lane& lane, const std::string& table, std::int64_t first, std::int64_t last,
                         std::int64_t length) {
-    if (first > last) {
-      return Outcome<void>();
-    }
-    const auto take = [&, length](const Statement& row) {
-      const std::int64_t minute = minute_of_key(row.integer(0).value_or(0));
-      for (std::int64_t at = std::max(minute, from); at < std::min(minute + length, to); ++at) {
-        ++device.slots.at(static_cast<std::size_t>((at - from) / kSlotMinutes)).measured_minutes;
-      }
-      return true;
-    };
-    return slices().read("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? AND NOT " +
-                             row_ahead(table) + " ORDER BY at",
-                         key_of(lane.id, std::max<std::int64_t>(first, 0)), key_of(lane.id, last), take);
+    return read_lane(lane, "SELECT at FROM " + table, "NOT " + row_ahead(table), first, last,
+                     [&, length](std::int64_t minute, const Statement&) {
+                       for (std::int64_t at = std::max(minute, from); at < std::min(minute + length, to); ++at) {
+                         ++device.slots.at(static_cast<std::size_t>((at - from) / kSlotMinutes)).measured_minutes;
+                       }
+                     });
   };
-  for (const Lane& lane : found.lanes) {
-    auto done = read(lane, "device_hour", hour_of(from), std::min(lane.minutes_from - kHour, to - 1), kHour)
-                    .and_then([&] { return read(lane, "device_minute", std::max(from, lane.minutes_from), to - 1, 1); })
-                    .and_then([&] {
-                      return loads(found, lane, "device_minute", number_of(day.hour.from), number_of(day.hour.to) - 1,
-                                   std::chrono::minutes(1), [&](model::MinuteOf&& one) {
-                                     device.hour_measured_ms += one.load.measured_ms;
-                                     model::add(device.hour_reads, one.load.latency(model::Latency::read_total));
-                                     model::add(device.hour_writes, one.load.latency(model::Latency::write_total));
-                                   });
-                    });
-    if (!done) {
-      return done;
-    }
-  }
-  day.devices.push_back(std::move(device));
-  return {};
+  const EachLoad add_to_hour = [&](model::MinuteOf&& one) {
+    device.hour_measured_ms += one.load.measured_ms;
+    model::add(device.hour_reads, one.load.latency(model::Latency::read_total));
+    model::add(device.hour_writes, one.load.latency(model::Latency::write_total));
+  };
+  return try_each(
+             found.lanes,
+             [&](const Lane& lane) {
+               const std::int64_t last_hour = std::min(lane.minutes_from - kHour, to - 1);
+               return read(lane, "device_hour", hour_of(from), last_hour, kHour)
+                   .and_then([&] { return read(lane, "device_minute", std::max(from, lane.minutes_from), to - 1, 1); })
+                   .and_then([&] {
+                     return loads(found, lane, "device_minute", number_of(day.hour.from), number_of(day.hour.to) - 1,
+                                  std::chrono::minutes(1), add_to_hour);
+                   });
+             })
+      .map([&] { day.devices.push_back(std::move(device)); });
 }
 
 Outcome<void> PastReader::add_day_spikes(model::PastDay& day) {
@@ -428,23 +375,14 @@ Outcome<model::PastDay> PastReader::day(model::PastTime at) {
       return tl::unexpected(devices.error());
     }
     day.reach = reach_of(*before);
-    for (const Found& one : *devices) {
-      if (const auto read = add_day_of(one, day); !read) {
-        return tl::unexpected(read.error());
-      }
-    }
-    if (const auto marks = add_day_spikes(day).and_then([&] { return add_day_bursts(day); }); !marks) {
-      return tl::unexpected(marks.error());
-    }
-    bool again = false;  // minutes became hours meanwhile
-    for (const Found& one : *devices) {
-      const auto other = changed(one, day.window, false);
-      if (!other) {
-        return tl::unexpected(other.error());
-      }
-      again = again || *other;
-    }
+    const auto again = try_each(*devices, [&](const Found& found) { return add_day_of(found, day); })
+                           .and_then([&] { return add_day_spikes(day); })
+                           .and_then([&] { return add_day_bursts(day); })
+                           .and_then([&] { return any_changed(*devices, day.window); });
     if (!again) {
+      return tl::unexpected(again.error());
+    }
+    if (!*again) {
       return day;
     }
   }

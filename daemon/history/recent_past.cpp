@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 #include <type_traits>
-#include <utility>
 
 #include "daemon/base/varints.h"
 #include "daemon/model/latency_buckets.h"
@@ -17,13 +16,13 @@ using model::Operation;
 using util::VarintReader;
 using util::VarintWriter;
 
-Tail tail_of(const SparseBuckets& words) {
+Tail tail_of(const SparseBuckets& buckets) {
   Tail tail;
-  tail.ios = model::count(words);
+  tail.ios = model::count(buckets);
   if (tail.ios > 0) {
-    tail.p50 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.5));
-    tail.p99 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.99));
-    tail.p999 = static_cast<std::uint8_t>(model::quantile_bucket(words, 0.999));
+    tail.p50 = static_cast<std::uint8_t>(model::quantile_bucket(buckets, 0.5));
+    tail.p99 = static_cast<std::uint8_t>(model::quantile_bucket(buckets, 0.99));
+    tail.p999 = static_cast<std::uint8_t>(model::quantile_bucket(buckets, 0.999));
   }
   return tail;
 }
@@ -47,8 +46,6 @@ SparseBuckets during(const model::OperationInterval& interval, model::During onl
   return words;
 }
 
-// --- bytes ---
-
 void put(VarintWriter& out, const Tail& tail) {
   out.put(tail.ios);
   if (tail.ios > 0) {
@@ -69,7 +66,7 @@ Tail take_tail(VarintReader& in) {
   return tail;
 }
 
-bool idle(const OperationColumn& column) { return column == OperationColumn{}; }
+bool is_idle(const OperationColumn& column) { return column == OperationColumn{}; }
 
 void put(VarintWriter& out, const OperationColumn& column) {
   out.put(column.ios).put(column.bytes);
@@ -91,102 +88,6 @@ OperationColumn take_operation(VarintReader& in) {
   column.buckets = model::take_buckets(in);
   return column;
 }
-
-}  // namespace
-
-ColumnSummary summarize(const Column& column) {
-  ColumnSummary summary;
-  summary.marks = static_cast<std::uint8_t>((column.in_spike ? ColumnSummary::kSpike : 0) |
-                                            (column.bursts != 0 ? ColumnSummary::kBurst : 0) |
-                                            (column.errors > 0 ? ColumnSummary::kError : 0));
-  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
-    const Tail& total = column.operations[i].total;
-    summary.p99[i] = total.ios > 0 ? total.p99 : std::uint8_t{0};
-  }
-  return summary;
-}
-
-Column column_of(const model::DeviceInterval& interval, const model::DeviceSnapshot& after) {
-  Column column;
-  for (const Operation operation : kLiveOperations) {
-    column.operations[operation] = column_of(interval.operation(operation));
-  }
-  for (const Operation operation : {Operation::read, Operation::write}) {
-    const model::OperationInterval& one = interval.operation(operation);
-    for (std::size_t during = 0; during < model::kDurings; ++during) {
-      column.during[index(operation)][during] = tail_of(one.device[during].words);
-    }
-    column.queue_ns += one.queue.sum_ns;
-    column.device_ns += one.device_ns();
-  }
-  column.reads_during_discard = during(interval.operation(Operation::read), model::During::discard);
-  column.reads_during_flush = during(interval.operation(Operation::read), model::During::flush);
-  for (const model::OperationInterval& one : interval.operations) {
-    column.errors += one.errors;
-  }
-  column.losses = std::accumulate(interval.losses.begin(), interval.losses.end(), std::uint64_t{0});
-  for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
-    column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
-  }
-  column.in_spike = std::any_of(after.spikes.begin(), after.spikes.end(),
-                                [](const model::SpikeFigures& one) { return one.active.has_value(); });
-  return column;
-}
-
-// Anything idle is one bit.
-std::string encode(const Column& column) {
-  VarintWriter out;
-  std::uint64_t busy = 0;
-  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
-    busy |= (idle(column.operations[i]) ? 0ULL : 1ULL) << i;
-  }
-  out.put(busy).put(column.errors).put(column.losses).put(column.bursts).put(column.in_spike ? 1 : 0);
-  for (const OperationColumn& one : column.operations) {
-    if (!idle(one)) {
-      put(out, one);
-    }
-  }
-  for (const auto& operation : column.during) {
-    for (const Tail& tail : operation) {
-      put(out, tail);
-    }
-  }
-  if (busy != 0) {
-    model::put(out, column.reads_during_discard);
-    model::put(out, column.reads_during_flush);
-    out.put(column.queue_ns).put(column.device_ns);
-  }
-  return out.take();
-}
-
-std::optional<Column> decode(std::string_view bytes) {
-  VarintReader in(bytes);
-  Column column;
-  const std::uint64_t busy = in.take((1U << kLiveOperations.size()) - 1);
-  column.errors = in.take();
-  column.losses = in.take();
-  column.bursts = static_cast<std::uint8_t>(in.take(0xFF));
-  column.in_spike = in.take(1) != 0;
-  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
-    if ((busy >> i & 1) != 0) {
-      column.operations[i] = take_operation(in);
-    }
-  }
-  for (auto& operation : column.during) {
-    for (Tail& tail : operation) {
-      tail = take_tail(in);
-    }
-  }
-  if (busy != 0) {
-    column.reads_during_discard = model::take_buckets(in);
-    column.reads_during_flush = model::take_buckets(in);
-    column.queue_ns = in.take();
-    column.device_ns = in.take();
-  }
-  return in.whole() ? std::optional(std::move(column)) : std::nullopt;
-}
-
-namespace {
 
 // A frame's bytes: for each device the lengths of its name and column (little-endian, 2 bytes each), the column in
 // summary, name, column.
@@ -263,7 +164,110 @@ std::vector<std::optional<ColumnSummary>>& columns_of(Ring::Summaries& summaries
       .columns;
 }
 
+/// The length of a column during which the clock was set back.
+constexpr std::chrono::milliseconds kUsualLength{1000};
+constexpr std::chrono::milliseconds kClockStep{500};  // less means that the clock is being slewed
+
+template <typename Mark>
+void keep_newest(std::vector<Mark>& marks, std::size_t max_marks) {
+  if (marks.size() > max_marks) {
+    marks.erase(marks.begin(), marks.end() - static_cast<std::ptrdiff_t>(max_marks));
+  }
+}
+
 }  // namespace
+
+ColumnSummary summarize(const Column& column) {
+  ColumnSummary summary;
+  summary.marks = static_cast<std::uint8_t>((column.in_spike ? ColumnSummary::kSpike : 0) |
+                                            (column.bursts != 0 ? ColumnSummary::kBurst : 0) |
+                                            (column.errors > 0 ? ColumnSummary::kError : 0));
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    const Tail& total = column.operations[i].total;
+    summary.p99[i] = total.ios > 0 ? total.p99 : std::uint8_t{0};
+  }
+  return summary;
+}
+
+Column column_of(const model::DeviceInterval& interval, const model::DeviceSnapshot& after) {
+  Column column;
+  for (const Operation operation : kLiveOperations) {
+    column.operations[operation] = column_of(interval.operation(operation));
+  }
+  for (const Operation operation : {Operation::read, Operation::write}) {
+    const model::OperationInterval& one = interval.operation(operation);
+    for (std::size_t during = 0; during < model::kDurings; ++during) {
+      column.during[index(operation)][during] = tail_of(one.device[during].words);
+    }
+    column.queue_ns += one.queue.sum_ns;
+    column.device_ns += one.device_ns();
+  }
+  column.reads_during_discard = during(interval.operation(Operation::read), model::During::discard);
+  column.reads_during_flush = during(interval.operation(Operation::read), model::During::flush);
+  for (const model::OperationInterval& one : interval.operations) {
+    column.errors += one.errors;
+  }
+  column.losses = std::accumulate(interval.losses.begin(), interval.losses.end(), std::uint64_t{0});
+  for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
+    column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
+  }
+  column.in_spike = std::any_of(after.spikes.begin(), after.spikes.end(),
+                                [](const model::SpikeFigures& one) { return one.active.has_value(); });
+  return column;
+}
+
+// Anything idle is one bit.
+std::string encode(const Column& column) {
+  VarintWriter out;
+  std::uint64_t busy = 0;
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    busy |= (is_idle(column.operations[i]) ? 0ULL : 1ULL) << i;
+  }
+  out.put(busy).put(column.errors).put(column.losses).put(column.bursts).put(column.in_spike ? 1 : 0);
+  for (const OperationColumn& one : column.operations) {
+    if (!is_idle(one)) {
+      put(out, one);
+    }
+  }
+  for (const auto& operation : column.during) {
+    for (const Tail& tail : operation) {
+      put(out, tail);
+    }
+  }
+  if (busy != 0) {
+    model::put(out, column.reads_during_discard);
+    model::put(out, column.reads_during_flush);
+    out.put(column.queue_ns).put(column.device_ns);
+  }
+  return out.take();
+}
+
+std::optional<Column> decode(std::string_view bytes) {
+  VarintReader in(bytes);
+  Column column;
+  const std::uint64_t busy = in.take((1U << kLiveOperations.size()) - 1);
+  column.errors = in.take();
+  column.losses = in.take();
+  column.bursts = static_cast<std::uint8_t>(in.take(0xFF));
+  column.in_spike = in.take(1) != 0;
+  for (std::size_t i = 0; i < kLiveOperations.size(); ++i) {
+    if ((busy >> i & 1) != 0) {
+      column.operations[i] = take_operation(in);
+    }
+  }
+  for (auto& operation : column.during) {
+    for (Tail& tail : operation) {
+      tail = take_tail(in);
+    }
+  }
+  if (busy != 0) {
+    column.reads_during_discard = model::take_buckets(in);
+    column.reads_during_flush = model::take_buckets(in);
+    column.queue_ns = in.take();
+    column.device_ns = in.take();
+  }
+  return in.whole() ? std::optional(std::move(column)) : std::nullopt;
+}
 
 void Ring::push(const Frame& frame) {
   std::string bytes = bytes_of(frame);
@@ -321,21 +325,6 @@ Ring::Reach Ring::reach() const {
   const StoredFrame& oldest = frames_.front();
   return {oldest.number, frames_.back().number, oldest.end - oldest.length};
 }
-
-namespace {
-
-/// The length of a column during which the clock was set back.
-constexpr std::chrono::milliseconds kUsualLength{1000};
-constexpr std::chrono::milliseconds kClockStep{500};  // less means that the clock is being slewed
-
-template <typename Mark>
-void keep_newest(std::vector<Mark>& marks, std::size_t most) {
-  if (marks.size() > most) {
-    marks.erase(marks.begin(), marks.end() - static_cast<std::ptrdiff_t>(most));
-  }
-}
-
-}  // namespace
 
 void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chrono::steady_clock::time_point> at) {
   std::map<std::string, DeviceState> before;

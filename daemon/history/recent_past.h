@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Column: what the live memory keeps of a DeviceInterval of about a second: quantiles, and the words of total latency.
-// Values only, and the few bytes in which a column is kept: counts are variable-length, empty buckets are left out.
+// RecentPast: what has happened recently, as far as memory reaches: the columns of the last 15 minutes, in a Ring, and
+// the latest spikes, waits and bursts. A Column is what it keeps of a DeviceInterval of about a second: quantiles, and
+// the buckets of total latency, encoded in a few bytes. One thread feeds it with each Snapshot; any number read.
 #pragma once
 
 #include <array>
@@ -8,12 +9,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "daemon/model/device_interval.h"
@@ -25,7 +24,7 @@ using model::ByOperation;
 using model::kLiveOperations;
 using model::SparseBuckets;
 
-/// The words in which the quantiles of this many I/Os end. Meaningless if there were none.
+/// The buckets in which the quantiles of this many I/Os end. Meaningless if there were none.
 struct Tail {
   std::uint64_t ios = 0;
   std::uint8_t p50 = 0;
@@ -70,7 +69,7 @@ struct ColumnSummary {
   static constexpr std::uint8_t kError = 4;
 
   std::uint8_t marks = 0;                            // the bits above
-  ByOperation<std::uint8_t, kLiveOperations> p99{};  // words; 0 where there were none
+  ByOperation<std::uint8_t, kLiveOperations> p99{};  // buckets; 0 where there were no I/Os
 
   [[nodiscard]] bool in_spike() const { return (marks & kSpike) != 0; }
   bool operator==(const ColumnSummary&) const = default;
@@ -83,14 +82,8 @@ Column column_of(const model::DeviceInterval& interval, const model::DeviceSnaps
 
 std::string encode(const Column& column);
 
-/// Nothing if the bytes are not those of one column, complete.
+/// Nothing if the bytes are not exactly one complete column.
 std::optional<Column> decode(std::string_view bytes);
-
-// Ring: the columns of the last 15 minutes of all devices, one frame per snapshot.
-//
-// It takes the memory that its frames need, and never more than its limit. The busier the devices, the longer a frame:
-// if 15 minutes do not fit, the oldest frames go first and the reach is shorter, which readers can see. One thread
-// writes, any number read; they only copy under a lock, and do everything else without it.
 
 /// The time of a column, and its bytes. If a column does not begin where the one before ended, the wall clock was set
 /// or the host slept: the time in between belongs to no column.
@@ -101,6 +94,9 @@ struct Second {
   std::optional<std::string> bytes;  // encode(); absent: the device was not measured then
 };
 
+/// The columns of the last 15 minutes of all devices, one frame per snapshot. It takes the memory that its frames need,
+/// and never more than its limit. The busier the devices, the longer a frame: if 15 minutes do not fit, the oldest
+/// frames go first and the reach is shorter, which readers can see. Readers only copy under a lock.
 class Ring {
  public:
   static constexpr std::size_t kFrames = 900;  // 15 minutes at one snapshot per second
@@ -162,10 +158,6 @@ class Ring {
   std::deque<StoredFrame> frames_;  // oldest first
   std::size_t bytes_ = 0;           // of all of them
 };
-
-// What has happened recently, as far as memory reaches: the columns of the last 15 minutes, the latest spikes and
-// bursts.
-// One thread feeds it with each Snapshot; any number of threads read.
 
 /// Discards of one trigger, close together.
 struct Burst {

@@ -10,7 +10,7 @@ namespace ssdpulse::history {
 namespace {
 
 constexpr std::string_view kMount = "mount ";
-constexpr std::size_t kMaxText = 512;  // of options that the history keeps
+constexpr std::size_t kMaxOptionBytes = 512;  // of the options of a mount, and of values in the log
 
 /// Names of what may disappear; anything else that is missing could not be read.
 bool may_go_away(const util::OutsideText& name) {
@@ -25,7 +25,7 @@ void add_mounts(const model::Inventory& inventory, model::RecordedSettings& sett
       for (const util::OutsideText& option : filesystem.options) {
         all += (option == *filesystem.options.begin() ? " " : ",") + option.raw();
       }
-      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMaxText);
+      settings.values[std::string(kMount) + filesystem.mountpoint.raw()] = all.substr(0, kMaxOptionBytes);
     }
   }
 }
@@ -63,11 +63,11 @@ model::Findings SettingChanges::observe(const model::Tick& tick) {
   return findings;
 }
 
-bool SettingChanges::Hour::has_room(std::uint64_t most, model::SteadyTime now) {
+bool SettingChanges::Hour::has_room(std::uint64_t max_changes, model::SteadyTime now) {
   if (changes == 0 || now - begin >= std::chrono::hours(1)) {
     *this = {now, 0};
   }
-  return changes < most;
+  return changes < max_changes;
 }
 
 /// Whether one more change may become a row now.
@@ -81,18 +81,19 @@ bool SettingChanges::take(Settings& known, model::SteadyTime now) {
   return true;
 }
 
-/// Bounded is what comes and goes, as a user may mount and unmount all day: a change of any other setting never waits,
-/// and there are only so many. All that is read first is recorded: it is bounded where it is read.
+/// Only mounts, partitions and volumes are limited: a change of any other setting never waits, and there are few. All
+/// values of the first reading are recorded: their number is bounded where they are read.
 void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity,
                              model::SteadyTime now, model::Effects& effects) {
   Settings& known = settings_[identity];
   const bool first = !std::exchange(known.read, !identity.empty());
   known.waiting = 0;
-  const auto say = [&](const util::OutsideText& name, const util::OutsideText& before, const util::OutsideText& value) {
+  const auto log_change = [&](const util::OutsideText& name, const util::OutsideText& before,
+                              const util::OutsideText& value) {
     effects.lines.push_back(log::line(log::Level::info, "setting changed", log::field("device", settings.device),
-                                      log::quoted("setting", util::for_log(name, kMaxText)),
-                                      log::quoted("before", util::for_log(before, kMaxText)),
-                                      log::quoted("now", util::for_log(value, kMaxText))));
+                                      log::quoted("setting", util::for_log(name, kMaxOptionBytes)),
+                                      log::quoted("before", util::for_log(before, kMaxOptionBytes)),
+                                      log::quoted("now", util::for_log(value, kMaxOptionBytes))));
   };
   for (const auto& [name, value] : settings.values) {
     const auto before = known.values.find(name);
@@ -101,7 +102,7 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
       continue;
     }
     if (!is_new) {
-      say(name, before->second, value);
+      log_change(name, before->second, value);
     }
     known.values[name] = value;
     effects.rows.settings.push_back({identity, util::for_history(name), util::for_history(value)});
@@ -111,7 +112,7 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
     if (settings.values.count(name) > 0 || !may_go_away(name) || !take(known, now)) {
       return false;
     }
-    say(name, value, "");
+    log_change(name, value, "");
     effects.rows.settings.push_back({identity, util::for_history(name), ""});
     return true;
   });

@@ -2,8 +2,8 @@
 // SettingChanges: the stage that records which settings of the host and of its devices have changed. Each change
 // becomes a history row and, except at the first reading, a log line: "since when is it slow" is often "since this was
 // changed". An unmounted file system, and a partition or volume that is gone, get an empty value. Changes have a limit,
-// because mounts come and go as others like, and would push older changes out of the history; those beyond it wait, and
-// what has changed back meanwhile is none.
+// because any user may mount and unmount, and would push older changes out of the history; changes beyond it wait, and
+// one that is reverted meanwhile is not recorded. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class SettingChanges final : public model::Stage {
     model::SteadyTime begin;
     std::uint64_t changes = 0;
 
-    bool has_room(std::uint64_t most, model::SteadyTime now);
+    bool has_room(std::uint64_t max_changes, model::SteadyTime now);
   };
   struct Settings {
     bool read = false;

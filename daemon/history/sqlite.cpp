@@ -9,22 +9,24 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <thread>
 
+// SQLite writes whole pages. It reads whole pages, too; some versions, such as 3.46, also a part of one that a long
+// value fills; and all of them parts of the file's header, before they know the size of a page, or whether another
+// connection has written. What is in the header counts only once its whole page was read.
+
 namespace ssdpulse::history {
-
-// SQLite writes whole pages, at their places. It reads whole pages, too; some versions, such as 3.46, also a part of
-// one that a long value fills; and all of them parts of the file's header, before they know the size of a page, or
-// whether another connection has written. What is in the header counts only once its whole page was read.
-
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kHeaderBytes = 100;
 constexpr int kMinPageBytes = 512;
+
+/// Between two slices, for a waiting writer, which tries again every few milliseconds.
+constexpr std::chrono::milliseconds kPause{2};
 
 sqlite3_vfs* default_vfs() {
   static sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
@@ -138,11 +140,10 @@ int CheckedFile::read_page(void* page, int bytes, std::uint32_t number) {
   return SQLITE_OK;
 }
 
-/// In SQLite's file format: the page's kind, one cell, where it is, and it: an empty record, of a table with the number
-/// 0. SQLite has no leaf without a cell, and reads on behind one that has none as if it had.
+/// In SQLite's file format: the page's kind, the number of cells, the cell's offset, and the cell: an empty record, in
+/// a table under row id 0. SQLite itself never has a leaf without a cell, and would read past the end of one.
 void CheckedFile::show_blank(void* page, int bytes) const {
-  constexpr auto kOfTable =
-      std::to_array<std::uint8_t>({1, 0, 1, 0});  // bytes of the record, number, bytes of its header
+  constexpr auto kOfTable = std::to_array<std::uint8_t>({1, 0, 1, 0});  // record size, row id, header size
   constexpr auto kOfIndex = std::to_array<std::uint8_t>({1, 1, 0, 0});
   auto* const to = static_cast<std::uint8_t*>(page);
   const auto cell = static_cast<std::size_t>(bytes - kChecksumBytes) - kOfTable.size();
@@ -223,82 +224,6 @@ sqlite3_vfs make_vfs(const char* name) {
   return vfs;
 }
 
-}  // namespace
-
-const char* checksum_vfs() {
-  static constexpr const char* kName = "ssdpulse";
-  static const bool registered = [] {  // where it fails, SQLite knows no VFS of that name, and opens nothing
-    if (default_vfs() == nullptr) {
-      return false;
-    }
-    static sqlite3_vfs vfs = make_vfs(kName);
-    return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
-  }();
-  (void)registered;
-  return kName;
-}
-
-// The C interface of SQLite, with owners. Every size that SQLite may make us allocate is bounded here.
-void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-
-Outcome<Connection> Connection::open(const std::string& path) {
-  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).map([](Connection connection) {
-    int reserved = kChecksumBytes;  // of a new file
-    sqlite3_file_control(connection.get(), nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
-    return connection;
-  });
-}
-
-Outcome<Connection> Connection::open_to_read(const std::string& path) {
-  return open(path, SQLITE_OPEN_READONLY).and_then([](Connection connection) -> Outcome<Connection> {
-    return connection.execute("PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON").map([&] {
-      return std::move(connection);
-    });
-  });
-}
-
-Outcome<Connection> Connection::open(const std::string& path, int flags) {
-  constexpr int kMaxBytesOfOneValue = 2 << 20;
-  constexpr int kMaxMillisecondsOfWaiting = 2000;  // for another reader of the file
-  Connection connection;
-  sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, checksum_vfs());
-  connection.handle_.reset(handle);
-  if (code != SQLITE_OK) {
-    return tl::unexpected(connection.failure(code));
-  }
-  sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, kMaxMillisecondsOfWaiting);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxBytesOfOneValue);
-  // Anything edited into the file must not control what we do.
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  return connection;
-}
-
-Outcome<void> Connection::execute(const std::string& sql) {
-  const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) {
-    return tl::unexpected(failure(code));
-  }
-  return {};
-}
-
-Outcome<std::int64_t> Connection::number(const std::string& sql) {
-  Statement statement(*this, sql.c_str());
-  return statement.step().and_then([&](bool row) -> Outcome<std::int64_t> {
-    const auto value = row ? statement.integer(0) : std::nullopt;
-    return value ? Outcome<std::int64_t>(*value) : tl::unexpected(Failure{"no number from " + sql, true});
-  });
-}
-
-std::uint64_t Connection::changed_rows() const { return static_cast<std::uint64_t>(sqlite3_changes(handle_.get())); }
-
-namespace {
-
 /// `error_number`: of the last call; 0: none failed.
 Obstacle obstacle_of(int primary, int error_number) {
   switch (primary) {
@@ -326,6 +251,77 @@ Obstacle obstacle_of(int primary, int error_number) {
 
 }  // namespace
 
+const char* checksum_vfs() {
+  static constexpr const char* kName = "ssdpulse";
+  static const bool registered = [] {  // where it fails, SQLite knows no VFS of that name, and opens nothing
+    if (default_vfs() == nullptr) {
+      return false;
+    }
+    static sqlite3_vfs vfs = make_vfs(kName);
+    return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
+  }();
+  (void)registered;
+  return kName;
+}
+
+void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Outcome<Connection> Connection::open(const std::string& path) {
+  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).map([](Connection connection) {
+    int reserved = kChecksumBytes;  // of a new file
+    sqlite3_file_control(connection.get(), nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+    return connection;
+  });
+}
+
+Outcome<Connection> Connection::open_to_read(const std::string& path) {
+  return open(path, SQLITE_OPEN_READONLY).and_then([](Connection connection) -> Outcome<Connection> {
+    return connection.execute("PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON").map([&] {
+      return std::move(connection);
+    });
+  });
+}
+
+Outcome<Connection> Connection::open(const std::string& path, int flags) {
+  constexpr int kMaxValueBytes = 2 << 20;  // the most that SQLite may make us allocate for a value
+  constexpr int kMaxWaitMs = 2000;         // for another reader of the file
+  Connection connection;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, checksum_vfs());
+  connection.handle_.reset(handle);
+  if (code != SQLITE_OK) {
+    return tl::unexpected(connection.failure(code));
+  }
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, kMaxWaitMs);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
+  // Anything edited into the file must not control what we do.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  return connection;
+}
+
+Outcome<void> Connection::execute(const std::string& sql) {
+  const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    return tl::unexpected(failure(code));
+  }
+  return {};
+}
+
+Outcome<std::int64_t> Connection::number(const std::string& sql) {
+  return Statement(*this, sql.c_str())
+      .step_to_number()
+      .and_then([&](std::optional<std::int64_t> value) -> Outcome<std::int64_t> {
+        return value ? Outcome<std::int64_t>(*value) : tl::unexpected(Failure{"no number from " + sql, true});
+      });
+}
+
+std::uint64_t Connection::changed_rows() const { return static_cast<std::uint64_t>(sqlite3_changes(handle_.get())); }
+
 std::optional<std::string> Connection::mismatched_page() const {
   std::uint32_t page = 0;
   sqlite3_file_control(handle_.get(), nullptr, kGetMismatchedPage, &page);
@@ -337,19 +333,19 @@ Failure Connection::failure(int code) const {
     return {*mismatch, true, false, Obstacle::io_error};
   }
   if (code == SQLITE_READONLY_ROLLBACK) {
-    return {
-        "whoever wrote to it was killed within a transaction: start the daemon, which undoes that, or ask a copy "
-        "(ssdpulse "
-        "history --backup)",
-        false, false, Obstacle::no_permission, true};
+    return {.message =
+                "whoever wrote to it was killed within a transaction: start the daemon, which undoes that, or "
+                "ask a copy (ssdpulse history --backup)",
+            .obstacle = Obstacle::no_permission,
+            .unfinished = true};
   }
   const int primary = code & 0xff;
   // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
   Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT, obstacle_of(primary, 0)};
   if (handle_ != nullptr) {
-    const std::string words = util::for_log(sqlite3_errmsg(handle_.get()));
-    failure.message += words == failure.message ? "" : " (" + words + ")";
+    const std::string details = util::for_log(sqlite3_errmsg(handle_.get()));
+    failure.message += details == failure.message ? "" : " (" + details + ")";
     if (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) {
       const int error = sqlite3_system_errno(handle_.get());
       failure.obstacle = obstacle_of(primary, error);
@@ -362,43 +358,44 @@ Failure Connection::failure(int code) const {
 
 Statement::Statement(Connection& connection, const char* sql) : connection_(&connection) {
   sqlite3_stmt* statement = nullptr;
-  note(sqlite3_prepare_v2(connection.get(), sql, -1, &statement, nullptr));
+  note_error(sqlite3_prepare_v2(connection.get(), sql, -1, &statement, nullptr));
   statement_.reset(statement);
 }
 
 Statement& Statement::with(std::int64_t value) {
-  note(sqlite3_bind_int64(statement_.get(), ++bound_, value));
+  note_error(sqlite3_bind_int64(statement_.get(), ++bound_, value));
   return *this;
 }
 
 Statement& Statement::with(const std::optional<double>& value) {
-  note(value ? sqlite3_bind_double(statement_.get(), ++bound_, *value) : sqlite3_bind_null(statement_.get(), ++bound_));
+  note_error(value ? sqlite3_bind_double(statement_.get(), ++bound_, *value)
+                   : sqlite3_bind_null(statement_.get(), ++bound_));
   return *this;
 }
 
 Statement& Statement::with(const std::string& text) {
-  note(sqlite3_bind_text(statement_.get(), ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_STATIC));
+  note_error(sqlite3_bind_text(statement_.get(), ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_STATIC));
   return *this;
 }
 
 Statement& Statement::with(std::span<const std::uint8_t> blob) {
   // A null pointer would be NULL, not an empty blob.
   const void* data = blob.empty() ? static_cast<const void*>("") : blob.data();
-  note(sqlite3_bind_blob(statement_.get(), ++bound_, data, static_cast<int>(blob.size()), SQLITE_STATIC));
+  note_error(sqlite3_bind_blob(statement_.get(), ++bound_, data, static_cast<int>(blob.size()), SQLITE_STATIC));
   return *this;
 }
 
 Statement& Statement::with_null() {
-  note(sqlite3_bind_null(statement_.get(), ++bound_));
+  note_error(sqlite3_bind_null(statement_.get(), ++bound_));
   return *this;
 }
 
 Statement& Statement::with_value_of(const Statement& row, int column) {
-  note(sqlite3_bind_value(statement_.get(), ++bound_, sqlite3_column_value(row.statement_.get(), column)));
+  note_error(sqlite3_bind_value(statement_.get(), ++bound_, sqlite3_column_value(row.statement_.get(), column)));
   return *this;
 }
 
-Statement& Statement::again() {
+Statement& Statement::reset() {
   sqlite3_reset(statement_.get());
   code_ = statement_ ? SQLITE_OK : code_;
   bound_ = 0;
@@ -411,9 +408,13 @@ Outcome<bool> Statement::step() {
     if (code == SQLITE_ROW || code == SQLITE_DONE) {
       return code == SQLITE_ROW;
     }
-    note(code);
+    note_error(code);
   }
   return tl::unexpected(connection_->failure(code_));
+}
+
+Outcome<std::optional<std::int64_t>> Statement::step_to_number() {
+  return step().map([this](bool row) { return row ? integer(0) : std::nullopt; });
 }
 
 std::optional<std::int64_t> Statement::integer(int column) const {
@@ -458,27 +459,13 @@ int Statement::columns() const { return sqlite3_column_count(statement_.get()); 
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// For a waiting writer, which tries again every few milliseconds.
-constexpr std::chrono::milliseconds kPause{2};
-
-}  // namespace
-
-Outcome<void> Slices::in_time() const {
-  return Clock::now() < deadline_ ? Outcome<void>()
-                                  : tl::unexpected(Failure{"took too long: ask for less at once, or later", false});
-}
-
 Outcome<void> Slices::read(const std::string& sql, std::int64_t from, std::int64_t to,
                            const std::function<bool(const Statement&)>& take) {
   while (true) {
-    if (auto in_time_yet = in_time(); !in_time_yet) {
-      return in_time_yet;
+    if (Clock::now() >= deadline_) {
+      return tl::unexpected(Failure{"took too long: ask for less at once, or later"});
     }
-    const auto next = one_slice(sql, from, to, take);
+    const auto next = read_slice(sql, from, to, take);
     if (!next) {
       return tl::unexpected(next.error());
     }
@@ -490,8 +477,8 @@ Outcome<void> Slices::read(const std::string& sql, std::int64_t from, std::int64
   }
 }
 
-Outcome<std::optional<std::int64_t>> Slices::one_slice(const std::string& sql, std::int64_t from, std::int64_t to,
-                                                       const std::function<bool(const Statement&)>& take) {
+Outcome<std::optional<std::int64_t>> Slices::read_slice(const std::string& sql, std::int64_t from, std::int64_t to,
+                                                        const std::function<bool(const Statement&)>& take) {
   const auto end = Clock::now() + slice_;
   Statement rows(connection_, sql.c_str());
   rows.with(from).with(to);

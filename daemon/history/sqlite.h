@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Obstacle: why a history cannot be read or written, as far as the remedies differ, and the remedy for each.
+// Connection and Statement: RAII owners of SQLite's handles, with its errors as text, the obstacle behind each, and
+// whether it means that the file is damaged. Slices read rows without holding up their writer. Each object is for one
+// thread; none knows what is stored.
+//
+// Pages are checksummed by a VFS over the default one, for databases that reserve kChecksumBytes at the end of each
+// page. A page that is not as it was written is an error (SQLITE_IOERR_DATA) when it is read, and never an answer. An
+// old version of a page, left by a lost write, goes unnoticed.
 #pragma once
 
 #include <cerrno>
@@ -17,8 +23,12 @@
 #include "daemon/base/outside_text.h"
 #include "daemon/base/result.h"
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 namespace ssdpulse::history {
 
+/// Why a history cannot be read or written, as far as the remedies differ.
 enum class Obstacle {
   unknown,
   opening,              // not an obstacle: the file is being checked, which takes seconds if it is large
@@ -101,38 +111,23 @@ constexpr std::string_view remedy(Obstacle obstacle) {
   return "see the runbook SsdpulseSourceDown";
 }
 
-// Page checksums: an SQLite VFS over the default one, for databases whose pages end in a checksum each. A page that is
-// not as it was written is an error (SQLITE_IOERR_DATA) when it is read, and never an answer. What it cannot notice: a
-// page that is as it was written earlier, because a later write was lost.
-
 /// At the end of each page, big-endian: CRC-32, then Adler-32, of the page's number (4 bytes) and of the page up to
-/// there. The number shows a page that was written to the place of another.
+/// there. The number reveals a page that was written in place of another.
 inline constexpr int kChecksumBytes = 8;
 
-/// The name of the VFS, which the first call registers. From any thread. Whoever creates a database with it reserves
-/// kChecksumBytes in each page (SQLITE_FCNTL_RESERVE_BYTES).
+/// The name of the VFS, which the first call registers. From any thread.
 const char* checksum_vfs();
 
 /// For sqlite3_file_control(): the page that did not match its checksum when it was read (std::uint32_t); 0: each did.
 inline constexpr int kGetMismatchedPage = 0x53534443;
 
-/// What a damaged page looks like: a leaf without rows, of a table or of an index, as which SQLite keeps a table
-/// WITHOUT ROWID.
+/// What a damaged page is replaced with: a leaf without rows, of a table or of an index. SQLite keeps a table WITHOUT
+/// ROWID as an index.
 enum class BlankPage : unsigned char { of_table = 0x0D, of_index = 0x0A };
 /// For sqlite3_file_control(): from now on, a page that cannot be read, or does not match its checksum, is such a page
-/// (std::uint8_t) instead of an error, but for the first, which has the schema. Pages that SQLite has in its cache stay
-/// as they are.
+/// (std::uint8_t) instead of an error, except the first, which has the schema. Pages in SQLite's cache stay as they
+/// are.
 inline constexpr int kShowMismatchedAs = 0x53534445;
-
-}  // namespace ssdpulse::history
-
-struct sqlite3;
-struct sqlite3_stmt;
-
-namespace ssdpulse::history {
-
-// Owners for SQLite's handles, its errors in words, and whether an error means that the file is damaged. For one
-// thread. Knows nothing of what is stored.
 
 struct Failure {
   std::string message;
@@ -144,6 +139,17 @@ struct Failure {
 
 template <typename T>
 using Outcome = tl::expected<T, Failure>;
+
+/// Calls `call` with each element, up to its first failure.
+template <typename Range, typename Call>
+Outcome<void> try_each(const Range& range, const Call& call) {
+  for (const auto& element : range) {
+    if (Outcome<void> done = call(element); !done) {
+      return done;
+    }
+  }
+  return {};
+}
 
 class Connection {
  public:
@@ -158,7 +164,7 @@ class Connection {
   Outcome<std::int64_t> number(const std::string& sql);
   [[nodiscard]] std::uint64_t changed_rows() const;  // by the last statement that changed any
   [[nodiscard]] Failure failure(int code) const;
-  /// That a page does not match its checksum, in words, if one did not when it was last read.
+  /// "page 7 does not match its checksum", if one did not when it was last read.
   [[nodiscard]] std::optional<std::string> mismatched_page() const;
   [[nodiscard]] sqlite3* get() const { return handle_.get(); }
 
@@ -170,7 +176,7 @@ class Connection {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// A statement and its parameters, in order. An error on the way shows at the next step().
+/// A statement and its parameters, in order. An error in preparing or binding shows at the next step().
 class Statement {
  public:
   Statement(Connection& connection, const char* sql);
@@ -183,10 +189,12 @@ class Statement {
   Statement& with_value_of(const Statement& row, int column);
 
   /// For other parameters: as it was when it was made.
-  Statement& again();
+  Statement& reset();
 
   /// Whether there is a row.
   Outcome<bool> step();
+  /// The first column of the next row; nothing without a row, or where it holds no integer.
+  Outcome<std::optional<std::int64_t>> step_to_number();
   /// Calls `take()` at each row, to the end or to its first failure: it returns nothing, or an Outcome<void>.
   template <typename Take>
   Outcome<void> each(const Take& take);
@@ -208,7 +216,7 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const;
   };
-  void note(int code) { code_ = code_ == 0 ? code : code_; }
+  void note_error(int code) { code_ = code_ == 0 ? code : code_; }
 
   Connection* connection_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
@@ -234,12 +242,10 @@ Outcome<void> Statement::each(const Take& take) {
   }
 }
 
-// Slices: reads rows without holding up their writer. In a database without a write-ahead log a reader keeps the writer
-// from committing, so no statement is open for longer than a slice, and nothing is locked between two slices. For one
-// thread.
-
 using Deadline = std::chrono::steady_clock::time_point;
 
+/// In a database without a write-ahead log a reader keeps the writer from committing, so no statement is open for
+/// longer than a slice, and nothing is locked between two slices.
 class Slices {
  public:
   /// `deadline`: a read not finished by then fails. The connection must outlive this object.
@@ -251,12 +257,10 @@ class Slices {
   Outcome<void> read(const std::string& sql, std::int64_t from, std::int64_t to,
                      const std::function<bool(const Statement&)>& take);
 
-  [[nodiscard]] Outcome<void> in_time() const;
-
  private:
   /// The key to continue from, or nothing at the end.
-  Outcome<std::optional<std::int64_t>> one_slice(const std::string& sql, std::int64_t from, std::int64_t to,
-                                                 const std::function<bool(const Statement&)>& take);
+  Outcome<std::optional<std::int64_t>> read_slice(const std::string& sql, std::int64_t from, std::int64_t to,
+                                                  const std::function<bool(const Statement&)>& take);
 
   Connection& connection_;
   std::chrono::milliseconds slice_;

@@ -2,81 +2,23 @@
 #include "daemon/history/store.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <limits>
 #include <system_error>
 #include <utility>
 
 #include "daemon/history/event_rows.h"
-#include "daemon/history/file_account.h"
-#include "daemon/history/sqlite.h"
 #include "daemon/model/history_answers.h"
 
 namespace ssdpulse::history {
-
-// find_reach(): how far back a history file goes, by its rows.
-
-/// A look-up for each device that is kept. Does not change `account`.
-Outcome<model::PastReach> find_reach(Connection& connection, Account& account);
-
-Outcome<model::PastReach> find_reach(Connection& connection, Account& account) {
-  DeviceRows rows(connection, account);
-  model::PastReach reach;
-  const auto put = [](std::optional<model::Minute>& where) {
-    return [&where](std::optional<std::int64_t> minute) {
-      where = minute ? std::optional(minute_of(*minute)) : std::nullopt;
-    };
-  };
-  return rows.first("device_minute")
-      .map(put(reach.minutes))
-      .and_then([&] { return rows.first("device_hour"); })
-      .map(put(reach.hours))
-      .map([&] {
-        // An hour that is not over has only minutes.
-        reach.hours = reach.hours ? reach.hours : reach.minutes;
-        return reach;
-      });
-}
-
-// The SQL. Of what is read back, only the types are trusted: the file may have been edited.
-
 namespace {
 
-constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLastMeasured = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMinutesKept = std::int64_t{14} * 24 * kHour;  // then they become hours
 constexpr std::int64_t kMinutesAlwaysKept = 2 * kHour;                // whatever the file's size
 
-template <typename Row, typename Insert>
-Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
-  for (const Row& row : rows) {
-    if (Outcome<void> inserted = insert_one(row); !inserted) {
-      return inserted;
-    }
-  }
-  return {};
-}
-
-using CountBytes = std::array<std::uint8_t, 16>;
-
-CountBytes big_endian(model::Uint128 count) {
-  CountBytes bytes{};
-  for (std::size_t i = bytes.size(); i-- > 0; count >>= 8U) {
-    bytes[i] = static_cast<std::uint8_t>(count);
-  }
-  return bytes;
-}
-
-model::Uint128 from_big_endian(const model::Bytes& bytes) {
-  model::Uint128 count = 0;
-  for (const std::uint8_t byte : bytes) {
-    count = count << 8U | byte;
-  }
-  return count;
-}
-
 /// Three columns; `bytes` must live until the statement has run.
-void bind(Statement& statement, const std::optional<model::ByteCounter>& counter, const CountBytes& bytes) {
+void bind(Statement& statement, const std::optional<model::ByteCounter>& counter, const CounterBytes& bytes) {
   if (!counter) {
     statement.with_null().with_null().with_null();
     return;
@@ -86,7 +28,8 @@ void bind(Statement& statement, const std::optional<model::ByteCounter>& counter
       .with(static_cast<std::int64_t>(counter->rounding));
 }
 
-/// One row of kSelectMinutes, column by column; `good` turns false at the first one that we cannot have written.
+/// One row of kSelectMinutes, column by column; `good` turns false at the first value that we cannot have written. Only
+/// the types are trusted: the file may have been edited.
 class RowReader {
  public:
   explicit RowReader(const Statement& statement) : statement_(statement) {}
@@ -107,25 +50,18 @@ class RowReader {
     if (statement_.is_null(column)) {
       return std::nullopt;
     }
-    const model::Bytes bytes = expect(statement_.blob(column));
-    good_ = good_ && bytes.size() == CountBytes{}.size();
-    return good_ ? std::optional(from_big_endian(bytes)) : std::nullopt;
+    return expect(decode_counter(expect(statement_.blob(column))));
   }
   std::optional<model::ByteCounter> counter() {
     const int column = std::exchange(column_, column_ + 3);
     if (statement_.is_null(column) && statement_.is_null(column + 1) && statement_.is_null(column + 2)) {
       return std::nullopt;
     }
-    const model::Bytes count = expect(statement_.blob(column));
+    const model::Uint128 count = expect(decode_counter(expect(statement_.blob(column))));
     const std::int64_t unit = expect(statement_.integer(column + 1));
     const std::int64_t rounding = expect(statement_.integer(column + 2));
-    good_ = good_ && count.size() == CountBytes{}.size() && rounding >= 0 &&
-            rounding <= static_cast<std::int64_t>(model::Rounding::unknown);
-    if (!good_) {
-      return std::nullopt;
-    }
-    return model::ByteCounter{from_big_endian(count), static_cast<std::uint64_t>(unit),
-                              static_cast<model::Rounding>(rounding)};
+    good_ = good_ && rounding >= 0 && rounding <= static_cast<std::int64_t>(model::Rounding::unknown);
+    return model::ByteCounter{count, static_cast<std::uint64_t>(unit), static_cast<model::Rounding>(rounding)};
   }
 
  private:
@@ -143,8 +79,7 @@ class RowReader {
 const std::string kSelectMinutes =
     "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, host_count_before, "
     "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
-    "discard_bytes "
-    "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
+    "discard_bytes FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
     "WHERE serial = ? AND model = ? AND nqn = ? AND minute BETWEEN ? AND ? AND NOT " +
     stamped_ahead("drive_minute", "minute") + " ORDER BY minute DESC, drive.id DESC, measured DESC LIMIT ?";
 
@@ -225,10 +160,10 @@ Outcome<Store::Written> Store::write_within_transaction(const model::Batch& batc
   }
   DeviceRows devices(connection_, account);
   const auto done =
-      insert_all(batch.minutes, [&](const model::DriveMinute& row) { return insert(row, account); })
-          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, account); }); })
-          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row, account); }); })
-          .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
+      try_each(batch.minutes, [&](const model::DriveMinute& row) { return insert(row, account); })
+          .and_then([&] { return try_each(batch.states, [&](const auto& row) { return save(row, account); }); })
+          .and_then([&] { return try_each(batch.spikes, [&](const auto& row) { return insert(row, account); }); })
+          .and_then([&] { return try_each(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
           .and_then([&] { return insert_events(batch, account, written); })
           .and_then([&] { return devices.make_hours(now.wall, open_lanes_); })
           .and_then([&] {
@@ -238,53 +173,55 @@ Outcome<Store::Written> Store::write_within_transaction(const model::Batch& batc
                 written.unreadable[table] = lost;
               }
             }
-            return reach_after(batch, account, written.rows);
+            return update_reach(batch, account, written.rows);
           })
-          .map([&](const model::PastReach& reach) {
-            const auto number = [](const auto& minute) { return minute ? number_of(*minute) : 0; };
-            account.minutes_reach = number(reach.minutes);
-            account.hours_reach = number(reach.hours);
-            reach_ = written.reach = reach;
+          .and_then([&] {
+            written.reach = reach_of(account);
+            return save_account(connection_, account);
           })
-          .and_then([&] { return save_account(connection_, account); })
-          .and_then([&] { return give_space_back(); });
+          .and_then([&] { return free_surplus_pages(); });
   return done.map([&] { return std::move(written); });
 }
 
-/// Between two upkeeps, only what came late can make it longer.
-Outcome<model::PastReach> Store::reach_after(const model::Batch& batch, Account& account, const RowLedger& changes) {
+/// Between two upkeeps, only what came late can make it longer. An hour that is not over has only minutes.
+Outcome<void> Store::update_reach(const model::Batch& batch, Account& account, const RowLedger& changes) {
   const auto removed = [&](const char* table) { return changes.at(table).all_removed() > 0; };
-  if (!reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
-    return find_reach(connection_, account);
+  if (!knows_reach_ || upkeep_at_ <= account.measured() || removed("device_minute") || removed("device_hour")) {
+    DeviceRows rows(connection_, account);
+    return rows.first("device_minute").and_then([&](std::optional<std::int64_t> minutes) {
+      return rows.first("device_hour").map([&](std::optional<std::int64_t> hours) {
+        account.minutes_reach = minutes.value_or(0);
+        account.hours_reach = hours.value_or(account.minutes_reach);
+        knows_reach_ = true;
+      });
+    });
   }
-  model::PastReach reach = *reach_;
   for (const model::DeviceMinute& row : batch.device_minutes) {
-    if (number_of(row.minute) >= kClockUnset) {
-      reach.minutes = std::min<model::PastTime>(reach.minutes.value_or(row.minute), row.minute);
+    if (const std::int64_t minute = number_of(row.minute); minute >= kClockUnset) {
+      account.minutes_reach = account.minutes_reach == 0 ? minute : std::min(account.minutes_reach, minute);
     }
   }
-  reach.hours = reach.hours ? reach.hours : reach.minutes;
-  return reach;
+  account.hours_reach = account.hours_reach == 0 ? account.minutes_reach : account.hours_reach;
+  return {};
 }
 
 Outcome<void> Store::insert_events(const model::Batch& batch, Account& account, Written& written) {
   const std::int64_t measured = account.measured();
   RowLedger& ledger = account.rows;
   const auto insert = [&](const auto& row) { return history::insert(connection_, row, measured, ledger); };
-  return insert_all(batch.bursts, insert)
-      .and_then([&] { return insert_all(batch.waits, insert); })
+  return try_each(batch.bursts, insert)
+      .and_then([&] { return try_each(batch.waits, insert); })
       .and_then([&] {
-        return insert_all(batch.spike_seconds, [&](const auto& row) {
+        return try_each(batch.spike_seconds, [&](const auto& row) {
           return history::insert(connection_, row, measured, limits_.bytes / 8, ledger);
         });
       })
       .and_then([&] {
-        return insert_all(batch.settings, [&](const auto& row) {
-          return history::insert(connection_, row, batch.at, measured, ledger);
-        });
+        return try_each(batch.settings,
+                        [&](const auto& row) { return history::insert(connection_, row, batch.at, measured, ledger); });
       })
       .and_then([&] {
-        return insert_all(batch.marks, [&](const model::Mark& mark) {
+        return try_each(batch.marks, [&](const model::Mark& mark) {
           return history::insert(connection_, mark, measured, ledger).map([&](model::WallTime at) {
             written.marks.push_back(at);
           });
@@ -299,8 +236,8 @@ Outcome<bool> Store::is_full() {
   if (!pages || !free_pages) {
     return tl::unexpected(pages ? free_pages.error() : pages.error());
   }
-  return pages_of(connection_, std::max(limits_.bytes, kMinSizeLimit)).map([&](std::int64_t most) {
-    return *pages - *free_pages > most - most / 16;
+  return pages_of(connection_, std::max(limits_.bytes, kMinSizeLimit)).map([&](std::int64_t max_pages) {
+    return *pages - *free_pages > max_pages - max_pages / 16;
   });
 }
 
@@ -340,12 +277,12 @@ Outcome<void> Store::make_room(Account& account) {
         return all_lanes ? devices.forget_names(account.measured() - limits_.retention.count()) : Outcome<void>();
       })
       .and_then([&] {
-        return hold_to_shares(connection_, std::max(limits_.bytes, kMinSizeLimit), account.measured(), account.rows);
+        return enforce_shares(connection_, std::max(limits_.bytes, kMinSizeLimit), account.measured(), account.rows);
       })
       .and_then([&] { return all_lanes ? plan_upkeep(account) : Outcome<void>(); });
 }
 
-/// The rows of devices that are gone age, too, but nobody waits for them to go.
+/// The rows of devices that are gone age, too, but there is no hurry to remove them.
 Outcome<void> Store::plan_upkeep(const Account& account) {
   constexpr std::int64_t kLanesEachMinute = 256;
   constexpr std::int64_t kLongestPause = kHour / 2;  // an hour of minutes goes each time: this also catches up
@@ -357,7 +294,7 @@ Outcome<void> Store::plan_upkeep(const Account& account) {
 /// Keeps one row per drive and hour: counters lose only time resolution.
 Outcome<void> Store::thin_drive_minutes(Account& account) {
   const auto first =
-      connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLast - kHour) +
+      connection_.number("SELECT coalesce(min(measured), " + std::to_string(kLastMeasured - kHour) +
                          ") FROM drive_minute WHERE measured >= " + std::to_string(account.drive_minutes_thinned_to));
   if (!first) {
     return tl::unexpected(first.error());
@@ -377,28 +314,24 @@ Outcome<void> Store::thin_drive_minutes(Account& account) {
 }
 
 /// At most a thousand, older than `end`.
-Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger) {
+Outcome<void> Store::delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger) {
   Statement rows(connection_,
                  "DELETE FROM drive_minute WHERE (minute, drive, measured) IN (SELECT minute, drive, measured FROM "
                  "drive_minute WHERE measured < ? ORDER BY measured, minute, drive LIMIT 1000)");
-  return rows.with(end).run().map([&] {
-    ledger.remove("drive_minute", why, connection_.changed_rows());
-    return connection_.changed_rows();
-  });
+  return rows.with(end).run().map([&] { ledger.remove("drive_minute", why, connection_.changed_rows()); });
 }
 
-/// Of whatever goes first when the file is full.
+/// The age of the oldest row that is removed when the file is full.
 Outcome<std::optional<std::int64_t>> Store::oldest_row(DeviceRows& devices) {
-  Statement drives(connection_, "SELECT min(measured) FROM drive_minute");
-  const auto read = drives.step();
+  const auto drives = Statement(connection_, "SELECT min(measured) FROM drive_minute").step_to_number();
   const auto hours = devices.oldest("device_hour");
   const auto events = oldest_event(connection_);
-  if (!read || !hours || !events) {
-    return tl::unexpected(!read ? read.error() : !hours ? hours.error() : events.error());
-  }
-  std::optional<std::int64_t> oldest = drives.integer(0);
-  for (const auto& one : {*hours, *events}) {
-    oldest = one ? std::min(oldest.value_or(*one), *one) : oldest;
+  std::optional<std::int64_t> oldest;
+  for (const auto* age : {&drives, &hours, &events}) {
+    if (!*age) {
+      return *age;
+    }
+    oldest = **age ? std::min((*age)->value(), oldest.value_or(kLastMeasured)) : oldest;
   }
   return oldest;
 }
@@ -423,10 +356,10 @@ Outcome<void> Store::delete_older(Account& account, std::int64_t end, Removal wh
                                   DeviceRows& devices) {
   const std::int64_t last_kept = account.measured() - limits_.retention.count();
   const std::int64_t end_of_hours = std::max(last_kept, std::min(end, account.measured() - kMinutesAlwaysKept));
-  return (all_lanes ? devices.forget_hours(end_of_hours, why) : Outcome<std::uint64_t>(0))
-      .and_then([&](std::uint64_t) { return forget_events(connection_, end, why, account.rows); })
+  return (all_lanes ? devices.forget_hours(end_of_hours, why) : Outcome<void>())
+      .and_then([&] { return forget_events(connection_, end, why, account.rows); })
       .and_then([&] { return all_lanes ? forget_settings(connection_, end, why, account.rows) : Outcome<void>(); })
-      .and_then([&] { return delete_drive_minutes(end, why, account.rows).map([](std::uint64_t) {}); });
+      .and_then([&] { return delete_drive_minutes(end, why, account.rows); });
 }
 
 /// A drive is removed after its last row; if it comes back, it starts over, with another number.
@@ -434,19 +367,19 @@ Outcome<void> Store::forget_drives(std::int64_t end, RowLedger& ledger) {
   Statement drives(connection_,
                    "DELETE FROM drive WHERE last_measured < ? AND last_measured < coalesce((SELECT min(measured) FROM "
                    "drive_minute), ?)");
-  return drives.with(end).with(kLast).run().map(
-      [&] { ledger.remove("drive", Removal::age, connection_.changed_rows()); });
+  return drives.with(end).with(kLastMeasured).run().map([&] {
+    ledger.remove("drive", Removal::age, connection_.changed_rows());
+  });
 }
 
 Outcome<void> Store::insert(const model::LatencySpike& spike, Account& account) {
-  using namespace std::chrono;
   return put(connection_, account.rows, "latency_spike", RowBefore::lost, [&](const std::string& insert_into) {
     Statement row(connection_, (insert_into + "latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").c_str());
-    return row.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
+    return row.with(milliseconds_of(spike.begin))
         .with(spike.device)
         .with(std::string(name(spike.operation)))
         .with(account.measured())
-        .with(std::optional(duration<double>(spike.duration).count()))
+        .with(std::optional(std::chrono::duration<double>(spike.duration).count()))
         .with(std::optional(spike.peak_seconds))
         .with(std::optional(spike.baseline_seconds))
         .with(std::optional(spike.excess_seconds))
@@ -459,15 +392,15 @@ Outcome<void> Store::insert(const model::LatencySpike& spike, Account& account) 
 }
 
 /// Free pages are kept for what comes next; a large surplus, left by a shorter retention, is freed, a little at a time.
-Outcome<void> Store::give_space_back() {
-  constexpr std::uint64_t kKeptFree = 1U << 20U;  // bytes
-  const auto most = pages_of(connection_, kKeptFree);
+Outcome<void> Store::free_surplus_pages() {
+  constexpr std::uint64_t kKeptFreeBytes = 1U << 20U;
+  const auto kept = pages_of(connection_, kKeptFreeBytes);
   const auto free_pages = connection_.number("PRAGMA freelist_count");
-  if (!most || !free_pages) {
-    return tl::unexpected(most ? free_pages.error() : most.error());
+  if (!kept || !free_pages) {
+    return tl::unexpected(kept ? free_pages.error() : kept.error());
   }
-  return *free_pages <= *most ? Outcome<void>()
-                              : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*most / 4) + ")");
+  return *free_pages <= *kept ? Outcome<void>()
+                              : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*kept / 4) + ")");
 }
 
 Outcome<std::int64_t> Store::id_of(const model::DriveKey& drive, Account& account) {
@@ -478,8 +411,7 @@ Outcome<std::int64_t> Store::id_of(const model::DriveKey& drive, Account& accoun
         .with(drive.model)
         .with(drive.firmware)
         .with(account.measured())
-        .step()
-        .map([&](bool row) { return row ? statement.integer(0) : std::nullopt; });
+        .step_to_number();
   };
   const auto known = id_after(
       "UPDATE drive SET last_measured = max(last_measured, ?5) WHERE nqn = ?1 AND serial = ?2 AND model = ?3 AND "
@@ -511,16 +443,16 @@ Outcome<void> Store::insert(const model::DriveMinute& row, Account& account) {
         .run()
         .map([&] { account.rows.remove("drive_minute", why, connection_.changed_rows()); });
   };
-  // No minute is that long.
+  // Two readings within one minute are at most a minute apart.
   const auto replaced = replace(Removal::clock, row.boottime - std::chrono::minutes(1)).and_then([&] {
     return replace(Removal::repeated, std::chrono::nanoseconds::max());
   });
   if (!replaced) {
     return replaced;
   }
-  const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
-  const CountBytes before = big_endian(row.host_count_before.value_or(0));
-  const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
+  const CounterBytes host = encode_counter(row.writes.host ? row.writes.host->count : 0);
+  const CounterBytes before = encode_counter(row.host_count_before.value_or(0));
+  const CounterBytes media = encode_counter(row.writes.media ? row.writes.media->count : 0);
   Statement statement(connection_, "INSERT INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   statement.with(number_of(row.minute)).with(*id).with(measured).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);

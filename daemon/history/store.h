@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceRows: what devices did, by minute and by hour, as rows. Adding is exact: everything added is found in the sum
-// of any window, word for word, even if it comes late or twice.
+// Store writes batches to the history file and reads back what drives reported; DeviceRows keeps what devices did, by
+// minute and by hour. Ages are in measured minutes, see file_account.h: the wall clock deletes nothing, whatever it
+// shows. For one thread.
 //
-// The rows of a device lie in lanes, each a row of table device with a number of its own. In a lane, rows go forward in
-// both clocks; where the wall clock goes back, another lane goes on. So what a wrong clock stamped never touches what a
-// right one does, and the oldest rows are the first of a lane.
-//
-// An hour's row is made once the hour is over, and from then on is the sum of its minutes: later additions go to both.
-// After that, minutes can be removed. Ages are in measured minutes, see account.h. For one thread, within a transaction
-// of the caller's.
-//
-// Most lanes may be of devices that are gone. What goes through all lanes that have rows is marked (all lanes); it is
-// not for every minute.
+// DeviceRows adds exactly: everything added is found in the sum of any window, bucket for bucket, even if it comes late
+// or twice. The rows of a device lie in lanes, each a row of table device with a number of its own. In a lane, rows go
+// forward in both clocks; where the wall clock goes back, another lane goes on. So what a wrong clock stamped never
+// touches what a right one does, and the oldest rows are the first of a lane. An hour's row is made once the hour is
+// over, and from then on is the sum of its minutes: later additions go to both. After that, minutes can be removed.
 #pragma once
 
 #include <atomic>
@@ -31,6 +27,8 @@
 
 namespace ssdpulse::history {
 
+/// Works within a transaction of the caller's. Most lanes may be of devices that are gone: what goes through all lanes
+/// that have rows is marked (all lanes), and too expensive to call every minute.
 class DeviceRows {
  public:
   /// Both must outlive this object. `account` counts what is inserted and removed here.
@@ -40,8 +38,8 @@ class DeviceRows {
 
   /// Lanes that may have minutes of an hour without a row; absent: not known yet, as after a start.
   using OpenLanes = std::optional<std::set<std::int64_t>>;
-  /// In each of these lanes, and of those that minutes were added to, makes the row of the oldest finished hour that
-  /// has none yet. Keeps `open` up to date.
+  /// In each of these lanes, and each that minutes were added to, makes the row of the oldest finished hour that has
+  /// none yet. Keeps `open` up to date.
   Outcome<void> make_hours(model::Minute now, OpenLanes& open);
 
   /// (All lanes.) Removes the minutes of the oldest hour, in all lanes that have one of about that age, if all of it is
@@ -49,19 +47,18 @@ class DeviceRows {
   Outcome<std::uint64_t> thin_hour(std::int64_t end);
 
   /// (All lanes.) Removes hours that are older than `end`, about ten in each lane.
-  Outcome<std::uint64_t> forget_hours(std::int64_t end, Removal why);
+  Outcome<void> forget_hours(std::int64_t end, Removal why);
 
   /// (All lanes.) Removes the oldest tenant rows: about an hour of minutes or, if there are none, a day of hours.
-  Outcome<std::uint64_t> forget_tenants();
+  Outcome<void> forget_tenants();
 
-  /// (All lanes.) Removes names that no row refers to, of devices not since `end`. Their numbers are not given out
-  /// again.
+  /// (All lanes.) Removes names that no row refers to, of devices not seen since `end`. Their numbers are not reused.
   Outcome<void> forget_names(std::int64_t end);
 
   /// (All lanes.) The age of the oldest row in a table.
   Outcome<std::optional<std::int64_t>> oldest(const char* table);
 
-  /// (All lanes.) The earliest stamp in a table, but for those of a clock that was not set.
+  /// (All lanes.) The earliest stamp in a table, without those of a clock that was not set.
   Outcome<std::optional<std::int64_t>> first(const char* table);
 
  private:
@@ -99,10 +96,6 @@ class DeviceRows {
   std::set<std::int64_t> added_to_;  // lanes
 };
 
-// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or surplus.
-// Age is the time that was measured since a row was written; the wall clock deletes nothing, whatever it shows.
-// For one thread. The caller decides whether to retry after a failure, and what happens to the file.
-
 inline constexpr std::uint64_t kMinSizeLimit = std::uint64_t{1} << 20U;
 
 struct StoreLimits {
@@ -110,6 +103,8 @@ struct StoreLimits {
   std::uint64_t bytes = std::uint64_t{512} << 20U;  // of the database; at least kMinSizeLimit
 };
 
+/// One transaction per batch, which also deletes what is old or surplus. The caller decides whether to retry after a
+/// failure, and what happens to the file.
 class Store {
  public:
   /// For `checked` and `stop`, see open_database.
@@ -117,12 +112,12 @@ class Store {
                              const std::atomic<bool>& stop);
 
   struct Written {
-    RowLedger rows;                      // what became of them in this one
+    RowLedger rows;                      // what became of them in this write
     std::optional<ClockStep> step_back;  // of the wall clock
     model::PastReach reach;
-    std::map<std::string, std::uint64_t> unreadable = {};  // by table, since the file was begun; only where any
-    std::string corrected = {};                            // what the file said of itself that was wrong, if it did
-    std::vector<model::WallTime> marks = {};               // when each of the batch is kept as having been made
+    std::map<std::string, std::uint64_t> unreadable = {};  // by table, since the file was created; only where any
+    std::string corrected = {};                            // what was wrong in the file's account; empty: nothing
+    std::vector<model::WallTime> marks = {};               // the time under which each of the batch is kept
   };
   /// On the disk when it returns. After a failure, nothing of the batch is there (nor is the time that it measured),
   /// and the Store cannot be used any more, unless only the batch was refused.
@@ -144,12 +139,12 @@ class Store {
   Outcome<void> plan_upkeep(const Account& account);
   Outcome<void> delete_old_rows(Account& account, bool too_much, bool all_lanes, DeviceRows& devices);
   Outcome<void> delete_older(Account& account, std::int64_t end, Removal why, bool all_lanes, DeviceRows& devices);
-  Outcome<model::PastReach> reach_after(const model::Batch& batch, Account& account, const RowLedger& changes);
+  Outcome<void> update_reach(const model::Batch& batch, Account& account, const RowLedger& changes);
   Outcome<std::optional<std::int64_t>> oldest_row(DeviceRows& devices);
   Outcome<void> forget_drives(std::int64_t end, RowLedger& ledger);
   Outcome<void> thin_drive_minutes(Account& account);
-  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger);
-  Outcome<void> give_space_back();
+  Outcome<void> delete_drive_minutes(std::int64_t end, Removal why, RowLedger& ledger);
+  Outcome<void> free_surplus_pages();
   Outcome<std::int64_t> id_of(const model::DriveKey& drive, Account& account);
   Outcome<void> insert(const model::DriveMinute& row, Account& account);
   Outcome<void> save(const model::DriveState& state, Account& account);
@@ -163,9 +158,8 @@ class Store {
   StoreLimits limits_;
   DeviceRows::OpenLanes open_lanes_ = {};
   std::optional<AccountCheck> disagreement_ = {};  // to be corrected by the next write
-  // What goes through all lanes is done the more rarely the more lanes there are.
-  std::int64_t upkeep_at_ = 0;  // measured minutes
-  std::optional<model::PastReach> reach_ = {};
+  std::int64_t upkeep_at_ = 0;  // measured minutes: when to go through all lanes next; the more lanes, the more rarely
+  bool knows_reach_ = false;    // the account's is up to date
 };
 
 }  // namespace ssdpulse::history

@@ -3,24 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace ssdpulse::spikes {
-
-void UsualWait::learn(const OperationInterval& window, double seconds, double limit) {
-  const auto all = static_cast<double>(window.total.count());
-  const auto slow = static_cast<double>(count_above(window.total.words, limit));
-  const double slow_waited = excess_above(window.total.words, limit, 0);
-  if (all <= slow) {
-    return;
-  }
-  const double past = std::exp(-seconds / kSeconds);
-  ios_ = past * ios_ + all - slow;
-  waited_ = past * waited_ + std::max(0.0, seconds_of(window.total.sum_ns) - slow_waited);
-}
-
-std::optional<double> UsualWait::seconds() const { return ios_ > 0 ? std::optional(waited_ / ios_) : std::nullopt; }
-
 namespace {
 
 using model::Operation;
@@ -37,6 +21,20 @@ double load_of(double ios, double bytes, double seconds, const UsualOperation& u
 }
 
 }  // namespace
+
+void UsualWait::learn(const OperationInterval& window, double seconds, double limit) {
+  const auto all = static_cast<double>(window.total.count());
+  const auto slow = static_cast<double>(count_above(window.total.words, limit));
+  const double slow_waited = excess_above(window.total.words, limit, 0);
+  if (all <= slow) {
+    return;
+  }
+  const double past = std::exp(-seconds / kSeconds);
+  ios_ = past * ios_ + all - slow;
+  waited_ = past * waited_ + std::max(0.0, seconds_of(window.total.sum_ns) - slow_waited);
+}
+
+std::optional<double> UsualWait::seconds() const { return ios_ > 0 ? std::optional(waited_ / ios_) : std::nullopt; }
 
 std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
   has_drive_ = tick.drive != nullptr;
@@ -74,7 +72,7 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
       channel.open.reset();
     }
   }
-  while (recent_.size() > kRecent) {
+  while (recent_.size() > kMaxRecent) {
     forget(recent_.front());
     recent_.pop_front();
   }
@@ -218,7 +216,6 @@ CauseVerdict DeviceSpikes::judge(const Waiting& spike, SteadyTime ended) const {
   return find_cause(spike.tally, spike.usual, &drive);
 }
 
-/// What is known of one spike by itself.
 DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, SteadyTime now) {
   CauseVerdict verdict = judge(spike, open ? now : spike.span.ended);
   Judged judged{spike.span.began,
@@ -277,7 +274,7 @@ void DeviceSpikes::unify(std::vector<Judged>& spikes) const {
       // Until nothing more can follow, so that all have the same cause in the end.
       const bool over = !goes_on && now_ > end + model::kIncidentGap;
       part.complete = part.complete && (over || seconds_between(part.ended, now_) > kWaitForLogsSeconds);
-      part.in_incident_that_goes_on = goes_on;
+      part.incident_goes_on = goes_on;
       if (part.spike != nullptr && part.described.cause != cause) {
         part.described.cause = cause;
         part.spike->tenants.describe(part.described);
@@ -332,7 +329,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       unjudged_.push_back(std::move(spike.described));
     }
     if (!spike.open && spike.spike == nullptr && spike.harmful && !spike.outliers &&
-        (spike.in_incident_that_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMaxWaiting) {
+        (spike.incident_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMaxWaiting) {
       closed_.push_back(std::move(spike));
     }
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsualWait: how long I/Os of one operation usually wait.
+// DeviceSpikes: the latency spikes of one device, and their causes, found from what its I/Os, its tenants and its drive
+// did in each tick. UsualWait, UsualTenants and UsualSenders learn what is usual outside spikes; SpikeTenants names the
+// tenants that did more than usual in a spike, and those that it slowed.
 //
-// Usual is the mean total latency of the I/Os within the spike limit, over about the last two minutes of windows
-// outside spikes. In a spike, every I/O's wait beyond that counts, and a shorter wait counts against it. Outside
-// spikes, and in a spike of rare outliers, only I/Os beyond the limit count: the wait of the others is usual.
+// Usual values are averages over about the last two minutes. All are pure: ticks are their only input. Memory is
+// bounded by the number of tenants at a time.
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -27,6 +27,9 @@
 
 namespace ssdpulse::spikes {
 
+/// How long I/Os of one operation usually wait: the mean total latency of the I/Os within the spike limit, over windows
+/// outside spikes. In a spike, every I/O's wait beyond that counts, and a shorter wait counts against it. Outside
+/// spikes, and in a spike of rare outliers, only I/Os beyond the limit count: the wait of the others is usual.
 class UsualWait {
  public:
   static constexpr double kSeconds = 120;  // time constant
@@ -42,22 +45,10 @@ class UsualWait {
   double waited_ = 0;
 };
 
-// SpikeTenants: the tenants that did more than usual in a spike, and those that it slowed.
-//
-// Heaviest: the tenants whose bytes exceed their own usual bytes the most: of reads and writes, or of discards if
-// discards are the cause. Committers: the same by flushes and FUA writes; before the root, whose commits are those of a
-// file system's journal, whoever writes most often beyond its usual. Nobody is listed in either where the first one has
-// no real part in it. Slowed: in a spike of reads (or writes),
-// those whose reads (writes) took the most device time in total beyond the usual mean of the same tenant; a tenant that
-// was not seen before the spike has no usual mean, and is not listed. In a spike of commits or flushes, the excess is
-// shared out by the number of commits. The commits of a file system's journal belong to the root: they are counted for
-// the one tenant that does nearly all of the other writes, if there is one. Pure, and bounded by the number of tenants
-// at a time.
-
 /// What tenants did in a window, by name.
 using TenantWork = std::map<std::string, tenants::TenantDone>;
 
-/// What each tenant does when nothing is wrong, over about the last two minutes.
+/// What each tenant does when nothing is wrong.
 class UsualTenants {
  public:
   static constexpr double kSeconds = 120;  // time constant
@@ -89,6 +80,15 @@ class UsualTenants {
   model::ByOperation<double, model::kAttributedOperations> learned_seconds_{};
 };
 
+/// Heaviest: the tenants whose bytes exceed their own usual bytes the most: of reads and writes, or of discards if
+/// discards are the cause. Committers: the same by flushes and FUA writes; where the root leads, whose commits are
+/// those of a file system's journal, the tenant that exceeds its usual number of writes the most is listed before it.
+/// Nobody is listed in either where the first tenant has no real part in the excess.
+///
+/// Slowed: in a spike of reads (or writes), the tenants whose reads (writes) took the most device time in total beyond
+/// the usual mean of the same tenant; a tenant that was not seen before the spike has no usual mean, and is not listed.
+/// In a spike of commits or flushes, the excess is shared out by the number of commits. The commits of a file system's
+/// journal belong to the root: they are counted for the one tenant that does nearly all of the other writes, if any.
 class SpikeTenants {
  public:
   /// `usual`: from before the spike.
@@ -110,15 +110,14 @@ class SpikeTenants {
 /// The operation whose device times show which tenants a spike of this operation slows.
 model::Operation attributed_operation(model::Operation operation);
 
-// UsualSenders: who sends a device its reads and writes when nothing is wrong, and how much of each. It tells load that
-// somebody else brings from load that those bring who wait for the I/Os. Averages over the last minutes of windows in
-// which nothing was slow; the caller makes sure of that. Pure, and bounded by the number of tenants at a time.
-
+/// Who sends a device its reads and writes when nothing is wrong, and how much of each. Distinguishes load that other
+/// tenants bring from load of those that wait for the I/Os. Learns windows in which nothing was slow; the caller makes
+/// sure of that.
 class UsualSenders {
  public:
   static constexpr double kSeconds = 120;    // time constant
   static constexpr double kMinShare = 0.05;  // of the operation's I/Os: with less, a tenant is not one of its senders
-  static constexpr std::size_t kMaxTenants = 2048;  // tenants
+  static constexpr std::size_t kMaxTenants = 2048;
 
   void learn(const TenantWork& work, double seconds);
 
@@ -138,12 +137,6 @@ class UsualSenders {
   std::map<std::string, Rates> tenants_;
 };
 
-// DeviceSpikes: the latency spikes of one device, and their causes.
-// Combines windows, detectors, tallies and the drive's log pages, tick by tick. Spikes of different operations that
-// overlap or follow within seconds are one incident and have one cause: that with the strongest proof. A spike's cause
-// is final once the incident is over and the host's own numbers decide it or log pages have been read after its end.
-// Until then the spike waits; more spikes may follow meanwhile. Pure: the ticks are its only input.
-
 /// What one tick observed of a device.
 struct SpikeTick {
   SteadyTime at;
@@ -155,7 +148,10 @@ struct SpikeTick {
   TenantWork tenants = {};  // since the previous tick
 };
 
-/// A different device that takes over the name gets its own object.
+/// Spikes of different operations that overlap or follow within seconds are one incident and have one cause: that with
+/// the strongest proof. A spike's cause is final once the incident is over and the host's own numbers decide it or log
+/// pages have been read after its end. Until then the spike waits; more spikes may follow meanwhile. A different device
+/// that takes over the name gets its own object.
 class DeviceSpikes {
  public:
   static constexpr double kWaitForLogsSeconds = 90;  // after this time, we stop waiting for the drive's logs
@@ -179,7 +175,7 @@ class DeviceSpikes {
   [[nodiscard]] bool wants_logs() const { return wants_logs_; }
 
  private:
-  static constexpr std::size_t kRecent = 7;  // windows that may turn out to belong to a spike
+  static constexpr std::size_t kMaxRecent = 7;  // windows that may turn out to belong to a spike
   static constexpr std::size_t kLoadWindows = 5;
   static constexpr double kByChance = 1.6;  // random fluctuation within one window is not a different load
 
@@ -228,7 +224,7 @@ class DeviceSpikes {
     bool outliers = false;
     bool open = false;
     bool complete = false;  // nothing more will become known about it
-    bool in_incident_that_goes_on = false;
+    bool incident_goes_on = false;
     bool harmful = false;      // part of an incident
     Waiting* spike = nullptr;  // null: closed
     model::LatencySpike described = {};

@@ -4,72 +4,22 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <utility>
 
 namespace ssdpulse::spikes {
 namespace {
 
-double quantile(std::vector<double> values, double share) {
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
-}
-
-double least_bytes(double doubt_bytes) {
-  return std::max(UsualMedia::kMinBytes, UsualMedia::kMinUncertainties * doubt_bytes);
-}
-
-}  // namespace
-
-void UsualMedia::learn(double host_bytes, double media_bytes, double seconds, double doubt_bytes) {
-  begun_.host += std::max(0.0, host_bytes);
-  begun_.media += std::max(0.0, media_bytes);
-  begun_.seconds += seconds;
-  if (begun_.seconds <= 0 || std::max(begun_.host, begun_.media) < least_bytes(doubt_bytes)) {
-    return;
-  }
-  intervals_.push_back({begun_.host / begun_.seconds, begun_.media / begun_.seconds, begun_.seconds});
-  begun_ = {};
-  if (intervals_.size() > kMaxIntervals) {
-    intervals_.pop_front();
-  }
-  estimate();
-}
-
-void UsualMedia::learn_life(double host_bytes, double media_bytes, double doubt_bytes) {
-  if (intervals_.empty() && host_bytes >= least_bytes(doubt_bytes)) {
-    ratio_ = std::max(1.0, media_bytes / host_bytes);
-  }
-}
-
-/// What a byte costs according to each interval: the median of the slopes between it and the intervals of a different
-/// load (Siegel). The ratio is the lower quartile of these costs; the background is the median of what is left.
-void UsualMedia::estimate() {
-  std::vector<double> costs;
-  for (const Interval& own : intervals_) {
-    std::vector<double> slopes;
-    for (const Interval& other : intervals_) {
-      const double more = own.host - other.host;
-      if (std::abs(more) > kDifferentLoad * std::max(own.host, other.host)) {
-        slopes.push_back((own.media - other.media) / more);
-      }
-    }
-    if (!slopes.empty()) {
-      costs.push_back(quantile(std::move(slopes), 0.5));
-    }
-  }
-  ratio_ = costs.empty() ? 1 : std::max(1.0, quantile(std::move(costs), kLowerQuartile));
-  std::vector<double> rest;
-  for (const Interval& interval : intervals_) {
-    rest.push_back(interval.media - ratio_ * interval.host);
-  }
-  background_ = std::max(0.0, quantile(std::move(rest), 0.5));
-}
-
-namespace {
-
 using model::NvmeField;
 using model::NvmeValue;
+
+double quantile(std::vector<double> values, double share) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+double min_bytes(double doubt_bytes) {
+  return std::max(UsualMedia::kMinBytes, UsualMedia::kMinUncertainties * doubt_bytes);
+}
 
 /// Counters and levels with which a drive reports that it is slowing itself down because of heat.
 bool is_heat_event(const NvmeValue& value) {
@@ -105,6 +55,51 @@ double risen(const std::vector<NvmeValue>& before, const std::vector<NvmeValue>&
 }
 
 }  // namespace
+
+void UsualMedia::learn(double host_bytes, double media_bytes, double seconds, double doubt_bytes) {
+  begun_.host += std::max(0.0, host_bytes);
+  begun_.media += std::max(0.0, media_bytes);
+  begun_.seconds += seconds;
+  if (begun_.seconds <= 0 || std::max(begun_.host, begun_.media) < min_bytes(doubt_bytes)) {
+    return;
+  }
+  intervals_.push_back({begun_.host / begun_.seconds, begun_.media / begun_.seconds, begun_.seconds});
+  begun_ = {};
+  if (intervals_.size() > kMaxIntervals) {
+    intervals_.pop_front();
+  }
+  estimate();
+}
+
+void UsualMedia::learn_life(double host_bytes, double media_bytes, double doubt_bytes) {
+  if (intervals_.empty() && host_bytes >= min_bytes(doubt_bytes)) {
+    ratio_ = std::max(1.0, media_bytes / host_bytes);
+  }
+}
+
+/// What a byte costs according to each interval: the median of the slopes between it and the intervals of a different
+/// load (Siegel). The ratio is the lower quartile of these costs; the background is the median of what is left.
+void UsualMedia::estimate() {
+  std::vector<double> costs;
+  for (const Interval& own : intervals_) {
+    std::vector<double> slopes;
+    for (const Interval& other : intervals_) {
+      const double more = own.host - other.host;
+      if (std::abs(more) > kDifferentLoad * std::max(own.host, other.host)) {
+        slopes.push_back((own.media - other.media) / more);
+      }
+    }
+    if (!slopes.empty()) {
+      costs.push_back(quantile(std::move(slopes), 0.5));
+    }
+  }
+  ratio_ = costs.empty() ? 1 : std::max(1.0, quantile(std::move(costs), kLowerQuartile));
+  std::vector<double> rest;
+  for (const Interval& interval : intervals_) {
+    rest.push_back(interval.media - ratio_ * interval.host);
+  }
+  background_ = std::max(0.0, quantile(std::move(rest), 0.5));
+}
 
 DriveReadings::Reading DriveReadings::read(const model::NvmeDrive& drive) {
   Reading reading;
@@ -223,10 +218,10 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
     const double media = *last.media_bytes - *counted[from]->media_bytes;
     const double seconds = seconds_between(counted[from]->at, last.at);
     // Two counters with large units seldom step in the same poll: only a difference that the units cannot hide counts.
-    const double most_host = host + last.host_doubt_bytes;
-    const double least_media = media - last.media_doubt_bytes;
-    const double usual = before.usual_ratio * most_host + before.usual_background * seconds;
-    const bool outrun = least_media >= kOutrun * usual && least_media - usual >= kMinExcessBytes;
+    const double max_host = host + last.host_doubt_bytes;
+    const double min_media = media - last.media_doubt_bytes;
+    const double usual = before.usual_ratio * max_host + before.usual_background * seconds;
+    const bool outrun = min_media >= kOutrun * usual && min_media - usual >= kMinExcessBytes;
     if (outrun || from == 0) {
       verdict.evidence[model::EvidenceKey::host_written_bytes] = host;
       verdict.evidence[model::EvidenceKey::media_written_bytes] = media;

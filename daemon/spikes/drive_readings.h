@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsualMedia: how much a drive writes to its media when nothing is wrong.
-//
-// ratio x host bytes + background x time: what the host's writes cost, and what the drive writes by itself. Both are
-// learned from healthy intervals between two readings of its counters, robustly: a single odd interval moves neither.
-// The two can only be separated if the host wrote more at one time than at another. Otherwise everything beyond the
-// host's own bytes counts as background, so that the expectation for an interval with fewer host writes is never too
-// low.
+// DriveReadings: what the drive itself reports about a spike. Keeps the last readings of one drive's log pages, and
+// compares those around a spike with each other and with what is normal for this drive. Only these readings can show
+// garbage collection or heat as a cause. UsualMedia learns how much the drive writes to its media when nothing is
+// wrong. Pure.
 #pragma once
 
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "daemon/model/nvme_drive.h"
@@ -19,6 +15,11 @@
 
 namespace ssdpulse::spikes {
 
+/// ratio x host bytes + background x time: what the host's writes cost, and what the drive writes by itself. Both are
+/// learned from healthy intervals between two readings of its counters, robustly: a single odd interval moves neither.
+/// The two can only be separated if the host wrote more at one time than at another. Otherwise everything beyond the
+/// host's own bytes counts as background, so that the expectation for an interval with fewer host writes is never too
+/// low.
 class UsualMedia {
  public:
   static constexpr std::size_t kMaxIntervals = 64;  // intervals that count: half an hour of readings, or more
@@ -48,10 +49,6 @@ class UsualMedia {
   double ratio_ = 1;
   double background_ = 0;
 };
-
-// DriveReadings: what the drive itself reports about a spike.
-// Keeps the last readings of one drive's log pages, and compares those around a spike with each other and with what is
-// normal for this drive. Only these readings can show garbage collection or heat as a cause.
 
 struct DriveVerdict {
   bool complete = false;  // pages were read after the spike's end: nothing more will become known

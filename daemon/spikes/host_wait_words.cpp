@@ -43,16 +43,16 @@ std::string target_title(const std::string& device, const model::Snapshot& now) 
 
 /// "40 writes a second", "10 MB a second of reads"
 std::string limit_words(const HostWait& wait) {
-  const double most = evidence_of(wait, "limit_per_second");
+  const double limit = evidence_of(wait, "limit_per_second");
   switch (static_cast<model::IoLimitKind>(static_cast<int>(evidence_of(wait, "limit_kind")))) {
     case model::IoLimitKind::rbps:
-      return fmt::format("{} of reads a second", util::format_size(most));
+      return fmt::format("{} of reads a second", util::format_size(limit));
     case model::IoLimitKind::wbps:
-      return fmt::format("{} of writes a second", util::format_size(most));
+      return fmt::format("{} of writes a second", util::format_size(limit));
     case model::IoLimitKind::riops:
-      return util::format_count(static_cast<std::uint64_t>(most), "read", "reads") + " a second";
+      return util::format_count(static_cast<std::uint64_t>(limit), "read", "reads") + " a second";
     case model::IoLimitKind::wiops:
-      return util::format_count(static_cast<std::uint64_t>(most), "write", "writes") + " a second";
+      return util::format_count(static_cast<std::uint64_t>(limit), "write", "writes") + " a second";
   }
   return "";
 }
@@ -65,21 +65,23 @@ std::string waits_words(const HostWait& wait, std::string_view who, Tense tense)
 }
 
 std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tense) {
-  const std::string_view is = tense == Tense::present ? "is" : "was";
+  const bool now_so = tense == Tense::present;
+  const std::string_view is = now_so ? "is" : "was";
+  const std::string_view are = now_so ? "are" : "were";
   switch (wait.cause) {
     case HostWaitCause::suspended:
       return fmt::format("{} {} suspended, and all I/O to it {}", volume_title(wait.subject, now), is,
-                         tense == Tense::present ? "waits" : "waited");
+                         now_so ? "waits" : "waited");
     case HostWaitCause::frozen:
       return fmt::format("{} {} frozen{}, and {}", util::for_json(wait.subject), is,
                          wait.command.empty() ? "" : " by " + util::for_json(wait.command),
-                         tense == Tense::present ? "whoever writes to it waits" : "whoever wrote to it waited");
+                         now_so ? "whoever writes to it waits" : "whoever wrote to it waited");
     case HostWaitCause::full:
       return evidence_of(wait, "inodes_full") > 0
                  ? fmt::format("{} {} full: no inode {} left for another file", util::for_json(wait.subject), is, is)
                  : fmt::format("{} {} full: {} {} left, and larger writes {}", util::for_json(wait.subject), is,
-                               util::format_size(evidence_of(wait, "available_bytes")),
-                               tense == Tense::present ? "are" : "were", tense == Tense::present ? "fail" : "failed");
+                               util::format_size(evidence_of(wait, "available_bytes")), are,
+                               now_so ? "fail" : "failed");
     case HostWaitCause::cgroup_limit: {
       const std::string where =
           wait.subject == wait.tenant
@@ -91,13 +93,12 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
     case HostWaitCause::dirty_throttling:
       return fmt::format(
           "the kernel {} up whoever writes to files, until the drives have caught up: {} {} dirty or being written "
-          "back, "
-          "of {} allowed",
-          tense == Tense::present ? "holds" : "held", util::format_size(evidence_of(wait, "dirty_bytes")),
-          tense == Tense::present ? "are" : "were", util::format_size(evidence_of(wait, "dirty_threshold_bytes")));
+          "back, of {} allowed",
+          now_so ? "holds" : "held", util::format_size(evidence_of(wait, "dirty_bytes")), are,
+          util::format_size(evidence_of(wait, "dirty_threshold_bytes")));
     case HostWaitCause::pressure:
       return fmt::format("tasks {} for I/O {:.0f} % of the time, and no disk of this host explains it",
-                         tense == Tense::present ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));
+                         now_so ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));
   }
   return "";
 }

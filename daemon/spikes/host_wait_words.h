@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostWaitWords: what holds up I/O above the drives, in a sentence, and what to do about it. One table by cause. Pure.
+// HostWaitWords: what holds up I/O above the drives, as a sentence, and what to do about it. Pure.
 #pragma once
 
 #include <string>

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
-#include <utility>
 
 #include "daemon/base/number_text.h"
-#include "daemon/base/outside_text.h"
 #include "daemon/model/incident.h"
+#include "daemon/spikes/io_window.h"
 
 namespace ssdpulse::spikes {
 namespace {
 
+using log::field;
+using log::quoted;
 using model::HostWait;
 using model::HostWaitCause;
-using model::SteadyTime;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::seconds kWindow{3};  // over which rates and shares are taken
@@ -43,8 +43,6 @@ constexpr std::chrono::hours kUsualAfter{1};
 // Available bytes with which larger writes fail; of a small file system a hundredth of its size.
 constexpr std::uint64_t kNoRoomBytes = 1 << 20;
 
-double seconds_between(SteadyTime begin, SteadyTime end) { return Seconds(end - begin).count(); }
-
 std::string key_of(const model::IoLimit& limit) {
   return limit.cgroup.raw() + '\n' + limit.device + '\n' +
          std::string(model::kIoLimitKindNames[static_cast<std::size_t>(limit.kind)]);
@@ -54,7 +52,44 @@ bool is_below(const std::string& cgroup, const std::string& top) {
   return cgroup == top || cgroup.rfind(top + "/", 0) == 0;
 }
 
+std::string evidence_of(const HostWait& wait) {
+  std::string evidence;
+  for (const auto& [name, value] : wait.evidence) {
+    evidence += fmt::format("{}{}={:.6g}", evidence.empty() ? "" : " ", name, value);
+  }
+  if (!wait.command.empty()) {
+    std::string command = util::for_log(wait.command);
+    std::replace(command.begin(), command.end(), ' ', '_');
+    evidence += fmt::format("{}{}={}", evidence.empty() ? "" : " ", model::kWaitCommand, command);
+  }
+  return evidence;
+}
+
+model::PastWait row_of(const HostWait& wait) {
+  return {wait.begin,        std::string(name(wait.cause, model::kHostWaitCauseNames)),
+          wait.subject,      wait.device,
+          wait.tenant,       Seconds(wait.duration).count(),
+          evidence_of(wait), wait.file};
+}
+
+log::Line line_of(const HostWait& wait) {
+  return log::line(log::Level::warning, "I/O held up{}", wait.over ? " until now" : "",
+                   field("cause", name(wait.cause, model::kHostWaitCauseNames)),
+                   quoted("subject", util::for_log(wait.subject)), field("device", wait.device),
+                   field("tenant", wait.tenant), field("begin", util::utc_text(wait.begin)),
+                   wait.over ? field("seconds", "{:.3f}", Seconds(wait.duration).count()) : log::Field{},
+                   quoted("evidence", evidence_of(wait)), field("source", wait.file));
+}
+
 }  // namespace
+
+HostWait& HostWaits::add(Found& found, const Second& second, HostWaitCause cause, const util::OutsideText& subject,
+                         const char* source, std::map<std::string, double> evidence) {
+  HostWait wait{cause, subject, "", "", second.wall};
+  wait.file = source;
+  wait.evidence = std::move(evidence);
+  return found.emplace(Key{cause, subject}, std::move(wait)).first->second;
+}
 
 void HostWaits::update_pressure(const Second& second) {
   const double interval = last_call_ ? seconds_between(*last_call_, second.at) : 0;
@@ -100,8 +135,8 @@ void HostWaits::update_pressure(const Second& second) {
   }
 }
 
-/// Usually the file system on it is frozen, too, and whoever writes there waits without being counted. So a volume that
-/// was in use needs no more proof; one that has always been suspended does.
+/// Usually the file system on a suspended volume is frozen, too, and its writers wait without being counted. So a
+/// volume that was in use needs no more proof; one that has always been suspended does.
 void HostWaits::find_suspended(const Second& second, Found& found) {
   const bool waits = unexplained_ratio_ && *unexplained_ratio_ >= kMinWaitingRatio;
   const std::set<std::string> before = std::exchange(in_use_, {});
@@ -111,14 +146,12 @@ void HostWaits::find_suspended(const Second& second, Found& found) {
       in_use_.insert(volume.volume);
     }
     if (volume.suspended && (waits || was_in_use)) {
-      HostWait wait{HostWaitCause::suspended, volume.volume, "", "", second.wall};
-      wait.file = "dm/suspended";
-      found.emplace(Key{wait.cause, volume.volume}, std::move(wait));
+      add(found, second, HostWaitCause::suspended, volume.volume, "dm/suspended");
     }
   }
 }
 
-/// Its volume is named, and not it, where that is suspended: that freezes what is on it, too.
+/// Where its volume is suspended, that is reported instead: suspending freezes the file systems on it, too.
 void HostWaits::find_frozen(const Second& second, Found& found) const {
   const auto& volumes = second.signals->volumes;
   for (const model::FrozenFilesystem& frozen : second.signals->frozen) {
@@ -127,15 +160,12 @@ void HostWaits::find_frozen(const Second& second, Found& found) const {
              std::find(frozen.volumes.begin(), frozen.volumes.end(), one.volume) != frozen.volumes.end();
     });
     if (!suspended) {
-      HostWait wait{HostWaitCause::frozen, frozen.mountpoint, "", "", second.wall};
-      wait.file = "freeze_super";
-      wait.command = frozen.command;
-      found.emplace(Key{wait.cause, frozen.mountpoint}, std::move(wait));
+      add(found, second, HostWaitCause::frozen, frozen.mountpoint, "freeze_super").command = frozen.command;
     }
   }
 }
 
-/// Only what has become full while this was watched: what has been full for a year is no news.
+/// Only file systems that became full while they were watched: one that has been full for a year is no news.
 void HostWaits::find_full(const Second& second, Found& found) {
   // Another file system at the same place has another size.
   const auto before = std::exchange(had_room_, {});
@@ -148,12 +178,10 @@ void HostWaits::find_full(const Second& second, Found& found) {
       had_room_.insert(key);
     }
     if (had && (bytes || inodes)) {
-      HostWait wait{HostWaitCause::full, room.mountpoint, "", "", second.wall};
-      wait.evidence["available_bytes"] = static_cast<double>(room.available_bytes);
-      wait.evidence["available_inodes"] = static_cast<double>(room.available_inodes);
-      wait.evidence["inodes_full"] = bytes ? 0 : 1;
-      wait.file = "statfs(2)";
-      found.emplace(Key{wait.cause, room.mountpoint}, std::move(wait));
+      add(found, second, HostWaitCause::full, room.mountpoint, "statfs(2)",
+          {{"available_bytes", static_cast<double>(room.available_bytes)},
+           {"available_inodes", static_cast<double>(room.available_inodes)},
+           {"inodes_full", bytes ? 0 : 1}});
     }
   }
 }
@@ -220,21 +248,19 @@ void HostWaits::find_dirty(const Second& second, Found& found) const {
   if (static_cast<double>(dirty->bytes) < kFreeRunTolerance * free_run) {
     return;
   }
-  HostWait wait{HostWaitCause::dirty_throttling, "", "", "", second.wall};
+  HostWait& wait = add(found, second, HostWaitCause::dirty_throttling, "", "/proc/vmstat",
+                       {{"dirty_bytes", static_cast<double>(dirty->bytes)},
+                        {"dirty_threshold_bytes", static_cast<double>(dirty->threshold_bytes)}});
   if (has_pressure_) {
     wait.evidence["pressure_ratio"] = *waiting_ratio_;
   }
-  wait.evidence["dirty_bytes"] = static_cast<double>(dirty->bytes);
-  wait.evidence["dirty_threshold_bytes"] = static_cast<double>(dirty->threshold_bytes);
-  wait.file = "/proc/vmstat";
-  found.emplace(Key{wait.cause, ""}, std::move(wait));
 }
 
 /// Network file systems, swap and disks that are not measured make tasks wait, too: on a host where they always do,
 /// that is usual.
 void HostWaits::find_unexplained(const Second& second, Found& found) {
   if (!unexplained_ratio_ || !has_pressure_) {
-    return;  // that somebody waits at a moment is no share of the time
+    return;  // without it, the ratio is only of samples
   }
   const bool claimed =
       learned_calls_ >= kMinLearnedCalls && *unexplained_ratio_ - usual_unexplained_ratio_ >= kMinUnexplainedRatio;
@@ -247,12 +273,10 @@ void HostWaits::find_unexplained(const Second& second, Found& found) {
     usual_unexplained_ratio_ += (*unexplained_ratio_ - usual_unexplained_ratio_) / static_cast<double>(learned_calls_);
   }
   if (claimed && found.empty() && second.slow_devices.empty()) {
-    HostWait wait{HostWaitCause::pressure, "", "", "", second.wall};
-    wait.evidence["pressure_ratio"] = *waiting_ratio_;
-    wait.evidence["unexplained_ratio"] = *unexplained_ratio_;
-    wait.evidence["baseline_unexplained_ratio"] = usual_unexplained_ratio_;
-    wait.file = "/proc/pressure/io";
-    found.emplace(Key{wait.cause, ""}, std::move(wait));
+    add(found, second, HostWaitCause::pressure, "", "/proc/pressure/io",
+        {{"pressure_ratio", *waiting_ratio_},
+         {"unexplained_ratio", *unexplained_ratio_},
+         {"baseline_unexplained_ratio", usual_unexplained_ratio_}});
   }
 }
 
@@ -288,21 +312,13 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
   return waits;
 }
 
-namespace {
-
-double seconds_elapsed(model::SteadyTime begin, model::SteadyTime end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
-}  // namespace
-
 std::optional<double> RoomTrend::rate_of(const std::deque<Reading>& readings, const Reading& now) {
-  if (readings.empty() || now.at - readings.front().at < kShortest) {
+  if (readings.empty() || now.at - readings.front().at < kMinSpan) {
     return std::nullopt;
   }
   const auto since = [&](const Reading& then) {
     return (static_cast<double>(then.available_bytes) - static_cast<double>(now.available_bytes)) /
-           seconds_elapsed(then.at, now.at);
+           seconds_between(then.at, now.at);
   };
   const double rate = std::min(since(readings.front()), since(readings[readings.size() / 2]));
   return rate > 0 ? std::optional(rate) : std::nullopt;
@@ -334,45 +350,8 @@ std::map<util::OutsideText, double> RoomTrend::observe(const std::vector<model::
   return rates;
 }
 
-namespace {
-
-using log::field;
-using log::quoted;
-using Seconds = std::chrono::duration<double>;
-
-std::string evidence_of(const model::HostWait& wait) {
-  std::string evidence;
-  for (const auto& [name, value] : wait.evidence) {
-    evidence += fmt::format("{}{}={:.6g}", evidence.empty() ? "" : " ", name, value);
-  }
-  if (!wait.command.empty()) {
-    std::string command = util::for_log(wait.command);
-    std::replace(command.begin(), command.end(), ' ', '_');
-    evidence += fmt::format("{}{}={}", evidence.empty() ? "" : " ", model::kWaitCommand, command);
-  }
-  return evidence;
-}
-
-model::PastWait row_of(const model::HostWait& wait) {
-  return {wait.begin,        std::string(name(wait.cause, model::kHostWaitCauseNames)),
-          wait.subject,      wait.device,
-          wait.tenant,       Seconds(wait.duration).count(),
-          evidence_of(wait), wait.file};
-}
-
-log::Line line_of(const model::HostWait& wait) {
-  return log::line(log::Level::warning, "I/O held up{}", wait.over ? " until now" : "",
-                   field("cause", name(wait.cause, model::kHostWaitCauseNames)),
-                   quoted("subject", util::for_log(wait.subject)), field("device", wait.device),
-                   field("tenant", wait.tenant), field("begin", util::utc_text(wait.begin)),
-                   wait.over ? field("seconds", "{:.3f}", Seconds(wait.duration).count()) : log::Field{},
-                   quoted("evidence", evidence_of(wait)), field("source", wait.file));
-}
-
-}  // namespace
-
-/// At least the share of the time in which any I/O was in flight, by the kernel's account or by ours: what all took is
-/// added up, as none is known to overlap.
+/// At least the share of the time in which any I/O was in flight, by the kernel's account or by ours: times of I/Os are
+/// added up, as if none overlapped.
 double HostWaitStage::in_flight_ratio(const model::Tick& tick) {
   const double interval = before_ ? Seconds(tick.at - *before_).count() : 0;
   before_ = tick.at;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostWaits: what holds up I/O above the drives, by what the kernel reports each second. A cause is claimed only with a
 // proof of its own (deploy/docs/causes.md lists them with their limits), and `pressure` only for waiting that nothing
-// else explains. Not thread-safe.
+// else explains. RoomTrend: how fast file systems fill. HostWaitStage: the stage that runs both and logs waits. Not
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -56,6 +57,10 @@ class HostWaits {
     model::HostWait wait;
   };
   using Found = std::map<Key, model::HostWait>;  // proven in this second
+  /// Adds a wait, unless one of that cause and subject is there already. `source`: see HostWait::file.
+  static model::HostWait& add(Found& found, const Second& second, model::HostWaitCause cause,
+                              const util::OutsideText& subject, const char* source,
+                              std::map<std::string, double> evidence = {});
 
   /// Sets the ratios of the window that ends now; the others use them to find what is proven in this second.
   void update_pressure(const Second& second);
@@ -79,14 +84,13 @@ class HostWaits {
   std::map<Key, Open> open_;  // proven in the last seconds; claimed or not
 };
 
-// RoomTrend: how fast file systems fill, from how much room they had over the last hours. A rate is reported only where
-// the whole time and its second half agree that they do: files that come and go are no trend.
-
+/// From how much room file systems had over the last hours. A rate is reported only where the whole time and its second
+/// half agree that they fill: files that come and go are no trend.
 class RoomTrend {
  public:
-  static constexpr std::chrono::minutes kStep{1};    // between two readings that are kept
-  static constexpr std::chrono::hours kWindow{6};    // over which they are
-  static constexpr std::chrono::hours kShortest{1};  // from which on there is a rate
+  static constexpr std::chrono::minutes kStep{1};   // between two readings that are kept
+  static constexpr std::chrono::hours kWindow{6};   // of readings
+  static constexpr std::chrono::hours kMinSpan{1};  // of readings, for a rate
 
   /// Bytes a second by which each of these file systems fills, by mount point; those that do not are left out.
   std::map<util::OutsideText, double> observe(const std::vector<model::FilesystemRoom>& rooms, model::SteadyTime at);
@@ -100,8 +104,6 @@ class RoomTrend {
 
   std::map<std::pair<util::OutsideText, std::uint64_t>, std::deque<Reading>> file_systems_;  // by mount point and size
 };
-
-// HostWaits: the stage that finds what holds up I/O above the drives, and logs it.
 
 class HostWaitStage final : public model::Stage {
  public:

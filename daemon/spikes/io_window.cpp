@@ -8,40 +8,41 @@
 #include "bpf/abi/latency_buckets.h"
 
 namespace ssdpulse::spikes {
-std::size_t first_word_above(double limit) {
+
+std::size_t first_bucket_above(double limit) {
   const double ns = std::clamp(limit * 1e9, 0.0, 100e9);
   return latency_word(static_cast<std::int64_t>(ns)) + std::size_t{1};
 }
 
-std::uint64_t count_above(const SparseBuckets& words, double limit) {
-  const std::size_t first = first_word_above(limit);
-  return std::accumulate(words.begin(), words.end(), std::uint64_t{0}, [first](std::uint64_t sum, const auto& one) {
+std::uint64_t count_above(const SparseBuckets& buckets, double limit) {
+  const std::size_t first = first_bucket_above(limit);
+  return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}, [first](std::uint64_t sum, const auto& one) {
     return sum + (one.first >= first ? one.second : 0);
   });
 }
 
-double seconds_above(const SparseBuckets& words, double limit) {
-  const std::size_t first = first_word_above(limit);
+double seconds_above(const SparseBuckets& buckets, double limit) {
+  const std::size_t first = first_bucket_above(limit);
   double sum = 0;
-  for (const auto& [word, ios] : words) {
-    sum += word < first ? 0 : static_cast<double>(ios) * upper_bound_seconds(word);
+  for (const auto& [bucket, ios] : buckets) {
+    sum += bucket < first ? 0 : static_cast<double>(ios) * upper_bound_seconds(bucket);
   }
   return sum;
 }
 
-double excess_above(const SparseBuckets& words, double limit, double usual) {
-  constexpr double kToMiddle = 0.957603;  // 2^(-1/16): there are eight words to an octave
-  const std::size_t first = first_word_above(limit);
+double excess_above(const SparseBuckets& buckets, double limit, double usual) {
+  constexpr double kToMiddle = 0.957603;  // 2^(-1/16): there are eight buckets to an octave
+  const std::size_t first = first_bucket_above(limit);
   double sum = 0;
-  for (const auto& [word, ios] : words) {
-    const double over = word < first ? 0 : upper_bound_seconds(word) * kToMiddle - usual;
+  for (const auto& [bucket, ios] : buckets) {
+    const double over = bucket < first ? 0 : upper_bound_seconds(bucket) * kToMiddle - usual;
     sum += static_cast<double>(ios) * std::max(0.0, over);
   }
   return sum;
 }
 
-double slowest_seconds(const SparseBuckets& words) {
-  return words.empty() ? 0 : upper_bound_seconds(words.back().first);
+double slowest_seconds(const SparseBuckets& buckets) {
+  return buckets.empty() ? 0 : upper_bound_seconds(buckets.back().first);
 }
 
 double slowest_seconds(const model::SparseHistogram& total) {

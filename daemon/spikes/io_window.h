@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// IoWindow: what a device did between two ticks, and when that was by the monotonic clock. Pure: the times come from
-// the caller, and a window is as long as the time between them.
+// IoWindow: what a device did between two ticks, and when that was by the monotonic clock. UsualLoad: what a device
+// does when nothing is wrong, learned from windows. Times are in seconds unless the name says otherwise. Pure.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -28,7 +27,6 @@ inline SteadyTime middle(SteadyTime begin, SteadyTime end) { return begin + (end
 inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
-
 inline double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 struct IoWindow {
@@ -49,20 +47,17 @@ struct IoWindow {
   [[nodiscard]] std::uint64_t missed() const { return interval->losses[index(model::Loss::completion_missed)]; }
 };
 
-/// The first word for latencies beyond `limit` seconds: the one above the word that holds `limit`.
-std::size_t first_word_above(double limit);
-std::uint64_t count_above(const SparseBuckets& words, double limit);
-/// The total time of the I/Os beyond the limit, using the upper bounds of their words.
-double seconds_above(const SparseBuckets& words, double limit);
-/// The total time beyond `usual` of the I/Os beyond the limit, using the middles of their words.
-double excess_above(const SparseBuckets& words, double limit, double usual);
-/// The slowest latency: the upper bound of its word; 0 if there is none.
-double slowest_seconds(const SparseBuckets& words);
+/// The first bucket for latencies beyond `limit` seconds: the one above the bucket that holds `limit`.
+std::size_t first_bucket_above(double limit);
+std::uint64_t count_above(const SparseBuckets& buckets, double limit);
+/// The total time of the I/Os beyond the limit, using the upper bounds of their buckets.
+double seconds_above(const SparseBuckets& buckets, double limit);
+/// The total time beyond `usual` of the I/Os beyond the limit, using the middles of their buckets.
+double excess_above(const SparseBuckets& buckets, double limit, double usual);
+/// The slowest latency: the upper bound of its bucket; 0 if there is none.
+double slowest_seconds(const SparseBuckets& buckets);
 /// For latencies beyond the last bound, the sum is more informative: it gives at least their mean.
 double slowest_seconds(const model::SparseHistogram& total);
-
-// UsualLoad: what a device does when nothing is wrong: how much of each kind, and at what depth. Averages over the last
-// minutes of windows with I/O in which nothing was slow; the caller makes sure of that.
 
 /// Of discards, or flushes.
 struct UsualInterference {
@@ -78,6 +73,7 @@ struct UsualOperation {
   double bytes_per_second = 0;
 };
 
+/// Averages over the last minutes of windows with I/O in which nothing was slow; the caller makes sure of that.
 class UsualLoad {
  public:
   static constexpr double kSeconds = 120;  // time constant

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "daemon/base/varints.h"
+#include "daemon/spikes/io_window.h"
 
 namespace ssdpulse::spikes {
 namespace {
@@ -25,65 +24,6 @@ std::string bytes_between(const history::Ring& ring, const std::string& device, 
     out.put(static_cast<std::uint64_t>(second.length.count())).put(column.size()).append(column);
   }
   return out.take();
-}
-
-}  // namespace
-
-std::vector<history::Second> seconds_in(std::string_view bytes) {
-  constexpr std::uint64_t kMaxTime = 4'000'000'000'000;  // ms since the epoch
-  std::vector<history::Second> seconds;
-  util::VarintReader in(bytes);
-  while (!in.whole()) {
-    const std::uint64_t number = in.take();
-    const model::WallTime end{std::chrono::milliseconds(in.take(kMaxTime))};
-    const std::chrono::milliseconds length(in.take(kMaxTime));
-    const std::string_view column = in.take_bytes(in.take());
-    if (!in.good()) {
-      break;
-    }
-    const bool measured = !column.empty() && history::decode(column);
-    seconds.push_back({number, end, length, measured ? std::optional(std::string(column)) : std::nullopt});
-  }
-  return seconds;
-}
-
-void SpikeContext::take(const model::LatencySpike& spike) {
-  const auto duration = std::chrono::duration_cast<model::WallTime::duration>(spike.duration);
-  Waiting next{spike.device, spike.begin - kAround, spike.begin + duration + kAround, spike.excess_seconds};
-  const auto known = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
-    return one.device == next.device && one.begin <= next.end && next.begin <= one.end;
-  });
-  if (known == waiting_.end()) {
-    waiting_.push_back(std::move(next));
-    return;
-  }
-  known->begin = std::min(known->begin, next.begin);
-  known->end = std::max(known->end, next.end);
-  known->excess_seconds = std::max(known->excess_seconds, next.excess_seconds);
-}
-
-std::vector<SpikeSeconds> SpikeContext::due(const model::Snapshot& snapshot, const history::Ring& ring) {
-  // Memory reaches a quarter of an hour back: what lasts longer is kept in parts.
-  constexpr std::chrono::minutes kLongest{12};
-  for (const model::LatencySpike& spike : snapshot.spikes_ended) {
-    take(spike);
-  }
-  std::vector<SpikeSeconds> done;
-  std::erase_if(waiting_, [&](const Waiting& one) {
-    const bool over = one.end <= snapshot.taken_at || snapshot.taken_at - one.begin > kLongest;
-    if (over) {
-      done.push_back({one.device, one.begin, std::min(one.end, snapshot.taken_at), one.excess_seconds,
-                      bytes_between(ring, one.device, one.begin, one.end)});
-    }
-    return over;
-  });
-  return done;
-}
-
-namespace {
-
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
 template <typename Value>
@@ -125,19 +65,19 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
     if (equals == std::string_view::npos) {
       continue;
     }
-    const auto what = one.substr(0, equals);
-    const auto said = one.substr(equals + 1);
-    if (what == "heaviest") {
-      spike.heaviest = tenants_in(said, &model::SpikeTenant::bytes);
-    } else if (what == "committers") {
-      spike.committers = tenants_in(said, &model::SpikeTenant::commits);
-    } else if (what == "slowed") {
-      spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
-    } else if (what == "active_tenants") {
-      spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
-    } else if (const auto number = number_in<double>(said)) {
+    const auto name = one.substr(0, equals);
+    const auto value = one.substr(equals + 1);
+    if (name == "heaviest") {
+      spike.heaviest = tenants_in(value, &model::SpikeTenant::bytes);
+    } else if (name == "committers") {
+      spike.committers = tenants_in(value, &model::SpikeTenant::commits);
+    } else if (name == "slowed") {
+      spike.slowed = tenants_in(value, &model::SpikeTenant::waited_seconds);
+    } else if (name == "active_tenants") {
+      spike.active_tenants = number_in<std::uint64_t>(value).value_or(0);
+    } else if (const auto number = number_in<double>(value)) {
       const auto* row = std::find_if(model::kEvidence.begin(), model::kEvidence.end(),
-                                     [&](const model::EvidenceRow& known) { return known.name == what; });
+                                     [&](const model::EvidenceRow& known) { return known.name == name; });
       if (row != model::kEvidence.end()) {
         spike.evidence.emplace(static_cast<model::EvidenceKey>(row - model::kEvidence.begin()), *number);
       }
@@ -146,12 +86,63 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
 }
 
 template <typename Enum, typename Names>
-Enum enum_of(const util::OutsideText& said, const Names& names, Enum otherwise) {
-  const auto found = std::find(names.begin(), names.end(), said);
+Enum enum_of(const util::OutsideText& text, const Names& names, Enum otherwise) {
+  const auto found = std::find(names.begin(), names.end(), text);
   return found == names.end() ? otherwise : static_cast<Enum>(found - names.begin());
 }
 
 }  // namespace
+
+std::vector<history::Second> seconds_in(std::string_view bytes) {
+  constexpr std::uint64_t kMaxTime = 4'000'000'000'000;  // ms since the epoch
+  std::vector<history::Second> seconds;
+  util::VarintReader in(bytes);
+  while (!in.whole()) {
+    const std::uint64_t number = in.take();
+    const model::WallTime end{std::chrono::milliseconds(in.take(kMaxTime))};
+    const std::chrono::milliseconds length(in.take(kMaxTime));
+    const std::string_view column = in.take_bytes(in.take());
+    if (!in.good()) {
+      break;
+    }
+    const bool measured = !column.empty() && history::decode(column);
+    seconds.push_back({number, end, length, measured ? std::optional(std::string(column)) : std::nullopt});
+  }
+  return seconds;
+}
+
+void SpikeContext::take(const model::LatencySpike& spike) {
+  const auto duration = std::chrono::duration_cast<model::WallTime::duration>(spike.duration);
+  Waiting next{spike.device, spike.begin - kAround, spike.begin + duration + kAround, spike.excess_seconds};
+  const auto known = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+    return one.device == next.device && one.begin <= next.end && next.begin <= one.end;
+  });
+  if (known == waiting_.end()) {
+    waiting_.push_back(std::move(next));
+    return;
+  }
+  known->begin = std::min(known->begin, next.begin);
+  known->end = std::max(known->end, next.end);
+  known->excess_seconds = std::max(known->excess_seconds, next.excess_seconds);
+}
+
+std::vector<SpikeSeconds> SpikeContext::due(const model::Snapshot& snapshot, const history::Ring& ring) {
+  // Memory reaches a quarter of an hour back: what lasts longer is kept in parts.
+  constexpr std::chrono::minutes kMaxLength{12};
+  for (const model::LatencySpike& spike : snapshot.spikes_ended) {
+    take(spike);
+  }
+  std::vector<SpikeSeconds> done;
+  std::erase_if(waiting_, [&](const Waiting& one) {
+    const bool over = one.end <= snapshot.taken_at || snapshot.taken_at - one.begin > kMaxLength;
+    if (over) {
+      done.push_back({one.device, one.begin, std::min(one.end, snapshot.taken_at), one.excess_seconds,
+                      bytes_between(ring, one.device, one.begin, one.end)});
+    }
+    return over;
+  });
+  return done;
+}
 
 model::LatencySpike spike_of(const model::PastSpike& past) {
   model::LatencySpike spike;
@@ -159,7 +150,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.operation =
       model::operation_named(past.operation.raw(), model::kSpikeOperations).value_or(model::Operation::read);
   spike.begin = past.begin;
-  spike.duration = nanoseconds(past.duration_seconds);
+  spike.duration = nanoseconds_of(past.duration_seconds);
   spike.peak_seconds = past.peak_seconds;
   spike.baseline_seconds = past.baseline_seconds;
   spike.excess_seconds = past.excess_seconds;
@@ -178,7 +169,7 @@ history::Burst burst_of(const model::PastBurst& past) {
   const auto trigger = enum_of(past.trigger, model::kDiscardTriggerNames,
                                static_cast<model::DiscardTrigger>(model::kDiscardTriggers - 1));
   const auto end =
-      past.begin + std::chrono::duration_cast<model::WallTime::duration>(nanoseconds(past.duration_seconds));
+      past.begin + std::chrono::duration_cast<model::WallTime::duration>(nanoseconds_of(past.duration_seconds));
   return {past.device, trigger, past.begin, end, past.bytes};
 }
 
@@ -189,7 +180,7 @@ std::optional<model::HostWait> wait_of(const model::PastWait& past) {
   }
   model::HostWait wait{static_cast<model::HostWaitCause>(cause - model::kHostWaitCauseNames.begin()), past.subject,
                        past.device, past.tenant, past.begin};
-  wait.duration = nanoseconds(past.duration_seconds);
+  wait.duration = nanoseconds_of(past.duration_seconds);
   wait.over = true;
   for (std::string_view text = past.evidence.raw(); !text.empty();) {
     const auto one = take_until(text, ' ');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpikeContext: collects the seconds around each spike that are worth keeping: those from a minute before it to a
-// minute after, if memory still has them. Spikes of one device that lie close together share theirs. Owned by one
-// thread.
+// minute after, if memory still has them. Spikes of one device that lie close together share theirs. spike_of(),
+// burst_of() and wait_of() turn what the history has into what would be seen now, so that both are described alike.
+// Owned by one thread.
 #pragma once
 
 #include <chrono>
@@ -50,9 +51,6 @@ class SpikeContext {
 
   std::vector<Waiting> waiting_;
 };
-
-// A spike, a burst and a wait from the history, as if they had been seen now, so that both are described in the same
-// words. Pure.
 
 /// Whatever does not look like evidence is left out.
 model::LatencySpike spike_of(const model::PastSpike& past);

@@ -2,13 +2,17 @@
 #include "daemon/spikes/spike_causes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
 
 namespace ssdpulse::spikes {
 namespace {
+
+using model::During;
+using model::EvidenceKey;
+using model::SpikeCause;
+using Sum = SpikeTally::Sum;
 
 /// A second with this share of the usual throughput was not a stall.
 constexpr double kFullSpeed = 0.8;
@@ -30,7 +34,7 @@ Split split(const OperationInterval& window, model::During only, double limit) {
   Split parts;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     const SparseBuckets& buckets = window.device[during].words;
-    if (during == index(only) || during == index(model::During::both)) {
+    if (during == index(only) || during == index(During::both)) {
       parts.slow += count_above(buckets, limit);
     } else {
       parts.others += count(buckets);
@@ -40,10 +44,9 @@ Split split(const OperationInterval& window, model::During only, double limit) {
   return parts;
 }
 
-/// Within this window alone, I/Os that overlapped discards (or flushes) were slow and the others, of which there were
-/// some, were not.
-bool shows_contrast(const Split& split, std::uint64_t least_others) {
-  return split.slow > 0 && split.others >= least_others && split.slow_others * 10 <= split.others;
+/// Whether, within this window alone, I/Os that overlapped discards (or flushes) were slow and enough others were not.
+bool shows_contrast(const Split& split, std::uint64_t min_others) {
+  return split.slow > 0 && split.others >= min_others && split.slow_others * 10 <= split.others;
 }
 
 }  // namespace
@@ -88,8 +91,8 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
     parts.slow_others += of_other.slow_others;
     sum.any_contrast_seconds += shows_contrast(parts, 1) ? window.seconds() : 0;
   };
-  interference(sum_.discards, window.operation(Operation::discard), model::During::discard);
-  interference(sum_.flushes, window.operation(Operation::flush), model::During::flush);
+  interference(sum_.discards, window.operation(Operation::discard), During::discard);
+  interference(sum_.flushes, window.operation(Operation::flush), During::flush);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     DuringSums& sums = sum_.device[during];
     sums.ios += count(own.device[during].words);
@@ -106,15 +109,11 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
 
 namespace {
 
-using model::During;
-using model::EvidenceKey;
-using model::SpikeCause;
-using Sum = SpikeTally::Sum;
-
 constexpr double kCauseTail = 0.99;
-constexpr double kQueueAlone = 2;         // queue time is a cause of its own if its tail is this much longer
-constexpr std::uint64_t kToCompare = 10;  // I/Os that did not overlap the interference
+constexpr double kQueueAlone = 2;            // queue time is a cause of its own if its tail is this much longer
+constexpr std::uint64_t kMinToCompare = 10;  // I/Os that did not overlap the interference
 constexpr double kMoreLoad = 1.25;
+constexpr double kMore = 2;  // discards or flushes, times the usual number
 constexpr double kDeeper = 1.5;
 constexpr double kMoreFull = 0.2;
 constexpr double kSteady = 0.7;
@@ -123,6 +122,12 @@ constexpr double kSlowerFlush = 1.5;  // times the usual time of a flush
 constexpr double kSurer = 0.95;       // heat also explains what garbage collection would
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+/// Unless there was none.
+void note(CauseVerdict& verdict, EvidenceKey key, double value) {
+  if (value > 0) {
+    verdict.evidence[key] = value;
+  }
+}
 double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
@@ -139,8 +144,6 @@ SpikeTally::DuringSums sums_during(const Sum& sum, std::initializer_list<During>
   }
   return all;
 }
-
-constexpr double kMore = 2;
 
 /// The number of discards (or flushes) that is usual for what the host reads and writes: a busy host sends more of
 /// them.
@@ -166,7 +169,7 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   const auto with = sums_during(sum, {only, During::both});
   const auto others = all.ios - with.ios;
   const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
-  if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
+  if (others >= kMinToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
     return 0;  // I/Os that overlap none suffer just as much
   }
   if (seen.issues > 0 && is_more(static_cast<double>(seen.issues), expected)) {
@@ -222,16 +225,11 @@ double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verd
 double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, CauseVerdict& verdict) {
   const double own = static_cast<double>(sum.errors + sum.failovers);
   const double slow = std::max(1.0, static_cast<double>(slow_ios));
-  const auto note = [&verdict](EvidenceKey what, std::uint64_t number) {
-    if (number > 0) {
-      verdict.evidence[what] = static_cast<double>(number);
-    }
-  };
-  note(EvidenceKey::errors, sum.errors);
-  note(EvidenceKey::failovers, sum.failovers);
-  note(EvidenceKey::requeues, sum.requeues);
-  note(EvidenceKey::other_errors, sum.other_errors);
-  note(EvidenceKey::other_requeues, sum.other_requeues);
+  note(verdict, EvidenceKey::errors, static_cast<double>(sum.errors));
+  note(verdict, EvidenceKey::failovers, static_cast<double>(sum.failovers));
+  note(verdict, EvidenceKey::requeues, static_cast<double>(sum.requeues));
+  note(verdict, EvidenceKey::other_errors, static_cast<double>(sum.other_errors));
+  note(verdict, EvidenceKey::other_requeues, static_cast<double>(sum.other_requeues));
   if (sum.requeues + sum.failovers > 0) {
     // Between the first issue and the last: neither queue nor device time.
     const double again =
@@ -252,7 +250,7 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
 
 /// Nothing that was slow has completed yet: all there is to go by is what else is in flight. Discards or flushes that
 /// come in any such period are in flight only because everything is.
-SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
+SpikeCause cause_of_stall(const Sum& sum, const UsualLoad& usual) {
   const auto in_flight = [&sum](const SpikeTally::Interference& seen, const UsualInterference& before) {
     return seen.in_flight > 0 && is_more(static_cast<double>(seen.in_flight), expected_issues(sum, before, 1));
   };
@@ -265,28 +263,23 @@ SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
 /// How many flushes and discards there were, relative to the usual, and how long nothing completed.
 void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
   constexpr double kMaxRatio = 1000;  // also where there are usually none
-  const auto note = [&](EvidenceKey what, std::uint64_t issues, double usual_per_second) {
+  const auto note_times = [&](EvidenceKey key, std::uint64_t issues, double usual_per_second) {
     if (issues > 0 || usual_per_second > 0) {
       const double expected = usual_per_second * sum.seconds;
       const double times = static_cast<double>(issues) / std::max(expected, 1 / kMaxRatio);
-      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMaxRatio, times));
+      verdict.evidence[key] = std::max(verdict.evidence[key], std::min(kMaxRatio, times));
     }
   };
   // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
   // has.
-  note(EvidenceKey::flushes_to_baseline, sum.flushes.issues, usual.flushes().per_second);
-  note(EvidenceKey::flushes_to_baseline, sum.commits, usual.operation(model::Operation::commit).ios_per_second);
-  note(EvidenceKey::discards_to_baseline, sum.discards.issues, usual.discards().per_second);
-  const auto note_seconds = [&verdict](EvidenceKey what, double seconds) {
-    if (seconds > 0) {
-      verdict.evidence[what] = seconds;
-    }
-  };
-  note_seconds(EvidenceKey::standstill_seconds, sum.standstill_seconds);
-  note_seconds(EvidenceKey::standstill_waited_seconds, sum.standstill_waited_seconds);
-  note_seconds(EvidenceKey::longest_standstill_seconds, sum.longest_standstill_seconds);
-  note_seconds(EvidenceKey::device_standstill_seconds, sum.device_standstill_seconds);
-  note_seconds(EvidenceKey::longest_device_standstill_seconds, sum.longest_device_standstill_seconds);
+  note_times(EvidenceKey::flushes_to_baseline, sum.flushes.issues, usual.flushes().per_second);
+  note_times(EvidenceKey::flushes_to_baseline, sum.commits, usual.operation(model::Operation::commit).ios_per_second);
+  note_times(EvidenceKey::discards_to_baseline, sum.discards.issues, usual.discards().per_second);
+  note(verdict, EvidenceKey::standstill_seconds, sum.standstill_seconds);
+  note(verdict, EvidenceKey::standstill_waited_seconds, sum.standstill_waited_seconds);
+  note(verdict, EvidenceKey::longest_standstill_seconds, sum.longest_standstill_seconds);
+  note(verdict, EvidenceKey::device_standstill_seconds, sum.device_standstill_seconds);
+  note(verdict, EvidenceKey::longest_device_standstill_seconds, sum.longest_device_standstill_seconds);
 }
 
 std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
@@ -345,11 +338,11 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
   const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
-  const auto during_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
+  const auto overlap = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
-  const double discard = during_many(During::discard, sum.discards, usual.discards());
-  const double flush = std::max(during_many(During::flush, sum.flushes, usual.flushes()), within);
+  const double discard = overlap(During::discard, sum.discards, usual.discards());
+  const double flush = std::max(overlap(During::flush, sum.flushes, usual.flushes()), within);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
@@ -386,13 +379,11 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   }
   note_amounts(sum, usual, verdict);
   for (std::size_t cause = 0; cause < model::kClaimableCauses; ++cause) {
-    if (scores[cause] > 0) {
-      verdict.evidence[score_of(static_cast<SpikeCause>(cause))] = scores[cause];
-    }
+    note(verdict, score_of(static_cast<SpikeCause>(cause)), scores[cause]);
   }
   if (verdict.cause == SpikeCause::unknown) {
     verdict.missing = missing_for(device > 0 || queue > 0, drive);
-    verdict.cause = stalled ? of_a_stall(sum, usual) : SpikeCause::unknown;
+    verdict.cause = stalled ? cause_of_stall(sum, usual) : SpikeCause::unknown;
     verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kMinScore;
   }
   return verdict;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpikeTally: where the time of a spike's slow I/Os went. All that the host itself knows about the cause, summed over
-// the spike's windows. Queue or device time counts as slow beyond half the limit: two halves may make an I/O slow.
+// SpikeTally: where the time of a spike's slow I/Os went, summed over the spike's windows: all that the host itself
+// knows about the cause. find_cause() scores every cause from it: the share of the slow I/Os' time that the cause
+// explains, times how certain that is. The highest score names the cause; all numbers are the evidence. Pure.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 
 namespace ssdpulse::spikes {
 
+/// Queue or device time counts as slow beyond half the limit: two halves may make an I/O slow.
 class SpikeTally {
  public:
   SpikeTally(model::Operation operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
@@ -45,7 +47,7 @@ class SpikeTally {
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t other_errors = 0;  // failed writes and failovers of writes; in a spike of writes, of reads
+    std::uint64_t other_errors = 0;  // failed I/Os and failovers: of writes, or in a spike of writes, of reads
     std::uint64_t other_requeues = 0;
     double busy_seconds = 0;
     double queue_full_seconds = 0;
@@ -60,8 +62,8 @@ class SpikeTally {
     double slow_queue_seconds = 0;
     SparseBuckets device_buckets;
     SparseBuckets queue_buckets;
-    SparseBuckets total_buckets;  // of the operation itself, with flushes meanwhile below
-    SparseBuckets flush_buckets;
+    SparseBuckets total_buckets;  // of the operation itself
+    SparseBuckets flush_buckets;  // of the flushes meanwhile
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::Operation operation() const { return operation_; }
@@ -76,14 +78,11 @@ class SpikeTally {
   Sum sum_;
 };
 
-// Finds why I/Os were slow. Scores every cause from numbers: the share of the slow I/Os' time that it explains, times
-// how certain that is. The highest score names the cause; all numbers are the evidence.
-
 struct CauseVerdict {
   model::SpikeCause cause = model::SpikeCause::unknown;
   double proof = 0;  // the share of the slow time that the cause explains, times how certain that is: 0 to 1
-  bool only_within =
-      false;               // cause `flush` of a commit: most of it was its own flushes; why they were slow is not known
+  /// Cause `flush` of a commit: most of it was its own flushes; why they were slow is not known.
+  bool only_within = false;
   bool host_side = false;  // the drive's logs would not change it (except for heat, if the device is at its ceiling)
   model::SpikeEvidence evidence;
   std::vector<std::string> missing;

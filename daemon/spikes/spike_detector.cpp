@@ -4,11 +4,8 @@
 #include <algorithm>
 
 namespace ssdpulse::spikes {
-namespace {
 
-constexpr double kNearlyAll = 0.9;
-
-}  // namespace
+constexpr double kNearlyAll = 0.9;  // of a window's I/Os
 
 /// This window, and as many before it as it takes to have enough I/Os.
 SparseBuckets SpikeDetector::pool(SteadyTime end, const SparseBuckets& total) {
@@ -83,8 +80,8 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
   if (!slow) {
     return Event::none;
   }
-  const bool seen_again = again(now, *slow);
-  const bool alone = slow->alone || seen_again || now.seconds() >= kTogetherSeconds;
+  const bool stalled_again = again(now, *slow);
+  const bool alone = slow->alone || stalled_again || now.seconds() >= kTogetherSeconds;
   if (!first_slow_ && !alone) {
     first_slow_ = slow;
     return Event::none;
@@ -135,11 +132,9 @@ SteadyTime SpikeDetector::begin_of(const Evidence& slow) const {
   }
   const bool from_its_begin = slow.share >= kNearlyAll && slow.slowest < kAloneSeconds;
   const SteadyTime seen = from_its_begin ? slow.begin : middle(slow.begin, slow.end);
-  SteadyTime begin = seen - nanoseconds_of(slow.slowest);
-  if (slow.ios == 0) {
-    begin = slow.end - nanoseconds_of(slow.slowest + 0.5);  // stalled since some time in the previous window
-  }
-  return std::max(begin, last_over_);
+  // Without any I/O, it has stalled since some time in the previous window.
+  return std::max(slow.ios == 0 ? slow.end - nanoseconds_of(slow.slowest + 0.5) : seen - nanoseconds_of(slow.slowest),
+                  last_over_);
 }
 
 void SpikeDetector::add(const Evidence& slow) {
@@ -153,7 +148,7 @@ void SpikeDetector::add(const Evidence& slow) {
   span_->ended = to_its_end ? slow.end : middle(slow.begin, slow.end);
   span_->ended = std::max(span_->ended, span_->began);
   last_slow_end_ = slow.end;
-  well_since_ = false;
+  healthy_since_ = false;
 }
 
 SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional<Evidence> slow) {
@@ -165,9 +160,9 @@ SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional
     add(*slow);
     span_->accepted = seconds_between(span_->began, now.end) >= kAcceptSeconds && accept();
   }
-  well_since_ = !slow && (well_since_ || now.io.ios > 0);
+  healthy_since_ = !slow && (healthy_since_ || now.io.ios > 0);
   const double quiet = span_->kind == EvidenceKind::rare ? kRareQuietSeconds
-                       : well_since_                     ? kQuietSeconds
+                       : healthy_since_                  ? kQuietSeconds
                                                          : kIdleSeconds;
   if (!span_->accepted && (slow || seconds_between(last_slow_end_, now.end) < quiet)) {
     return Event::none;

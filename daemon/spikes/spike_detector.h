@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline: how slow one operation of one device is when nothing is wrong.
+// SpikeDetector: from when to when one operation of one device was slower than usual. Asks the signals (tail, excess,
+// outlier, stall) about each window of the operation; each decides whether the window is evidence that something was
+// slow, and learns from healthy windows separately. Baseline: how slow the operation is when nothing is wrong.
 //
-// The upper envelope of one statistic of the operation's windows (99th percentile, mean or median), in octaves. It
-// follows a slow rise within seconds, so that a growing load is not a spike, and a fall over tens of minutes, so that a
-// quiet night does not turn the morning into one. Each window is held back for a few seconds before it counts: those
-// just before a spike may be part of it, and are dropped when it opens. Windows within a spike never count.
+// Durations are in seconds, by a clock that is never set. Pure; knows nothing about causes.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +15,10 @@
 
 namespace ssdpulse::spikes {
 
+/// The upper envelope of one statistic of the operation's windows (99th percentile, mean or median), in octaves. It
+/// follows a slow rise within seconds, so that a growing load is not a spike, and a fall over tens of minutes, so that
+/// a quiet night does not turn the morning into one. Each window is held back for a few seconds before it counts: those
+/// just before a spike may be part of it, and are dropped when it opens. Windows within a spike never count.
 class Baseline {
  public:
   static constexpr double kRiseSeconds = 15;  // time constants
@@ -51,16 +54,11 @@ class Baseline {
   std::size_t windows_ = 0;
 };
 
-// What a signal of slowness looks at, and what it returns.
-//
-// Each signal (tail, excess, outlier, stall) looks at the windows of one operation in turn, and decides for each
-// whether it is evidence that something was slow. Each signal learns from healthy windows separately.
-
 /// What else is happening on the device.
 struct Surroundings {
-  // Relative to the usual: I/Os, bytes or I/O size, whichever is highest; 0: unknown.
+  // Relative to the usual, by I/Os, bytes or I/O size, whichever is highest; 0: unknown.
   double load = 0;              // of the operation, of reads and of writes, whoever sends them
-  double own_load = 0;          // the same without what others bring, as far as is known who sends what
+  double own_load = 0;          // the same without what other senders bring, as far as they are known
   double senders_just_now = 0;  // what those who usually send the operation sent in the last two windows
   double operation_load = 0;    // of the operation alone
   // Of reads and writes:
@@ -113,13 +111,12 @@ inline constexpr double kAloneSeconds = 1;  // for one window to be enough
 /// Evidence from the I/Os of the window that are beyond the limit.
 Evidence evidence_beyond(const SignalWindow& now, double limit);
 
-// TailSignal: whether the 99th percentile of total latency is beyond its limit. The limit is kTimesBaseline times the
-// baseline, and never below the floor.
-//
-// There are two baselines. The recent one falls within minutes: a bulk load is a load, not what is usual afterwards.
-// The one of busy times falls within tens of minutes, and counts only while there is more load than recently, about as
-// much as when it was learned: load that returns is not a spike.
-
+/// Whether the 99th percentile of total latency is beyond its limit: kTimesBaseline times the baseline, and never below
+/// the floor.
+///
+/// There are two baselines. The recent one falls within minutes: a bulk load is a load, not what is usual afterwards.
+/// The one of busy times falls within tens of minutes, and counts only while there is more load than recently, about as
+/// much as when it was learned: load that returns is not a spike.
 class TailSignal {
  public:
   static constexpr double kTimesBaseline = 4;
@@ -155,14 +152,13 @@ class TailSignal {
   Baseline changed_;
 };
 
-// ExcessSignal: whether more time was spent waiting than usual.
-//
-// Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
-// that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
-// usual value, without more load or larger I/Os. If others bring more load, then kTimesWithOthers; or, where those
-// who usually send the operation also get less done, kTimesUsual again, for a shorter time. (A few I/Os move a mean; a
-// different mix of sizes moves a median.)
-
+/// Whether more time was spent waiting than usual.
+///
+/// Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
+/// that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
+/// usual value, without more load or larger I/Os. If others bring more load, kTimesWithOthers is needed; where those
+/// who usually send the operation also get less done, kTimesUsual again, for a shorter time. (A few I/Os move a mean; a
+/// different mix of sizes moves a median.)
 class ExcessSignal {
  public:
   static constexpr double kMaxWaiting = 0.5;  // of a second's waiting is due to long I/Os
@@ -208,10 +204,9 @@ class ExcessSignal {
   double last_ios_ = 0;
 };
 
-// OutlierSignal: whether a few I/Os, too few for the 99th percentile, account for much of the waiting time. Looks at
-// the last minute: single slow I/Os are normal, and on a healthy drive account for a few hundredths of it. Where they
-// account for less because all others wait, too, they count if they are long, and far more than is usual in number.
-
+/// Whether a few I/Os, too few for the 99th percentile, account for much of the waiting time of the last minute: single
+/// slow I/Os are normal, and on a healthy drive account for a few hundredths of it. Where they account for less because
+/// all others wait, too, they count if they are long, and far more numerous than usual.
 class OutlierSignal {
  public:
   static constexpr double kPoolSeconds = 60;
@@ -235,7 +230,7 @@ class OutlierSignal {
     SteadyTime end;
     std::uint64_t ios = 0;
     std::uint64_t outliers = 0;
-    std::uint64_t long_ones = 0;  // of these, beyond kLongSeconds
+    std::uint64_t long_outliers = 0;  // beyond kLongSeconds
     double waited = 0;
     double outliers_waited = 0;
   };
@@ -250,18 +245,17 @@ class OutlierSignal {
   double usual_long_ = 0;
 };
 
-// StallSignal: whether something is in flight all through a window in which nothing completes.
-//
-// In our count, a missed completion leaves its I/O in flight forever, so that every pause in the load would look like a
-// stall. So the kernel's own count is read: a stall is plausible while the kernel has I/Os in flight, and I/Os that are
-// missing from its count at two readings have leaked. No leak is assumed before the second reading. Where the kernel
-// does not count (flushes, and everything where iostats is 0), I/Os in flight all through a stall have leaked if the
-// stall lasts for kStallSeconds, or if the first I/Os that complete after it are all fast. They have not leaked after
-// all once fewer are in flight, or once an I/O completes that was in flight then.
-
+/// Whether something is in flight all through a window in which nothing completes.
+///
+/// In our count, a missed completion leaves its I/O in flight forever, so that every pause in the load would look like
+/// a stall. So the kernel's own count is read: a stall is plausible while the kernel has I/Os in flight, and I/Os that
+/// are missing from its count at two readings have leaked. No leak is assumed before the second reading. Where the
+/// kernel does not count (flushes, and everything where iostats is 0), I/Os in flight all through a stall have leaked
+/// if the stall lasts for kStallSeconds, or if the first I/Os that complete after it are all fast. They turn out not to
+/// have leaked once fewer are in flight, or once an I/O completes that was in flight then.
 class StallSignal {
  public:
-  static constexpr double kLongestSeconds = 60;  // longer latencies share a word with these
+  static constexpr double kLongestSeconds = 60;  // longer latencies share a bucket with these
   static constexpr double kStallSeconds = 180;   // an I/O in flight for longer was missed by us, not by the device
 
   [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
@@ -269,26 +263,18 @@ class StallSignal {
   [[nodiscard]] bool just_over() const { return just_over_; }
 
  private:
-  void find_again(const SignalWindow& now, double slowest);
+  void correct_leaks(const SignalWindow& now, double slowest);
   void end(const SignalWindow& now, double slowest);
   [[nodiscard]] bool plausible(const SignalWindow& now);
 
   std::optional<SteadyTime> since_;
   bool just_over_ = false;
   bool confirmed_ = false;              // the kernel had I/Os in flight
-  std::optional<std::int64_t> denied_;  // how many the kernel did not have in flight when last asked
+  std::optional<std::int64_t> absent_;  // how many the kernel did not have in flight when last asked
   std::int64_t stalled_ = 0;            // in flight all through the stall
   std::int64_t leaked_ = 0;             // in flight forever
   SteadyTime leaked_since_;             // when the stall that showed it began
 };
-
-// SpikeDetector: from when to when one operation of one device was slower than usual.
-//
-// Asks the signals about each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone (anything that was slow earlier and had passed is then not part of it). It ends after kQuietSeconds
-// without evidence (kRareQuietSeconds for rare outliers; kIdleSeconds if nothing has completed that would show its
-// end). Windows with few I/Os are pooled; if that is still too few, they are not evidence. Nothing is known until the
-// first healthy seconds have shown what is usual. Knows nothing about causes.
 
 /// A spike that is open or has just ended.
 struct SpikeSpan {
@@ -302,6 +288,11 @@ struct SpikeSpan {
   bool accepted = false;  // it ended because it lasted so long that it is the new normal
 };
 
+/// A spike opens with two windows of evidence close together, or with one that is enough alone (anything that was slow
+/// earlier and had passed is then not part of it). It ends after kQuietSeconds without evidence (kRareQuietSeconds for
+/// rare outliers; kIdleSeconds if nothing has completed that would show its end). Windows with few I/Os are pooled; if
+/// that is still too few, they are not evidence. Nothing is known until the first healthy seconds have shown what is
+/// usual.
 class SpikeDetector {
  public:
   static constexpr double kPoolSeconds = 5;
@@ -353,7 +344,7 @@ class SpikeDetector {
   std::optional<SpikeSpan> span_;
   bool over_ = false;
   SteadyTime last_slow_end_;
-  bool well_since_ = false;               // something completed in a window without evidence
+  bool healthy_since_ = false;            // something completed in a window without evidence
   SteadyTime last_over_;                  // when the last spike ended
   std::optional<SteadyTime> last_stall_;  // when what may have been a short stall was last seen
 };

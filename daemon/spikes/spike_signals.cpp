@@ -8,11 +8,15 @@ namespace ssdpulse::spikes {
 namespace {
 
 constexpr double kShortestSeconds = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
-
-constexpr double kMaxSeconds = 5;  // the most that one window counts for
+constexpr double kMaxSeconds = 5;          // the most that one window counts for
 constexpr std::size_t kMinWindows = 2;
 
 double octave_of(double seconds) { return std::log2(std::max(seconds, kShortestSeconds)); }
+double tail_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
+double median_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
+double mean_of(const SparseBuckets& buckets) {
+  return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets));
+}
 
 }  // namespace
 
@@ -50,21 +54,15 @@ Evidence evidence_beyond(const SignalWindow& now, double limit) {
   const std::uint64_t ios = now.io.total.count();
   if (ios > 0) {
     slow.ios = count_above(now.io.total.words, limit);
-    slow.tail = upper_bound_seconds(quantile_bucket(now.io.total.words, kTail));
+    slow.tail = tail_of(now.io.total.words);
     slow.slowest = slowest_seconds(now.io.total);
     slow.share = static_cast<double>(slow.ios) / static_cast<double>(ios);
   }
   return slow;
 }
 
-namespace {
-
-double tail_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
-
-}  // namespace
-
 std::optional<Evidence> TailSignal::evaluate(const SignalWindow& now, double limit) const {
-  if (!now.enough || quantile_bucket(now.pooled, kTail) < first_word_above(limit)) {
+  if (!now.enough || quantile_bucket(now.pooled, kTail) < first_bucket_above(limit)) {
     return std::nullopt;
   }
   Evidence slow = evidence_beyond(now, limit);
@@ -123,15 +121,6 @@ double TailSignal::limit(double floor_seconds) const {
   return std::max(floor_seconds, kTimesBaseline * baseline_seconds().value_or(0));
 }
 
-namespace {
-
-double median_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, 0.5)); }
-double mean_of(const SparseBuckets& buckets) {
-  return excess_above(buckets, 0, 0) / static_cast<double>(count(buckets));
-}
-
-}  // namespace
-
 std::optional<Evidence> ExcessSignal::evaluate(const SignalWindow& now, double limit, double floor_seconds) {
   const auto is_long = find_long(now, limit);
   const auto broad = find_broad(now, floor_seconds);
@@ -140,7 +129,7 @@ std::optional<Evidence> ExcessSignal::evaluate(const SignalWindow& now, double l
   return is_long ? is_long : broad;
 }
 
-/// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
+/// In a stall, a process that issues one read at a time has one slow I/O, and then many fast ones.
 std::optional<Evidence> ExcessSignal::find_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
   const bool most = seconds_above(now.io.total.words, limit) >= kMaxWaiting * seconds_above(now.io.total.words, 0);
@@ -173,8 +162,8 @@ bool ExcessSignal::gets_less_done(const SignalWindow& now) {
 std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
-  const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
-  const bool with_others = now.around.load >= most_load;
+  const double max_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
+  const bool with_others = now.around.load >= max_load;
   const bool starved = with_others && gets_less_done(now);
   const bool hardly_any = starved && now.around.senders_just_now <= kHardlyAnyShare;
   const double times = !with_others ? kTimesUsual
@@ -182,7 +171,7 @@ std::optional<Evidence> ExcessSignal::find_broad(const SignalWindow& now, double
                        : starved    ? kTimesUsual
                                     : kTimesWithOthers;
   const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
-  const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
+  const bool same_load = now.around.own_load > 0 && now.around.own_load < max_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&
                       median_of(now.pooled) >= std::max(floor_seconds, times * *median);
   if (!slower) {
@@ -241,11 +230,8 @@ std::optional<Evidence> OutlierSignal::evaluate(const SignalWindow& now, double 
                     count_above(now.io.total.words, std::max(limit, kLongSeconds)),
                     seconds_above(now.io.total.words, 0), seconds_above(now.io.total.words, limit)});
   const Part all = sum_up(now.end);
-  if (slow.ios == 0) {
-    return std::nullopt;
-  }
-  if (now.in_spike) {
-    return slow;
+  if (slow.ios == 0 || now.in_spike) {
+    return slow.ios == 0 ? std::nullopt : std::optional(slow);
   }
   const bool rare = static_cast<double>(all.outliers) <= (1 - kTail) * static_cast<double>(all.ios);
   const bool much = last_share_ >= std::max(kMinShare, kTimesUsual * usual_share_);
@@ -267,7 +253,7 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   for (const Part& part : parts_) {
     all.ios += part.ios;
     all.outliers += part.outliers;
-    all.long_ones += part.long_ones;
+    all.long_outliers += part.long_outliers;
     all.waited += part.waited;
     all.outliers_waited += part.outliers_waited;
   }
@@ -275,17 +261,17 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   return all;
 }
 
-/// With few I/Os before, it is not known that long ones are unusual: one more then counts as if it had been seen.
+/// With few I/Os before, it is not known that long ones are unusual: so one more than was seen counts as usual.
 bool OutlierSignal::too_many_long(const Part& all) const {
-  const double share = static_cast<double>(all.long_ones) / static_cast<double>(all.ios);
-  return all.long_ones >= kMinOutliers && share >= kMinLongShare &&
+  const double share = static_cast<double>(all.long_outliers) / static_cast<double>(all.ios);
+  return all.long_outliers >= kMinOutliers && share >= kMinLongShare &&
          share * usual_ios_ >= kTimesUsualLong * (usual_long_ + 1);
 }
 
 void OutlierSignal::learn(const Part& left) {
   const double past = std::exp(-seconds_between(left.begin, left.end) / kUsualLongSeconds);
   usual_ios_ = past * usual_ios_ + static_cast<double>(left.ios);
-  usual_long_ = past * usual_long_ + static_cast<double>(left.long_ones);
+  usual_long_ = past * usual_long_ + static_cast<double>(left.long_outliers);
 }
 
 void OutlierSignal::open() { parts_.clear(); }
@@ -297,7 +283,7 @@ void OutlierSignal::accept() {
 
 std::optional<Evidence> StallSignal::evaluate(const SignalWindow& now, double limit) {
   const double slowest = now.io.ios > 0 ? slowest_seconds(now.io.total.words) : 0;
-  find_again(now, slowest);
+  correct_leaks(now, slowest);
   just_over_ = false;
   if (!now.io.stalled(leaked_)) {
     end(now, slowest);
@@ -312,9 +298,9 @@ std::optional<Evidence> StallSignal::evaluate(const SignalWindow& now, double li
   return plausible(now) && slow.tail > limit ? std::optional(slow) : std::nullopt;
 }
 
-/// Corrects the leak count: fewer are in flight, or one has completed that was in flight all through that stall. The
-/// longest latency that can be recognized is kLongestSeconds.
-void StallSignal::find_again(const SignalWindow& now, double slowest) {
+/// Fewer are in flight, or an I/O has completed that was in flight all through that stall. The longest latency that can
+/// be recognized is kLongestSeconds.
+void StallSignal::correct_leaks(const SignalWindow& now, double slowest) {
   leaked_ = std::min(leaked_, now.io.least_in_flight());
   if (leaked_ > 0 && slowest > 0 && slowest >= std::min(kLongestSeconds, seconds_between(leaked_since_, now.begin))) {
     leaked_ = 0;
@@ -330,18 +316,18 @@ void StallSignal::end(const SignalWindow& now, double slowest) {
   }
   just_over_ = since_.has_value();
   since_.reset();
-  denied_.reset();
+  absent_.reset();
   confirmed_ = false;
 }
 
 bool StallSignal::plausible(const SignalWindow& now) {
   if (now.around.kernel_in_flight) {
     const std::int64_t absent = std::max<std::int64_t>(0, now.io.least_in_flight() - *now.around.kernel_in_flight);
-    if (denied_ && std::min(absent, *denied_) > leaked_) {
-      leaked_ = std::min(absent, *denied_);
+    if (absent_ && std::min(absent, *absent_) > leaked_) {
+      leaked_ = std::min(absent, *absent_);
       leaked_since_ = *since_;
     }
-    denied_ = absent;
+    absent_ = absent;
     confirmed_ = *now.around.kernel_in_flight > 0;
     return confirmed_;
   }

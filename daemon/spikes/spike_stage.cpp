@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "daemon/base/number_text.h"
 #include "daemon/model/device_identity.h"
@@ -15,126 +14,16 @@
 namespace ssdpulse::spikes {
 namespace {
 
+using log::field;
+using log::quoted;
+
 auto badness(const model::LatencySpike& spike) {
   return std::tuple(spike.excess_seconds, spike.peak_seconds, spike.duration);
 }
 
-}  // namespace
-
-void SpikeLog::take(LogState& state, model::LatencySpike spike) {
-  state.suppressed += state.worst ? 1 : 0;
-  if (!state.worst || badness(*state.worst) < badness(spike)) {
-    state.worst = std::move(spike);
-  }
-}
-
-std::vector<SpikeLog::Line> SpikeLog::observe(Time now, std::vector<model::LatencySpike> over,
-                                              std::vector<model::LatencySpike> going_on) {
-  std::vector<Line> lines;
-  for (model::LatencySpike& spike : over) {
-    LogState& state = log_states_[{spike.device, spike.operation}];
-    take(state, std::move(spike));
-  }
-  std::map<Key, bool> open;
-  for (model::LatencySpike& spike : going_on) {
-    const Key key{spike.device, spike.operation};
-    open[key] = true;
-    LogState& state = log_states_[key];
-    const bool due =
-        state.goes_on_written ? now - *state.goes_on_written >= kRepeatInterval : spike.duration >= kReportAfter;
-    if (due) {
-      state.goes_on_written = now;
-      lines.push_back({std::move(spike), true});
-    }
-  }
-  for (auto& [key, state] : log_states_) {
-    if (state.worst && (!state.written || now - *state.written >= kInterval)) {
-      lines.push_back({std::move(*state.worst), false, std::exchange(state.suppressed, 0)});
-      state.worst.reset();
-      state.written = now;
-    }
-    if (!open.contains(key)) {
-      state.goes_on_written.reset();
-    }
-  }
-  std::erase_if(log_states_, [&](const auto& entry) {
-    return !entry.second.worst && !open.contains(entry.first) &&
-           now - entry.second.written.value_or(Time{}) >= kInterval;
-  });
-  return lines;
-}
-
-namespace {
-
-bool is_one(const model::LatencySpike& a, const model::LatencySpike& b) {
+bool is_same(const model::LatencySpike& a, const model::LatencySpike& b) {
   return a.device == b.device && a.operation == b.operation && a.begin == b.begin;
 }
-
-}  // namespace
-
-std::vector<IncidentLog::Line> IncidentLog::observe(Time now, const std::vector<model::LatencySpike>& over,
-                                                    const std::vector<model::LatencySpike>& unjudged,
-                                                    const std::vector<model::LatencySpike>& going_on,
-                                                    const model::DeviceGroups& groups) {
-  for (const model::LatencySpike& spike : over) {
-    if (model::is_harmful(spike)) {
-      pending_.emplace_back(spike, now);
-    }
-  }
-  if (pending_.size() > kMaxPending) {
-    pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(kMaxPending));
-  }
-  std::vector<Line> lines;
-  if (pending_.empty() && going_on.empty()) {
-    goes_on_written_.clear();
-    return lines;
-  }
-  std::vector<model::LatencySpike> final;
-  for (const auto& [spike, at] : pending_) {
-    final.push_back(spike);
-  }
-  std::vector<model::LatencySpike> not_final = unjudged;
-  not_final.insert(not_final.end(), going_on.begin(), going_on.end());
-  std::map<std::string, Time> still;
-  for (model::Incident& incident : model::incidents_of(final, not_final, groups)) {
-    const std::string group = groups.of(incident.headline().device);
-    const auto belongs = [&](const auto& one) {
-      return std::any_of(incident.spikes.begin(), incident.spikes.end(),
-                         [&](const model::LatencySpike& spike) { return is_one(spike, one); });
-    };
-    if (std::any_of(going_on.begin(), going_on.end(), belongs)) {
-      const auto written = goes_on_written_.find(group);
-      const bool due = written == goes_on_written_.end() ? incident.end - incident.begin >= kReportAfter
-                                                         : now - written->second >= kRepeatInterval;
-      if (due || written != goes_on_written_.end()) {
-        still[group] = due ? now : written->second;
-      }
-      if (due) {
-        lines.push_back({std::move(incident), true});
-      }
-      continue;
-    }
-    // Between two spikes of one incident it goes on, though no spike does.
-    if (const auto written = goes_on_written_.find(group); written != goes_on_written_.end()) {
-      still.emplace(group, written->second);
-    }
-    const bool quiet = !incident.going_on && std::all_of(pending_.begin(), pending_.end(), [&](const auto& one) {
-      return !belongs(one.first) || now - one.second >= model::kIncidentGap;
-    });
-    if (quiet) {
-      std::erase_if(pending_, [&](const auto& one) { return belongs(one.first); });
-      still.erase(group);
-      lines.push_back({std::move(incident), false});
-    }
-  }
-  goes_on_written_ = std::move(still);
-  return lines;
-}
-
-namespace {
-
-using log::field;
-using log::quoted;
 
 /// With its write amplification, which was computed a tick ago.
 const model::NvmeDrive* drive_of(const model::DeviceTick& device, const model::Tick& tick) {
@@ -185,6 +74,108 @@ log::Line line_of(const IncidentLog::Line& line) {
 }
 
 }  // namespace
+
+void SpikeLog::take(LogState& state, model::LatencySpike spike) {
+  state.suppressed += state.worst ? 1 : 0;
+  if (!state.worst || badness(*state.worst) < badness(spike)) {
+    state.worst = std::move(spike);
+  }
+}
+
+std::vector<SpikeLog::Line> SpikeLog::observe(Time now, std::vector<model::LatencySpike> over,
+                                              std::vector<model::LatencySpike> going_on) {
+  std::vector<Line> lines;
+  for (model::LatencySpike& spike : over) {
+    LogState& state = log_states_[{spike.device, spike.operation}];
+    take(state, std::move(spike));
+  }
+  std::map<Key, bool> open;
+  for (model::LatencySpike& spike : going_on) {
+    const Key key{spike.device, spike.operation};
+    open[key] = true;
+    LogState& state = log_states_[key];
+    const bool due =
+        state.goes_on_written ? now - *state.goes_on_written >= kRepeatInterval : spike.duration >= kReportAfter;
+    if (due) {
+      state.goes_on_written = now;
+      lines.push_back({std::move(spike), true});
+    }
+  }
+  for (auto& [key, state] : log_states_) {
+    if (state.worst && (!state.written || now - *state.written >= kInterval)) {
+      lines.push_back({std::move(*state.worst), false, std::exchange(state.suppressed, 0)});
+      state.worst.reset();
+      state.written = now;
+    }
+    if (!open.contains(key)) {
+      state.goes_on_written.reset();
+    }
+  }
+  std::erase_if(log_states_, [&](const auto& entry) {
+    return !entry.second.worst && !open.contains(entry.first) &&
+           now - entry.second.written.value_or(Time{}) >= kInterval;
+  });
+  return lines;
+}
+
+std::vector<IncidentLog::Line> IncidentLog::observe(Time now, const std::vector<model::LatencySpike>& over,
+                                                    const std::vector<model::LatencySpike>& unjudged,
+                                                    const std::vector<model::LatencySpike>& going_on,
+                                                    const model::DeviceGroups& groups) {
+  for (const model::LatencySpike& spike : over) {
+    if (model::is_harmful(spike)) {
+      pending_.emplace_back(spike, now);
+    }
+  }
+  if (pending_.size() > kMaxPending) {
+    pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(kMaxPending));
+  }
+  std::vector<Line> lines;
+  if (pending_.empty() && going_on.empty()) {
+    goes_on_written_.clear();
+    return lines;
+  }
+  std::vector<model::LatencySpike> final;
+  for (const auto& [spike, at] : pending_) {
+    final.push_back(spike);
+  }
+  std::vector<model::LatencySpike> not_final = unjudged;
+  not_final.insert(not_final.end(), going_on.begin(), going_on.end());
+  std::map<std::string, Time> still;
+  for (model::Incident& incident : model::incidents_of(final, not_final, groups)) {
+    const std::string group = groups.of(incident.headline().device);
+    const auto belongs = [&](const auto& one) {
+      return std::any_of(incident.spikes.begin(), incident.spikes.end(),
+                         [&](const model::LatencySpike& spike) { return is_same(spike, one); });
+    };
+    if (std::any_of(going_on.begin(), going_on.end(), belongs)) {
+      const auto written = goes_on_written_.find(group);
+      const bool due = written == goes_on_written_.end() ? incident.end - incident.begin >= kReportAfter
+                                                         : now - written->second >= kRepeatInterval;
+      if (due || written != goes_on_written_.end()) {
+        still[group] = due ? now : written->second;
+      }
+      if (due) {
+        lines.push_back({std::move(incident), true});
+      }
+      continue;
+    }
+    // Between two spikes of one incident it goes on, though no spike does.
+    if (const auto written = goes_on_written_.find(group); written != goes_on_written_.end()) {
+      still.emplace(group, written->second);
+    }
+    const bool quiet = !incident.going_on && std::all_of(pending_.begin(), pending_.end(), [&](const auto& one) {
+      return !belongs(one.first) || now - one.second >= model::kIncidentGap;
+    });
+    if (quiet) {
+      std::erase_if(pending_, [&](const auto& one) { return belongs(one.first); });
+      still.erase(group);
+      lines.push_back({std::move(incident), false});
+    }
+  }
+  goes_on_written_ = std::move(still);
+  return lines;
+}
 
 SpikeTick Spikes::spike_tick(const model::DeviceTick& device, Device& known, const model::Tick& tick) {
   SpikeTick seen;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpikeLog: which latency spikes are logged, and when.
-//
-// One line per kInterval for each device and operation. Of several that end in between, the worst, with the longest
-// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kReportAfter, and then
-// every kRepeatInterval. Only decides what to write. Not thread-safe.
+// Spikes: the stage that finds latency spikes, with one analysis for each device. SpikeLog and IncidentLog decide which
+// spikes and incidents are logged, and when. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -22,6 +19,9 @@
 
 namespace ssdpulse::spikes {
 
+/// One line per kInterval for each device and operation. Of several that end in between, the worst, with the longest
+/// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kReportAfter, and then
+/// every kRepeatInterval.
 class SpikeLog {
  public:
   static constexpr std::chrono::seconds kInterval{10};
@@ -55,17 +55,13 @@ class SpikeLog {
   std::map<Key, LogState> log_states_;
 };
 
-// IncidentLog: which incidents are logged, and when.
-//
-// One line for each, once all its spikes are judged and none has followed for model::kIncidentGap. An ongoing one is
-// logged after kReportAfter, and then every kRepeatInterval. Only decides what to write. Not thread-safe.
-
+/// One line for each incident, once all its spikes are judged and none has followed for model::kIncidentGap. An ongoing
+/// one is logged after kReportAfter, and then every kRepeatInterval.
 class IncidentLog {
  public:
   static constexpr std::chrono::seconds kReportAfter{10};
   static constexpr std::chrono::seconds kRepeatInterval{60};
-  static constexpr std::size_t kMaxPending =
-      512;  // spikes; beyond it, the oldest are left out of their incident's line
+  static constexpr std::size_t kMaxPending = 512;  // spikes; the oldest others are left out of their incident's line
   using Time = std::chrono::steady_clock::time_point;
 
   struct Line {
@@ -83,10 +79,8 @@ class IncidentLog {
   std::map<std::string, Time> goes_on_written_;                // by the group of devices of an ongoing incident
 };
 
-// Spikes: the stage that finds latency spikes, with one analysis for each device. Each spike becomes a history row and
-// counters, each incident a line of the log, with most of its spikes as details; a drive whose log pages would show the
-// cause is polled early.
-
+/// Each spike becomes a history row and counters, each incident a line of the log, with most of its spikes as details;
+/// a drive whose log pages would show the cause is polled early.
 class Spikes final : public model::Stage {
  public:
   model::Findings observe(const model::Tick& tick) override;

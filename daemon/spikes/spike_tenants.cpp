@@ -12,14 +12,10 @@ using model::SpikeTenant;
 
 constexpr double kNearlyAllIos = 0.8;  // a share
 
-const model::AttributedTotals& of(const tenants::TenantDone& done, Operation operation) {
-  return done.totals[operation];
-}
-
-/// Tenants with how much they exceed their own usual.
+/// Tenants, and by how much they exceed their own usual.
 using Ranked = std::vector<std::pair<SpikeTenant, double>>;
 
-/// Those that exceed it most.
+/// The tenants that exceed it most.
 std::vector<SpikeTenant> largest(Ranked tenants) {
   std::vector<SpikeTenant> chosen;
   std::erase_if(tenants, [](const auto& one) { return !(one.second > 0); });
@@ -33,21 +29,17 @@ std::vector<SpikeTenant> largest(Ranked tenants) {
 /// The same, or nobody where the first one has no real part in the excess of all: a small rise is no cause.
 std::vector<SpikeTenant> senders(Ranked tenants) {
   constexpr double kRealPart = 0.3;
-  double all = 0, most = 0;
+  double all = 0, max = 0;
   for (const auto& [tenant, excess] : tenants) {
     all += std::max(0.0, excess);
-    most = std::max(most, excess);
+    max = std::max(max, excess);
   }
-  return most >= kRealPart * all ? largest(std::move(tenants)) : std::vector<SpikeTenant>{};
-}
-
-bool is_of_commits(model::Operation operation) {
-  return operation == model::Operation::flush || operation == model::Operation::commit;
+  return max >= kRealPart * all ? largest(std::move(tenants)) : std::vector<SpikeTenant>{};
 }
 
 }  // namespace
 
-Operation attributed_operation(model::Operation operation) {
+Operation attributed_operation(Operation operation) {
   return operation == model::Operation::read ? Operation::read : Operation::write;
 }
 
@@ -68,7 +60,7 @@ void UsualTenants::learn(const TenantWork& work, Operation operation, double sec
                        [&](const Mean& one) { return one.ios < kForgotten && one.commits < kForgotten; });
   });
   for (const auto& [tenant, tenant_done] : work) {
-    const model::AttributedTotals& done = of(tenant_done, operation);
+    const model::AttributedTotals& done = tenant_done.totals[operation];
     const std::uint64_t commits = operation == Operation::write ? tenant_done.commits : 0;
     if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant))) {
       continue;
@@ -113,24 +105,24 @@ void SpikeTenants::add(const TenantWork& work, double seconds) {
 
 /// The tenant besides the root that does nearly all writes.
 std::optional<std::string> SpikeTenants::only_writer() const {
-  std::uint64_t all = 0, most = 0;
+  std::uint64_t all = 0, max = 0;
   std::string writer;
   for (const auto& [name, done] : done_) {
-    const std::uint64_t writes = name == model::kRootTenant ? 0 : of(done, Operation::write).ios;
+    const std::uint64_t writes = name == model::kRootTenant ? 0 : done.totals[Operation::write].ios;
     all += writes;
-    if (writes > most) {
-      most = writes;
+    if (writes > max) {
+      max = writes;
       writer = name;
     }
   }
-  return most > 0 && static_cast<double>(most) >= kNearlyAllIos * static_cast<double>(all) ? std::optional(writer)
-                                                                                           : std::nullopt;
+  return max > 0 && static_cast<double>(max) >= kNearlyAllIos * static_cast<double>(all) ? std::optional(writer)
+                                                                                         : std::nullopt;
 }
 
 /// Seconds that each tenant's I/Os waited beyond what is usual for it.
 std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spike) const {
   std::map<std::string, double> waits;
-  if (is_of_commits(spike.operation)) {
+  if (spike.operation == Operation::flush || spike.operation == Operation::commit) {
     std::uint64_t commits = 0;
     for (const auto& [name, done] : done_) {
       commits += done.commits;
@@ -150,7 +142,7 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
   const model::AttributedTotals* busiest = nullptr;
   std::string whose;
   for (const auto& [name, tenant_done] : done_) {
-    const model::AttributedTotals& done = of(tenant_done, operation);
+    const model::AttributedTotals& done = tenant_done.totals[operation];
     all += done.ios;
     if (busiest == nullptr || done.ios > busiest->ios) {
       busiest = &done;
@@ -177,17 +169,17 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   const auto waited = waits(spike);
   std::uint64_t ios = 0;
   for (const auto& [name, done] : done_) {
-    ios += of(done, Operation::read).ios + of(done, Operation::write).ios;
+    ios += done.totals[Operation::read].ios + done.totals[Operation::write].ios;
   }
   const double active = std::max(kActive * std::max(1.0, seconds_), kActivePart * static_cast<double>(ios));
   const bool of_discards = spike.cause == model::SpikeCause::discard;
   spike.active_tenants = 0;
   for (const auto& [name, done] : done_) {
     const UsualTenants::Rates usual = usual_.rates(name);
-    const auto& reads = of(done, Operation::read);
-    const auto& writes = of(done, Operation::write);
+    const auto& reads = done.totals[Operation::read];
+    const auto& writes = done.totals[Operation::write];
     SpikeTenant tenant{name};
-    tenant.bytes = of_discards ? of(done, Operation::discard).bytes : reads.bytes + writes.bytes;
+    tenant.bytes = of_discards ? done.totals[Operation::discard].bytes : reads.bytes + writes.bytes;
     tenant.commits = done.commits;
     const auto found = waited.find(name);
     tenant.waited_seconds = found == waited.end() ? 0 : found->second;
@@ -206,7 +198,7 @@ void SpikeTenants::describe(model::LatencySpike& spike) const {
   if (const auto first = spike.heaviest.empty() ? done_.end() : done_.find(spike.heaviest.front().name);
       first != done_.end() && !of_discards && spike.heaviest.front().bytes > 0) {
     spike.evidence[model::EvidenceKey::heaviest_written_share] =
-        static_cast<double>(of(first->second, Operation::write).bytes) /
+        static_cast<double>(first->second.totals[Operation::write].bytes) /
         static_cast<double>(spike.heaviest.front().bytes);
   }
   spike.committers = senders(std::move(by_commits));
@@ -243,7 +235,7 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
   std::erase_if(tenants_, [&](const auto& entry) { return entry.second[0].ios + entry.second[1].ios < kForgotten; });
 }
 
-std::optional<double> UsualSenders::load(model::Operation operation, double usual_rate, const TenantWork& work,
+std::optional<double> UsualSenders::load(Operation operation, double usual_rate, const TenantWork& work,
                                          double seconds) const {
   constexpr double kMainShare = 0.5;
   Rates usual;

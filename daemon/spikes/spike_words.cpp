@@ -6,19 +6,18 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
-#include <limits>
 #include <utility>
 
 #include "daemon/base/figure_text.h"
-#include "daemon/model/incident.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::spikes {
 namespace {
 
 using model::end_of;
+using model::EvidenceForm;
 using model::EvidenceKey;
+using model::EvidenceRow;
 using model::LatencySpike;
 using model::SpikeCause;
 
@@ -90,6 +89,76 @@ const model::SpikeSentence& cause_sentence(const LatencySpike& spike, std::optio
   return model::info(spike.cause).sentences.of(spike.operation, load.value_or(load_of(spike)));
 }
 
+bool is_usual(double times) { return times >= 0.8 && times < 1.25; }
+
+std::string times_words(double value) {
+  if (is_usual(value)) {
+    return "as many as usual";
+  }
+  if (value < 0.05) {
+    return "hardly any";
+  }
+  return value >= 100 ? "over 100 times the usual number of" : util::format_factor(value) + " the usual number of";
+}
+
+std::string value_words(const EvidenceRow& row, double value) {
+  switch (row.form) {
+    case EvidenceForm::share:
+      return fmt::format("{:.0f} %", value * 100);
+    case EvidenceForm::number:
+      return fmt::format("{:g}", value);
+    case EvidenceForm::bytes:
+      return util::format_size(value);
+    case EvidenceForm::seconds:
+      return util::format_duration(value);
+    case EvidenceForm::times:
+      return times_words(value);
+    case EvidenceForm::flag:
+    case EvidenceForm::hidden:
+      break;
+  }
+  return "";
+}
+
+/// Load has sentences of its own: "There was 3 times the usual number of I/O" is not English.
+std::string sentence_of(EvidenceKey key, double value) {
+  const EvidenceRow& row = evidence_row(key);
+  if (key == EvidenceKey::load_to_baseline) {
+    return is_usual(value) ? "The load was as usual."
+           : value < 0.05  ? "There was hardly any load."
+                           : fmt::format("The load was {} the usual.", util::format_factor(value));
+  }
+  if (row.form == EvidenceForm::times && is_usual(value)) {
+    std::string text = fmt::format(fmt::runtime(row.sentence), "as many");
+    text.insert(text.size() - 1, " as usual");
+    return text;
+  }
+  return fmt::format(fmt::runtime(row.sentence), value_words(row, value));
+}
+
+/// Whether a tenant is too small, compared with the first, to be listed.
+bool is_negligible(const model::SpikeTenant& one, const model::SpikeTenant& first) {
+  constexpr double kPart = 0.05;
+  const auto little = [](auto part, auto whole) {
+    return static_cast<double>(part) <= kPart * static_cast<double>(whole);
+  };
+  return little(one.bytes, first.bytes) && little(one.commits, first.commits) &&
+         little(one.waited_seconds, first.waited_seconds);
+}
+
+/// "backup.service (1.2 GB), db.service (3 MB)"
+template <typename Words>
+std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words) {
+  std::vector<std::string> names;
+  for (const model::SpikeTenant& tenant : tenants) {
+    if (&tenant != &tenants.front() && is_negligible(tenant, tenants.front())) {
+      continue;
+    }
+    names.push_back(fmt::format("{} ({})", model::tenant_title(tenant.name), words(tenant)));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string next_for_load(std::string next, const LatencySpike& spike) {
@@ -123,19 +192,18 @@ std::string next_for_culprit(std::string next, const std::string& culprit) {
 }
 
 Load load_of(const LatencySpike& spike) {
-  const auto has = [&spike](EvidenceKey key, double least) { return amount(spike.evidence, key) >= least; };
   // Nearly all of the time was measured to be the drive's, and nothing else happened.
   constexpr double kNearlyAll = 0.9;
-  const auto part = [&spike](EvidenceKey key) { return amount(spike.evidence, key); };
-  const bool drive_alone = part(EvidenceKey::device_share) >= kNearlyAll && part(EvidenceKey::load_to_baseline) > 0 &&
-                           part(EvidenceKey::load_to_baseline) < kMoreLoad &&
-                           part(EvidenceKey::during_flushes_share) < 1 - kNearlyAll &&
-                           part(EvidenceKey::during_discards_share) < 1 - kNearlyAll;
+  const auto value = [&spike](EvidenceKey key) { return amount(spike.evidence, key); };
+  const bool drive_alone = value(EvidenceKey::device_share) >= kNearlyAll && value(EvidenceKey::load_to_baseline) > 0 &&
+                           value(EvidenceKey::load_to_baseline) < kMoreLoad &&
+                           value(EvidenceKey::during_flushes_share) < 1 - kNearlyAll &&
+                           value(EvidenceKey::during_discards_share) < 1 - kNearlyAll;
   const bool more = spike.cause == SpikeCause::unknown ? !drive_alone
-                    : spike.cause == SpikeCause::flush ? has(EvidenceKey::flushes_to_baseline, model::kMoreFlushes)
+                    : spike.cause == SpikeCause::flush ? value(EvidenceKey::flushes_to_baseline) >= model::kMoreFlushes
                     : spike.cause == SpikeCause::error
-                        ? has(EvidenceKey::errors, 1) || has(EvidenceKey::other_errors, 1)
-                        : has(EvidenceKey::load_to_baseline, kMoreLoad);
+                        ? value(EvidenceKey::errors) >= 1 || value(EvidenceKey::other_errors) >= 1
+                        : value(EvidenceKey::load_to_baseline) >= kMoreLoad;
   return more ? Load::more : Load::usual;
 }
 
@@ -173,83 +241,6 @@ Explanation explain(const LatencySpike& spike, const std::vector<history::Burst>
   }
   return {std::move(because), std::string(sentence.next.view()), sentence.runbook};
 }
-
-namespace {
-
-using model::EvidenceForm;
-using model::EvidenceKey;
-using model::EvidenceRow;
-using model::SpikeCause;
-
-std::string times_words(double value) {
-  if (value >= 0.8 && value < 1.25) {
-    return "as many as usual";
-  }
-  if (value < 0.05) {
-    return "hardly any";
-  }
-  return value >= 100 ? "over 100 times the usual number of" : util::format_factor(value) + " the usual number of";
-}
-
-std::string value_words(const EvidenceRow& row, double value) {
-  switch (row.form) {
-    case EvidenceForm::share:
-      return fmt::format("{:.0f} %", value * 100);
-    case EvidenceForm::number:
-      return fmt::format("{:g}", value);
-    case EvidenceForm::bytes:
-      return util::format_size(value);
-    case EvidenceForm::seconds:
-      return util::format_duration(value);
-    case EvidenceForm::times:
-      return times_words(value);
-    case EvidenceForm::flag:
-    case EvidenceForm::hidden:
-      break;
-  }
-  return "";
-}
-
-/// "There was 3 times the usual number of I/O" is no English: load has words of its own.
-std::string sentence_of(EvidenceKey key, double value) {
-  const EvidenceRow& row = evidence_row(key);
-  if (key == EvidenceKey::load_to_baseline) {
-    return value >= 0.8 && value < 1.25 ? "The load was as usual."
-           : value < 0.05               ? "There was hardly any load."
-                                        : fmt::format("The load was {} the usual.", util::format_factor(value));
-  }
-  if (row.form == EvidenceForm::times && value >= 0.8 && value < 1.25) {
-    std::string text = fmt::format(fmt::runtime(row.sentence), "as many");
-    text.insert(text.size() - 1, " as usual");
-    return text;
-  }
-  return fmt::format(fmt::runtime(row.sentence), value_words(row, value));
-}
-
-/// What counts little beside the first is left out.
-bool is_negligible(const model::SpikeTenant& one, const model::SpikeTenant& first) {
-  constexpr double kPart = 0.05;
-  const auto little = [](auto part, auto whole) {
-    return static_cast<double>(part) <= kPart * static_cast<double>(whole);
-  };
-  return little(one.bytes, first.bytes) && little(one.commits, first.commits) &&
-         little(one.waited_seconds, first.waited_seconds);
-}
-
-/// "backup.service (1.2 GB), db.service (3 MB)"
-template <typename Words>
-std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words) {
-  std::vector<std::string> names;
-  for (const model::SpikeTenant& tenant : tenants) {
-    if (&tenant != &tenants.front() && is_negligible(tenant, tenants.front())) {
-      continue;
-    }
-    names.push_back(fmt::format("{} ({})", model::tenant_title(tenant.name), words(tenant)));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-}  // namespace
 
 EvidenceWords evidence_words(const model::LatencySpike& spike) {
   EvidenceWords words;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explanation: why a spike happened and what to do about it, in words: the sentence of its cause for its operation and
-// load, which the first line, the page, `top` and the history show. Pure.
+// Explanation: why a spike happened and what to do about it, as text: the sentence of its cause for its operation and
+// load, which the first line, the page, `top` and the history show. EvidenceWords: what was measured in a spike, as
+// sentences. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +26,12 @@ struct Explanation {
   std::string_view runbook;  // name of the page with more about it
 };
 
-/// What to do, without a writer to limit where not more is written than usual.
+/// `next` without the advice to limit a writer if the load is as usual.
 std::string next_for_load(std::string next, const model::LatencySpike& spike);
-/// What to do, where it is known who should do less: for whoever "sends most" or "calls fsync so often", the name.
+/// `next` with the culprit's name where it says who "sends most" or "calls fsync so often".
 std::string next_for_culprit(std::string next, const std::string& culprit);
 
-inline constexpr double kStandstillSeconds = 3;  // in which nothing completes: worth a sentence of its own
+inline constexpr double kStandstillSeconds = 3;  // without a completion: worth a sentence of its own
 
 Load load_of(const model::LatencySpike& spike);
 /// For a column: "too much load by backup.service". `load`: as for explain().
@@ -42,9 +43,6 @@ Load load_of(const model::Incident& incident);
 /// absent: its own.
 Explanation explain(const model::LatencySpike& spike, const std::vector<history::Burst>& bursts, Tense tense,
                     std::optional<Load> load = std::nullopt);
-
-// EvidenceWords: what was measured in a spike, in sentences: what decided its cause, what other causes it ruled out,
-// and the rest. Pure.
 
 struct EvidenceWords {
   std::vector<std::string> decided;    // how much was slow, who did and who waited; what speaks for the cause

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "daemon/base/complete.h"
 #include "daemon/base/figure_text.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/tenant_io.h"
@@ -32,14 +31,9 @@ constexpr std::chrono::seconds kTooEarly{15};      // the detectors take this lo
 constexpr std::chrono::minutes kLately{15};        // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kTimeTolerance{2};  // people name a time to the second, spikes begin in between
 
-std::string_view operation_words(Operation operation) {
-  constexpr model::ByOperation<util::Text, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
-                                                                           "commits (fsync)"};
-  return kWords[operation];
-}
-
 std::string_view operation_name(Operation operation) {
-  return operation == Operation::commit ? "commits" : operation_words(operation);
+  constexpr model::ByOperation<util::Text, model::kSpikeOperations> kNames{"reads", "writes", "flushes", "commits"};
+  return kNames[operation];
 }
 
 /// "a, b and c"
@@ -105,9 +99,10 @@ std::string slowness_words(const Incident& incident, Tense tense) {
     return words;
   }
   const LatencySpike& spike = incident.headline();
-  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
-                                  operation_words(spike.operation), tense == Tense::present ? "take" : "took",
-                                  util::format_latency(spike.peak_seconds));
+  std::string words =
+      fmt::format("{}{}{} {} up to {}", spike.evidence.contains(EvidenceKey::outliers) ? "some " : "",
+                  operation_name(spike.operation), spike.operation == Operation::commit ? " (fsync)" : "",
+                  tense == Tense::present ? "take" : "took", util::format_latency(spike.peak_seconds));
   if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
     words +=
         fmt::format(", {} longer than usual ({})", util::format_factor(spike.peak_seconds / spike.baseline_seconds),
@@ -157,7 +152,7 @@ std::string_view transfer_words(const LatencySpike& spike) {
 }
 
 /// What the culprit did: "wrote 1.2 GB, more than usual".
-std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
+std::string culprit_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
     return fmt::format("sent {}, more than usual", util::format_count(culprit.commits, "commit", "commits"));
   }
@@ -196,7 +191,7 @@ std::string tenants_words(const Incident& incident) {
   std::string words;
   if (named != nullptr) {
     const SpikeTenant& culprit = *model::culprit_of(*named);
-    words = fmt::format("{} {}", model::tenant_title(culprit.name), deed_words(*named, culprit));
+    words = fmt::format("{} {}", model::tenant_title(culprit.name), culprit_words(*named, culprit));
     if (victim != nullptr && victim->name == culprit.name) {
       return fmt::format(" {}, and slowed itself ({}).", words, waits_words(incident, victim->name));
     }
@@ -214,7 +209,18 @@ std::string tenants_words(const Incident& incident) {
   return " " + words + ".";
 }
 
-/// All of the answer that follows from the incident, but the sentence.
+/// `next` and `runbook` help only with what is, or was just, slow.
+Why answer_about(When when, const std::string& device, std::string next, std::string_view runbook) {
+  Why answer;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
+  answer.next = when == When::earlier ? "" : std::move(next);
+  answer.runbook = when == When::earlier ? "" : runbook;
+  answer.device = device;
+  answer.when = when;
+  return answer;
+}
+
+/// All of the answer that follows from the incident, except the sentence.
 Why about(const Incident& incident, const std::vector<history::Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
   const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
@@ -223,17 +229,11 @@ Why about(const Incident& incident, const std::vector<history::Burst>& bursts, W
       "Tasks that wait for it cannot be killed.";
   constexpr std::string_view kOwnWork =
       "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
-  Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
-  answer.next = when == When::earlier ? "" : explanation.next;
-  answer.runbook = when == When::earlier ? "" : explanation.runbook;
-  answer.device = spike.device;
+  Why answer = answer_about(when, spike.device, next_for_load(explanation.next, spike), explanation.runbook);
   answer.incident = incident;
-  answer.when = when;
   if (const LatencySpike* named = incident.with_culprit()) {
     answer.culprit = model::culprit_of(*named)->name;
   }
-  answer.next = next_for_load(answer.next, spike);
   answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
   if (!answer.next.empty() && spike.cause == SpikeCause::unknown &&
       !standstill_words(incident, incident.going_on ? Tense::present : Tense::past).empty()) {
@@ -246,8 +246,8 @@ Why about(const Incident& incident, const std::vector<history::Burst>& bursts, W
   return answer;
 }
 
-/// What makes the answer incomplete: drives whose latency nobody records.
-std::string blind_words(const model::Snapshot& now) {
+/// What makes the answer incomplete: drives whose latency is not recorded.
+std::string unmeasured_words(const model::Snapshot& now) {
   std::vector<std::string> untimed;
   std::vector<std::string> unseen;
   for (const model::DeviceSnapshot& device : now.devices) {
@@ -269,7 +269,10 @@ std::string blind_words(const model::Snapshot& now) {
 }
 
 Why unknown(std::string sentence, std::string next = "", std::string runbook = "") {
-  return {Verdict::unknown, std::move(sentence), std::move(next), std::move(runbook), ""};
+  return {.verdict = Verdict::unknown,
+          .sentence = std::move(sentence),
+          .next = std::move(next),
+          .runbook = std::move(runbook)};
 }
 
 /// A sender whose own backlog slows nobody else is not an incident, but explains why its drive is busy.
@@ -335,7 +338,7 @@ std::string resync_words(const model::Snapshot& now, const std::string& device) 
   return "";
 }
 
-/// The clause as a sentence begins; names stay as they are.
+/// Capitalised, unless it begins with a name.
 std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
   std::string words = host_wait_words(wait, now, tense).what;
   if (wait.cause == model::HostWaitCause::dirty_throttling || wait.cause == model::HostWaitCause::pressure) {
@@ -344,15 +347,10 @@ std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now,
   return words;
 }
 
-/// All of the answer but the sentence.
-Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
-  Why answer;
-  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::ok;
-  answer.next = when == When::earlier ? "" : host_wait_words(wait, now, Tense::present).next;
-  answer.runbook = when == When::earlier ? "" : kHostWaitRunbook;
-  answer.device = wait.device;
+/// All of the answer except the sentence.
+Why about(const model::HostWait& wait, When when) {
+  Why answer = answer_about(when, wait.device, std::string(model::info(wait.cause).next), kHostWaitRunbook);
   answer.wait = wait;
-  answer.when = when;
   answer.victim = wait.tenant;
   return answer;
 }
@@ -361,13 +359,13 @@ bool stops_io(const model::HostWait& wait) {
   return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::frozen;
 }
 
-/// What stops I/O altogether comes before slow drives, and what only slows it behind them; so does what has been full
-/// for long.
+/// What stops I/O altogether comes before slow drives, what only slows it after them, as does a file system that has
+/// been full for long.
 bool is_before_drives(const model::HostWait& wait) {
   return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
 }
 
-/// The first by cause, then by its begin; nothing if none goes on.
+/// The first by cause, then by its begin; null if none goes on.
 const model::HostWait* first_wait(const model::Snapshot& now) {
   const model::HostWait* first = nullptr;
   for (const model::HostWait& wait : now.host.waits) {
@@ -378,8 +376,8 @@ const model::HostWait* first_wait(const model::Snapshot& now) {
   return first;
 }
 
-Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
-  Why answer = about(wait, now, When::now);
+Why about_current(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
+  Why answer = about(wait, When::now);
   const auto duration = Seconds(wait.duration).count();
   const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
   answer.sentence =
@@ -388,7 +386,7 @@ Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::
   return answer;
 }
 
-/// The one that ended last; nothing if that was too long ago.
+/// The wait that ended last; null if that was too long ago.
 const model::HostWait* last_wait(const Situation& situation) {
   const model::HostWait* last = nullptr;
   for (const model::HostWait& wait : situation.ended_waits) {
@@ -399,9 +397,9 @@ const model::HostWait* last_wait(const Situation& situation) {
   return last;
 }
 
-Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
+Why about_ended(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
   const auto ago = now.taken_at - end_of(wait);
-  Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
+  Why answer = about(wait, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
   const std::string lasted = util::format_duration(Seconds(wait.duration).count());
   answer.sentence =
@@ -422,7 +420,7 @@ Why right_now(const Situation& situation) {
   const model::HostWait* wait = first_wait(now);
   if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait))) {
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    return goes_on(*wait, now, others_words(now, incidents, "", Tense::present));
+    return about_current(*wait, now, others_words(now, incidents, "", Tense::present));
   }
   if (drive_is_slow) {
     const Incident incident = incidents.front();
@@ -447,14 +445,14 @@ Why right_now(const Situation& situation) {
   }
   const std::string calm = "No drive is slower than usual.";
   const std::string backlog = backlog_words(now);
-  const std::string remarks =
-      (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + filling_words(now) + blind_words(now);
+  const std::string remarks = (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") +
+                              filling_words(now) + unmeasured_words(now);
   if (const model::HostWait* last = last_wait(situation);
       last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {
-    return is_over(*last, now, calm + remarks);
+    return about_ended(*last, now, calm + remarks);
   }
   if (incidents.empty()) {
-    return {Verdict::ok, calm + remarks, "", "", ""};
+    return {.verdict = Verdict::ok, .sentence = calm + remarks};
   }
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;
@@ -473,52 +471,54 @@ Why right_now(const Situation& situation) {
   return answer;
 }
 
-/// Spikes of the minute: those in memory, and those that only the history has.
-std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& moment) {
-  std::vector<LatencySpike> then;
-  const auto take = [&](const LatencySpike& spike) {
-    const bool known = std::any_of(then.begin(), then.end(), [&](const LatencySpike& one) {
-      return one.device == spike.device && one.operation == spike.operation &&
-             std::chrono::abs(one.begin - spike.begin) < kTimeTolerance;
-    });
-    if (!known && spike.begin < moment.begin + std::chrono::minutes(1) && end_of(spike) >= moment.begin) {
-      then.push_back(spike);
-    }
-  };
-  const model::Snapshot& now = *situation.now;
-  std::for_each(situation.ended.begin(), situation.ended.end(), take);
-  std::for_each(now.spikes_unjudged.begin(), now.spikes_unjudged.end(), take);
-  std::for_each(now.spikes_going_on.begin(), now.spikes_going_on.end(), take);
-  if (situation.past) {
-    for (const model::PastSpike& spike : situation.past->spikes) {
-      take(spike_of(spike));
+bool is_same(const LatencySpike& a, const LatencySpike& b) {
+  return a.device == b.device && a.operation == b.operation && std::chrono::abs(a.begin - b.begin) < kTimeTolerance;
+}
+
+bool is_same(const model::HostWait& a, const model::HostWait& b) {
+  return a.cause == b.cause && a.subject == b.subject && a.device == b.device &&
+         std::chrono::abs(a.begin - b.begin) < kTimeTolerance;
+}
+
+/// Adds the events that touch the minute and are not there yet.
+template <typename Event>
+void add_events(std::vector<Event>& events, const std::vector<Event>& more, const Moment& moment) {
+  for (const Event& event : more) {
+    const bool known =
+        std::any_of(events.begin(), events.end(), [&](const Event& other) { return is_same(event, other); });
+    if (!known && event.begin < moment.begin + std::chrono::minutes(1) && end_of(event) >= moment.begin) {
+      events.push_back(event);
     }
   }
-  return then;
+}
+
+/// Spikes of the minute: those in memory, and those that only the history has.
+std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& moment) {
+  std::vector<LatencySpike> spikes;
+  add_events(spikes, situation.ended, moment);
+  add_events(spikes, situation.now->spikes_unjudged, moment);
+  add_events(spikes, situation.now->spikes_going_on, moment);
+  if (situation.past) {
+    for (const model::PastSpike& past : situation.past->spikes) {
+      add_events(spikes, {spike_of(past)}, moment);
+    }
+  }
+  return spikes;
 }
 
 /// Waits of the minute, likewise.
 std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& moment) {
-  std::vector<model::HostWait> then;
-  const auto take = [&](const model::HostWait& wait) {
-    const bool known = std::any_of(then.begin(), then.end(), [&](const model::HostWait& one) {
-      return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
-             std::chrono::abs(one.begin - wait.begin) < kTimeTolerance;
-    });
-    if (!known && wait.begin < moment.begin + std::chrono::minutes(1) && end_of(wait) >= moment.begin) {
-      then.push_back(wait);
-    }
-  };
-  std::for_each(situation.ended_waits.begin(), situation.ended_waits.end(), take);
-  std::for_each(situation.now->host.waits.begin(), situation.now->host.waits.end(), take);
+  std::vector<model::HostWait> waits;
+  add_events(waits, situation.ended_waits, moment);
+  add_events(waits, situation.now->host.waits, moment);
   if (situation.past) {
     for (const model::PastWait& past : situation.past->waits) {
       if (const auto wait = wait_of(past)) {
-        take(*wait);
+        add_events(waits, {*wait}, moment);
       }
     }
   }
-  return then;
+  return waits;
 }
 
 std::vector<history::Burst> bursts_of(const Situation& situation) {
@@ -533,36 +533,28 @@ std::vector<history::Burst> bursts_of(const Situation& situation) {
 
 std::optional<WallTime> oldest_of(const model::PastReach& reach) {
   std::optional<WallTime> oldest;
-  for (const auto& one : {reach.minutes, reach.hours}) {
-    if (one) {
-      oldest = std::min(oldest.value_or(*one), WallTime(*one));
-    }
+  for (const auto& first : {reach.minutes, reach.hours}) {
+    oldest = first ? std::min(oldest.value_or(*first), WallTime(*first)) : oldest;
   }
   return oldest;
 }
 
-/// Nothing was recorded in that minute: why not?
-Why not_recorded(const Situation& situation, Moment moment) {
+/// Why nothing was recorded in that minute.
+Why not_recorded(const Situation& situation, Moment& moment) {
   const WallTime now = situation.now->taken_at;
-  const auto answered = [&](Coverage coverage, std::string sentence) {
-    Why answer = unknown(std::move(sentence));
-    moment.coverage = coverage;
-    answer.moment = moment;
-    return answer;
-  };
   const auto oldest = situation.past ? oldest_of(situation.past->reach) : std::nullopt;
   if (!oldest) {
     const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
-    return answered(Coverage::out_of_range,
-                    fmt::format("Out of range: memory reaches back to {}, and {}.",
-                                since ? util::format_clock(*since, now) : "no time at all",
-                                situation.past ? "the history has nothing yet" : situation.no_past));
+    moment.coverage = Coverage::out_of_range;
+    return unknown(fmt::format("Out of range: memory reaches back to {}, and {}.",
+                               since ? util::format_clock(*since, now) : "no time at all",
+                               situation.past ? "the history has nothing yet" : situation.no_past));
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {
-    return answered(Coverage::out_of_range,
-                    fmt::format("Out of range: the history reaches back to {}; nothing older is kept.",
-                                util::format_clock(*oldest, now)));
+    moment.coverage = Coverage::out_of_range;
+    return unknown(fmt::format("Out of range: the history reaches back to {}; nothing older is kept.",
+                               util::format_clock(*oldest, now)));
   }
   std::string sentence = fmt::format("No data: nothing was recorded {}", util::format_minute(moment.begin, now));
   if (past.recorded_until || past.recorded_from) {
@@ -571,7 +563,8 @@ Why not_recorded(const Situation& situation, Moment moment) {
     sentence += past.recorded_until && past.recorded_from ? " and" : "";
     sentence += past.recorded_from ? " from " + util::format_clock(*past.recorded_from, now) + " on" : "";
   }
-  return answered(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
+  moment.coverage = Coverage::no_data;
+  return unknown(sentence + ". The daemon was not running, or its history could not be written.");
 }
 
 /// What makes the answer incomplete: drives that were not measured then, or not all the time.
@@ -602,14 +595,13 @@ std::string gaps_words(const Situation& situation) {
   return words;
 }
 
-Why at_time(const Situation& situation, WallTime at) {
+/// Also sets what is known about the time.
+Why at_time(const Situation& situation, WallTime at, Moment& moment) {
   const model::Snapshot& now = *situation.now;
-  Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
+  moment.begin = std::chrono::floor<std::chrono::minutes>(at);
   if (at > now.taken_at + kTimeTolerance) {
     moment.coverage = Coverage::to_come;
-    Why answer = unknown(util::format_clock(at, now.taken_at) + " is in the future.");
-    answer.moment = moment;
-    return answer;
+    return unknown(util::format_clock(at, now.taken_at) + " is in the future.");
   }
   if (situation.past) {
     moment.step = situation.past->window.to - situation.past->window.from;
@@ -623,11 +615,10 @@ Why at_time(const Situation& situation, WallTime at) {
     return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
   });
   if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
-    Why answer = about(*wait, now, When::then);
+    Why answer = about(*wait, When::then);
     answer.sentence = fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
                                   util::format_clock(wait->begin, now.taken_at),
                                   util::format_duration(Seconds(wait->duration).count()));
-    answer.moment = moment;
     return answer;
   }
   if (worst != incidents.end()) {
@@ -639,7 +630,6 @@ Why at_time(const Situation& situation, WallTime at) {
                                   util::format_duration(Seconds(worst->end - worst->begin).count()),
                                   explain(spike, bursts, Tense::past, load_of(*worst)).because, tenants_words(*worst),
                                   others_words(now, incidents, spike.device, Tense::past));
-    answer.moment = moment;
     return answer;
   }
   const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
@@ -650,14 +640,10 @@ Why at_time(const Situation& situation, WallTime at) {
   }
   const bool idle = recorded && std::all_of(situation.past->devices.begin(), situation.past->devices.end(),
                                             [](const auto& one) { return one.ios == 0; });
-  return {Verdict::ok,
-          fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
-                      util::format_minute(moment.begin, now.taken_at),
-                      remembered ? blind_words(now) : gaps_words(situation)),
-          "",
-          "",
-          "",
-          moment};
+  return {.verdict = Verdict::ok,
+          .sentence = fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
+                                  util::format_minute(moment.begin, now.taken_at),
+                                  remembered ? unmeasured_words(now) : gaps_words(situation))};
 }
 
 }  // namespace
@@ -665,7 +651,10 @@ Why at_time(const Situation& situation, WallTime at) {
 Why why(const Situation& situation, std::optional<WallTime> at) {
   const model::Snapshot& now = *situation.now;
   if (at) {
-    return at_time(situation, *at);
+    Moment moment;
+    Why answer = at_time(situation, *at, moment);
+    answer.moment = moment;
+    return answer;
   }
   if (now.devices.empty()) {
     return unknown("No drive is measured.", "ssdpulse devices shows each disk and why it is not measured.",

@@ -6,7 +6,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -51,12 +50,12 @@ inline constexpr std::chrono::minutes kJustNow{2};
 
 struct Why {
   Verdict verdict = Verdict::ok;
-  std::string sentence;               // plain text; names of devices come from the kernel
-  std::string next;                   // what to do; empty: nothing
-  std::string runbook;                // name of the page with more about it; empty: none
-  std::string device;                 // the slow one; empty: none
+  std::string sentence = {};          // plain text; names of devices come from the kernel
+  std::string next = {};              // what to do; empty: nothing
+  std::string runbook = {};           // name of the page with more about it; empty: none
+  std::string device = {};            // the slow one; empty: none
   std::optional<Moment> moment = {};  // absent: the answer is about now
-  /// The incident that the sentence is about; its headline() is the spike that the next three are of.
+  /// The incident that the sentence is about; its headline() is the spike that the other members describe.
   std::optional<model::Incident> incident = {};
   std::optional<model::HostWait> wait = {};  // the same of what holds up I/O above the drives
   std::optional<When> when = {};

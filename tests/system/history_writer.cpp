@@ -297,7 +297,7 @@ int main(int argc, char** argv) {
   options.directory = argv[1];
   options.limits.retention = std::chrono::minutes(number(3, 3650 * 24 * 60));
   options.limits.bytes = static_cast<std::uint64_t>(number(4, static_cast<std::int64_t>(options.limits.bytes)));
-  options.most_pending_rows = 600;
+  options.max_pending_rows = 600;
   options.retry_interval = 100ms;
   options.now = [&clocks] { return WallTime(std::chrono::seconds(clocks.wall)); };
   options.boottime = [&clocks] { return std::chrono::minutes(clocks.boottime); };

@@ -208,7 +208,7 @@ TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
 TEST(Bounds, rows_older_than_the_retention_go_a_step_at_a_time) {
   Rig rig;
   rig.options().limits.retention = std::chrono::hours(24);
-  rig.options().most_pending_rows = 10'000;
+  rig.options().max_pending_rows = 10'000;
   History& history = rig.start();
   for (int i = 0; i < 50; ++i) {
     model::Batch batch;
@@ -265,7 +265,7 @@ TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   rig.sql("PRAGMA page_size = " + std::to_string(GetParam()) + "; PRAGMA auto_vacuum = INCREMENTAL; " +
           "CREATE TABLE one (value); DROP TABLE one");
   rig.options().limits = {std::chrono::hours(3650 * 24), kMinSizeLimit};
-  rig.options().most_pending_rows = 200'000;
+  rig.options().max_pending_rows = 200'000;
   History& history = rig.start();
   constexpr int kBatches = 300;
   constexpr int kDrives = 100;
@@ -296,7 +296,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, SizeLimit, testing::Values(4096, 16384));
 
 TEST(Bounds, a_shorter_retention_gives_the_space_back) {
   Rig rig;
-  rig.options().most_pending_rows = 100'000;
+  rig.options().max_pending_rows = 100'000;
   History* history = &rig.start();
   for (int i = 0; i < 40; ++i) {
     model::Batch batch;
@@ -322,7 +322,7 @@ TEST(Bounds, a_shorter_retention_gives_the_space_back) {
 TEST(Bounds, what_waits_for_the_disk_is_bounded_and_the_oldest_goes) {
   Rig rig;
   rig.options().directory += "/missing/parent";
-  rig.options().most_pending_rows = 10;
+  rig.options().max_pending_rows = 10;
   History& history = rig.start();
   for (int i = 0; i < 25; ++i) {
     history.add({{row_at(kBegin + std::chrono::minutes(i - 25))}, {{kDrive, {static_cast<std::uint8_t>(i)}}}});
@@ -347,7 +347,7 @@ TEST(Bounds, what_waits_for_the_disk_is_bounded_and_the_oldest_goes) {
 TEST(Bounds, a_state_that_waits_makes_room_for_its_successor_which_is_no_loss) {
   Rig rig;
   rig.options().directory += "/missing/parent";
-  rig.options().most_pending_rows = 10;
+  rig.options().max_pending_rows = 10;
   History& history = rig.start();
   const model::DriveKey other{"S2", "Model A", "F1"};
   history.add({{}, {{other, {9}}, {kDrive, {99}}}});
