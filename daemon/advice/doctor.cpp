@@ -14,16 +14,45 @@ namespace ssdpulse::advice {
 namespace {
 
 template <typename Facts>
-void examine_all(const Facts& facts, std::span<const Check<Facts>> checks, Findings& all) {
+Findings examine_all(const Facts& facts, std::span<const Check<Facts>> checks) {
+  Findings all;
   for (const Check<Facts>& check : checks) {
     Findings found = check.run(facts);
     if (found.empty()) {
       found.push_back(finding(model::Verdict::ok, "", std::string(check.ok_text), ""));
     }
-    for (model::Finding& one : found) {
-      one.id = check.id;
-      all.push_back(std::move(one));
+    for (model::Finding& finding : found) {
+      finding.id = check.id;
+      all.push_back(std::move(finding));
     }
+  }
+  return all;
+}
+
+struct Unanswered {
+  const char* found;
+  const char* change;
+};
+
+/// `status`: of HTTP, or EPERM; see unanswered().
+Unanswered describe_status(int status) {
+  switch (status) {
+    case EPERM:
+      return {"another user listens on the daemon's address",
+              "ss -ltnp  # shows who; stop it, or ask by the unix socket"};
+    case 401:
+      return {"the daemon requires a user and a password", "put them into ~/.netrc"};
+    case 403:
+      return {"the daemon does not show this to everyone", "ask on its own host, or as a user with a password"};
+    case 404:
+      return {"the daemon does not show what it measures", "set web.page to true and restart the daemon"};
+    case 421:
+      return {"the daemon does not know the name it was addressed by",
+              "ask by its IP address, or list the name in web.hosts"};
+    case 503:
+      return {"the daemon is starting or busy", "ask again in a few seconds"};
+    default:
+      return {"it is not known whether anything is measured", ""};
   }
 }
 
@@ -48,87 +77,47 @@ model::Finding no_kernel_symbols(std::string found, std::string why, std::string
   return one;
 }
 
-// What costs most comes first: no device, no source, then single things.
 Findings examine(const model::Snapshot& snapshot) {
-  Findings all;
-  for (const auto checks : {io_checks(), kernel_checks(), drive_checks(), record_checks()}) {
-    examine_all(snapshot, checks, all);
-  }
-  for (model::Finding& one : all) {
+  Findings all = examine_all(snapshot, running_checks());
+  for (model::Finding& finding : all) {
     if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
-                    [&](const model::DeviceSnapshot& device) { return one.device == device.device->name; })) {
-      one.title = model::device_title(snapshot, one.device.raw()).full;
+                    [&](const model::DeviceSnapshot& device) { return finding.device == device.device->name; })) {
+      finding.title = model::device_title(snapshot, finding.device.raw()).full;
     }
   }
   return all;
 }
 
-Findings examine(const Start& start) {
-  Findings all;
-  examine_all(start, host_checks(), all);
-  return all;
-}
+Findings examine(const Start& start) { return examine_all(start, host_checks()); }
 
 bool has_gaps(const Findings& findings) {
-  return std::any_of(findings.begin(), findings.end(), [](const model::Finding& one) {
-    return one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise ||
-           one.verdict == model::Verdict::unknown;
+  return std::any_of(findings.begin(), findings.end(), [](const model::Finding& finding) {
+    return finding.verdict == model::Verdict::danger || finding.verdict == model::Verdict::advise ||
+           finding.verdict == model::Verdict::unknown;
   });
 }
 
-namespace {
-
-struct Words {
-  const char* found;
-  const char* change;
-};
-
-Words words_of(int status) {
-  switch (status) {
-    case EPERM:  // instead of a status: see client::kNotTrusted
-      return {"another user listens on the daemon's address",
-              "ss -ltnp  # shows who; stop it, or ask by the unix socket"};
-    case 401:
-      return {"the daemon requires a user and a password", "put them into ~/.netrc"};
-    case 403:
-      return {"the daemon does not show this to everyone", "ask on its own host, or as a user with a password"};
-    case 404:
-      return {"the daemon does not show what it measures", "set web.page to true and restart the daemon"};
-    case 421:
-      return {"the daemon does not know the name it was addressed by",
-              "ask by its IP address, or list the name in web.hosts"};
-    case 503:
-      return {"the daemon is starting or busy", "ask again in a few seconds"};
-    default:
-      return {"it is not known whether anything is measured", ""};
-  }
-}
-
-}  // namespace
-
 model::Finding unanswered(std::optional<int> status, const std::string& why) {
-  const Words words = status ? words_of(*status) : Words{"nothing is measured", "systemctl enable --now ssdpulse"};
-  model::Finding finding;
-  finding.id = "daemon";
+  const auto [found, change] =
+      status ? describe_status(*status) : Unanswered{"nothing is measured", "systemctl enable --now ssdpulse"};
   // A daemon that answers may well be measuring.
-  finding.verdict = status && status != EPERM ? model::Verdict::unknown : model::Verdict::danger;
-  finding.found = words.found;
-  finding.why = why;
-  finding.change = words.change;
-  return finding;
+  const auto verdict = status && status != EPERM ? model::Verdict::unknown : model::Verdict::danger;
+  auto result = finding(verdict, "", found, why, change);
+  result.id = "daemon";
+  return result;
 }
 
 void FindingAges::observe(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kEvery = 10;
-  if (snapshot.number % kEvery != 1) {
+  constexpr std::uint64_t kSnapshotsBetween = 10;
+  if (snapshot.number % kSnapshotsBetween != 1) {
     return;
   }
   std::map<Key, std::chrono::system_clock::time_point> now;
   const Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (const model::Finding& one : findings) {
-    if (one.verdict != model::Verdict::ok) {
-      const Key key{one.id, one.device, one.found};
+  for (const model::Finding& finding : findings) {
+    if (finding.verdict != model::Verdict::ok) {
+      const Key key{finding.id, finding.device, finding.found};
       const auto known = since_.find(key);
       now.emplace(key, known == since_.end() ? snapshot.taken_at : known->second);
     }
@@ -139,10 +128,10 @@ void FindingAges::observe(const model::Snapshot& snapshot) {
 Findings FindingAges::examine(const model::Snapshot& snapshot) const {
   Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (model::Finding& one : findings) {
-    const auto known = since_.find({one.id, one.device, one.found});
-    if (one.verdict != model::Verdict::ok && !one.since) {
-      one.since = known == since_.end() ? snapshot.taken_at : known->second;
+  for (model::Finding& finding : findings) {
+    const auto known = since_.find({finding.id, finding.device, finding.found});
+    if (finding.verdict != model::Verdict::ok && !finding.since) {
+      finding.since = known == since_.end() ? snapshot.taken_at : known->second;
     }
   }
   return findings;

@@ -13,10 +13,9 @@
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::advice {
-
-// Is the I/O of every device measured, in time and completely?
-
 namespace {
+
+// What costs most comes first. Is the I/O of every device measured, in time and completely?
 
 Findings devices(const model::Snapshot& snapshot) {
   const bool none = std::all_of(snapshot.devices.begin(), snapshot.devices.end(),
@@ -71,11 +70,9 @@ Findings sources(const model::Snapshot& snapshot) {
 Findings statistics(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
-    const std::string& name = entry.device->name;
-    if (entry.device->iostats || entry.unseen) {
-      continue;
+    if (!entry.device->iostats && !entry.unseen) {
+      found.push_back(not_stamped(entry.device->name));
     }
-    found.push_back(not_stamped(name));
   }
   return found;
 }
@@ -142,13 +139,13 @@ Findings lost_ios(const model::Snapshot& snapshot) {
   return found;
 }
 
-Findings lost_before_devices(const model::Snapshot& snapshot) {
+Findings unplaced_ios(const model::Snapshot& snapshot) {
   Findings found;
   if (const auto& left_out = snapshot.devices_left_out; !left_out.empty()) {
-    constexpr std::size_t kNamed = 8;
-    const auto first = std::span(left_out).first(std::min(kNamed, left_out.size()));
+    constexpr std::size_t kMaxNames = 8;
+    const auto first = std::span(left_out).first(std::min(kMaxNames, left_out.size()));
     std::string named = fmt::format("{}", fmt::join(first, ", "));
-    named += left_out.size() > kNamed ? ", ..." : "";
+    named += left_out.size() > kMaxNames ? ", ..." : "";
     auto one =
         finding(model::Verdict::advise, "",
                 fmt::format("{} of {} devices are not measured: {}", left_out.size(), snapshot.devices.size(), named),
@@ -196,7 +193,7 @@ Findings skipped_programs(const model::Snapshot& snapshot) {
 constexpr double kMaxMissedShare = 0.01;
 
 Findings late_ticks(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kMinTicks = 300;  // ticks; the start is busy
+  constexpr std::uint64_t kMinTicks = 300;  // the start is busy
   const double ratio = snapshot.number < kMinTicks
                            ? 0
                            : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
@@ -209,25 +206,7 @@ Findings late_ticks(const model::Snapshot& snapshot) {
   return {one};
 }
 
-constexpr RunningCheck kIoChecks[] = {
-    {"devices", "devices are measured", devices},
-    {"sources", "every source answers", sources},
-    {"iostats", "the kernel stamps the requests of every device", statistics},
-    {"latency-mode", "queue and device time are separate", latency_mode},
-    {"cpu-limit", "nothing is turned off to spare the host", cpu_limit},
-    {"lost-ios", "no I/O was lost", lost_ios},
-    {"device-places", "every device has a place", lost_before_devices},
-    {"skipped-programs", "the kernel skipped none of our programs", skipped_programs},
-    {"late-ticks", "every second was sampled in time", late_ticks},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> io_checks() { return kIoChecks; }
-
-// What does this kernel tell: who does I/O, who waits for it, and what is written?
-
-namespace {
+// What does this kernel report: who does I/O, who waits for it, and what is written?
 
 Findings io_accounting(const model::Snapshot& snapshot) {
   if (!decided(snapshot.kernel_features, model::KernelFeature::io_accounting, model::KernelDecision::root_only)) {
@@ -333,22 +312,7 @@ Findings write_hints(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kKernelChecks[] = {
-    {"io-accounting", "I/O is accounted to units", io_accounting},
-    {"pressure", "waiting for I/O above the drives is seen", pressure},
-    {"discard-triggers", "who submits discards is seen", discard_submitters},
-    {"freezes", "freezes of file systems are seen", freezes},
-    {"write-classes", "journal, metadata and data are separate", write_classes},
-    {"write-hints", "the kernel passes write hints on", write_hints},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> kernel_checks() { return kKernelChecks; }
-
-// What do the drives tell: log pages, health, write amplification?
-
-namespace {
+// What do the drives report: log pages, health, write amplification?
 
 Findings log_pages(const model::Snapshot& snapshot) {
   Findings found;
@@ -403,7 +367,8 @@ Findings health(const model::Snapshot& snapshot) {
   return found;
 }
 
-// The drive's p99 near log reads over that of the rest. The poller itself backs off only above 2 (drives/back_off.cpp).
+// The drive's p99 near log reads over that of the rest. The poller itself backs off only above 2
+// (nvme/polled_drive.cpp).
 constexpr double kMaxReadEffect = 1.2;
 
 Findings log_reads(const model::Snapshot& snapshot) {
@@ -422,20 +387,7 @@ Findings log_reads(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kDriveChecks[] = {
-    {"log-pages", "no drive refuses a log page", log_pages},
-    {"write-amplification", "write amplification of every NVMe drive is known", write_amplification},
-    {"health", "health and wear of every device are read", health},
-    {"log-reads", "reading logs slows down no drive", log_reads},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> drive_checks() { return kDriveChecks; }
-
 // Is what was measured kept, under names that hold?
-
-namespace {
 
 Findings history(const model::Snapshot& snapshot) {
   if (snapshot.history) {
@@ -477,7 +429,7 @@ Findings shared_identities(const model::Snapshot& snapshot) {
   return found;
 }
 
-/// What others name is bounded; beyond that it is only counted.
+/// Names that others choose are bounded; beyond that they are only counted.
 Findings unnamed(const model::Snapshot& snapshot) {
   Findings found;
   for (const auto& [device, filesystems] : snapshot.unnamed_filesystems.by_device) {
@@ -497,7 +449,26 @@ Findings unnamed(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kRecordChecks[] = {
+constexpr RunningCheck kChecks[] = {
+    {"devices", "devices are measured", devices},
+    {"sources", "every source answers", sources},
+    {"iostats", "the kernel stamps the requests of every device", statistics},
+    {"latency-mode", "queue and device time are separate", latency_mode},
+    {"cpu-limit", "nothing is turned off to spare the host", cpu_limit},
+    {"lost-ios", "no I/O was lost", lost_ios},
+    {"device-places", "every device has a place", unplaced_ios},
+    {"skipped-programs", "the kernel skipped none of our programs", skipped_programs},
+    {"late-ticks", "every second was sampled in time", late_ticks},
+    {"io-accounting", "I/O is accounted to units", io_accounting},
+    {"pressure", "waiting for I/O above the drives is seen", pressure},
+    {"discard-triggers", "who submits discards is seen", discard_submitters},
+    {"freezes", "freezes of file systems are seen", freezes},
+    {"write-classes", "journal, metadata and data are separate", write_classes},
+    {"write-hints", "the kernel passes write hints on", write_hints},
+    {"log-pages", "no drive refuses a log page", log_pages},
+    {"write-amplification", "write amplification of every NVMe drive is known", write_amplification},
+    {"health", "health and wear of every device are read", health},
+    {"log-reads", "reading logs slows down no drive", log_reads},
     {"history", "a history is kept", history},
     {"history-rows", "no row of the history was found lost in the last 24 hours", lost_rows},
     {"identities", "each device can be distinguished from all others", shared_identities},
@@ -506,6 +477,6 @@ constexpr RunningCheck kRecordChecks[] = {
 
 }  // namespace
 
-std::span<const RunningCheck> record_checks() { return kRecordChecks; }
+std::span<const RunningCheck> running_checks() { return kChecks; }
 
 }  // namespace ssdpulse::advice

@@ -175,11 +175,12 @@ void print_words(advice::Accepted result, const advice::Facts& facts, const Audi
     kept = std::max(kept, past.observed_seconds());
   }
   if (observed || kept > 0) {
-    out << (observed ? "the daemon has measured for " + advice::duration(*observed) : std::string("no daemon answers"))
-        << (kept > 0 ? ", the history has " + advice::duration(kept) + " of the last seven days" : "")
+    out << (observed ? "the daemon has measured for " + util::duration_text(*observed)
+                     : std::string("no daemon answers"))
+        << (kept > 0 ? ", the history has " + util::duration_text(kept) + " of the last seven days" : "")
         << fmt::format("; something is advised after {}, what happens once a week after {}\n",
-                       advice::duration(static_cast<double>(facts.enough.count())),
-                       advice::duration(7 * static_cast<double>(facts.enough.count())));
+                       util::duration_text(static_cast<double>(facts.enough.count())),
+                       util::duration_text(7 * static_cast<double>(facts.enough.count())));
   }
   if (options.time_scale != 1) {
     out << util::time_scale_text(options.time_scale) << '\n';
@@ -199,8 +200,8 @@ util::ExitCode audit(const Where& where, const config::Config& config, const Aud
     return util::ExitCode::usage;
   }
   const advice::Accepted result = advice::accept(advice::judge(*facts), *accepted, advice::today());
-  for (const std::string& word : result.words) {
-    std::cerr << word << '\n';
+  for (const std::string& problem : result.problems) {
+    std::cerr << problem << '\n';
   }
   const bool to_do = advice::has_actionable(result.standing);
   if (options.findings.json) {
