@@ -129,22 +129,6 @@ class CurlFetcher final : public Fetcher {
   curl_slist* headers_ = nullptr;
 };
 
-}  // namespace
-
-util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file) {
-  const auto curl = load();
-  if (!curl) {
-    return tl::make_unexpected(curl.error());
-  }
-  CURL* handle = curl->init();
-  if (handle == nullptr) {
-    return util::fail("cannot start libcurl");
-  }
-  return std::make_unique<CurlFetcher>(*curl, handle, ca_file);
-}
-
-namespace {
-
 using Json = nlohmann::json;
 
 /// Names of fields that are not as they should be are replaced; of two that become the same, one is kept.
@@ -162,46 +146,8 @@ void clean_names(Json& object) {
   }
 }
 
-}  // namespace
-
-std::string first_line_of(std::string_view body) {
-  constexpr std::size_t kMaxLineBytes = 300;
-  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxLineBytes), util::kLongestSentence);
-}
-
-void clean_strings(Json& answer) {
-  std::vector<Json*> left{&answer};  // no recursion: a server chooses how deep an answer is
-  while (!left.empty()) {
-    Json& one = *left.back();
-    left.pop_back();
-    if (one.is_string()) {
-      one = util::for_json(one.get_ref<const std::string&>(), util::kLongestSentence);
-      continue;
-    }
-    if (one.is_object()) {
-      clean_names(one);
-    }
-    if (one.is_structured()) {
-      for (Json& part : one) {
-        left.push_back(&part);
-      }
-    }
-  }
-}
-
 // Whether a daemon that answers on this host can be trusted: any local user can listen on a port that is free, and
 // answer what they like. Only root, the service's user and this user can be a daemon's.
-
-/// Why not, in words; empty: it can be, or nobody listens there.
-std::string distrust_of_socket(const std::string& path);
-
-enum class Checked { of_this_host, of_loopback };
-
-/// `url`: http://HOST:PORT. Judges the addresses of this host, or only those of loopback; any other is not known here.
-/// https proves itself.
-std::string distrust_of_url(const std::string& url, Checked checked);
-
-namespace {
 
 constexpr const char* kServiceUser = "ssdpulse";
 constexpr const char* kServiceDirectory = "/run/ssdpulse";  // only root can make it: it belongs to the unit's user
@@ -235,13 +181,16 @@ bool is_loopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-}  // namespace
-
+/// Why not, in words; empty: it can be, or nobody listens there.
 std::string distrust_of_socket(const std::string& path) {
   const auto user = listening_user(path);
   return user ? distrust_of(*user, path) : "";
 }
 
+enum class Checked { of_this_host, of_loopback };
+
+/// `url`: http://HOST:PORT. Judges the addresses of this host, or only those of loopback; any other is not known here.
+/// https proves itself.
 std::string distrust_of_url(const std::string& url, Checked checked) {
   constexpr std::string_view kScheme = "http://";
   if (!url.starts_with(kScheme)) {
@@ -281,8 +230,6 @@ std::string distrust_of_url(const std::string& url, Checked checked) {
   return "";
 }
 
-namespace {
-
 /// The file may have only users. If this user may not read it, TLS is used: passwords never go out in clear by mistake.
 bool has_tls(const std::string& web_file) {
   if (web_file.empty()) {
@@ -316,6 +263,43 @@ util::UniqueFd connected_to(const std::string& path) {
 }
 
 }  // namespace
+
+util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file) {
+  const auto curl = load();
+  if (!curl) {
+    return tl::make_unexpected(curl.error());
+  }
+  CURL* handle = curl->init();
+  if (handle == nullptr) {
+    return util::fail("cannot start libcurl");
+  }
+  return std::make_unique<CurlFetcher>(*curl, handle, ca_file);
+}
+
+std::string first_line_of(std::string_view body) {
+  constexpr std::size_t kMaxLineBytes = 300;
+  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxLineBytes), util::kLongestSentence);
+}
+
+void clean_strings(Json& answer) {
+  std::vector<Json*> left{&answer};  // no recursion: a server chooses how deep an answer is
+  while (!left.empty()) {
+    Json& one = *left.back();
+    left.pop_back();
+    if (one.is_string()) {
+      one = util::for_json(one.get_ref<const std::string&>(), util::kLongestSentence);
+      continue;
+    }
+    if (one.is_object()) {
+      clean_names(one);
+    }
+    if (one.is_structured()) {
+      for (Json& part : one) {
+        left.push_back(&part);
+      }
+    }
+  }
+}
 
 bool somebody_listens_on(const std::string& path) {
   const util::UniqueFd connected = connected_to(path);

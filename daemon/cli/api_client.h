@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetcher: fetches pages with libcurl, which is loaded when the first Fetcher is opened.
+// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
+// Fetcher: fetches pages with libcurl, which is loaded when the first one is opened.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,13 +42,11 @@ class Fetcher {
 // What a server sends is not trusted with the terminal: whoever holds its port could move the cursor, change colours or
 // write over what was printed.
 
-/// The first line of an answer, at most 300 bytes, as coding::outside_sentence().
+/// The first line of an answer, at most 300 bytes, as util::for_json() writes it.
 std::string first_line_of(std::string_view body);
 
-/// Makes each string of the answer, and each name of a field, what coding::outside_sentence() makes of it.
+/// Makes each string of the answer, and each name of a field, what util::for_json() makes of it.
 void clean_strings(nlohmann::json& answer);
-
-// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
 
 /// What the command line specifies.
 struct Where {
@@ -69,8 +69,8 @@ std::string escaped(std::string_view text);
 
 /// Error::error_number if nobody answered: ECONNREFUSED, which is no HTTP status. Otherwise it is the HTTP status, if
 /// there is one. EPERM: a user who cannot be a daemon's listens there.
-inline constexpr int kNobodyAnswers = 111;
-inline constexpr int kNotTrusted = 1;
+inline constexpr int kNobodyAnswers = ECONNREFUSED;
+inline constexpr int kNotTrusted = EPERM;
 
 /// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
 std::optional<nlohmann::json> parse_answer(std::string_view body);
@@ -78,7 +78,7 @@ std::optional<nlohmann::json> parse_answer(std::string_view body);
 /// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
 class Api {
  public:
-  /// An error if nothing that answers can be trusted (see trust.h); an address of the command line is used all the
+  /// An error if nothing that answers can be trusted ; an address of the command line is used all the
   /// same, with a warning.
   static util::Result<Api> open(const Where& where, const config::Web& web);
 

@@ -11,6 +11,7 @@
 #include "daemon/base/child_process.h"
 #include "daemon/config/config.h"
 #include "daemon/config/value_text.h"
+#include "daemon/history/history.h"
 
 namespace ssdpulse::cli {
 namespace {
@@ -204,5 +205,7 @@ void add_time_scale(CLI::App& command, double& time_scale) {
 }
 
 config::Config config_of(const ClientOptions& options) { return config_in(options.config_file); }
+
+std::string history_file_in(const std::string& directory) { return directory + "/" + history::kFileName; }
 
 }  // namespace ssdpulse::cli
