@@ -19,9 +19,9 @@ Findings examine_all(const Facts& facts, std::span<const Check<Facts>> checks) {
   for (const Check<Facts>& check : checks) {
     Findings found = check.run(facts);
     if (found.empty()) {
-      found.push_back(finding(model::Verdict::ok, "", std::string(check.ok_text), ""));
+      found.push_back(finding(Verdict::ok, "", std::string(check.ok_text), ""));
     }
-    for (model::Finding& finding : found) {
+    for (Finding& finding : found) {
       finding.id = check.id;
       all.push_back(std::move(finding));
     }
@@ -58,8 +58,8 @@ Unanswered describe_status(int status) {
 
 }  // namespace
 
-model::Finding not_stamped(const std::string& device) {
-  auto one = finding(model::Verdict::advise, device, "no total and queue latency, and so no spikes",
+Finding not_stamped(const std::string& device) {
+  auto one = finding(Verdict::advise, device, "no total and queue latency, and so no spikes",
                      "the kernel stamps none of its requests: queue/iostats is 0",
                      fmt::format("echo 1 > /sys/block/{}/queue/iostats", device));
   one.undo = fmt::format("echo 0 > /sys/block/{}/queue/iostats", device);
@@ -68,8 +68,8 @@ model::Finding not_stamped(const std::string& device) {
   return one;
 }
 
-model::Finding no_kernel_symbols(std::string found, std::string why, std::string change) {
-  auto one = finding(model::Verdict::advise, "", std::move(found), std::move(why), std::move(change));
+Finding no_kernel_symbols(std::string found, std::string why, std::string change) {
+  auto one = finding(Verdict::advise, "", std::move(found), std::move(why), std::move(change));
   one.persistent = "echo kernel.kptr_restrict=1 > /etc/sysctl.d/60-ssdpulse.conf";
   one.undo = "sysctl kernel.kptr_restrict=2; rm -f /etc/sysctl.d/60-ssdpulse.conf";
   one.risk = "programs with CAP_SYSLOG see where the kernel's functions are";
@@ -79,7 +79,7 @@ model::Finding no_kernel_symbols(std::string found, std::string why, std::string
 
 Findings examine(const model::Snapshot& snapshot) {
   Findings all = examine_all(snapshot, running_checks());
-  for (model::Finding& finding : all) {
+  for (Finding& finding : all) {
     if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
                     [&](const model::DeviceSnapshot& device) { return finding.device == device.device->name; })) {
       finding.title = model::device_title(snapshot, finding.device.raw()).full;
@@ -91,17 +91,17 @@ Findings examine(const model::Snapshot& snapshot) {
 Findings examine(const Start& start) { return examine_all(start, host_checks()); }
 
 bool has_gaps(const Findings& findings) {
-  return std::any_of(findings.begin(), findings.end(), [](const model::Finding& finding) {
-    return finding.verdict == model::Verdict::danger || finding.verdict == model::Verdict::advise ||
-           finding.verdict == model::Verdict::unknown;
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.verdict == Verdict::danger || finding.verdict == Verdict::advise ||
+           finding.verdict == Verdict::unknown;
   });
 }
 
-model::Finding unanswered(std::optional<int> status, const std::string& why) {
+Finding unanswered(std::optional<int> status, const std::string& why) {
   const auto [found, change] =
       status ? describe_status(*status) : Unanswered{"nothing is measured", "systemctl enable --now ssdpulse"};
   // A daemon that answers may well be measuring.
-  const auto verdict = status && status != EPERM ? model::Verdict::unknown : model::Verdict::danger;
+  const auto verdict = status && status != EPERM ? Verdict::unknown : Verdict::danger;
   auto result = finding(verdict, "", found, why, change);
   result.id = "daemon";
   return result;
@@ -115,8 +115,8 @@ void FindingAges::observe(const model::Snapshot& snapshot) {
   std::map<Key, std::chrono::system_clock::time_point> now;
   const Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (const model::Finding& finding : findings) {
-    if (finding.verdict != model::Verdict::ok) {
+  for (const Finding& finding : findings) {
+    if (finding.verdict != Verdict::ok) {
       const Key key{finding.id, finding.device, finding.found};
       const auto known = since_.find(key);
       now.emplace(key, known == since_.end() ? snapshot.taken_at : known->second);
@@ -128,9 +128,9 @@ void FindingAges::observe(const model::Snapshot& snapshot) {
 Findings FindingAges::examine(const model::Snapshot& snapshot) const {
   Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (model::Finding& finding : findings) {
+  for (Finding& finding : findings) {
     const auto known = since_.find({finding.id, finding.device, finding.found});
-    if (finding.verdict != model::Verdict::ok && !finding.since) {
+    if (finding.verdict != Verdict::ok && !finding.since) {
       finding.since = known == since_.end() ? snapshot.taken_at : known->second;
     }
   }

@@ -12,6 +12,9 @@
 
 namespace ssdpulse::advice {
 
+using model::Finding;
+using model::Verdict;
+
 template <typename Facts>
 struct Check {
   std::string_view id;       // stable; of letters, digits and hyphens
@@ -26,9 +29,9 @@ std::span<const RunningCheck> running_checks();
 std::span<const HostCheck> host_checks();  // of a host without a running daemon
 
 /// Its id is filled in by examine(). The fields are explained in model/finding.h.
-inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
-                              std::string change = "") {
-  model::Finding made;
+inline Finding finding(Verdict verdict, std::string device, std::string found, std::string why,
+                       std::string change = "") {
+  Finding made;
   made.verdict = verdict;
   made.device = std::move(device);
   made.found = std::move(found);
@@ -40,9 +43,9 @@ inline model::Finding finding(model::Verdict verdict, std::string device, std::s
 // Of both: the remedy, and what it costs, is written only once.
 
 /// The kernel does not stamp the requests of this device.
-model::Finding not_stamped(const std::string& device);
+Finding not_stamped(const std::string& device);
 
 /// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of the caller.
-model::Finding no_kernel_symbols(std::string found, std::string why, std::string change);
+Finding no_kernel_symbols(std::string found, std::string why, std::string change);
 
 }  // namespace ssdpulse::advice

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 #include <optional>
-#include <utility>
 
 #include "daemon/advice/doctor_check.h"
 
@@ -36,25 +35,23 @@ Findings kernel_version(const Start& start) {
   constexpr KernelVersion kOldest{5, 10};
   const auto version = version_of(start.host);
   if (!version) {
-    return {
-        finding(model::Verdict::unknown, "", "version of the kernel", "/proc/sys/kernel/osrelease is not readable")};
+    return {finding(Verdict::unknown, "", "version of the kernel", "/proc/sys/kernel/osrelease is not readable")};
   }
   if (*version >= kOldest) {
     return {};
   }
-  return {finding(model::Verdict::danger, "",
-                  fmt::format("Linux {} is too old: nothing can be measured", start.host.kernel),
+  return {finding(Verdict::danger, "", fmt::format("Linux {} is too old: nothing can be measured", start.host.kernel),
                   "the block programs need Linux 5.10", "boot Linux 5.10 or newer")};
 }
 
 Findings kernel_types(const Start& start) {
   if (!start.host.kernel_types) {
-    return {finding(model::Verdict::unknown, "", "types of the kernel", "sysfs is not mounted here")};
+    return {finding(Verdict::unknown, "", "types of the kernel", "sysfs is not mounted here")};
   }
   if (*start.host.kernel_types) {
     return {};
   }
-  auto one = finding(model::Verdict::danger, "", "the kernel has no type information: nothing can be measured",
+  auto one = finding(Verdict::danger, "", "the kernel has no type information: nothing can be measured",
                      "/sys/kernel/btf/vmlinux is missing", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
   one.risk = "about 5 MB of memory";
   return {one};
@@ -62,7 +59,7 @@ Findings kernel_types(const Start& start) {
 
 Findings privileges(const Start& start) {
   if (!start.host.privileges) {
-    return {finding(model::Verdict::unknown, "", "capabilities", "/proc/self/status is not readable")};
+    return {finding(Verdict::unknown, "", "capabilities", "/proc/self/status is not readable")};
   }
   if (has_capability(start.host, CAP_SYS_ADMIN)) {
     return {};
@@ -73,11 +70,11 @@ Findings privileges(const Start& start) {
     missing += has_capability(start.host, capability) ? "" : (missing.empty() ? "" : " and ") + std::string(name);
   }
   if (!missing.empty()) {
-    return {finding(model::Verdict::unknown, "", "whether the block programs can be loaded",
+    return {finding(Verdict::unknown, "", "whether the block programs can be loaded",
                     "this user lacks " + missing + ", as a daemon started like this would",
                     "ask as root, or start ssdpulse.service, which has them")};
   }
-  return {finding(model::Verdict::info, "", "log pages cannot be read by this user", "CAP_SYS_ADMIN is missing",
+  return {finding(Verdict::info, "", "log pages cannot be read by this user", "CAP_SYS_ADMIN is missing",
                   "ssdpulse-nvme.service reads them for the daemon")};
 }
 
@@ -85,7 +82,7 @@ Findings lockdown(const Start& start) {
   if (start.host.lockdown != "confidentiality") {
     return {};
   }
-  auto one = finding(model::Verdict::danger, "", "the kernel is locked down: nothing can be measured",
+  auto one = finding(Verdict::danger, "", "the kernel is locked down: nothing can be measured",
                      "with lockdown=confidentiality no program may read the kernel's memory",
                      "boot with lockdown=integrity, or without");
   one.risk = "programs of root may read what the kernel keeps";
@@ -98,7 +95,7 @@ Findings bpf_compiler(const Start& start) {
   if (start.host.bpf_jit_enable.value_or(1) != 0) {
     return {};
   }
-  auto one = finding(model::Verdict::advise, "", "the kernel does not compile BPF programs",
+  auto one = finding(Verdict::advise, "", "the kernel does not compile BPF programs",
                      "interpreted, they take several times as long, and newer kernels refuse them",
                      "sysctl -w net.core.bpf_jit_enable=1");
   one.persistent = "echo net.core.bpf_jit_enable=1 > /etc/sysctl.d/60-ssdpulse-jit.conf";
@@ -117,7 +114,7 @@ Findings locked_memory(const Start& start) {
       *start.host.locked_memory_bytes >= kSufficientBytes) {
     return {};
   }
-  auto one = finding(model::Verdict::advise, "", "tables of the block programs may not fit",
+  auto one = finding(Verdict::advise, "", "tables of the block programs may not fit",
                      "this kernel counts them as locked memory, whose limit is low",
                      "start the daemon with LimitMEMLOCK=infinity, as ssdpulse.service does, or with CAP_SYS_RESOURCE");
   one.evidence = {{"limit_bytes", static_cast<double>(*start.host.locked_memory_bytes)}};
@@ -126,7 +123,7 @@ Findings locked_memory(const Start& start) {
 
 Findings kernel_symbols(const Start& start) {
   if (!start.host.kptr_restrict) {
-    return {finding(model::Verdict::unknown, "", "kernel.kptr_restrict", "it is not readable")};
+    return {finding(Verdict::unknown, "", "kernel.kptr_restrict", "it is not readable")};
   }
   if (*start.host.kptr_restrict < 2) {
     return {};
@@ -144,7 +141,7 @@ Findings perf_events(const Start& start) {
   if (has_capability(start.host, CAP_PERFMON) || has_capability(start.host, CAP_SYS_ADMIN)) {
     return {};
   }
-  return {finding(model::Verdict::advise, "", "programs cannot be attached by this user",
+  return {finding(Verdict::advise, "", "programs cannot be attached by this user",
                   "kernel.perf_event_paranoid is above 2 and CAP_PERFMON is missing",
                   "start ssdpulse.service, which has it")};
 }
@@ -152,13 +149,13 @@ Findings perf_events(const Start& start) {
 Findings port(const Start& start) {
   Findings found;
   if (!start.host.listening_ports) {
-    return {finding(model::Verdict::unknown, "", "whether the address is free", "/proc/self/net/tcp is not readable")};
+    return {finding(Verdict::unknown, "", "whether the address is free", "/proc/self/net/tcp is not readable")};
   }
   const auto& taken = *start.host.listening_ports;
   for (const std::uint16_t wanted : start.ports) {
     if (std::binary_search(taken.begin(), taken.end(), wanted)) {
       found.push_back(
-          finding(model::Verdict::advise, "", fmt::format("port {} is taken", wanted),
+          finding(Verdict::advise, "", fmt::format("port {} is taken", wanted),
                   "another program listens on it, so that the daemon cannot serve what it measures",
                   fmt::format("ss -ltnp sport = :{}  # shows who; or set web.listen_address to another port", wanted)));
     }
@@ -171,11 +168,11 @@ Findings drive_nodes(const Start& start) {
   for (const model::PathProbe& node : start.host.drive_nodes) {
     const std::string controller = node.path.substr(node.path.rfind('/') + 1);
     if (!node.exists) {
-      found.push_back(finding(model::Verdict::advise, controller,
-                              "log pages cannot be read: its device node is missing", node.path + " is not there",
+      found.push_back(finding(Verdict::advise, controller, "log pages cannot be read: its device node is missing",
+                              node.path + " is not there",
                               "give the container the drive's device nodes, or run udevadm trigger"));
     } else if (!node.readable) {
-      found.push_back(finding(model::Verdict::unknown, controller, "whether log pages can be read",
+      found.push_back(finding(Verdict::unknown, controller, "whether log pages can be read",
                               "this user may not open " + node.path, "ask as root"));
     }
   }
@@ -187,7 +184,7 @@ Findings reader_socket(const Start& start) {
   if (!socket || socket->socket) {
     return {};
   }
-  return {finding(model::Verdict::advise, "", "no log page could be read: the reader does not listen",
+  return {finding(Verdict::advise, "", "no log page could be read: the reader does not listen",
                   socket->path + (socket->exists ? " is not a socket" : " is not there"),
                   "systemctl enable --now ssdpulse-nvme.socket  # or set nvme.reader_socket to ''")};
 }
@@ -197,26 +194,26 @@ constexpr double kMinFreeShare = 0.01;  // of the file system
 Findings history_directory(const Start& start) {
   const auto& directory = start.host.history_directory;
   if (!directory) {
-    return {finding(model::Verdict::info, "", "no history would be kept", "history.directory is empty")};
+    return {finding(Verdict::info, "", "no history would be kept", "history.directory is empty")};
   }
   if (!directory->answers) {
-    return {finding(model::Verdict::unknown, "", "whether a history can be kept",
+    return {finding(Verdict::unknown, "", "whether a history can be kept",
                     "the file system of " + directory->path + " does not answer", "check its server or its disk")};
   }
   if (!directory->exists) {
-    return {finding(model::Verdict::info, "", "there is no history yet", directory->path + " is not there",
+    return {finding(Verdict::info, "", "there is no history yet", directory->path + " is not there",
                     "started by systemd or by root, the daemon makes it")};
   }
   if (!directory->directory) {
-    return {finding(model::Verdict::advise, "", "no history could be kept", directory->path + " is not a directory",
+    return {finding(Verdict::advise, "", "no history could be kept", directory->path + " is not a directory",
                     "name a directory in history.directory")};
   }
   if (!directory->writable) {
-    return {finding(model::Verdict::unknown, "", "whether a history can be kept",
+    return {finding(Verdict::unknown, "", "whether a history can be kept",
                     "this user may not write to " + directory->path, "ask as root")};
   }
   if (directory->free_ratio.value_or(1) < kMinFreeShare) {
-    auto one = finding(model::Verdict::advise, "", "the history has no room",
+    auto one = finding(Verdict::advise, "", "the history has no room",
                        fmt::format("the file system of {} is full", directory->path), "make room there");
     one.evidence = {{"free_ratio", *directory->free_ratio}};
     return {one};

@@ -15,7 +15,6 @@
 #include "daemon/base/child_process.h"
 #include "daemon/base/number_text.h"
 #include "daemon/base/outside_text.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/config/accepted_file.h"
@@ -220,8 +219,7 @@ ExitCode audit(const AuditOptions& options) {
   }
   const auto facts = gather(config, options);
   if (!facts) {
-    std::cerr << facts.error().message << '\n';
-    return ExitCode::usage;
+    return fail(facts.error(), ExitCode::usage);
   }
   const advice::Accepted result = advice::accept(advice::judge(*facts), *accepted, advice::today());
   for (const std::string& problem : result.problems) {

@@ -5,11 +5,9 @@
 
 #include <filesystem>
 #include <iostream>
-#include <string>
 #include <utility>
 
 #include "daemon/base/child_process.h"
-#include "daemon/config/config.h"
 #include "daemon/config/value_text.h"
 #include "daemon/history/history.h"
 

@@ -2,11 +2,13 @@
 // Output of commands: what several of them print, and texts that tests check without a daemon.
 #pragma once
 
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
 #include "daemon/cli/command_options.h"
+#include "daemon/cli/commands.h"
 #include "exporters/terminal/finding_text.h"
 
 namespace ssdpulse::cli {
@@ -15,6 +17,12 @@ namespace ssdpulse::cli {
 template <typename Json>
 void print_json(const Json& json, std::ostream& out) {
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+/// Prints the error.
+inline ExitCode fail(const util::Error& error, ExitCode code = ExitCode::failure) {
+  std::cerr << error.message << '\n';
+  return code;
 }
 
 /// Of the commands that print findings.

@@ -4,16 +4,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "daemon/base/result.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/block/write_hints.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/config/config.h"
@@ -147,8 +142,7 @@ ExitCode list_devices(const DevicesOptions& options) {
   const auto report = read_report(*configured);
   if (options.json) {
     if (!report) {
-      std::cerr << report.error().message << '\n';
-      return ExitCode::failure;
+      return fail(report.error());
     }
     std::cout << terminal::devices_json(report->inventory, report->drives, report->hints);
     return std::cout.flush() ? ExitCode::success : ExitCode::failure;

@@ -3,12 +3,10 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "daemon/advice/doctor.h"
 #include "daemon/base/child_process.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/config/value_text.h"

@@ -6,12 +6,9 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "daemon/base/child_process.h"
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/cli/history_text.h"

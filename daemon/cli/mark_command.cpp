@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <string>
 
 #include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "exporters/page/history_json.h"
 
@@ -35,8 +35,7 @@ ExitCode mark(const MarkOptions& options) {
   }
   auto api = Api::open(options.client.where, config.web);
   if (!api) {
-    std::cerr << api.error().message << '\n';
-    return ExitCode::failure;
+    return fail(api.error());
   }
   if (const auto answer = api->post("marks?text=" + escaped(options.text) + "&id=" + escaped(id)); !answer) {
     std::cerr << answer.error().message << "\nto try again without making a second mark: --id " << id << '\n';

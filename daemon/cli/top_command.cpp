@@ -12,13 +12,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/cli/own_daemon.h"
@@ -312,14 +310,12 @@ ExitCode top(const TopOptions& options) {
   // A daemon that has just begun to measure has no past.
   auto source = source_for(options.client.where, config, !view.at, once ? kWholeTick : 0);
   if (!source) {
-    std::cerr << source.error().message << '\n';
-    return ExitCode::failure;
+    return fail(source.error());
   }
   if (json) {
     const auto devices = source->api.get("devices");
     if (!devices) {
-      std::cerr << devices.error().message << '\n';
-      return ExitCode::failure;
+      return fail(devices.error());
     }
     print_json(*devices, std::cout);
     return ExitCode::success;

@@ -5,11 +5,9 @@
 #include <iostream>
 #include <memory>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "daemon/base/text_table.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/flash/flash_what_if.h"
@@ -98,11 +96,11 @@ void print_modelled(const config::Web& web, std::ostream& out) {
   }
   out << "\nmodelled write amplification, by the daemon at " << api->address() << '\n';
   for (const json& device : all->value("devices", json::array())) {
-    const json words = device.value("modelled", json());
+    const json modelled = device.value("modelled", json());
     out << "  " << util::for_terminal(device.value("name", ""), util::kLongestSentence) << ": "
         << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
-            : words.is_string()                   ? util::for_terminal(words.get<std::string>(), util::kLongestSentence)
-                                                  : "none: models are turned off")
+            : modelled.is_string() ? util::for_terminal(modelled.get<std::string>(), util::kLongestSentence)
+                                   : "none: models are turned off")
         << '\n';
   }
 }
@@ -154,8 +152,7 @@ ExitCode what_if(const WhatIfOptions& options) {
   auto api = Api::open(options.client.where, config.web);
   const auto answers = api ? ask(*api, options) : tl::make_unexpected(api.error());
   if (!answers) {
-    std::cerr << answers.error().message << '\n';
-    return ExitCode::failure;
+    return fail(answers.error());
   }
   const bool known = std::any_of(answers->begin(), answers->end(),
                                  [](const json& answer) { return !answer.value("rows", json::array()).empty(); });

@@ -11,7 +11,6 @@
 #include "daemon/base/number_text.h"
 #include "daemon/base/outside_text.h"
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/host/processes.h"
@@ -162,8 +161,7 @@ ExitCode ask_why(const WhyOptions& options) {
   auto api = Api::open(options.client.where, config.web);
   const auto answer = api ? api->get(path) : tl::make_unexpected(api.error());
   if (!answer) {
-    std::cerr << answer.error().message << '\n';
-    return ExitCode::failure;
+    return fail(answer.error());
   }
   const auto why = answer->value("why", Json::object());
   const bool known = why.value("verdict", "") != "unknown";
