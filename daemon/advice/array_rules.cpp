@@ -343,11 +343,6 @@ Finding discards_stop(const Facts& facts, const DiskSettings& array) {
 constexpr double kMinVolumeIos = 10'000;
 constexpr double kAlikeVolumes = 1.1;  // I/Os of the volume and of the disk below it differ at most by this factor
 
-bool lies_on_flash(const Facts& facts, const DiskSettings& array) {
-  const auto below = disks_named(facts, array.disks);
-  return std::any_of(below.begin(), below.end(), [](const DiskSettings* disk) { return !disk->device.rotational; });
-}
-
 /// Seconds a day that I/Os take longer at the volume than below it: waiting for threads, and encryption. Nothing if the
 /// two did not do the same I/Os: below, some are merged, or belong to others.
 std::optional<double> excess_above(const Facts& facts, const DiskSettings& array) {
@@ -370,7 +365,8 @@ Finding crypt_queues(const Facts& facts, const DiskSettings& array) {
   if (kind == CryptKind::none) {
     return not_applicable("it is not a dm-crypt volume whose flags cryptsetup can change");
   }
-  if (!lies_on_flash(facts, array)) {
+  const auto below = disks_named(facts, array.disks);
+  if (std::all_of(below.begin(), below.end(), [](const DiskSettings* disk) { return disk->device.rotational; })) {
     return not_applicable("there is no SSD below it");
   }
   if (!array.crypt_flags) {

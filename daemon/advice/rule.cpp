@@ -17,13 +17,6 @@ Finding make(Verdict verdict, std::string found, std::string why) {
   return finding;
 }
 
-/// sysfs has '!' where the device's node has a slash.
-std::string sysfs_name(const DiskSettings& disk) {
-  std::string name = disk.device.name;
-  std::replace(name.begin(), name.end(), '/', '!');
-  return name;
-}
-
 struct UdevMatch {
   std::string keys;       // of a rule
   std::string file_name;  // a part of it
@@ -208,7 +201,9 @@ std::optional<std::string> word_or_why(const util::OutsideText& name, Finding& f
 }
 
 std::string sysfs_path(const DiskSettings& disk, const std::string& file) {
-  return fmt::format("/sys/block/{}/{}", sysfs_name(disk), file);
+  std::string name = disk.device.name;
+  std::replace(name.begin(), name.end(), '/', '!');  // the device's node has a slash there
+  return fmt::format("/sys/block/{}/{}", name, file);
 }
 
 void change_file(Finding& finding, const DiskSettings& disk, const std::string& file, const std::string& value,

@@ -27,11 +27,6 @@ std::optional<double> discarded_by(const Facts& facts, const MountSettings& moun
   return facts.measured.mount(mount.mountpoint).discarded_bytes[index(trigger)];
 }
 
-/// Without its timer: by hand, or by cron.
-bool was_trimmed_by_fstrim(const Facts& facts, const MountSettings& mount) {
-  return discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
-}
-
 Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const bool online = has_online_discard(mount);
   if (!facts.settings.fstrim.enabled) {
@@ -41,7 +36,9 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return unknown_for_options("whether it is trimmed online, too");
   }
   const bool by_timer = *facts.settings.fstrim.enabled;
-  if (!online || !(by_timer || was_trimmed_by_fstrim(facts, mount))) {
+  // Without its timer: by hand, or by cron.
+  const bool by_hand = discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
+  if (!online || !(by_timer || by_hand)) {
     return ok(online ? "only online discard is to trim it" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {

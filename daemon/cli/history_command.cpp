@@ -37,11 +37,6 @@ struct HistoryOptions {
 
 // What is done with a history file as a whole. No daemon is asked: one may be writing to it.
 
-bool failed(const util::Error& error) {
-  std::cerr << error.message << '\n';
-  return false;
-}
-
 void print(const std::string& path, const history::FileReport& report) {
   constexpr double kMebibyte = 1 << 20U;
   std::cout << fmt::format("{}: {:.1f} MiB\n", path, static_cast<double>(report.bytes) / kMebibyte);
@@ -59,32 +54,32 @@ void print(const std::string& path, const history::FileReport& report) {
                     : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path + '\n');
 }
 
-/// Checks a history file in full, and prints what is in it and what is wrong; true: nothing is.
-bool check_history_file(const std::string& path) {
+/// Checks a history file in full, and prints what is in it and what is wrong; `success`: nothing is.
+ExitCode check_history_file(const std::string& path) {
   std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "reading the whole file; a daemon's rows wait meanwhile\n");
   const auto report = history::check_file(path);
   if (!report) {
-    return failed(report.error());
+    return fail(report.error());
   }
   print(path, *report);
-  return static_cast<bool>(std::cout.flush()) && report->problems.empty();
+  return std::cout.flush() && report->problems.empty() ? ExitCode::success : ExitCode::failure;
 }
 
 /// Makes a consistent copy of it, also while a daemon writes to it. `to` must not exist.
-bool back_up_history_file(const std::string& path, const std::string& to) {
+ExitCode back_up_history_file(const std::string& path, const std::string& to) {
   ProgressLine progress;
   const auto done = history::back_up(path, to, [&](double share) { progress.show("copying " + path, share); });
-  return done ? true : failed(done.error());
+  return done ? ExitCode::success : fail(done.error());
 }
 
 /// Writes what is readable in a damaged file to a new one, and prints how many rows are lost.
-bool salvage_history_file(const std::string& path, const std::string& to) {
+ExitCode salvage_history_file(const std::string& path, const std::string& to) {
   const auto lost = history::salvage_file(path, to);
   if (!lost) {
-    return failed(lost.error());
+    return fail(lost.error());
   }
   std::cout << to << ": everything that is readable in " << path << "; rows lost: " << *lost << '\n';
-  return static_cast<bool>(std::cout.flush());
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
 // Asks the daemon, and opens the file itself only if none answers; both return the same JSON, which is then shown.
@@ -169,12 +164,11 @@ Answer find(const Where& where, const config::Config& config, const Asked& asked
 }
 
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.
-bool print_history(const config::Config& config, const HistoryOptions& options) {
+ExitCode print_history(const config::Config& config, const HistoryOptions& options) {
   const auto asked = asked_of(options);
   const auto answer = asked ? find(options.client.where, config, *asked) : tl::make_unexpected(asked.error());
   if (!answer) {
-    std::cerr << answer.error().message << '\n';
-    return false;
+    return fail(answer.error());
   }
   if (options.client.json) {
     print_json(*answer, std::cout);
@@ -185,10 +179,10 @@ bool print_history(const config::Config& config, const HistoryOptions& options) 
   } else {
     std::cout << (options.device.empty() ? history_list_text(*answer) : history_text(*answer));
   }
-  return static_cast<bool>(std::cout.flush());
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
-bool run(const HistoryOptions& options) {
+ExitCode run(const HistoryOptions& options) {
   config::Config config = config_of(options.client);
   config.history.directory = options.directory.value_or(config.history.directory);
   const std::string file = options.file.empty() ? history_file_in(config.history.directory) : options.file;
@@ -235,7 +229,7 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--salvage", options->salvage, "Write what is readable in a damaged file to this new one")
       ->excludes(check)
       ->excludes(backup);
-  command->callback([options, &exit_code] { exit_code = run(*options) ? ExitCode::success : ExitCode::failure; });
+  command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace ssdpulse::cli

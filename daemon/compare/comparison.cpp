@@ -280,14 +280,6 @@ bool has_too_few(Row& row, bool compared) {
   return few_before || few_after;
 }
 
-std::vector<model::PastTime> starts_of(const Minutes& minutes) {
-  std::vector<model::PastTime> starts;
-  for (const model::MinuteOf& minute : minutes) {
-    starts.push_back(minute.start);
-  }
-  return starts;
-}
-
 std::optional<Row> latency_row(const Question& question, const RowPlan& plan, const LoadMatch& match, bool adjust) {
   const Minutes none;
   const Minutes& before = question.before ? question.before->minutes : none;
@@ -305,7 +297,10 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
   if (has_too_few(row, question.before.has_value()) || !question.before) {
     return row;
   }
-  const std::vector<model::PastTime> starts = starts_of(question.day);
+  std::vector<model::PastTime> starts;
+  for (const model::MinuteOf& minute : question.day) {
+    starts.push_back(minute.start);
+  }
   // A minute of the day with a quarter of the load is still one like these.
   const double min_of_day =
       plan.histogram.empty() ? 0 : std::max(row.n_needed, std::min(row.n_before, row.n_after) / 4);
