@@ -1,147 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the audit's rules examine, gathered once: a rule is a pure function of it.
+// judge(): applies all rules to find what should be changed on this host, by what was measured on it. Pure, except for
+// today().
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "daemon/advice/device_evidence.h"
-#include "daemon/advice/measured.h"
-#include "daemon/base/outside_text.h"
-#include "daemon/model/block_io.h"
+#include "daemon/advice/rule.h"
 #include "daemon/model/finding.h"
-#include "daemon/model/host_settings.h"
 
 namespace ssdpulse::advice {
 
-struct Facts {
-  model::HostSettings settings;
-  Measured measured;
-  std::map<std::string, DeviceEvidence> evidence = {};  // by the disk's name: what the history knows about it
-  /// How long the host must have been observed before a rule advises something; some rules need a multiple of it
-  /// (Rule::days). A day by default: loads have daily habits.
-  std::chrono::seconds enough = std::chrono::hours(24);
-};
-
-// Rule: judges one disk, array, mount or the host by the facts, and never sees anything else. A new rule is a file in
-// `rules` and one line each in rules.h, rule_list.cpp and CMakeLists.txt.
-
-using model::DiskSettings;
-using model::Finding;
-using model::MountSettings;
-using model::Operation;
-using model::SpikeCause;
-using model::Verdict;
-
-/// One of the functions is set. Its result gets the rule's id and source, the device's name, and the time over which it
-/// was measured, unless the kernel measured it.
-struct Rule {
-  std::string_view id;      // stable: scripts and acceptances refer to it
-  std::string_view title;   // what is examined
-  std::string_view limit;   // when something is advised, in words
-  std::string_view source;  // where it comes from
-  int days = 1;             // that must have been observed, in multiples of Facts::enough; 0: advises at once
-  bool by_history = false;  // its evidence is from the history if there is one; else from the daemon's metrics
-  Finding (*of_disk)(const Facts&, const DiskSettings&) = nullptr;
-  Finding (*of_array)(const Facts&, const DiskSettings&) = nullptr;
-  Finding (*of_mount)(const Facts&, const MountSettings&) = nullptr;
-  Finding (*of_host)(const Facts&) = nullptr;
-};
-
-// Findings of these verdicts; see Finding for `found` and `why`.
-Finding ok(std::string found);
-Finding info(std::string found, std::string why);
-Finding danger(std::string found, std::string why);
-Finding unknown(std::string found, std::string why);
-Finding not_applicable(std::string why);
-
-/// The controller under which the daemon reports a drive: by its own list of namespaces, else by the kernel's links. Of
-/// several controllers, both may choose another one. Empty: not an NVMe drive.
-std::string drive_of(const Facts& facts, const DiskSettings& disk);
-
-/// In the two largest units that matter: 6 d 3 h, 1 min 27 s.
-std::string duration(double seconds);
-
-/// What the history knows about a disk; points into `facts`. Null if it knows nothing, or less than the daemon since
-/// its start, of which at most a day counts.
-const DeviceEvidence* evidence_of(const Facts& facts, const std::string& disk);
-
-/// For how long a disk was observed: by the history if `by_history` and there is one, else since the daemon's start.
-double observed_seconds(const Facts& facts, const std::string& disk, bool by_history);
-
-/// What a setting costs here, and the limit from which a change is worthwhile.
-struct Evidence {
-  std::string name;  // with its unit
-  std::optional<double> value;
-  double limit = 0;
-};
-
-/// `bad`, a setting that does harm elsewhere, becomes `advise` if all evidence was measured here and is at or above its
-/// limit; else it stays `info` and reports what is missing. judge() withdraws the advice if too little time was
-/// observed. Evidence called excess_seconds_per_day or wear_bytes_per_day is also its cost.
-Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence);
-
-/// util::for_shell(), or nothing, and then `finding` explains why it gives no command.
-std::optional<std::string> word_or_why(const util::OutsideText& name, Finding& finding);
-
-/// The path of a file below the disk's directory in sysfs.
-std::string sysfs_path(const DiskSettings& disk, const std::string& file);
-
-/// Adds the change of a file below the disk's directory in sysfs: for now, permanently by a udev rule, and the undo,
-/// which also removes the rule. `before`: what the undo writes; empty: the file's current content.
-void change_file(Finding& finding, const DiskSettings& disk, const std::string& file, const std::string& value,
-                 const std::string& before = "");
-
-/// Waiting beyond the usual, from these causes, in seconds a day; ongoing spikes included.
-std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
-                                     const std::vector<SpikeCause>& causes);
-
-/// Bytes of an operation, per day, and in total: in the history's days (see evidence_of()), else since the daemon's
-/// start.
-std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, Operation operation);
-std::optional<double> bytes_of(const Facts& facts, const std::string& device, Operation operation);
-
-/// Bytes of writes that begin or end inside a unit of the disk, per day, and in total since the daemon's start. Nothing
-/// if the disk's write granularity is below `unit` bytes: writes that begin inside a larger one are not counted.
-std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
-std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
-
-/// Nothing if there are no values.
-std::optional<double> mean(const Distribution& values);
-
-/// The certain lower bound of write amplification, over a week, else over a day: a lifetime value shows nothing about
-/// the current load. The largest of several disks; nothing if none is known.
-std::optional<double> write_amplification_at_least(const Facts& facts, const DiskSettings& disk);
-std::optional<double> write_amplification_at_least(const Facts& facts, const std::vector<std::string>& disks);
-
-/// Nothing if one is unknown, or `whole` is 0.
-std::optional<double> ratio(std::optional<double> part, std::optional<double> whole);
-
-inline constexpr std::uint64_t kFlashPage = 4096;  // no flash has smaller ones
-
-// What is worth a change: a minute of waiting, or ten gigabytes of wear, a day.
-inline constexpr double kExcessLimit = 60;
-inline constexpr double kWearLimit = 10e9;
-
-// The audit: applies all rules to find what should be changed on this host, judging by what was measured on it.
-std::span<const Rule> rules();
+/// In the order of deploy/docs/audit.md: Q, N, F, each by number.
+const std::vector<Rule>& rules();
 
 /// What every rule finds about everything that it judges, sorted by verdict (danger, advise, unknown, info, ok, not
 /// applicable), then by seconds of waiting a day, then by wear; the largest first.
 std::vector<Finding> judge(const Facts& facts);
 
+/// Danger or advice.
+bool is_actionable(const Finding& finding);
+bool has_actionable(const std::vector<Finding>& findings);
+
 using model::Acceptance;
 
 struct Accepted {
-  std::vector<Finding> standing;   // those that nobody has accepted
-  std::vector<Finding> accepted;   // with the reason in `why`
-  std::vector<std::string> words;  // about acceptances that have expired or match nothing
+  std::vector<Finding> standing;      // those that nobody has accepted
+  std::vector<Finding> accepted;      // with the reason in `why`
+  std::vector<std::string> problems;  // acceptances that have expired or match nothing
 };
 
 /// `today`: YYYY-MM-DD. Danger is accepted only if its id is named in full, never by a pattern.
@@ -149,8 +35,5 @@ Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& ac
 
 /// YYYY-MM-DD, in this host's time zone.
 std::string today();
-
-/// Whether any finding is advice or danger.
-bool has_actionable(const std::vector<Finding>& findings);
 
 }  // namespace ssdpulse::advice

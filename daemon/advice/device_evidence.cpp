@@ -13,7 +13,7 @@ namespace {
 using model::Latency;
 using model::SparseHistogram;
 
-constexpr std::uint64_t kEnoughAlone = 30;           // I/Os of a minute that show what is usual in it
+constexpr std::uint64_t kMinOthers = 30;             // I/Os of a minute that show what is usual in it
 constexpr std::uint64_t kMinForP99 = 3000;           // 30 of them are beyond it
 constexpr double kTick = 1;                          // seconds between two readings by the recorder
 constexpr double kMaxSeconds = 30 * kSecondsPerDay;  // of a burst, whatever the file contains
@@ -24,36 +24,37 @@ model::WallTime::duration wall_seconds(double seconds) {
 
 double seconds_of(const SparseHistogram& histogram) { return static_cast<double>(histogram.sum_ns) / 1e9; }
 
-SparseHistogram sum_of(const model::DeviceInterval& load, Latency one, Latency other) {
-  SparseHistogram sum = load.latency(one);
-  model::add(sum, load.latency(other));
+SparseHistogram sum_of(const model::DeviceInterval& load, Latency a, Latency b) {
+  SparseHistogram sum = load.latency(a);
+  model::add(sum, load.latency(b));
   return sum;
 }
 
-struct Sides {
-  SparseHistogram beside;  // a discard
-  SparseHistogram alone;
+/// I/Os that overlapped a discard, and the others.
+struct ByDiscards {
+  SparseHistogram during;
+  SparseHistogram others;
 };
 
-Sides sides_of(const model::DeviceInterval& load, bool reads) {
-  return reads ? Sides{sum_of(load, Latency::read_device_discard, Latency::read_device_both),
-                       sum_of(load, Latency::read_device_none, Latency::read_device_flush)}
-               : Sides{sum_of(load, Latency::write_device_discard, Latency::write_device_both),
-                       sum_of(load, Latency::write_device_none, Latency::write_device_flush)};
+ByDiscards by_discards(const model::DeviceInterval& load, bool reads) {
+  return reads ? ByDiscards{sum_of(load, Latency::read_device_discard, Latency::read_device_both),
+                            sum_of(load, Latency::read_device_none, Latency::read_device_flush)}
+               : ByDiscards{sum_of(load, Latency::write_device_discard, Latency::write_device_both),
+                            sum_of(load, Latency::write_device_none, Latency::write_device_flush)};
 }
 
-/// Those that took at least that long, and the others. The sum is exact for both together, and divided between them by
-/// the bounds of their words.
-std::pair<SparseHistogram, SparseHistogram> split(const SparseHistogram& all, double least_seconds) {
+/// I/Os that took at least that long, and the others. The sum is exact for both together, and divided between them by
+/// the bounds of their buckets.
+std::pair<SparseHistogram, SparseHistogram> split(const SparseHistogram& all, double min_seconds) {
   SparseHistogram longer;
   SparseHistogram shorter;
   double seconds_of_longer = 0;
   double seconds_of_all = 0;
-  for (const auto& [word, ios] : all.words) {
-    const double bound = model::upper_bound_seconds(word);
+  for (const auto& [bucket, ios] : all.words) {
+    const double bound = model::upper_bound_seconds(bucket);
     const double seconds = bound * static_cast<double>(ios);
-    const bool is_longer = bound >= least_seconds;
-    (is_longer ? longer : shorter).words.emplace_back(word, ios);
+    const bool is_longer = bound >= min_seconds;
+    (is_longer ? longer : shorter).words.emplace_back(bucket, ios);
     seconds_of_longer += is_longer ? seconds : 0;
     seconds_of_all += seconds;
   }
@@ -80,9 +81,9 @@ std::optional<std::size_t> index_in(const std::array<std::string_view, kCount>& 
 std::optional<double> media_bytes_per_day(const std::vector<model::PastWear>& wear) {
   double bytes = 0;
   bool any = false;
-  for (const model::PastWear& one : wear) {
-    bytes += one.media_bytes.value_or(0);
-    any = any || one.media_bytes.has_value();
+  for (const model::PastWear& reading : wear) {
+    bytes += reading.media_bytes.value_or(0);
+    any = any || reading.media_bytes.has_value();
   }
   const double seconds = wear.empty() ? 0 : std::chrono::duration<double>(wear.back().at - wear.front().at).count();
   return any && seconds >= kSecondsPerDay / 2 ? std::optional(bytes * kSecondsPerDay / seconds) : std::nullopt;
@@ -108,18 +109,20 @@ std::optional<double> DeviceEvidence::excess_per_day(model::Operation operation,
 
 LatencyTotal latency_total(const DeviceEvidence& past, std::initializer_list<Latency> latencies) {
   LatencyTotal sum;
-  for (const Latency one : latencies) {
-    sum.ios += static_cast<double>(past.load.latency(one).count());
-    sum.seconds += seconds_of(past.load.latency(one));
+  for (const Latency latency : latencies) {
+    sum.ios += static_cast<double>(past.load.latency(latency).count());
+    sum.seconds += seconds_of(past.load.latency(latency));
   }
   return sum;
 }
 
 std::optional<double> read_p99_during_discards(const DeviceEvidence& past) {
-  return p99(sides_of(past.load, true).beside);
+  return p99(by_discards(past.load, true).during);
 }
 
-std::optional<double> read_p99_alone(const DeviceEvidence& past) { return p99(sides_of(past.load, true).alone); }
+std::optional<double> read_p99_without_discards(const DeviceEvidence& past) {
+  return p99(by_discards(past.load, true).others);
+}
 
 EvidenceSums::EvidenceSums(const model::Series& series, double time_scale) : time_scale_(time_scale) {
   // I/Os of the second in which a burst began are in the row of the previous minute if a minute also began in that
@@ -159,15 +162,15 @@ EvidenceSums::EvidenceSums(const model::Series& series, double time_scale) : tim
 /// Until the first I/O of the minute. I/Os that took longer may have been sent while fstrim ran, and have waited for
 /// it.
 std::optional<double> EvidenceSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
-  std::optional<double> least;
+  std::optional<double> shortest;
   for (const Run& run : fstrims_) {
     if (run.begin < minute.start + minute.length) {
       const std::chrono::duration<double> since = minute.start - run.end;
       const double seconds = std::max(0.0, since.count() / time_scale_);
-      least = std::min(least.value_or(seconds), seconds);
+      shortest = std::min(shortest.value_or(seconds), seconds);
     }
   }
-  return least;
+  return shortest;
 }
 
 void EvidenceSums::add(const model::MinuteOf& minute) {
@@ -177,10 +180,10 @@ void EvidenceSums::add(const model::MinuteOf& minute) {
   }
   const double since_fstrim = seconds_since_fstrim(minute).value_or(std::numeric_limits<double>::infinity());
   for (const bool reads : {true, false}) {
-    const auto [beside, alone] = sides_of(minute.load, reads);
-    const auto [of_fstrim, of_others] = split(beside, since_fstrim);
-    add_waiting(true, reads, of_fstrim, alone);
-    add_waiting(false, reads, of_others, alone);
+    const auto [during, others] = by_discards(minute.load, reads);
+    const auto [of_fstrim, of_others] = split(during, since_fstrim);
+    add_waiting(true, reads, of_fstrim, others);
+    add_waiting(false, reads, of_others, others);
   }
 }
 
@@ -198,16 +201,16 @@ void EvidenceSums::add_discards(const model::Series& series) {
   }
 }
 
-void EvidenceSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& beside, const SparseHistogram& alone) {
+void EvidenceSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& during, const SparseHistogram& others) {
   TrimEvidence& trim = fstrim ? past_.fstrim : past_.online;
-  const auto ios = static_cast<double>(beside.count());
-  trim.ios += beside.count();
-  if (alone.count() >= kEnoughAlone) {
-    trim.excess_seconds += seconds_of(beside) - ios * seconds_of(alone) / static_cast<double>(alone.count());
+  const auto ios = static_cast<double>(during.count());
+  trim.ios += during.count();
+  if (others.count() >= kMinOthers) {
+    trim.excess_seconds += seconds_of(during) - ios * seconds_of(others) / static_cast<double>(others.count());
   } else {
     Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
     waiting.ios += ios;
-    waiting.seconds += seconds_of(beside);
+    waiting.seconds += seconds_of(during);
   }
 }
 
@@ -215,10 +218,10 @@ DeviceEvidence EvidenceSums::take() {
   for (const bool fstrim : {true, false}) {
     TrimEvidence& trim = fstrim ? past_.fstrim : past_.online;
     for (const bool reads : {true, false}) {
-      const auto alone = sides_of(past_.load, reads).alone;
+      const auto others = by_discards(past_.load, reads).others;
       const Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
-      if (alone.count() >= kEnoughAlone) {  // else it is unknown what is usual
-        trim.excess_seconds += waiting.seconds - waiting.ios * seconds_of(alone) / static_cast<double>(alone.count());
+      if (others.count() >= kMinOthers) {  // else it is unknown what is usual
+        trim.excess_seconds += waiting.seconds - waiting.ios * seconds_of(others) / static_cast<double>(others.count());
       }
     }
     trim.excess_seconds = std::max(0.0, trim.excess_seconds);

@@ -55,7 +55,7 @@ LatencyTotal latency_total(const DeviceEvidence& past, std::initializer_list<mod
 
 /// 99th percentile of reads that overlapped a discard, or of those that did not; nothing for fewer than 3,000.
 std::optional<double> read_p99_during_discards(const DeviceEvidence& past);
-std::optional<double> read_p99_alone(const DeviceEvidence& past);
+std::optional<double> read_p99_without_discards(const DeviceEvidence& past);
 
 /// Adds up minutes as they are read.
 class EvidenceSums {
@@ -85,7 +85,7 @@ class EvidenceSums {
     double seconds = 0;
   };
   [[nodiscard]] std::optional<double> seconds_since_fstrim(const model::MinuteOf& minute) const;
-  void add_waiting(bool fstrim, bool reads, const model::SparseHistogram& beside, const model::SparseHistogram& alone);
+  void add_waiting(bool fstrim, bool reads, const model::SparseHistogram& during, const model::SparseHistogram& others);
 
   double time_scale_;
   DeviceEvidence past_;

@@ -14,78 +14,30 @@ namespace ssdpulse::advice {
 namespace {
 
 template <typename Facts>
-void examine_all(const Facts& facts, std::span<const Check<Facts>> checks, Findings& all) {
+Findings examine_all(const Facts& facts, std::span<const Check<Facts>> checks) {
+  Findings all;
   for (const Check<Facts>& check : checks) {
     Findings found = check.run(facts);
     if (found.empty()) {
-      found.push_back(finding(model::Verdict::ok, "", std::string(check.ok_text), ""));
+      found.push_back(finding(Verdict::ok, "", std::string(check.ok_text), ""));
     }
-    for (model::Finding& one : found) {
-      one.id = check.id;
-      all.push_back(std::move(one));
-    }
-  }
-}
-
-}  // namespace
-
-model::Finding not_stamped(const std::string& device) {
-  auto one = finding(model::Verdict::advise, device, "no total and queue latency, and so no spikes",
-                     "the kernel stamps none of its requests: queue/iostats is 0",
-                     fmt::format("echo 1 > /sys/block/{}/queue/iostats", device));
-  one.undo = fmt::format("echo 0 > /sys/block/{}/queue/iostats", device);
-  one.risk = "the kernel reads its clock twice for each I/O, as it does by default";
-  one.source = "Documentation/ABI/stable/sysfs-block";
-  return one;
-}
-
-model::Finding no_kernel_symbols(std::string found, std::string why, std::string change) {
-  auto one = finding(model::Verdict::advise, "", std::move(found), std::move(why), std::move(change));
-  one.persistent = "echo kernel.kptr_restrict=1 > /etc/sysctl.d/60-ssdpulse.conf";
-  one.undo = "sysctl kernel.kptr_restrict=2; rm -f /etc/sysctl.d/60-ssdpulse.conf";
-  one.risk = "programs with CAP_SYSLOG see where the kernel's functions are";
-  one.source = "Documentation/admin-guide/sysctl/kernel.rst, kptr_restrict";
-  return one;
-}
-
-// What costs most comes first: no device, no source, then single things.
-Findings examine(const model::Snapshot& snapshot) {
-  Findings all;
-  for (const auto checks : {io_checks(), kernel_checks(), drive_checks(), record_checks()}) {
-    examine_all(snapshot, checks, all);
-  }
-  for (model::Finding& one : all) {
-    if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
-                    [&](const model::DeviceSnapshot& device) { return one.device == device.device->name; })) {
-      one.title = model::device_title(snapshot, one.device.raw()).full;
+    for (Finding& finding : found) {
+      finding.id = check.id;
+      all.push_back(std::move(finding));
     }
   }
   return all;
 }
 
-Findings examine(const Start& start) {
-  Findings all;
-  examine_all(start, host_checks(), all);
-  return all;
-}
-
-bool has_gaps(const Findings& findings) {
-  return std::any_of(findings.begin(), findings.end(), [](const model::Finding& one) {
-    return one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise ||
-           one.verdict == model::Verdict::unknown;
-  });
-}
-
-namespace {
-
-struct Words {
+struct Unanswered {
   const char* found;
   const char* change;
 };
 
-Words words_of(int status) {
+/// `status`: of HTTP, or EPERM; see unanswered().
+Unanswered describe_status(int status) {
   switch (status) {
-    case EPERM:  // instead of a status: see client::kNotTrusted
+    case EPERM:
       return {"another user listens on the daemon's address",
               "ss -ltnp  # shows who; stop it, or ask by the unix socket"};
     case 401:
@@ -106,29 +58,66 @@ Words words_of(int status) {
 
 }  // namespace
 
-model::Finding unanswered(std::optional<int> status, const std::string& why) {
-  const Words words = status ? words_of(*status) : Words{"nothing is measured", "systemctl enable --now ssdpulse"};
-  model::Finding finding;
-  finding.id = "daemon";
+Finding not_stamped(const std::string& device) {
+  auto one = finding(Verdict::advise, device, "no total and queue latency, and so no spikes",
+                     "the kernel stamps none of its requests: queue/iostats is 0",
+                     fmt::format("echo 1 > /sys/block/{}/queue/iostats", device));
+  one.undo = fmt::format("echo 0 > /sys/block/{}/queue/iostats", device);
+  one.risk = "the kernel reads its clock twice for each I/O, as it does by default";
+  one.source = "Documentation/ABI/stable/sysfs-block";
+  return one;
+}
+
+Finding no_kernel_symbols(std::string found, std::string why, std::string change) {
+  auto one = finding(Verdict::advise, "", std::move(found), std::move(why), std::move(change));
+  one.persistent = "echo kernel.kptr_restrict=1 > /etc/sysctl.d/60-ssdpulse.conf";
+  one.undo = "sysctl kernel.kptr_restrict=2; rm -f /etc/sysctl.d/60-ssdpulse.conf";
+  one.risk = "programs with CAP_SYSLOG see where the kernel's functions are";
+  one.source = "Documentation/admin-guide/sysctl/kernel.rst, kptr_restrict";
+  return one;
+}
+
+Findings examine(const model::Snapshot& snapshot) {
+  Findings all = examine_all(snapshot, running_checks());
+  for (Finding& finding : all) {
+    if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
+                    [&](const model::DeviceSnapshot& device) { return finding.device == device.device->name; })) {
+      finding.title = model::device_title(snapshot, finding.device.raw()).full;
+    }
+  }
+  return all;
+}
+
+Findings examine(const Start& start) { return examine_all(start, host_checks()); }
+
+bool has_gaps(const Findings& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.verdict == Verdict::danger || finding.verdict == Verdict::advise ||
+           finding.verdict == Verdict::unknown;
+  });
+}
+
+Finding unanswered(std::optional<int> status, const std::string& why) {
+  const auto [found, change] =
+      status ? describe_status(*status) : Unanswered{"nothing is measured", "systemctl enable --now ssdpulse"};
   // A daemon that answers may well be measuring.
-  finding.verdict = status && status != EPERM ? model::Verdict::unknown : model::Verdict::danger;
-  finding.found = words.found;
-  finding.why = why;
-  finding.change = words.change;
-  return finding;
+  const auto verdict = status && status != EPERM ? Verdict::unknown : Verdict::danger;
+  auto result = finding(verdict, "", found, why, change);
+  result.id = "daemon";
+  return result;
 }
 
 void FindingAges::observe(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kEvery = 10;
-  if (snapshot.number % kEvery != 1) {
+  constexpr std::uint64_t kSnapshotsBetween = 10;
+  if (snapshot.number % kSnapshotsBetween != 1) {
     return;
   }
   std::map<Key, std::chrono::system_clock::time_point> now;
   const Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (const model::Finding& one : findings) {
-    if (one.verdict != model::Verdict::ok) {
-      const Key key{one.id, one.device, one.found};
+  for (const Finding& finding : findings) {
+    if (finding.verdict != Verdict::ok) {
+      const Key key{finding.id, finding.device, finding.found};
       const auto known = since_.find(key);
       now.emplace(key, known == since_.end() ? snapshot.taken_at : known->second);
     }
@@ -139,10 +128,10 @@ void FindingAges::observe(const model::Snapshot& snapshot) {
 Findings FindingAges::examine(const model::Snapshot& snapshot) const {
   Findings findings = advice::examine(snapshot);
   const std::lock_guard lock(mutex_);
-  for (model::Finding& one : findings) {
-    const auto known = since_.find({one.id, one.device, one.found});
-    if (one.verdict != model::Verdict::ok && !one.since) {
-      one.since = known == since_.end() ? snapshot.taken_at : known->second;
+  for (Finding& finding : findings) {
+    const auto known = since_.find({finding.id, finding.device, finding.found});
+    if (finding.verdict != Verdict::ok && !finding.since) {
+      finding.since = known == since_.end() ? snapshot.taken_at : known->second;
     }
   }
   return findings;

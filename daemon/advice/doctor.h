@@ -40,12 +40,11 @@ model::Finding unanswered(std::optional<int> status, const std::string& why);
 /// Whether something is not measured that could be.
 bool has_gaps(const Findings& findings);
 
-// FindingAges: since when something is not measured. Remembers when each finding of the doctor was first seen, for as
-// long as it stays. One thread calls observe(), any number may call examine().
-
+/// Since when something is not measured: remembers when each finding of the doctor was first seen, for as long as it
+/// stays. One thread calls observe(), any number may call examine().
 class FindingAges {
  public:
-  /// Looks at every tenth Snapshot: what is permanently missing does not change by the second.
+  /// Examines every tenth Snapshot: what is permanently missing does not change by the second.
   void observe(const model::Snapshot& snapshot);
 
   /// The findings of this Snapshot, each with the time of its beginning, unless it already has one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. A new one is a function and
-// a row of the table at the end of the file of its subject, X_checks.cpp.
+// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. Pure. A new one is a
+// function and a row of the table at the end of running_checks.cpp or host_checks.cpp.
 #pragma once
 
 #include <span>
@@ -12,6 +12,9 @@
 
 namespace ssdpulse::advice {
 
+using model::Finding;
+using model::Verdict;
+
 template <typename Facts>
 struct Check {
   std::string_view id;       // stable; of letters, digits and hyphens
@@ -21,18 +24,14 @@ struct Check {
 using RunningCheck = Check<model::Snapshot>;
 using HostCheck = Check<Start>;
 
-// In the order in which their findings are shown. Of a running daemon:
-std::span<const RunningCheck> io_checks();
-std::span<const RunningCheck> kernel_checks();
-std::span<const RunningCheck> drive_checks();
-std::span<const RunningCheck> record_checks();
-// Of a host without one:
-std::span<const HostCheck> host_checks();
+// In the order in which their findings are shown.
+std::span<const RunningCheck> running_checks();
+std::span<const HostCheck> host_checks();  // of a host without a running daemon
 
 /// Its id is filled in by examine(). The fields are explained in model/finding.h.
-inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
-                              std::string change = "") {
-  model::Finding made;
+inline Finding finding(Verdict verdict, std::string device, std::string found, std::string why,
+                       std::string change = "") {
+  Finding made;
   made.verdict = verdict;
   made.device = std::move(device);
   made.found = std::move(found);
@@ -44,9 +43,9 @@ inline model::Finding finding(model::Verdict verdict, std::string device, std::s
 // Of both: the remedy, and what it costs, is written only once.
 
 /// The kernel does not stamp the requests of this device.
-model::Finding not_stamped(const std::string& device);
+Finding not_stamped(const std::string& device);
 
 /// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of the caller.
-model::Finding no_kernel_symbols(std::string found, std::string why, std::string change);
+Finding no_kernel_symbols(std::string found, std::string why, std::string change);
 
 }  // namespace ssdpulse::advice

@@ -7,10 +7,9 @@
 #include <cstdio>
 #include <sstream>
 
-#include "daemon/advice/audit_rules.h"
 #include "daemon/advice/known_bad_firmware.h"
+#include "daemon/advice/rule.h"
 #include "daemon/base/glob.h"
-#include "daemon/model/finding.h"
 
 namespace ssdpulse::advice {
 namespace {
@@ -50,20 +49,8 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   bad.risk = "systems that boot from it must know such blocks";
   return weigh(facts, std::move(bad),
                {{"ranks_above", *rank - *rank_of_other, 1},
-                {"excess_seconds_per_day",
-                 excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
+                excess_evidence(facts, disk, {SpikeCause::queue, SpikeCause::saturation})});
 }
-
-}  // namespace
-
-const Rule kN1{.id = "N1",
-               .title = "Block size that an NVMe drive is formatted with",
-               .limit = "the drive ranks another size higher, and queueing or saturation causes 60 s of waiting a day",
-               .source = "NVM Express NVM Command Set, LBA format, relative performance",
-               .by_history = true,
-               .of_disk = block_size};
-
-namespace {
 
 constexpr double kHighAmplification = 2;  // of the lower bound of the ratio
 constexpr double kSpare = 0.07;           // of the drive that is in no partition
@@ -97,7 +84,7 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   bad.change = "leave 7 to 28 % of the drive in no partition, and trim it once with blkdiscard";
   bad.undo = "grow the last partition again";
   bad.risk = "that capacity is lost; shrinking needs a backup";
-  const auto host = bytes_per_day(facts, disk.device.name, model::Operation::write);
+  const auto host = bytes_per_day(facts, disk.device.name, Operation::write);
   const DeviceEvidence* past = evidence_of(facts, disk.device.name);
   if (past != nullptr && past->media_bytes_per_day) {
     bad.evidence["media_bytes_per_day"] = *past->media_bytes_per_day;
@@ -106,18 +93,6 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
                {{"write_amplification_lower_ratio", lower, kHighAmplification},
                 {"wear_bytes_per_day", host ? std::optional(*host * (*lower - 1)) : std::nullopt, kWearLimit}});
 }
-
-}  // namespace
-
-const Rule kN4{
-    .id = "N4",
-    .title = "Over-provisioning",
-    .limit = "the lower bound of write amplification is at least 2, at a cost of 10 GB a day, with less than 7 % spare",
-    .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
-    .by_history = true,
-    .of_disk = overprovisioning};
-
-namespace {
 
 /// "16.0 GT/s PCIe" -> 16
 double speed(const std::string& text) {
@@ -131,38 +106,25 @@ Finding link(const Facts& facts, const DiskSettings& disk) {
     return not_applicable("it is not a PCI Express NVMe drive");
   }
   const auto width = disk.controller.number("device/current_link_width");
-  const auto most = disk.controller.number("device/max_link_width");
+  const auto max_width = disk.controller.number("device/max_link_width");
   const double now = speed(text("current_link_speed").raw());
   const double best = speed(text("max_link_speed").raw());
-  if (!width || !most || now <= 0 || best <= 0) {
+  if (!width || !max_width || now <= 0 || best <= 0) {
     return unknown("the link", "the kernel does not know its speed");
   }
   const std::string found =
-      fmt::format("the link is x{} at {:g} GT/s, the drive could do x{} at {:g}", *width, now, *most, best);
-  if (*width >= *most && now >= best) {
+      fmt::format("the link is x{} at {:g} GT/s, the drive could do x{} at {:g}", *width, now, *max_width, best);
+  if (*width >= *max_width && now >= best) {
     return ok(found);
   }
   Finding bad = info(found, "large transfers are slower than the drive; the slot or the board may not have more");
   bad.change = "put it into another slot, or seat it again";
   bad.undo = "the former slot";
   bad.risk = "the host is down meanwhile";
-  return weigh(
-      facts, std::move(bad),
-      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::saturation}), kExcessLimit}});
+  return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::saturation})});
 }
 
-}  // namespace
-
-const Rule kN7{.id = "N7",
-               .title = "PCI Express link",
-               .limit = "it is narrower or slower than the drive's own, and saturation causes 60 s of waiting a day",
-               .source = "Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",
-               .by_history = true,
-               .of_disk = link};
-
-namespace {
-
-constexpr double kThrottled = 60;  // seconds a day
+constexpr double kMinThrottledSeconds = 60;  // a day
 
 Finding heat(const Facts& facts, const DiskSettings& disk) {
   const std::string controller = drive_of(facts, disk);
@@ -179,7 +141,7 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
   const double per_day = share.value_or(0) * kSecondsPerDay;
   const auto excess = excess_per_day(facts, disk.device.name, {SpikeCause::thermal});
   const std::string found = fmt::format("the drive is at {:.0f} degrees Celsius", *degrees);
-  if (per_day < kThrottled && excess.value_or(0) < kExcessLimit) {
+  if (per_day < kMinThrottledSeconds && excess.value_or(0) < kExcessLimit) {
     Finding finding = ok(found);
     finding.evidence = {{"temperature_celsius", *degrees}};
     return finding;
@@ -192,17 +154,6 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
   }
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", excess, kExcessLimit}});
 }
-
-}  // namespace
-
-const Rule kN9{.id = "N9",
-               .title = "Heat",
-               .limit = "heat causes 60 s of waiting a day",
-               .source = "NVM Express Base, Host Controlled Thermal Management",
-               .by_history = true,
-               .of_disk = heat};
-
-namespace {
 
 using model::DriveCondition;
 
@@ -272,25 +223,12 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
   return finding;
 }
 
-}  // namespace
-
-const Rule kN10{.id = "N10",
-                .title = "Wear, spare and warnings",
-                .limit =
-                    "an unrecovered error, its life is used up, or it warns of its temperature; danger: it warns of "
-                    "anything else, or its spare is too low",
-                .source = "NVM Express Base, SMART / Health Information",
-                .days = 0,
-                .of_disk = wear};
-
-namespace {
-
 struct BadFirmware {
   std::string model;     // shell pattern
   std::string firmware;  // shell pattern
   Verdict verdict = Verdict::danger;
   std::optional<std::uint64_t> hours;  // at which it fails
-  std::string words;
+  std::string text;
   std::string source;
 };
 
@@ -303,10 +241,10 @@ std::vector<BadFirmware> read_table() {
     }
     std::istringstream fields(line);
     std::array<std::string, 6> field;
-    for (std::string& one : field) {
-      std::getline(fields, one, '|');
-      one = one.substr(0, one.find_last_not_of(' ') + 1);
-      one.erase(0, one.find_first_not_of(' '));
+    for (std::string& text : field) {
+      std::getline(fields, text, '|');
+      text = text.substr(0, text.find_last_not_of(' ') + 1);
+      text.erase(0, text.find_first_not_of(' '));
     }
     model::Attributes hours;
     hours.set("", field[3]);
@@ -329,7 +267,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
       continue;
     }
     Finding finding = info("firmware " + util::for_json(revision) + " of " + util::for_json(disk.device.model),
-                           bad.words + " (" + bad.source + ")");
+                           bad.text + " (" + bad.source + ")");
     finding.verdict = bad.verdict;
     const auto on = facts.measured.drive(drive_of(facts, disk)).power_on_seconds;
     if (bad.hours && on) {
@@ -342,18 +280,8 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
   return ok("firmware " + util::for_json(revision) + " is not known to be bad");
 }
 
-}  // namespace
-
-const Rule kN11{.id = "N11",
-                .title = "Firmware that is known to be bad",
-                .limit = "danger where the table of known bad firmware says so",
-                .source = "daemon/audit/known_bad_firmware.txt, with a source for each",
-                .of_disk = firmware};
-
-namespace {
-
 constexpr double kMebibyte = 1 << 20;
-constexpr double kMaxShare = 1.0 / 16;  // of the host's memory, for one drive
+constexpr double kMaxMemoryShare = 1.0 / 16;  // of the host's, for one drive
 constexpr double kRandom = 0.5;
 constexpr double kReadingPerDay = 600;  // seconds, of all reads together
 
@@ -367,7 +295,7 @@ std::optional<double> reading_per_day(const Facts& facts, const std::string& nam
 
 Finding raise_limit(const Facts& facts, const std::string& name, double bytes, Finding finding) {
   const auto& memory = facts.settings.memory_bytes;
-  if (!memory || bytes > kMaxShare * static_cast<double>(*memory)) {
+  if (!memory || bytes > kMaxMemoryShare * static_cast<double>(*memory)) {
     finding.why += "; no higher limit is given: that is more than a sixteenth of the host's memory, or it is not known";
     return finding;
   }
@@ -377,9 +305,8 @@ Finding raise_limit(const Facts& facts, const std::string& name, double bytes, F
   finding.undo = "remove it again, then restart the host";
   finding.risk = fmt::format("each drive that asks for it takes up to {:.0f} MiB of memory", mebibytes);
   const MeasuredOperation& reads = facts.measured.device(name).operation(Operation::read);
-  const auto sequential = ratio(reads.sequential_bytes, reads.bytes);
   return weigh(facts, std::move(finding),
-               {{"random_share_of_reads", sequential ? std::optional(1 - *sequential) : std::nullopt, kRandom},
+               {{"random_share_of_reads", random_share(reads), kRandom},
                 {"reading_seconds_per_day", reading_per_day(facts, name), kReadingPerDay}});
 }
 
@@ -401,13 +328,13 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
   if (!limit) {
     return unknown("the memory that it gets", "max_host_mem_size_mb of the module nvme is not readable");
   }
-  const double most = static_cast<double>(*limit) * kMebibyte;
+  const double limit_bytes = static_cast<double>(*limit) * kMebibyte;
   const std::string asks =
       fmt::format("it asks for {:.0f} MiB of the host's memory, for its own use", *preferred / kMebibyte);
   const char* why =
       "drives without memory of their own mostly keep tables there: without it, random reads may wait for the flash "
       "twice";
-  if (*minimum > most) {
+  if (*minimum > limit_bytes) {
     Finding bad = info(
         fmt::format("{}, needs {:.0f} MiB and gets none, as the limit is {} MiB", asks, *minimum / kMebibyte, *limit),
         why);
@@ -416,23 +343,12 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller.text("hmb") == "0") {
     return info(asks + ", and has none", "the kernel found no room for it, or it was turned off");
   }
-  if (*preferred > most) {
+  if (*preferred > limit_bytes) {
     Finding bad = info(fmt::format("{}, and gets {} MiB", asks, *limit), why);
     return raise_limit(facts, disk.device.name, std::max(*preferred, *minimum), std::move(bad));
   }
   return ok(asks + ", and may have it");
 }
-
-}  // namespace
-
-const Rule kN12{.id = "N12",
-                .title = "Host memory for drives without their own",
-                .limit = "it asks for more than it gets, and reads, half of them random, take 600 s a day",
-                .source = "drivers/nvme/host/pci.c, nvme_setup_host_mem; NVM Express Base, Host Memory Buffer",
-                .by_history = true,
-                .of_disk = host_memory};
-
-namespace {
 
 Finding sata(const Facts& facts, const DiskSettings& disk) {
   if (disk.device.transport != "sata") {
@@ -443,18 +359,15 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
     return unknown("its queue", "device/queue_depth is not readable");
   }
   // Without NCQ the controller itself has one tag, and the kernel refuses more (EINVAL).
-  const std::uint64_t most = std::min<std::uint64_t>(31, disk.files.number("mq/0/nr_tags").value_or(31));
-  if (*depth == 1 && most <= 1) {
+  const std::uint64_t max_depth = std::min<std::uint64_t>(31, disk.files.number("mq/0/nr_tags").value_or(31));
+  if (*depth == 1 && max_depth <= 1) {
     return ok("the controller takes one command at a time");
   }
   if (*depth == 1) {
     Finding bad = info("commands are sent one at a time", "the drive cannot work on several at once");
-    change_file(bad, disk, "device/queue_depth", std::to_string(most));
+    change_file(bad, disk, "device/queue_depth", std::to_string(max_depth));
     bad.risk = "the kernel refuses if it knows the drive to be faulty";
-    return weigh(
-        facts, std::move(bad),
-        {{"excess_seconds_per_day",
-          excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
+    return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue, SpikeCause::saturation})});
   }
   const util::OutsideText power = disk.files.text("link_power_management_policy");
   if (!power.empty() && power != "max_performance") {
@@ -462,17 +375,6 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
   }
   return ok(fmt::format("{} commands at once", *depth));
 }
-
-}  // namespace
-
-const Rule kN13{.id = "N13",
-                .title = "Queue and link of SATA drives",
-                .limit = "queueing or saturation causes 60 s of waiting a day",
-                .source = "drivers/ata/libata-core.c",
-                .by_history = true,
-                .of_disk = sata};
-
-namespace {
 
 constexpr double kSlow = 0.002;         // seconds: drives with power-loss protection stay far below
 constexpr double kWaitingPerDay = 600;  // seconds
@@ -518,13 +420,94 @@ Finding commits(const Facts& facts, const DiskSettings& disk) {
                {{"mean_commit_seconds", seconds, kSlow}, {"excess_seconds_per_day", per_day, kWaitingPerDay}});
 }
 
+constexpr double kSlowedDown = 1.2;  // p99 during log reads, relative to the rest
+
+Finding log_read_cost(const Facts& facts, const DiskSettings& disk) {
+  const std::string drive = drive_of(facts, disk);
+  if (drive.empty()) {
+    return not_applicable("no log pages are read of it");
+  }
+  const auto effect = facts.measured.drive(drive).log_read_latency_effect_ratio;
+  if (!effect) {
+    return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
+  }
+  if (*effect < kSlowedDown) {
+    Finding finding = ok("reading its log pages costs nothing");
+    finding.evidence = {{"p99_during_log_reads_ratio", *effect}};
+    return finding;
+  }
+  Finding bad = info("reading its log pages slows it down", "the drive stops for them");
+  bad.change = "raise nvme.poll_interval in /etc/ssdpulse/ssdpulse.yaml; then systemctl reload ssdpulse";
+  bad.undo = "the former interval";
+  bad.risk = "wear and temperature are seen less often";
+  return weigh(facts, std::move(bad), {{"p99_during_log_reads_ratio", effect, kSlowedDown}});
+}
+
+constexpr Rule kRules[] = {
+    {.id = "N1",
+     .title = "Block size that an NVMe drive is formatted with",
+     .limit = "the drive ranks another size higher, and queueing or saturation causes 60 s of waiting a day",
+     .source = "NVM Express NVM Command Set, LBA format, relative performance",
+     .by_history = true,
+     .of_disk = block_size},
+    {.id = "N4",
+     .title = "Over-provisioning",
+     .limit =
+         "the lower bound of write amplification is at least 2, at a cost of 10 GB a day, with less than 7 % spare",
+     .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
+     .by_history = true,
+     .of_disk = overprovisioning},
+    {.id = "N7",
+     .title = "PCI Express link",
+     .limit = "it is narrower or slower than the drive's own, and saturation causes 60 s of waiting a day",
+     .source = "Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",
+     .by_history = true,
+     .of_disk = link},
+    {.id = "N9",
+     .title = "Heat",
+     .limit = "heat causes 60 s of waiting a day",
+     .source = "NVM Express Base, Host Controlled Thermal Management",
+     .by_history = true,
+     .of_disk = heat},
+    {.id = "N10",
+     .title = "Wear, spare and warnings",
+     .limit = "an unrecovered error, its life is used up, or it warns of its temperature; danger: it warns of "
+              "anything else, or its spare is too low",
+     .source = "NVM Express Base, SMART / Health Information",
+     .days = 0,
+     .of_disk = wear},
+    {.id = "N11",
+     .title = "Firmware that is known to be bad",
+     .limit = "danger where the table of known bad firmware says so",
+     .source = "daemon/advice/known_bad_firmware.txt, with a source for each",
+     .of_disk = firmware},
+    {.id = "N12",
+     .title = "Host memory for drives without their own",
+     .limit = "it asks for more than it gets, and reads, half of them random, take 600 s a day",
+     .source = "drivers/nvme/host/pci.c, nvme_setup_host_mem; NVM Express Base, Host Memory Buffer",
+     .by_history = true,
+     .of_disk = host_memory},
+    {.id = "N13",
+     .title = "Queue and link of SATA drives",
+     .limit = "queueing or saturation causes 60 s of waiting a day",
+     .source = "drivers/ata/libata-core.c",
+     .by_history = true,
+     .of_disk = sata},
+    {.id = "N16",
+     .title = "Cost of commits",
+     .limit = "commits take 2 ms on average, and 600 s a day in total",
+     .source = "PostgreSQL, Reliability",
+     .by_history = true,
+     .of_disk = commits},
+    {.id = "F21",
+     .title = "What reading log pages costs",
+     .limit = "p99 of reads and writes while log pages are read is 20 % above the rest",
+     .source = "ssdpulse, ssdpulse_nvme_log_read_latency_effect_ratio",
+     .of_disk = log_read_cost},
+};
+
 }  // namespace
 
-const Rule kN16{.id = "N16",
-                .title = "Cost of commits",
-                .limit = "commits take 2 ms on average, and 600 s a day in total",
-                .source = "PostgreSQL, Reliability",
-                .by_history = true,
-                .of_disk = commits};
+std::span<const Rule> drive_rules() { return kRules; }
 
 }  // namespace ssdpulse::advice

@@ -28,18 +28,17 @@ util::Result<std::map<std::string, DeviceEvidence>> read_history_evidence(histor
                                                                           const std::vector<std::string>& disks,
                                                                           model::WallTime now, double time_scale = 1);
 
-// EvidenceRefresh: whether the part of the history that was read is still all there is to judge by. It is not once
-// another spike has ended: its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
-
+/// Whether the part of the history that was read is still all there is to judge by. It is not once another spike has
+/// ended: its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
 class EvidenceRefresh {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit EvidenceRefresh(std::chrono::minutes most) : most_(most) {}
+  explicit EvidenceRefresh(std::chrono::minutes max_age) : max_age_(max_age) {}
 
   /// `spikes`: how many have ended since the daemon's start.
   [[nodiscard]] bool is_due(Time now, std::uint64_t spikes) const {
-    return !read_at_ || now - *read_at_ >= most_ || spikes != spikes_;
+    return !read_at_ || now - *read_at_ >= max_age_ || spikes != spikes_;
   }
   void was_read(Time now, std::uint64_t spikes) {
     read_at_ = now;
@@ -47,7 +46,7 @@ class EvidenceRefresh {
   }
 
  private:
-  std::chrono::minutes most_;
+  std::chrono::minutes max_age_;
   std::optional<Time> read_at_;
   std::uint64_t spikes_ = 0;
 };

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "daemon/advice/audit_rules.h"
+#include "daemon/advice/rule.h"
+#include "daemon/advice/virtual_machines.h"
 #include "daemon/base/number_text.h"
 
 namespace ssdpulse::advice {
@@ -11,9 +12,9 @@ namespace {
 
 // A drive that writes 1 GB/s needs more than four seconds for this, during which everything else waits.
 constexpr double kLargeDirtyLimit = 4.0 * (1U << 30U);  // bytes
-constexpr double kWriteback = 0.5;                      // of the bytes written
-constexpr std::uint64_t kLimit = 1U << 30U;
-constexpr std::uint64_t kBackground = 256U << 20U;
+constexpr double kWritebackShare = 0.5;                 // of the bytes written
+constexpr std::uint64_t kAdvisedLimit = 1U << 30U;
+constexpr std::uint64_t kAdvisedBackground = 256U << 20U;
 
 Finding dirty_limits(const Facts& facts) {
   const model::Attributes& files = facts.settings.files;
@@ -32,10 +33,10 @@ Finding dirty_limits(const Facts& facts) {
     return ok(found);
   }
   Finding bad = info(found, "when it is all written at once, at a sync or a checkpoint, everything else waits");
-  bad.change = fmt::format("sysctl vm.dirty_background_bytes={} vm.dirty_bytes={}", kBackground, kLimit);
+  bad.change = fmt::format("sysctl vm.dirty_background_bytes={} vm.dirty_bytes={}", kAdvisedBackground, kAdvisedLimit);
   bad.persistent = fmt::format(
       "printf 'vm.dirty_background_bytes=%s\\nvm.dirty_bytes=%s\\n' {} {} > /etc/sysctl.d/60-ssdpulse-dirty.conf",
-      kBackground, kLimit);
+      kAdvisedBackground, kAdvisedLimit);
   bad.undo = (*background_bytes > 0 ? fmt::format("sysctl vm.dirty_background_bytes={}", *background_bytes)
                                     : fmt::format("sysctl vm.dirty_background_ratio={}", *background)) +
              (*bytes > 0 ? fmt::format(" vm.dirty_bytes={}", *bytes) : fmt::format(" vm.dirty_ratio={}", *percent)) +
@@ -43,39 +44,25 @@ Finding dirty_limits(const Facts& facts) {
   bad.risk = "large copies through the page cache become slower";
   std::optional<double> excess;
   std::optional<double> writeback;
-  std::optional<double> all;
+  std::optional<double> written;
   for (const DiskSettings& disk : facts.settings.disks) {
     const std::string& name = disk.device.name;
     add_figure(excess, excess_per_day(facts, name, {SpikeCause::queue, SpikeCause::saturation}));
     add_figure(writeback, facts.measured.device(name).written_bytes_by(model::WriteClass::writeback));
-    add_figure(all, facts.measured.device(name).all_written_bytes());
+    add_figure(written, facts.measured.device(name).all_written_bytes());
   }
-  return weigh(
-      facts, std::move(bad),
-      {{"writeback_share", ratio(writeback, all), kWriteback}, {"excess_seconds_per_day", excess, kExcessLimit}});
+  return weigh(facts, std::move(bad),
+               {{"writeback_share", ratio(writeback, written), kWritebackShare},
+                {"excess_seconds_per_day", excess, kExcessLimit}});
 }
-
-}  // namespace
-
-const Rule kF13{
-    .id = "F13",
-    .title = "Limits on data waiting to be written",
-    .limit =
-        "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation causes 60 s "
-        "of waiting a day",
-    .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
-    .by_history = true,
-    .of_host = dirty_limits};
-
-namespace {
 
 constexpr double kSwapBytesPerDay = 1e9;
 
 Finding swap(const Facts& facts, const DiskSettings& disk) {
   const auto& swaps = facts.settings.swaps;
   if (std::none_of(swaps.begin(), swaps.end(),
-                   [&](const auto& one) { return one.disks.count(disk.device.name) > 0; })) {
-    const auto lost = std::find_if(swaps.begin(), swaps.end(), [](const auto& one) { return !one.known; });
+                   [&](const model::Swap& swap) { return swap.disks.contains(disk.device.name); })) {
+    const auto lost = std::find_if(swaps.begin(), swaps.end(), [](const model::Swap& swap) { return !swap.known; });
     return lost == swaps.end()
                ? not_applicable("it is not used for swap")
                : unknown("whether it is used for swap", "what " + util::for_json(lost->name) + " lies on is not known");
@@ -98,18 +85,8 @@ Finding swap(const Facts& facts, const DiskSettings& disk) {
         kSwapBytesPerDay}});
 }
 
-}  // namespace
-
-const Rule kF14{.id = "F14",
-                .title = "Swap on a measured disk",
-                .limit = "1 GB a day is written to it",
-                .source = "MongoDB production notes, swappiness",
-                .of_disk = swap};
-
-namespace {
-
 /// Limits in the top two levels, and those that the daemon sees on whoever has sent I/O; empty: none is known.
-std::string limited(const Facts& facts) {
+std::string limiting_groups(const Facts& facts) {
   std::string groups = facts.settings.files.text("sys/fs/cgroup/io.cost.qos").contains("enable=1") ? "io.cost.qos" : "";
   for (const auto& [file, limit] : facts.settings.cgroup_limits) {
     groups += (groups.empty() ? "" : " ") + util::for_json(file);
@@ -119,7 +96,7 @@ std::string limited(const Facts& facts) {
 
 Finding cgroup_limits(const Facts& facts) {
   const auto waited = facts.measured.per_day(facts.measured.cgroup_limit_seconds);
-  const std::string groups = limited(facts);
+  const std::string groups = limiting_groups(facts);
   if (groups.empty() && waited.value_or(0) == 0) {
     return ok("no control group is known to limit I/O");
   }
@@ -131,45 +108,89 @@ Finding cgroup_limits(const Facts& facts) {
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", waited, kExcessLimit}});
 }
 
-}  // namespace
+constexpr double kThreadIosPerDay = 10e6;  // a wake-up of 6 us for each of them is a minute a day
 
-const Rule kF15{.id = "F15",
-                .title = "I/O limits of control groups",
-                .limit = "somebody waits at a limit for 60 s a day",
-                .source = "Documentation/admin-guide/cgroup-v2.rst, io; ssdpulse, ssdpulse_host_wait_seconds_total",
-                .of_host = cgroup_limits};
-
-namespace {
-
-constexpr double kHarm = 1.2;  // p99 during log reads, relative to the rest
-
-Finding ourselves(const Facts& facts, const DiskSettings& disk) {
-  const std::string drive = drive_of(facts, disk);
-  if (drive.empty()) {
-    return not_applicable("no log pages are read of it");
+/// Of all programs, as a thread sends them: without io_uring and libaio, and past the page cache.
+std::optional<double> thread_ios_per_day(const Facts& facts) {
+  std::optional<double> ios;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    for (const model::IoPath path : {model::IoPath::sync, model::IoPath::direct}) {
+      add_figure(ios, facts.measured.per_day(facts.measured.device(disk.device.name).path_ios[index(path)]));
+    }
   }
-  const auto effect = facts.measured.drive(drive).log_read_latency_effect_ratio;
-  if (!effect) {
-    return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
-  }
-  if (*effect < kHarm) {
-    Finding finding = ok("reading its log pages costs nothing");
-    finding.evidence = {{"p99_during_log_reads_ratio", *effect}};
-    return finding;
-  }
-  Finding bad = info("reading its log pages slows it down", "the drive stops for them");
-  bad.change = "raise nvme.poll_interval in /etc/ssdpulse/ssdpulse.yaml; then systemctl reload ssdpulse";
-  bad.undo = "the former interval";
-  bad.risk = "wear and temperature are seen less often";
-  return weigh(facts, std::move(bad), {{"p99_during_log_reads_ratio", effect, kHarm}});
+  return ios;
 }
 
+Finding virtual_machines(const Facts& facts) {
+  if (facts.settings.virtual_machines.empty()) {
+    return not_applicable("no QEMU virtual machine is running here");
+  }
+  std::size_t disks = 0;
+  std::size_t unread = 0;
+  std::vector<util::OutsideText> by_threads;
+  for (const util::OutsideText& line : facts.settings.virtual_machines) {
+    const QemuDisks machine = disks_of_qemu(line.raw());
+    unread += line.empty() || !machine.whole ? 1 : 0;
+    disks += machine.disks.size();
+    for (const QemuDisk& disk : machine.disks) {
+      if (disk.threads) {
+        by_threads.push_back(disk.file);
+      }
+    }
+  }
+  const std::string partly =
+      unread == 0 ? "" : fmt::format("; {} not readable as a whole", util::count_text(unread, "command line"));
+  if (by_threads.empty()) {
+    return unread > 0 ? unknown("how virtual machines reach their disks", partly.substr(2))
+           : disks > 0
+               ? ok(fmt::format("virtual machines use no threads for the I/O of {}", util::count_text(disks, "disk")))
+               : not_applicable("no QEMU has a disk in a file or on a block device of this host");
+  }
+  constexpr std::size_t kShown = 3;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kShown, by_threads.size()); ++i) {
+    names += (names.empty() ? "" : ", ") + util::for_json(by_threads[i], 80);
+  }
+  names += by_threads.size() > kShown ? fmt::format(" and {} more", by_threads.size() - kShown) : "";
+  Finding bad =
+      info(fmt::format("virtual machines use threads for the I/O of {} of {}: {}", by_threads.size(),
+                       util::count_text(disks, "disk"), names),
+           "a thread is woken up for each I/O, which on fast drives costs more than the drive's own time" + partly);
+  bad.change =
+      "aio=io_uring (libvirt: io='io_uring' in the disk's <driver>), and an iothread for each disk; then "
+      "restart the virtual machine";
+  bad.undo = "the former options, and another restart";
+  bad.risk = "the virtual machine is down meanwhile; io_uring needs QEMU 5.0";
+  return weigh(facts, std::move(bad), {{"thread_ios_per_day", thread_ios_per_day(facts), kThreadIosPerDay}});
+}
+
+constexpr Rule kRules[] = {
+    {.id = "F13",
+     .title = "Limits on data waiting to be written",
+     .limit = "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation causes 60 s "
+              "of waiting a day",
+     .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
+     .by_history = true,
+     .of_host = dirty_limits},
+    {.id = "F14",
+     .title = "Swap on a measured disk",
+     .limit = "1 GB a day is written to it",
+     .source = "MongoDB production notes, swappiness",
+     .of_disk = swap},
+    {.id = "F15",
+     .title = "I/O limits of control groups",
+     .limit = "somebody waits at a limit for 60 s a day",
+     .source = "Documentation/admin-guide/cgroup-v2.rst, io; ssdpulse, ssdpulse_host_wait_seconds_total",
+     .of_host = cgroup_limits},
+    {.id = "F18",
+     .title = "How virtual machines reach their disks",
+     .limit = "one uses threads, and 10 million I/Os a day are sent as threads send them",
+     .source = "qemu(1), -drive aio=; QMP, BlockdevOptionsFile",
+     .of_host = virtual_machines},
+};
+
 }  // namespace
 
-const Rule kF21{.id = "F21",
-                .title = "What reading log pages costs",
-                .limit = "p99 of reads and writes while log pages are read is 20 % above the rest",
-                .source = "ssdpulse, ssdpulse_nvme_log_read_latency_effect_ratio",
-                .of_disk = ourselves};
+std::span<const Rule> host_rules() { return kRules; }
 
 }  // namespace ssdpulse::advice

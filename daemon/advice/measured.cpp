@@ -36,22 +36,22 @@ void add_histogram(Distribution& total, const model::SizeHistogram& one) {
   }
 }
 
-void raise(Figure& most, double one) {
-  if (std::isfinite(one)) {
-    most = std::max(most.value_or(one), one);
+void raise(Figure& maximum, double value) {
+  if (std::isfinite(value)) {
+    maximum = std::max(maximum.value_or(value), value);
   }
 }
 
 /// What can be seen in the daemon's present state; else nothing is known, rather than 0.
-struct Sight {
-  explicit Sight(const Snapshot& snapshot)
+struct Visible {
+  explicit Visible(const Snapshot& snapshot)
       : requests(snapshot.own_cost.effort != model::Effort::nothing),
         issues(snapshot.latency_mode != "completion-only") {}
   bool requests;
   bool issues;
 };
 
-void add_operations(const model::DeviceIo& io, Sight sight, MeasuredDevice& device) {
+void add_operations(const model::DeviceIo& io, Visible visible, MeasuredDevice& device) {
   for (std::size_t i = 0; i < model::kOperations; ++i) {
     const model::OperationIo& from = io.operations[i];
     const bool reads_or_writes = i == index(Operation::read) || i == index(Operation::write);
@@ -64,7 +64,7 @@ void add_operations(const model::DeviceIo& io, Sight sight, MeasuredDevice& devi
     add_histogram(to.size_bytes, from.size);
     add_histogram(to.total_seconds, from.total_latency);
     add_figure(device.timeouts, figure(from.errors[index(model::IoError::timeout)]));
-    if (sight.issues) {
+    if (visible.issues) {
       add_histogram(to.queue_seconds, from.queue_latency);
       for (const model::LatencyHistogram& during : from.device_latency) {
         add_histogram(to.device_seconds, during);
@@ -75,7 +75,7 @@ void add_operations(const model::DeviceIo& io, Sight sight, MeasuredDevice& devi
   }
   add_histogram(device.commit_seconds, io.commit_latency);
   device.unstamped_ios = figure(io.losses[index(model::Loss::unstamped)]);
-  if (sight.issues) {
+  if (visible.issues) {
     for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
       device.written_bytes[i] = figure(io.writes.class_bytes[i]);
     }
@@ -110,15 +110,15 @@ void add_paths(const model::DeviceSnapshot& from, MeasuredDevice& device) {
   }
 }
 
-MeasuredDevice device_of(const model::DeviceSnapshot& from, Sight sight) {
+MeasuredDevice device_of(const model::DeviceSnapshot& from, Visible visible) {
   // A device that is present but not measured yet counts from 0, too.
   static const auto& nothing_yet = *new model::DeviceIo;
   MeasuredDevice device;
   device.unseen = from.unseen.has_value();
-  if (device.unseen || !sight.requests) {
+  if (device.unseen || !visible.requests) {
     return device;
   }
-  add_operations(from.io ? *from.io : nothing_yet, sight, device);
+  add_operations(from.io ? *from.io : nothing_yet, visible, device);
   add_spikes(from, device);
   add_paths(from, device);
   for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
@@ -127,47 +127,44 @@ MeasuredDevice device_of(const model::DeviceSnapshot& from, Sight sight) {
   return device;
 }
 
+using F = model::NvmeField;
+
+constexpr std::pair<F, Figure MeasuredDrive::*> kDriveFigures[] = {
+    {F::available_spare_ratio, &MeasuredDrive::available_spare_ratio},
+    {F::available_spare_threshold_ratio, &MeasuredDrive::available_spare_threshold_ratio},
+    {F::percentage_used_ratio, &MeasuredDrive::percentage_used_ratio},
+    {F::media_errors, &MeasuredDrive::media_errors},
+    {F::power_on_seconds, &MeasuredDrive::power_on_seconds},
+    {F::thermal_management_seconds, &MeasuredDrive::thermal_management_seconds},
+    {F::thermal_throttle_seconds, &MeasuredDrive::thermal_throttle_seconds},
+};
+
+constexpr std::pair<F, Figure MeasuredGroup::*> kGroupFigures[] = {
+    {F::endurance_group_available_spare_ratio, &MeasuredGroup::available_spare_ratio},
+    {F::endurance_group_available_spare_threshold_ratio, &MeasuredGroup::available_spare_threshold_ratio},
+    {F::endurance_group_percentage_used_ratio, &MeasuredGroup::percentage_used_ratio},
+};
+
 void add_field(const model::NvmeValue& value, MeasuredDrive& drive) {
-  using F = model::NvmeField;
-  // Group 0 is the whole drive, which has fields of its own.
-  MeasuredGroup whole;
-  const auto of_group = [&]() -> MeasuredGroup& {
-    return value.endurance_group == 0 ? whole : drive.endurance_groups[value.endurance_group];
-  };
-  switch (value.field) {
-    case F::critical_warning:
-    case F::endurance_groups_warning:
-    case F::endurance_group_warning: {
-      const auto* found = std::find(kDriveWarningNames.begin(), kDriveWarningNames.end(), value.label);
-      if (found != kDriveWarningNames.end()) {
-        add_figure(drive.warnings[static_cast<std::size_t>(found - kDriveWarningNames.begin())], value.value);
-      }
-      return;
+  for (const auto& [field, figure] : kDriveFigures) {
+    if (field == value.field) {
+      add_figure(drive.*figure, value.value);
     }
-    case F::temperature_celsius:
-      return value.label == "composite" ? add_figure(drive.composite_celsius, value.value) : void();
-    case F::available_spare_ratio:
-      return add_figure(drive.available_spare_ratio, value.value);
-    case F::available_spare_threshold_ratio:
-      return add_figure(drive.available_spare_threshold_ratio, value.value);
-    case F::percentage_used_ratio:
-      return add_figure(drive.percentage_used_ratio, value.value);
-    case F::media_errors:
-      return add_figure(drive.media_errors, value.value);
-    case F::power_on_seconds:
-      return add_figure(drive.power_on_seconds, value.value);
-    case F::thermal_management_seconds:
-      return add_figure(drive.thermal_management_seconds, value.value);
-    case F::thermal_throttle_seconds:
-      return add_figure(drive.thermal_throttle_seconds, value.value);
-    case F::endurance_group_available_spare_ratio:
-      return add_figure(of_group().available_spare_ratio, value.value);
-    case F::endurance_group_available_spare_threshold_ratio:
-      return add_figure(of_group().available_spare_threshold_ratio, value.value);
-    case F::endurance_group_percentage_used_ratio:
-      return add_figure(of_group().percentage_used_ratio, value.value);
-    default:
-      return;
+  }
+  for (const auto& [field, figure] : kGroupFigures) {
+    if (field == value.field && value.endurance_group != 0) {  // 0: the whole drive, which has fields of its own
+      add_figure(drive.endurance_groups[value.endurance_group].*figure, value.value);
+    }
+  }
+  if (value.field == F::temperature_celsius && value.label == "composite") {
+    add_figure(drive.composite_celsius, value.value);
+  }
+  if (value.field == F::critical_warning || value.field == F::endurance_groups_warning ||
+      value.field == F::endurance_group_warning) {
+    const auto* found = std::find(kDriveWarningNames.begin(), kDriveWarningNames.end(), value.label);
+    if (found != kDriveWarningNames.end()) {
+      add_figure(drive.warnings[static_cast<std::size_t>(found - kDriveWarningNames.begin())], value.value);
+    }
   }
 }
 
@@ -185,11 +182,11 @@ void add_drive(const model::NvmeDrive& from, Measured& measured) {
     }
   }
   add_figure(drive.log_read_latency_effect_ratio, from.polling.read_effect_ratio);
-  for (const auto& [bytes, most] :
+  for (const auto& [bytes, figure] :
        {std::pair(from.identity->host_memory_preferred_bytes, &drive.host_memory_preferred_bytes),
         std::pair(from.identity->host_memory_minimum_bytes, &drive.host_memory_minimum_bytes)}) {
     if (bytes) {
-      raise(*most, figure(*bytes));
+      raise(*figure, static_cast<double>(*bytes));
     }
   }
   for (const model::NvmeNamespace& one : from.identity->namespaces) {
@@ -202,7 +199,7 @@ void add_drive(const model::NvmeDrive& from, Measured& measured) {
   }
 }
 
-void add_host(const Snapshot& snapshot, Sight sight, Measured& measured) {
+void add_host(const Snapshot& snapshot, Visible visible, Measured& measured) {
   const auto mount = [&](const util::OutsideText& mountpoint) -> MeasuredMount& {
     return measured.mounts[util::for_label(mountpoint)];
   };
@@ -217,7 +214,7 @@ void add_host(const Snapshot& snapshot, Sight sight, Measured& measured) {
     add_figure(mount(mountpoint).filling_bytes_per_second, rate);
   }
   for (const model::FilesystemDiscards& one : snapshot.filesystem_discards) {
-    for (std::size_t i = 0; sight.requests && i < model::kDiscardTriggers; ++i) {
+    for (std::size_t i = 0; visible.requests && i < model::kDiscardTriggers; ++i) {
       add_figure(mount(one.mountpoint).discarded_bytes[i], figure(one.bytes[i]));
     }
   }
@@ -229,52 +226,6 @@ const auto& known_or_empty(const Map& all, const Key& key) {
   const auto found = all.find(key);
   return found == all.end() ? empty : found->second;
 }
-
-}  // namespace
-
-void add_figure(Figure& total, Figure one) {
-  if (one && std::isfinite(*one)) {
-    total = total.value_or(0) + *one;
-  }
-}
-
-Figure MeasuredDevice::all_written_bytes() const {
-  Figure total;
-  for (const Figure& one : written_bytes) {
-    add_figure(total, one);
-  }
-  return total;
-}
-
-const MeasuredDevice& Measured::device(const std::string& name) const { return known_or_empty(devices, name); }
-const MeasuredDrive& Measured::drive(const std::string& controller) const { return known_or_empty(drives, controller); }
-const MeasuredMount& Measured::mount(const util::OutsideText& mountpoint) const {
-  return known_or_empty(mounts, util::OutsideText(util::for_label(mountpoint)));
-}
-
-Figure Measured::per_day(Figure total) const {
-  return observed_seconds && *observed_seconds >= 1 && total ? Figure(*total * kSecondsPerDay / *observed_seconds)
-                                                             : std::nullopt;
-}
-
-Measured measure(const Snapshot& snapshot) {
-  const Sight sight(snapshot);
-  Measured measured;
-  measured.answered = true;
-  const std::chrono::duration<double> now = snapshot.taken_at.time_since_epoch();
-  const double observed = now.count() - snapshot.process.start_time_seconds;
-  measured.observed_seconds = observed >= 0 ? Figure(observed) : std::nullopt;
-  for (const model::DeviceSnapshot& device : snapshot.devices) {
-    measured.devices[device.device->name] = device_of(device, sight);
-  }
-  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
-    add_drive(drive, measured);
-  }
-  add_host(snapshot, sight, measured);
-  return measured;
-}
-
-namespace {
 
 using Json = nlohmann::json;
 
@@ -432,6 +383,48 @@ class Parser {
 
 }  // namespace
 
+void add_figure(Figure& total, Figure one) {
+  if (one && std::isfinite(*one)) {
+    total = total.value_or(0) + *one;
+  }
+}
+
+Figure MeasuredDevice::all_written_bytes() const {
+  Figure total;
+  for (const Figure& one : written_bytes) {
+    add_figure(total, one);
+  }
+  return total;
+}
+
+const MeasuredDevice& Measured::device(const std::string& name) const { return known_or_empty(devices, name); }
+const MeasuredDrive& Measured::drive(const std::string& controller) const { return known_or_empty(drives, controller); }
+const MeasuredMount& Measured::mount(const util::OutsideText& mountpoint) const {
+  return known_or_empty(mounts, util::OutsideText(util::for_label(mountpoint)));
+}
+
+Figure Measured::per_day(Figure total) const {
+  return observed_seconds && *observed_seconds >= 1 && total ? Figure(*total * kSecondsPerDay / *observed_seconds)
+                                                             : std::nullopt;
+}
+
+Measured measure(const Snapshot& snapshot) {
+  const Visible visible(snapshot);
+  Measured measured;
+  measured.answered = true;
+  const std::chrono::duration<double> now = snapshot.taken_at.time_since_epoch();
+  const double observed = now.count() - snapshot.process.start_time_seconds;
+  measured.observed_seconds = observed >= 0 ? Figure(observed) : std::nullopt;
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    measured.devices[device.device->name] = device_of(device, visible);
+  }
+  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
+    add_drive(drive, measured);
+  }
+  add_host(snapshot, visible, measured);
+  return measured;
+}
+
 std::string measured_json(const Measured& measured) {
   return Writer::of(measured).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -440,9 +433,9 @@ util::Result<Measured> parse_measured(std::string_view json) {
   if (json.size() > kMaxMeasuredBytes) {
     return util::fail("more than " + std::to_string(kMaxMeasuredBytes) + " bytes");
   }
-  constexpr int kDeepest = 8;  // what is deeper is none of it, and only takes memory
+  constexpr int kMaxDepth = 8;  // what is deeper is none of it, and only takes memory
   const Json parsed = Json::parse(
-      json, [](int depth, Json::parse_event_t, const Json&) { return depth <= kDeepest; }, false);
+      json, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxDepth; }, false);
   if (parsed.is_discarded()) {
     return util::fail("not JSON, or only the beginning of it");
   }

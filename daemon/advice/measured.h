@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured: what the running daemon has measured, as far as rules weigh it. The daemon's own audit takes it from the
-// snapshot (measure()), `ssdpulse audit` from the JSON of /api/v1/measured (measured_json.h).
+// snapshot (measure()), `ssdpulse audit` from the JSON of /api/v1/measured.
 //
 // Values only. Figures count since the daemon's start, in base units: bytes, seconds, 1. One that is not measured is
 // absent, never 0. Each type names its members once, in visit(), for whoever writes or reads them all: a new member is
@@ -36,8 +36,7 @@ struct Distribution {
   Figure sum;
   bool operator==(const Distribution&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("count", self.count);
     field("sum", self.sum);
   }
@@ -53,8 +52,7 @@ struct MeasuredOperation {
   Distribution total_seconds;
   bool operator==(const MeasuredOperation&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("bytes", self.bytes);
     field("sequential_bytes", self.sequential_bytes);
     field("size_bytes", self.size_bytes);
@@ -71,8 +69,7 @@ struct MeasuredSpikes {
   std::optional<model::SpikeCause> active_cause;           // the best so far of one that goes on
   bool operator==(const MeasuredSpikes&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("excess_seconds", self.excess_seconds, model::kSpikeCauseNames);
     field("pending_excess_seconds", self.pending_excess_seconds);
     field("active_cause", self.active_cause, model::kSpikeCauseNames);
@@ -85,8 +82,7 @@ struct MeasuredDiscards {
   Figure burst_bytes;
   bool operator==(const MeasuredDiscards&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("burst_seconds", self.burst_seconds);
     field("burst_bytes", self.burst_bytes);
   }
@@ -111,8 +107,7 @@ struct MeasuredDevice {
   std::map<std::uint32_t, double> block_size_ranks;  // by bytes of a block; 0: best, 3: degraded
   bool operator==(const MeasuredDevice&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("unseen", self.unseen);
     field("controller", self.controller);
     field("operations", self.operations, model::kRequestNames);
@@ -142,8 +137,7 @@ struct MeasuredGroup {
   Figure percentage_used_ratio;
   bool operator==(const MeasuredGroup&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("available_spare_ratio", self.available_spare_ratio);
     field("available_spare_threshold_ratio", self.available_spare_threshold_ratio);
     field("percentage_used_ratio", self.percentage_used_ratio);
@@ -177,8 +171,7 @@ struct MeasuredDrive {
   std::map<std::uint32_t, MeasuredGroup> endurance_groups;  // by number, from 1
   bool operator==(const MeasuredDrive&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("warnings", self.warnings, kDriveWarningNames);
     field("composite_celsius", self.composite_celsius);
     field("available_spare_ratio", self.available_spare_ratio);
@@ -203,8 +196,7 @@ struct MeasuredMount {
   std::array<Figure, model::kDiscardTriggers> discarded_bytes;
   bool operator==(const MeasuredMount&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("available_bytes", self.available_bytes);
     field("filling_bytes_per_second", self.filling_bytes_per_second);
     field("discarded_bytes", self.discarded_bytes, model::kDiscardTriggerNames);
@@ -221,8 +213,7 @@ struct Measured {
   std::map<util::OutsideText, MeasuredMount> mounts;  // by mount point, as util::for_label() writes it
   bool operator==(const Measured&) const = default;
 
-  template <typename Self, typename Field>
-  static void visit(Self& self, const Field& field) {
+  static void visit(auto& self, const auto& field) {
     field("observed_seconds", self.observed_seconds);
     field("tenant_limits", self.tenant_limits);
     field("cgroup_limit_seconds", self.cgroup_limit_seconds);
@@ -246,8 +237,8 @@ Measured measure(const model::Snapshot& snapshot);
 /// Adds what is known and finite.
 void add_figure(Figure& total, Figure one);
 
-// Measured as JSON: the answer of /api/v1/measured. An object with the names of Measured::visit() and below; what is
-// absent is left out, and what a reader does not know is ignored.
+/// The answer of /api/v1/measured: an object with the names of Measured::visit() and below; what is absent is left out,
+/// and what a reader does not know is ignored.
 std::string measured_json(const Measured& measured);
 
 /// Whoever sent the text is not trusted: it has at most kMaxMeasuredBytes, and at most kMaxMeasuredEntries devices,

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "daemon/advice/audit_rules.h"
+#include "daemon/advice/rule.h"
 #include "daemon/base/number_text.h"
 
 namespace ssdpulse::advice {
@@ -27,8 +27,8 @@ Waiting waiting_per_day(const Facts& facts, const std::string& name) {
   Waiting waiting;
   for (const Operation operation : {Operation::read, Operation::write}) {
     const MeasuredOperation& all = facts.measured.device(name).operation(operation);
-    if (const auto one = facts.measured.per_day(all.queue_seconds.sum)) {
-      waiting.queue = waiting.queue.value_or(0) + *one;
+    if (const auto queue = facts.measured.per_day(all.queue_seconds.sum)) {
+      waiting.queue = waiting.queue.value_or(0) + *queue;
       waiting.total = waiting.total.value_or(0) + facts.measured.per_day(all.total_seconds.sum).value_or(0);
     }
   }
@@ -64,17 +64,6 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
       {{"queue_time_share", ratio(queue, total), kQueueShare}, {"excess_seconds_per_day", queue, kExcessLimit}});
 }
 
-}  // namespace
-
-const Rule kQ1{.id = "Q1",
-               .title = "I/O scheduler of drives with several queues",
-               .limit = "reads and writes spend 10 % of their time, and 60 s a day, before the drive",
-               .source = "block/elevator.c; RHEL 9, Setting the disk scheduler",
-               .by_history = true,
-               .of_disk = scheduler};
-
-namespace {
-
 constexpr double kFullShare = 0.001;                   // of the time, with requests waiting for a tag
 constexpr std::uint64_t kMaxSchedulerRequests = 2048;  // MAX_SCHED_RQ of the kernel
 
@@ -82,8 +71,8 @@ constexpr std::uint64_t kMaxSchedulerRequests = 2048;  // MAX_SCHED_RQ of the ke
 std::optional<double> full_per_day(const Facts& facts, const std::string& name) {
   if (const DeviceEvidence* past = evidence_of(facts, name)) {
     double seconds = 0;
-    for (const model::OperationInterval& one : past->load.operations) {
-      seconds += static_cast<double>(one.queue_full_ns) / 1e9;
+    for (const model::OperationInterval& operation : past->load.operations) {
+      seconds += static_cast<double>(operation.queue_full_ns) / 1e9;
     }
     return past->per_day(seconds);
   }
@@ -97,10 +86,10 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   }
   const auto tags = disk.files.number("mq/0/nr_tags");
   // The kernel refuses more (EINVAL) than the driver's tags under `none`, or than its own limit under a scheduler.
-  const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMaxSchedulerRequests) : tags;
+  const auto max_requests = tags && disk.device.scheduler != "none" ? std::min(*tags, kMaxSchedulerRequests) : tags;
   const auto per_day = full_per_day(facts, disk.device.name);
   const auto share = ratio(per_day, kSecondsPerDay);
-  if (share.value_or(0) < kFullShare && !(most && *requests < *most)) {
+  if (share.value_or(0) < kFullShare && !(max_requests && *requests < *max_requests)) {
     return ok(fmt::format("room for {} requests", *requests));
   }
   Finding bad =
@@ -108,8 +97,8 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   bad.risk = "a deeper queue means a longer tail inside the drive";
   const std::vector<Evidence> evidence{{"queue_full_share", share, kFullShare},
                                        {"excess_seconds_per_day", per_day, kExcessLimit}};
-  if (most && *requests < *most) {
-    change_file(bad, disk, "queue/nr_requests", std::to_string(*most));
+  if (max_requests && *requests < *max_requests) {
+    change_file(bad, disk, "queue/nr_requests", std::to_string(*max_requests));
     return weigh(facts, std::move(bad), evidence);
   }
   // It is unknown whether they were full before or after nr_requests was raised: no advice.
@@ -127,17 +116,6 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   }
   return bad;
 }
-
-}  // namespace
-
-const Rule kQ2{.id = "Q2",
-               .title = "Requests that a disk may have outstanding",
-               .limit = "for 0.1 % of the time, and 60 s a day, requests waited for a tag that the driver has",
-               .source = "block/blk-sysfs.c",
-               .by_history = true,
-               .of_disk = queue_depth};
-
-namespace {
 
 constexpr double kSequential = 0.5;      // of the bytes written
 constexpr double kWritesPerDay = 100e3;  // fewer have no visible cost
@@ -160,91 +138,58 @@ Finding merges(const Facts& facts, const DiskSettings& disk) {
                 {"writes_per_day", facts.measured.per_day(writes.size_bytes.count), kWritesPerDay}});
 }
 
-}  // namespace
-
-const Rule kQ3{.id = "Q3",
-               .title = "Merging of neighbouring I/Os",
-               .limit = "half of the bytes written are sequential, in 100,000 writes a day",
-               .source = "Documentation/ABI/stable/sysfs-block, nomerges",
-               .of_disk = merges};
-
-namespace {
-
-constexpr double kReadAheadUsed = 0.75;    // of the read-ahead: from this mean size on, reads are read-ahead
-constexpr double kRandom = 0.8;            // share of the bytes read that is not sequential
-constexpr double kReadBytesPerDay = 10e9;  // fewer do not matter
-constexpr std::uint64_t kSmall = 16;       // KiB: what databases ask for
+constexpr double kReadAheadUsed = 0.75;        // of the read-ahead: from this mean size on, reads are read-ahead
+constexpr double kRandom = 0.8;                // share of the bytes read that is not sequential
+constexpr double kReadBytesPerDay = 10e9;      // fewer do not matter
+constexpr std::uint64_t kSmallReadAhead = 16;  // KiB: what databases ask for
 
 Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   const auto kilobytes = disk.files.number("queue/read_ahead_kb");
   if (!kilobytes) {
     return unknown("read-ahead", "queue/read_ahead_kb is not readable");
   }
-  if (*kilobytes <= kSmall) {
+  if (*kilobytes <= kSmallReadAhead) {
     return ok(fmt::format("read-ahead is {} KiB", *kilobytes));
   }
   if (is_unseen(facts, disk)) {
     return not_applicable("none of its I/O is measured");
   }
   const MeasuredOperation& reads = facts.measured.device(disk.device.name).operation(Operation::read);
-  const auto sequential = ratio(reads.sequential_bytes, reads.bytes);
+  const auto random = random_share(reads);
   const auto fullness = ratio(mean(reads.size_bytes), static_cast<double>(*kilobytes) * 1024);
-  if (facts.measured.answered && (fullness.value_or(0) < kReadAheadUsed || sequential.value_or(0) > 1 - kRandom)) {
+  if (facts.measured.answered && (fullness.value_or(0) < kReadAheadUsed || random.value_or(1) < kRandom)) {
     return ok(fmt::format("read-ahead is {} KiB, and the reads do not look like it", *kilobytes));
   }
   Finding bad = info(fmt::format("read-ahead is {} KiB", *kilobytes),
                      "with random reads it reads more than was asked for, and evicts better data from the cache");
-  change_file(bad, disk, "queue/read_ahead_kb", std::to_string(kSmall));
+  change_file(bad, disk, "queue/read_ahead_kb", std::to_string(kSmallReadAhead));
   bad.risk = "scans and backups become slower";
   return weigh(facts, std::move(bad),
                {{"mean_read_to_read_ahead_ratio", fullness, kReadAheadUsed},
-                {"random_share_of_reads", sequential ? std::optional(1 - *sequential) : std::nullopt, kRandom},
+                {"random_share_of_reads", random, kRandom},
                 {"read_bytes_per_day", facts.measured.per_day(reads.bytes), kReadBytesPerDay}});
 }
 
-}  // namespace
-
-const Rule kQ5{.id = "Q5",
-               .title = "Read-ahead under random reads",
-               .limit = "reads are as large as the read-ahead, 80 % of them random, 10 GB a day",
-               .source = "MongoDB production notes, Readahead (there in sectors of 512 bytes)",
-               .of_disk = read_ahead};
-
-namespace {
-
-constexpr std::uint64_t kOfSpinningDisks = 75000;  // us, the kernel's default for them
+constexpr std::uint64_t kSpinningDiskTarget = 75000;  // us, the kernel's default for them
 
 Finding writeback_throttling(const Facts& facts, const DiskSettings& disk) {
   const auto target = disk.files.number("queue/wbt_lat_usec");
   if (!target) {
     return not_applicable("the kernel does not throttle writeback on this disk");
   }
-  if (*target != kOfSpinningDisks || disk.device.rotational) {
+  if (*target != kSpinningDiskTarget || disk.device.rotational) {
     return ok(*target == 0 ? "writeback is not throttled" : fmt::format("writeback may delay reads by {} us", *target));
   }
   Finding bad = info("writeback is throttled as on a spinning disk",
                      "reads may wait 75 ms for writeback before it gives way; on SSDs the kernel's target is 2 ms");
   change_file(bad, disk, "queue/wbt_lat_usec", "-1");
   bad.risk = "writers wait earlier";
-  return weigh(facts, std::move(bad),
-               {{"excess_seconds_per_day",
-                 excess_per_day(facts, disk.device.name, {SpikeCause::queue, SpikeCause::saturation}), kExcessLimit}});
+  return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue, SpikeCause::saturation})});
 }
 
-}  // namespace
-
-const Rule kQ6{.id = "Q6",
-               .title = "Target of writeback throttling",
-               .limit = "queueing or saturation causes 60 s of waiting a day",
-               .source = "block/blk-wbt.c; Documentation/ABI/stable/sysfs-block, wbt_lat_usec",
-               .by_history = true,
-               .of_disk = writeback_throttling};
-
-namespace {
-
-constexpr double kFasterThanAnyHead = 0.001;  // seconds
-constexpr double kSlowAsAHead = 0.005;
-constexpr double kReads = 10'000;  // fewer may all have come from a cache
+constexpr double kFasterThanSpinning = 0.001;  // seconds
+constexpr double kSlowAsSpinning = 0.005;
+constexpr double kMinReads = 10'000;  // fewer may all have come from a cache
 
 struct Reads {
   std::optional<double> mean_seconds;
@@ -268,7 +213,7 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
   }
   const auto [seconds, count] = reads_of(facts, disk.device.name);
   if (!disk.device.rotational) {
-    if (seconds.value_or(0) < kSlowAsAHead || count.value_or(0) < kReads) {
+    if (seconds.value_or(0) < kSlowAsSpinning || count.value_or(0) < kMinReads) {
       return ok("the kernel considers it an SSD");
     }
     Finding finding = info("the kernel considers it an SSD, yet its reads take as long as a spinning disk's",
@@ -276,7 +221,7 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
     finding.evidence = {{"mean_read_seconds", *seconds}, {"reads", *count}};
     return finding;
   }
-  if (seconds.value_or(1) >= kFasterThanAnyHead) {
+  if (seconds.value_or(1) >= kFasterThanSpinning) {
     Finding finding =
         info("the kernel considers it a spinning disk", "it is as slow as one, or too little was read to tell");
     finding.evidence["reads"] = count.value_or(0);
@@ -291,19 +236,8 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
   change_file(bad, disk, "queue/rotational", "0");
   bad.risk = "none known";
   bad.evidence["mean_read_seconds"] = *seconds;
-  return weigh(facts, std::move(bad), {{"reads", count, kReads}});
+  return weigh(facts, std::move(bad), {{"reads", count, kMinReads}});
 }
-
-}  // namespace
-
-const Rule kQ7{.id = "Q7",
-               .title = "SSDs that the kernel considers spinning disks",
-               .limit = "the mean of 10,000 reads is below 1 ms",
-               .source = "Documentation/ABI/stable/sysfs-block, rotational",
-               .by_history = true,
-               .of_disk = rotational};
-
-namespace {
 
 Finding write_cache(const Facts&, const DiskSettings& disk) {
   const util::OutsideText kernel = disk.files.text("queue/write_cache");
@@ -325,54 +259,33 @@ Finding write_cache(const Facts&, const DiskSettings& disk) {
                         drive.empty() ? "" : ", the drive's is " + util::for_json(drive)));
 }
 
-}  // namespace
-
-const Rule kQ8{.id = "Q8",
-               .title = "Flushes that the kernel leaves out",
-               .limit = "danger wherever the two views differ",
-               .source = "Documentation/ABI/stable/sysfs-block, write_cache",
-               .of_disk = write_cache};
-
-namespace {
-
-constexpr std::uint64_t kTooSmall = 128;     // KiB
-constexpr std::uint64_t kOldDefault = 1280;  // KiB, which every drive is known to accept
+constexpr std::uint64_t kSmallRequest = 128;        // KiB
+constexpr std::uint64_t kOldDefaultRequest = 1280;  // KiB, which every drive is known to accept
 
 Finding request_size(const Facts& facts, const DiskSettings& disk) {
-  const auto most = disk.files.number("queue/max_sectors_kb");
+  const auto limit = disk.files.number("queue/max_sectors_kb");
   const auto hardware = disk.files.number("queue/max_hw_sectors_kb");
-  if (!most || !hardware) {
+  if (!limit || !hardware) {
     return unknown("the largest request", "queue/max_sectors_kb is not readable");
   }
-  const std::string found = fmt::format("requests are at most {} KiB", *most);
+  const std::string found = fmt::format("requests are at most {} KiB", *limit);
   const MeasuredDevice& device = facts.measured.device(disk.device.name);
-  const auto timeouts = device.timeouts;
-  if (*most > kOldDefault && timeouts.value_or(0) > 0) {
+  if (*limit > kOldDefaultRequest && device.timeouts.value_or(0) > 0) {
     Finding bad = info(found, "some drives time out on requests above 1280 KiB, the default until Linux 6.16");
-    change_file(bad, disk, "queue/max_sectors_kb", std::to_string(kOldDefault));
+    change_file(bad, disk, "queue/max_sectors_kb", std::to_string(kOldDefaultRequest));
     bad.risk = "large transfers take more commands";
-    return weigh(facts, std::move(bad), {{"timeouts", timeouts, 1}});
+    return weigh(facts, std::move(bad), {{"timeouts", device.timeouts, 1}});
   }
-  if (*most<kTooSmall&& * hardware> * most) {
+  if (*limit < kSmallRequest && *limit < *hardware) {
     Finding bad = info(found, "larger ones are split, although the drive takes more");
-    change_file(bad, disk, "queue/max_sectors_kb", std::to_string(std::min(*hardware, kOldDefault)));
+    change_file(bad, disk, "queue/max_sectors_kb", std::to_string(std::min(*hardware, kOldDefaultRequest)));
     bad.risk = "large writes delay small reads";
     const auto size = mean(device.operation(Operation::write).size_bytes);
     return weigh(facts, std::move(bad),
-                 {{"mean_write_to_limit_ratio", ratio(size, static_cast<double>(*most) * 1024), 0.75}});
+                 {{"mean_write_to_limit_ratio", ratio(size, static_cast<double>(*limit) * 1024), 0.75}});
   }
   return ok(found);
 }
-
-}  // namespace
-
-const Rule kQ9{.id = "Q9",
-               .title = "Largest request",
-               .limit = "a request timed out; or the mean write is 75 % of a limit below 128 KiB",
-               .source = "Debian bug 1120831; Linux commit 9b8b84879d4a",
-               .of_disk = request_size};
-
-namespace {
 
 Finding statistics(const Facts& facts, const DiskSettings& disk) {
   const auto iostats = disk.files.number("queue/iostats");
@@ -388,29 +301,16 @@ Finding statistics(const Facts& facts, const DiskSettings& disk) {
   Finding bad = info("the kernel keeps no statistics", "no total latency, no spikes, and nothing in iostat");
   change_file(bad, disk, "queue/iostats", "1");
   bad.risk = "the kernel reads its clock twice for each I/O, as it does by default";
-  const auto blind = facts.measured.device(disk.device.name).unstamped_ios;
-  bad.evidence["unstamped_ios"] = blind.value_or(0);
-  if (blind.value_or(0) > 0) {  // nothing to weigh: none of them was measured
+  const double unstamped = facts.measured.device(disk.device.name).unstamped_ios.value_or(0);
+  if (unstamped > 0) {  // nothing to weigh: none of them was measured
+    bad.evidence["unstamped_ios"] = unstamped;
     bad.verdict = Verdict::advise;
-  } else {
-    bad.evidence.erase("unstamped_ios");
   }
   return bad;
 }
 
-}  // namespace
-
-const Rule kQ10{.id = "Q10",
-                .title = "The kernel's statistics",
-                .limit = "one I/O could not be measured",
-                .source = "Documentation/ABI/stable/sysfs-block, iostats",
-                .days = 0,
-                .of_disk = statistics};
-
-namespace {
-
-constexpr std::uint64_t kForEver = 600'000;  // ms: a host that hangs for ten minutes is down
-constexpr std::uint64_t kDefault = 30'000;
+constexpr std::uint64_t kHangTimeout = 600'000;  // ms: a host that hangs for ten minutes is down
+constexpr std::uint64_t kDefaultTimeout = 30'000;
 
 Finding timeout(const Facts& facts, const DiskSettings& disk) {
   const auto milliseconds = disk.files.number("queue/io_timeout");
@@ -421,31 +321,68 @@ Finding timeout(const Facts& facts, const DiskSettings& disk) {
   }
   const std::string found = fmt::format("an I/O may take {} s", *milliseconds / 1000);
   const bool cloud = disk.device.model.starts_with("Amazon Elastic Block Store");
-  const auto timeouts = facts.measured.device(disk.device.name).timeouts;
-  if (cloud && *milliseconds <= kDefault) {
+  if (cloud && *milliseconds <= kDefaultTimeout) {
     Finding bad = info(found, "a cloud volume that stalls longer gives errors, and file systems become read-only");
     change_file(bad, disk, "queue/io_timeout", "4294967295");
     bad.risk = "programs hang for as long as the volume does";
-    return weigh(facts, std::move(bad), {{"timeouts", timeouts, 1}});
+    return weigh(facts, std::move(bad), {{"timeouts", facts.measured.device(disk.device.name).timeouts, 1}});
   }
-  if (!cloud && *milliseconds >= kForEver) {
+  if (!cloud && *milliseconds >= kHangTimeout) {
     Finding finding = info(found, "a dead drive hangs the host for as long");
-    change_file(finding, disk, "queue/io_timeout", std::to_string(kDefault));
+    change_file(finding, disk, "queue/io_timeout", std::to_string(kDefaultTimeout));
     finding.risk = "a drive that stalls for longer gives errors";
     return finding;
   }
   return ok(found);
 }
 
-}  // namespace
+constexpr std::uint64_t kLargeDiscard = 256U << 20U;  // bytes
+constexpr std::uint64_t kModestDiscard = 128U << 20U;
 
-const Rule kQ11{.id = "Q11",
-                .title = "Time limit of an I/O",
-                .limit = "an I/O of a cloud volume timed out",
-                .source = "Amazon EBS, NVMe I/O operation timeout; nvme core.c",
-                .of_disk = timeout};
+struct MeanDiscard {
+  std::optional<double> seconds;
+  std::optional<double> bytes;
+};
 
-namespace {
+MeanDiscard mean_discard(const Facts& facts, const std::string& name) {
+  if (const DeviceEvidence* past = evidence_of(facts, name)) {
+    const model::OperationInterval& all = past->load.operations.at(model::index(Operation::discard));
+    return {latency_total(*past, {model::Latency::discard}).mean(),
+            ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
+  }
+  const MeasuredOperation& discards = facts.measured.device(name).operation(Operation::discard);
+  return {mean(discards.device_seconds), mean(discards.size_bytes)};
+}
+
+Finding discard_size(const Facts& facts, const DiskSettings& disk) {
+  const auto max_bytes = disk.files.number("queue/discard_max_bytes");
+  if (!max_bytes) {
+    return unknown("the largest discard", "queue/discard_max_bytes is not readable");
+  }
+  if (*max_bytes == 0) {
+    return not_applicable("the disk accepts no discards");
+  }
+  const std::string found = fmt::format("a discard may be {} MiB", *max_bytes >> 20U);
+  if (*max_bytes <= kLargeDiscard) {
+    return ok(found);
+  }
+  const auto granularity = disk.files.number("queue/discard_granularity").value_or(0);
+  if (granularity > 0 && kModestDiscard % granularity != 0) {
+    return not_applicable("the disk discards in larger pieces");
+  }
+  Finding bad = info(found, "a drive that takes long for one makes reads wait");
+  // The kernel refuses anything but a multiple (EINVAL), yet its own default may not be one.
+  const std::uint64_t before = granularity > 0 ? *max_bytes / granularity * granularity : *max_bytes;
+  change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
+  bad.risk = "more commands, and longer bursts";
+  const auto [seconds, size] = mean_discard(facts, disk.device.name);
+  if (seconds) {
+    bad.evidence["mean_discard_seconds"] = *seconds;
+  }
+  return weigh(facts, std::move(bad),
+               {excess_evidence(facts, disk, {SpikeCause::discard}),
+                {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
+}
 
 Finding queues(const Facts& facts, const DiskSettings& disk) {
   if (!facts.settings.cpus || disk.device.paths.empty()) {
@@ -462,24 +399,87 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
     return ok(found);
   }
   Finding bad = info(found, "CPUs that share a queue wait for its lock");
-  bad.change = transport == "virtio" ? "set num-queues= of the virtual disk to the number of CPUs, and restart it" : "";
-  bad.risk = transport == "virtio" ? "memory of the virtual machine" : "";
-  if (bad.change.empty()) {
+  if (transport != "virtio") {
     bad.why += "; the drive has no more";
     return bad;
   }
-  return weigh(
-      facts, std::move(bad),
-      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::queue}), kExcessLimit}});
+  bad.change = "set num-queues= of the virtual disk to the number of CPUs, and restart it";
+  bad.risk = "memory of the virtual machine";
+  return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue})});
 }
+
+constexpr Rule kRules[] = {
+    {.id = "Q1",
+     .title = "I/O scheduler of drives with several queues",
+     .limit = "reads and writes spend 10 % of their time, and 60 s a day, before the drive",
+     .source = "block/elevator.c; RHEL 9, Setting the disk scheduler",
+     .by_history = true,
+     .of_disk = scheduler},
+    {.id = "Q2",
+     .title = "Requests that a disk may have outstanding",
+     .limit = "for 0.1 % of the time, and 60 s a day, requests waited for a tag that the driver has",
+     .source = "block/blk-sysfs.c",
+     .by_history = true,
+     .of_disk = queue_depth},
+    {.id = "Q3",
+     .title = "Merging of neighbouring I/Os",
+     .limit = "half of the bytes written are sequential, in 100,000 writes a day",
+     .source = "Documentation/ABI/stable/sysfs-block, nomerges",
+     .of_disk = merges},
+    {.id = "Q5",
+     .title = "Read-ahead under random reads",
+     .limit = "reads are as large as the read-ahead, 80 % of them random, 10 GB a day",
+     .source = "MongoDB production notes, Readahead (there in sectors of 512 bytes)",
+     .of_disk = read_ahead},
+    {.id = "Q6",
+     .title = "Target of writeback throttling",
+     .limit = "queueing or saturation causes 60 s of waiting a day",
+     .source = "block/blk-wbt.c; Documentation/ABI/stable/sysfs-block, wbt_lat_usec",
+     .by_history = true,
+     .of_disk = writeback_throttling},
+    {.id = "Q7",
+     .title = "SSDs that the kernel considers spinning disks",
+     .limit = "the mean of 10,000 reads is below 1 ms",
+     .source = "Documentation/ABI/stable/sysfs-block, rotational",
+     .by_history = true,
+     .of_disk = rotational},
+    {.id = "Q8",
+     .title = "Flushes that the kernel leaves out",
+     .limit = "danger wherever the two views differ",
+     .source = "Documentation/ABI/stable/sysfs-block, write_cache",
+     .of_disk = write_cache},
+    {.id = "Q9",
+     .title = "Largest request",
+     .limit = "a request timed out; or the mean write is 75 % of a limit below 128 KiB",
+     .source = "Debian bug 1120831; Linux commit 9b8b84879d4a",
+     .of_disk = request_size},
+    {.id = "Q10",
+     .title = "The kernel's statistics",
+     .limit = "one I/O could not be measured",
+     .source = "Documentation/ABI/stable/sysfs-block, iostats",
+     .days = 0,
+     .of_disk = statistics},
+    {.id = "Q11",
+     .title = "Time limit of an I/O",
+     .limit = "an I/O of a cloud volume timed out",
+     .source = "Amazon EBS, NVMe I/O operation timeout; nvme core.c",
+     .of_disk = timeout},
+    {.id = "Q13",
+     .title = "Largest discard",
+     .limit = "discards of 16 MiB and more on average cause 60 s of waiting a day",
+     .source = "Documentation/ABI/stable/sysfs-block, discard_max_bytes",
+     .by_history = true,
+     .of_disk = discard_size},
+    {.id = "Q14",
+     .title = "Hardware queues against CPUs",
+     .limit = "queueing causes 60 s of waiting a day in a virtual machine",
+     .source = "QEMU, virtio-blk num-queues",
+     .by_history = true,
+     .of_disk = queues},
+};
 
 }  // namespace
 
-const Rule kQ14{.id = "Q14",
-                .title = "Hardware queues against CPUs",
-                .limit = "queueing causes 60 s of waiting a day in a virtual machine",
-                .source = "QEMU, virtio-blk num-queues",
-                .by_history = true,
-                .of_disk = queues};
+std::span<const Rule> queue_rules() { return kRules; }
 
 }  // namespace ssdpulse::advice

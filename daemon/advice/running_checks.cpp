@@ -4,19 +4,15 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
-#include <string>
-#include <utility>
 
 #include "daemon/advice/doctor_check.h"
 #include "daemon/model/device_identity.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::advice {
-
-// Is the I/O of every device measured, in time and completely?
-
 namespace {
+
+// What costs most comes first. Is the I/O of every device measured, in time and completely?
 
 Findings devices(const model::Snapshot& snapshot) {
   const bool none = std::all_of(snapshot.devices.begin(), snapshot.devices.end(),
@@ -24,8 +20,8 @@ Findings devices(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.unseen) {
-      auto one = finding(none ? model::Verdict::danger : model::Verdict::info, entry.device->name,
-                         "none of its I/O is measured", std::string(model::unseen_text(entry.unseen->has_requests)));
+      auto one = finding(none ? Verdict::danger : Verdict::info, entry.device->name, "none of its I/O is measured",
+                         std::string(model::unseen_text(entry.unseen->has_requests)));
       if (entry.unseen->kernel_ios) {
         one.evidence = {{"kernel_ios", static_cast<double>(*entry.unseen->kernel_ios)}};
       }
@@ -35,7 +31,7 @@ Findings devices(const model::Snapshot& snapshot) {
   if (!snapshot.devices.empty()) {
     return found;
   }
-  return {finding(model::Verdict::danger, "", "no device is measured",
+  return {finding(Verdict::danger, "", "no device is measured",
                   "devices.include and devices.exclude leave none, or the host has none",
                   "ssdpulse devices  # shows each disk and why; change devices in the configuration and reload")};
 }
@@ -57,12 +53,12 @@ Findings sources(const model::Snapshot& snapshot) {
       continue;  // without a reader no drive answers: reported once
     }
     if (source.starting) {
-      found.push_back(finding(model::Verdict::info, source.controller,
-                              fmt::format("source {} is not up yet", source.name), source.reason));
+      found.push_back(finding(Verdict::info, source.controller, fmt::format("source {} is not up yet", source.name),
+                              source.reason));
       continue;
     }
     reader_down = reader_down || (source.name == "nvme" && source.controller.empty());
-    found.push_back(finding(model::Verdict::advise, source.controller, fmt::format("source {} is down", source.name),
+    found.push_back(finding(Verdict::advise, source.controller, fmt::format("source {} is down", source.name),
                             source.reason.empty() ? "it does not answer" : source.reason, remedy(source)));
   }
   return found;
@@ -71,11 +67,9 @@ Findings sources(const model::Snapshot& snapshot) {
 Findings statistics(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
-    const std::string& name = entry.device->name;
-    if (entry.device->iostats || entry.unseen) {
-      continue;
+    if (!entry.device->iostats && !entry.unseen) {
+      found.push_back(not_stamped(entry.device->name));
     }
-    found.push_back(not_stamped(name));
   }
   return found;
 }
@@ -84,7 +78,7 @@ Findings latency_mode(const model::Snapshot& snapshot) {
   if (snapshot.latency_mode != "completion-only" || snapshot.own_cost.effort >= model::Effort::completions) {
     return {};  // what limits.cpu turned off is a finding of its own
   }
-  auto one = finding(model::Verdict::info, "", "no device time, queue time, I/Os in flight and requeues",
+  auto one = finding(Verdict::info, "", "no device time, queue time, I/Os in flight and requeues",
                      "latency.mode is completion-only", "set latency.mode to full and restart the daemon");
   one.risk = "a second program runs for each I/O; see overhead.md";
   return {one};
@@ -95,7 +89,7 @@ Findings cpu_limit(const model::Snapshot& snapshot) {
   if (cost.effort == model::Effort::everything) {
     return {};
   }
-  auto one = finding(model::Verdict::advise, "", fmt::format("not measured: {}", model::what_is_off(cost.effort)),
+  auto one = finding(Verdict::advise, "", fmt::format("not measured: {}", model::what_is_off(cost.effort)),
                      fmt::format("measuring everything takes more than {:.3g} % of the host's CPUs", cost.limit * 100),
                      "see the runbook SsdpulseLimitingItself");
   one.evidence = {{"cpu_limit_ratio", cost.limit}};
@@ -112,8 +106,8 @@ Findings lost_ios(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.unseen) {
-      found.push_back(finding(model::Verdict::info, entry.device->name, "what was lost is not known",
-                              "none of its I/O is measured"));
+      found.push_back(
+          finding(Verdict::info, entry.device->name, "what was lost is not known", "none of its I/O is measured"));
     }
     if (!entry.io) {
       continue;
@@ -133,7 +127,7 @@ Findings lost_ios(const model::Snapshot& snapshot) {
       causes +=
           losses[i] > 0 ? fmt::format("{}{}: {}", causes.empty() ? "" : ", ", model::kLossNames[i], losses[i]) : "";
     }
-    auto one = finding(share > kMaxLostShare ? model::Verdict::advise : model::Verdict::info, entry.device->name,
+    auto one = finding(share > kMaxLostShare ? Verdict::advise : Verdict::info, entry.device->name,
                        "some I/Os were not measured", causes, "see the runbook SsdpulseLosingEvents");
     one.evidence = {{"lost_ios", static_cast<double>(lost)}, {"lost_ratio", share}};
     one.since = entry.io->since;
@@ -142,15 +136,15 @@ Findings lost_ios(const model::Snapshot& snapshot) {
   return found;
 }
 
-Findings lost_before_devices(const model::Snapshot& snapshot) {
+Findings unplaced_ios(const model::Snapshot& snapshot) {
   Findings found;
   if (const auto& left_out = snapshot.devices_left_out; !left_out.empty()) {
-    constexpr std::size_t kNamed = 8;
-    const auto first = std::span(left_out).first(std::min(kNamed, left_out.size()));
+    constexpr std::size_t kMaxNames = 8;
+    const auto first = std::span(left_out).first(std::min(kMaxNames, left_out.size()));
     std::string named = fmt::format("{}", fmt::join(first, ", "));
-    named += left_out.size() > kNamed ? ", ..." : "";
+    named += left_out.size() > kMaxNames ? ", ..." : "";
     auto one =
-        finding(model::Verdict::advise, "",
+        finding(Verdict::advise, "",
                 fmt::format("{} of {} devices are not measured: {}", left_out.size(), snapshot.devices.size(), named),
                 "the tables in the kernel have room for the devices that were there when the daemon started, and "
                 "a few more",
@@ -163,7 +157,7 @@ Findings lost_before_devices(const model::Snapshot& snapshot) {
       continue;
     }
     const bool passing = i == model::index(model::HostLoss::device_pending);
-    auto one = finding(passing ? model::Verdict::info : model::Verdict::advise, "",
+    auto one = finding(passing ? Verdict::info : Verdict::advise, "",
                        fmt::format("I/Os of devices without a place: {}", model::kHostLossNames[i]),
                        passing ? "a new device's first I/Os came before the daemon knew it"
                                : "more devices appeared than there was room for when the daemon started",
@@ -178,7 +172,7 @@ Findings skipped_programs(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::ProgramStats& program : snapshot.programs) {
     if (program.recursion_misses.value_or(0) > 0) {
-      auto one = finding(model::Verdict::info, "", fmt::format("the kernel skipped the program {}", program.name),
+      auto one = finding(Verdict::info, "", fmt::format("the kernel skipped the program {}", program.name),
                          "it was needed while another one ran on the same CPU");
       one.evidence = {{"skipped_runs", static_cast<double>(*program.recursion_misses)}};
       found.push_back(std::move(one));
@@ -186,7 +180,7 @@ Findings skipped_programs(const model::Snapshot& snapshot) {
   }
   if (found.empty() &&
       decided(snapshot.kernel_features, model::KernelFeature::skipped_runs, model::KernelDecision::not_reported)) {
-    found.push_back(finding(model::Verdict::info, "", "how often the kernel skipped a program is not known",
+    found.push_back(finding(Verdict::info, "", "how often the kernel skipped a program is not known",
                             "this kernel does not count it (Linux 5.12 does)"));
   }
   return found;
@@ -196,45 +190,27 @@ Findings skipped_programs(const model::Snapshot& snapshot) {
 constexpr double kMaxMissedShare = 0.01;
 
 Findings late_ticks(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kMinTicks = 300;  // ticks; the start is busy
+  constexpr std::uint64_t kMinTicks = 300;  // the start is busy
   const double ratio = snapshot.number < kMinTicks
                            ? 0
                            : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
   if (ratio <= kMaxMissedShare) {
     return {};
   }
-  auto one = finding(model::Verdict::info, "", "samples came late, so short spikes fall into longer intervals",
+  auto one = finding(Verdict::info, "", "samples came late, so short spikes fall into longer intervals",
                      "the daemon did not get the CPU in time", "raise CPUWeight= of ssdpulse.service");
   one.evidence = {{"late_ticks", static_cast<double>(snapshot.missed_ticks)}, {"late_ratio", ratio}};
   return {one};
 }
 
-constexpr RunningCheck kIoChecks[] = {
-    {"devices", "devices are measured", devices},
-    {"sources", "every source answers", sources},
-    {"iostats", "the kernel stamps the requests of every device", statistics},
-    {"latency-mode", "queue and device time are separate", latency_mode},
-    {"cpu-limit", "nothing is turned off to spare the host", cpu_limit},
-    {"lost-ios", "no I/O was lost", lost_ios},
-    {"device-places", "every device has a place", lost_before_devices},
-    {"skipped-programs", "the kernel skipped none of our programs", skipped_programs},
-    {"late-ticks", "every second was sampled in time", late_ticks},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> io_checks() { return kIoChecks; }
-
-// What does this kernel tell: who does I/O, who waits for it, and what is written?
-
-namespace {
+// What does this kernel report: who does I/O, who waits for it, and what is written?
 
 Findings io_accounting(const model::Snapshot& snapshot) {
   if (!decided(snapshot.kernel_features, model::KernelFeature::io_accounting, model::KernelDecision::root_only)) {
     return {};
   }
   auto one = finding(
-      model::Verdict::advise, "", "which unit does the I/O is not known",
+      Verdict::advise, "", "which unit does the I/O is not known",
       "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title(model::kRootTenant),
       "mkdir -p /etc/systemd/system.conf.d && printf '[Manager]\\nDefaultIOAccounting=yes\\n' "
       ">/etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec");
@@ -252,7 +228,7 @@ Findings pressure(const model::Snapshot& snapshot) {
   }
   if (!signals->pressure) {
     auto one =
-        finding(model::Verdict::info, "", "how long tasks wait for I/O is not known",
+        finding(Verdict::info, "", "how long tasks wait for I/O is not known",
                 "the kernel keeps no pressure stall information, or it is off: what holds up I/O above the drives "
                 "(a limit, a suspended volume) is seen late or not at all",
                 "boot with psi=1 on the kernel's command line");
@@ -261,7 +237,7 @@ Findings pressure(const model::Snapshot& snapshot) {
   }
   if (signals->cgroups_unified == false) {
     auto one =
-        finding(model::Verdict::info, "", "which tenant waits for I/O is not known",
+        finding(Verdict::info, "", "which tenant waits for I/O is not known",
                 "this host has cgroup v1, which keeps pressure for the whole host alone, and limits of io.max and "
                 "io.latency do not exist",
                 "boot with systemd.unified_cgroup_hierarchy=1");
@@ -276,7 +252,7 @@ Findings unless_hooked(const model::Snapshot& snapshot, model::KernelFeature fea
   if (!decided(snapshot.kernel_features, feature, model::KernelDecision::not_hooked)) {
     return {};
   }
-  return {finding(model::Verdict::info, "", consequence,
+  return {finding(Verdict::info, "", consequence,
                   "the kernel's functions could not be hooked; the log of the daemon's start says why",
                   "a kernel with CONFIG_FUNCTION_TRACER and BTF")};
 }
@@ -316,13 +292,13 @@ Findings write_hints(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.hint_path && entry.hint_path->kernel == model::HintReach::dropped) {
-      found.push_back(finding(model::Verdict::info, entry.device->name, "write lifetime hints do not reach the drive",
+      found.push_back(finding(Verdict::info, entry.device->name, "write lifetime hints do not reach the drive",
                               "this kernel drops them on the way"));
     } else if (entry.hint_path && hinted_bytes(entry) > 0 &&
                (entry.hint_path->kernel != model::HintReach::drive ||
                 entry.hint_path->drive == model::DriveSeparation::none)) {
       found.push_back(
-          finding(model::Verdict::info, entry.device->name,
+          finding(Verdict::info, entry.device->name,
                   fmt::format("programs send write lifetime hints: they {}, and the drive {}",
                               model::name(entry.hint_path->kernel, model::kHintReachWords),
                               model::name(entry.hint_path->drive, model::kDriveSeparationWords)),
@@ -333,29 +309,14 @@ Findings write_hints(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kKernelChecks[] = {
-    {"io-accounting", "I/O is accounted to units", io_accounting},
-    {"pressure", "waiting for I/O above the drives is seen", pressure},
-    {"discard-triggers", "who submits discards is seen", discard_submitters},
-    {"freezes", "freezes of file systems are seen", freezes},
-    {"write-classes", "journal, metadata and data are separate", write_classes},
-    {"write-hints", "the kernel passes write hints on", write_hints},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> kernel_checks() { return kKernelChecks; }
-
-// What do the drives tell: log pages, health, write amplification?
-
-namespace {
+// What do the drives report: log pages, health, write amplification?
 
 Findings log_pages(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
     for (const auto& [page, reason] : drive.polling.refused_pages) {
-      found.push_back(finding(model::Verdict::info, drive.identity->controller,
-                              fmt::format("log page {} is not read", page), reason));
+      found.push_back(
+          finding(Verdict::info, drive.identity->controller, fmt::format("log page {} is not read", page), reason));
     }
   }
   return found;
@@ -366,13 +327,13 @@ Findings write_amplification(const model::Snapshot& snapshot) {
   for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
     const auto& waf = drive.write_amplification;
     if (waf.source.empty()) {
-      found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known",
+      found.push_back(finding(Verdict::info, drive.identity->controller, "write amplification is not known",
                               waf.reason.empty() ? "the drive has not reported what it has" : waf.reason));
     } else if (!waf.withheld.empty()) {
-      found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is in doubt",
+      found.push_back(finding(Verdict::info, drive.identity->controller, "write amplification is in doubt",
                               waf.withheld + ": that ratio is withheld"));
     } else if (waf.ratios.empty()) {
-      found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known yet",
+      found.push_back(finding(Verdict::info, drive.identity->controller, "write amplification is not known yet",
                               "too little has been written so far to know it within 20 %; its counters are coarse"));
     }
   }
@@ -383,7 +344,7 @@ Findings health(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.device->transport != "nvme") {
-      found.push_back(finding(model::Verdict::info, entry.device->name, "no health, wear and write amplification",
+      found.push_back(finding(Verdict::info, entry.device->name, "no health, wear and write amplification",
                               "log pages are read only from NVMe drives"));
     }
   }
@@ -393,8 +354,7 @@ Findings health(const model::Snapshot& snapshot) {
         const auto count = drive.polling.failures.find(kind);
         return count == drive.polling.failures.end() ? std::uint64_t{0} : count->second;
       };
-      found.push_back(finding(model::Verdict::info, drive.identity->controller,
-                              "some of its log pages were not accepted",
+      found.push_back(finding(Verdict::info, drive.identity->controller, "some of its log pages were not accepted",
                               fmt::format("the last one: {}; impossible: {}, unconfirmed: {}", drive.polling.doubted,
                                           times("impossible"), times("unconfirmed")),
                               "update its firmware if this goes on"));
@@ -403,17 +363,17 @@ Findings health(const model::Snapshot& snapshot) {
   return found;
 }
 
-// The drive's p99 near log reads over that of the rest. The poller itself backs off only above 2 (drives/back_off.cpp).
+// The drive's p99 near log reads over that of the rest. The poller itself backs off only above 2
+// (nvme/polled_drive.cpp).
 constexpr double kMaxReadEffect = 1.2;
 
 Findings log_reads(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
     if (drive.polling.read_effect_ratio.value_or(0) > kMaxReadEffect) {
-      auto one =
-          finding(model::Verdict::info, drive.identity->controller, "latency includes the cost of reading log pages",
-                  "this drive's reads and writes take longer while its log pages are read",
-                  "raise nvme.poll_interval in the configuration and reload");
+      auto one = finding(Verdict::info, drive.identity->controller, "latency includes the cost of reading log pages",
+                         "this drive's reads and writes take longer while its log pages are read",
+                         "raise nvme.poll_interval in the configuration and reload");
       one.evidence = {{"p99_during_log_reads_ratio", *drive.polling.read_effect_ratio},
                       {"interval_seconds", drive.polling.interval_seconds}};
       found.push_back(std::move(one));
@@ -422,27 +382,14 @@ Findings log_reads(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kDriveChecks[] = {
-    {"log-pages", "no drive refuses a log page", log_pages},
-    {"write-amplification", "write amplification of every NVMe drive is known", write_amplification},
-    {"health", "health and wear of every device are read", health},
-    {"log-reads", "reading logs slows down no drive", log_reads},
-};
-
-}  // namespace
-
-std::span<const RunningCheck> drive_checks() { return kDriveChecks; }
-
 // Is what was measured kept, under names that hold?
-
-namespace {
 
 Findings history(const model::Snapshot& snapshot) {
   if (snapshot.history) {
     return {};
   }
-  auto one = finding(model::Verdict::info, "", "nothing older than the last 15 minutes is kept",
-                     "history.directory is empty", "name a directory in history.directory and restart the daemon");
+  auto one = finding(Verdict::info, "", "nothing older than the last 15 minutes is kept", "history.directory is empty",
+                     "name a directory in history.directory and restart the daemon");
   one.risk = "about 1.6 kB a minute for each busy drive, at most history.size";
   return {one};
 }
@@ -451,10 +398,9 @@ Findings lost_rows(const model::Snapshot& snapshot) {
   Findings found;
   if (snapshot.history) {
     for (const auto& [table, rows] : snapshot.history->rows_lost) {
-      auto one =
-          finding(model::Verdict::advise, "", fmt::format("{} rows of {} were lost in the last 24 hours", rows, table),
-                  "the history's file was damaged, or another program changed it; what was readable is kept",
-                  "look for errors of its drive in the kernel's log (journalctl -k)");
+      auto one = finding(Verdict::advise, "", fmt::format("{} rows of {} were lost in the last 24 hours", rows, table),
+                         "the history's file was damaged, or another program changed it; what was readable is kept",
+                         "look for errors of its drive in the kernel's log (journalctl -k)");
       one.evidence = {{"rows_lost", static_cast<double>(rows)}};
       found.push_back(std::move(one));
     }
@@ -469,7 +415,7 @@ Findings shared_identities(const model::Snapshot& snapshot) {
   }
   Findings found;
   for (const model::IdentityClash& clash : model::reported_clashes(devices, snapshot.memberships)) {
-    auto one = finding(model::Verdict::info, "", model::clash_text(clash),
+    auto one = finding(Verdict::info, "", model::clash_text(clash),
                        "nothing that they report would tell them apart after a reboot");
     one.evidence = {{"devices", static_cast<double>(clash.devices.size())}};
     found.push_back(std::move(one));
@@ -477,19 +423,18 @@ Findings shared_identities(const model::Snapshot& snapshot) {
   return found;
 }
 
-/// What others name is bounded; beyond that it is only counted.
+/// Names that others choose are bounded; beyond that they are only counted.
 Findings unnamed(const model::Snapshot& snapshot) {
   Findings found;
   for (const auto& [device, filesystems] : snapshot.unnamed_filesystems.by_device) {
-    auto one =
-        finding(model::Verdict::info, device,
-                fmt::format("{} of its mounted file systems have no series or findings", filesystems),
-                "more than 64 are mounted on it, or 256 on all devices; those that were mounted first have them");
+    auto one = finding(
+        Verdict::info, device, fmt::format("{} of its mounted file systems have no series or findings", filesystems),
+        "more than 64 are mounted on it, or 256 on all devices; those that were mounted first have them");
     one.evidence = {{"filesystems_unnamed", static_cast<double>(filesystems)}};
     found.push_back(std::move(one));
   }
   if (snapshot.setting_changes_waiting > 0) {
-    auto one = finding(model::Verdict::info, "", "changes of settings are recorded late",
+    auto one = finding(Verdict::info, "", "changes of settings are recorded late",
                        "there are more than 128 of a device, or 1024 of all, in an hour; see `ssdpulse history`");
     one.evidence = {{"setting_changes_waiting", static_cast<double>(snapshot.setting_changes_waiting)}};
     found.push_back(std::move(one));
@@ -497,7 +442,26 @@ Findings unnamed(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kRecordChecks[] = {
+constexpr RunningCheck kChecks[] = {
+    {"devices", "devices are measured", devices},
+    {"sources", "every source answers", sources},
+    {"iostats", "the kernel stamps the requests of every device", statistics},
+    {"latency-mode", "queue and device time are separate", latency_mode},
+    {"cpu-limit", "nothing is turned off to spare the host", cpu_limit},
+    {"lost-ios", "no I/O was lost", lost_ios},
+    {"device-places", "every device has a place", unplaced_ios},
+    {"skipped-programs", "the kernel skipped none of our programs", skipped_programs},
+    {"late-ticks", "every second was sampled in time", late_ticks},
+    {"io-accounting", "I/O is accounted to units", io_accounting},
+    {"pressure", "waiting for I/O above the drives is seen", pressure},
+    {"discard-triggers", "who submits discards is seen", discard_submitters},
+    {"freezes", "freezes of file systems are seen", freezes},
+    {"write-classes", "journal, metadata and data are separate", write_classes},
+    {"write-hints", "the kernel passes write hints on", write_hints},
+    {"log-pages", "no drive refuses a log page", log_pages},
+    {"write-amplification", "write amplification of every NVMe drive is known", write_amplification},
+    {"health", "health and wear of every device are read", health},
+    {"log-reads", "reading logs slows down no drive", log_reads},
     {"history", "a history is kept", history},
     {"history-rows", "no row of the history was found lost in the last 24 hours", lost_rows},
     {"identities", "each device can be distinguished from all others", shared_identities},
@@ -506,6 +470,6 @@ constexpr RunningCheck kRecordChecks[] = {
 
 }  // namespace
 
-std::span<const RunningCheck> record_checks() { return kRecordChecks; }
+std::span<const RunningCheck> running_checks() { return kChecks; }
 
 }  // namespace ssdpulse::advice

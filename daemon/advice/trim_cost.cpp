@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "daemon/advice/trim_cost.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,27 +9,25 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 #include <utility>
-
-#include "daemon/advice/audit_rules.h"
 
 namespace ssdpulse::advice {
 namespace {
 
 /// For others, such as vfat, the kernel refuses a remount with nodiscard: they have no such option.
 bool knows_nodiscard(const std::string& fstype) {
-  constexpr auto kKnow =
+  constexpr auto kFilesystems =
       std::to_array<std::string_view>({"ext3", "ext4", "btrfs", "f2fs", "gfs2", "jfs", "nilfs2", "xfs"});
-  return std::find(kKnow.begin(), kKnow.end(), fstype) != kKnow.end();
+  return std::find(kFilesystems.begin(), kFilesystems.end(), fstype) != kFilesystems.end();
 }
 
 /// Whether an array or volume with this name, or with this partition, keeps discards from the disks below.
 bool stops_discards(const Facts& facts, const std::string& volume) {
   return std::any_of(facts.settings.arrays.begin(), facts.settings.arrays.end(), [&](const DiskSettings& array) {
-    const bool is = array.device.name == volume ||
-                    std::any_of(array.partitions.begin(), array.partitions.end(),
-                                [&](const model::PartitionSettings& partition) { return partition.name == volume; });
-    return is && array.files.number("queue/discard_max_bytes") == std::uint64_t{0};
+    const auto names = model::names_of_volumes(array);
+    return std::find(names.begin(), names.end(), volume) != names.end() &&
+           array.files.number("queue/discard_max_bytes") == std::uint64_t{0};
   });
 }
 
@@ -49,18 +49,12 @@ void add_evidence(const DeviceEvidence& past, const TrimEvidence& trim, WayOfTri
 
 /// Of systemd.time(7), the longest time between two elapses that the calendar certainly keeps to.
 int days_between_runs(const std::string& calendar) {
-  constexpr auto kWords = std::to_array<std::pair<std::string_view, int>>({{"minutely", 1},
-                                                                           {"hourly", 1},
-                                                                           {"daily", 1},
-                                                                           {"weekly", 7},
-                                                                           {"monthly", 31},
-                                                                           {"quarterly", 92},
-                                                                           {"semiannually", 184},
-                                                                           {"yearly", 366},
-                                                                           {"annually", 366}});
+  constexpr std::pair<std::string_view, int> kShorthands[] = {
+      {"minutely", 1},   {"hourly", 1},         {"daily", 1},    {"weekly", 7},    {"monthly", 31},
+      {"quarterly", 92}, {"semiannually", 184}, {"yearly", 366}, {"annually", 366}};
   const std::string first = calendar.substr(0, calendar.find(' '));  // a time zone may follow
-  for (const auto& [word, days] : kWords) {
-    if (first == word) {
+  for (const auto& [shorthand, days] : kShorthands) {
+    if (first == shorthand) {
       return days;
     }
   }
@@ -96,10 +90,10 @@ double seconds_of_span(const std::string& span) {
                                                                               {"s", 1},
                                                                               {"min", 60},
                                                                               {"h", 3600},
-                                                                              {"d", 86400},
-                                                                              {"w", 7 * 86400.0},
-                                                                              {"M", 30.44 * 86400},
-                                                                              {"y", 365.25 * 86400}});
+                                                                              {"d", kSecondsPerDay},
+                                                                              {"w", 7 * kSecondsPerDay},
+                                                                              {"M", 30.44 * kSecondsPerDay},
+                                                                              {"y", 365.25 * kSecondsPerDay}});
   double seconds = 0;
   const char* at = span.c_str();
   while (*at != '\0') {
@@ -117,7 +111,8 @@ double seconds_of_span(const std::string& span) {
     for (const std::string_view word : {"hour", "hr", "day", "week", "year"}) {
       unit = unit == word || unit == std::string(word) + "s" ? std::string(word.substr(0, 1)) : unit;
     }
-    const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& one) { return one.first == unit; });
+    const auto* found =
+        std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& known) { return known.first == unit; });
     if (found == kUnits.end()) {
       return kVeryLong;
     }
@@ -134,40 +129,23 @@ bool has_online_discard(const MountSettings& mount) {
   });
 }
 
-Finding unknown_for_options(std::string found) {
-  return unknown(
-      std::move(found),
-      "its super block may ask for options that /proc/self/mountinfo does not show, and they cannot be read");
-}
-
-std::string permanently(const MountSettings& mount, const std::string& option, const std::string& mountpoint_word) {
-  const auto volume = util::for_shell(mount.volumes.empty() ? "" : "/dev/" + mount.volumes.front());
-  if (mount.unshown.in_force.count(option) == 0 || mount.fstype == "bcachefs" || !volume) {
-    return fmt::format("remove {} from the options of {} in /etc/fstab", option, mountpoint_word);
-  }
-  const std::string flag = option == "data=journal"     ? "journal_data"
-                           : option == "data=writeback" ? "journal_data_writeback"
-                                                        : option;
-  return fmt::format("tune2fs -o ^{} {}", flag, *volume);
-}
-
 bool drop_online_discard(Finding& finding, const MountSettings& mount) {
-  const auto place = word_or_why(mount.mountpoint, finding);
-  if (!place) {
+  const auto mountpoint = word_or_why(mount.mountpoint, finding);
+  if (!mountpoint) {
     return false;
   }
   if (!knows_nodiscard(mount.fstype.raw())) {
-    finding.persistent = permanently(mount, "discard", *place);
+    finding.persistent = permanently(mount, "discard", *mountpoint);
     finding.change = finding.persistent + ", unmount it and mount it again";
     finding.undo = "add discard to its options again, unmount it and mount it again";
     return true;
   }
   // XFS accepts the option at a remount, but continues as before.
   const bool again = mount.fstype == "xfs";
-  const std::string how = again ? fmt::format("umount {} && mount -o ", *place) : "mount -o remount,";
-  finding.change = fmt::format("{}nodiscard {}", how, *place);
-  finding.persistent = permanently(mount, "discard", *place);
-  finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *place);
+  const std::string how = again ? fmt::format("umount {} && mount -o ", *mountpoint) : "mount -o remount,";
+  finding.change = fmt::format("{}nodiscard {}", how, *mountpoint);
+  finding.persistent = permanently(mount, "discard", *mountpoint);
+  finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *mountpoint);
   finding.risk +=
       again ? "; it is unmounted for a moment, which the kernel refuses while anything uses it, and must be in "
               "/etc/fstab"
@@ -182,7 +160,6 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
 
 TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
   TrimCost cost;
-  std::optional<double> beside;
   for (const std::string& disk : disks) {
     add_figure(cost.excess_seconds, excess_per_day(facts, disk, {SpikeCause::discard}));
     if (const DeviceEvidence* past = evidence_of(facts, disk)) {
@@ -197,15 +174,15 @@ TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
       add_figure(way->bytes, facts.measured.per_day(bursts.burst_bytes));
     }
   }
-  add_figure(beside, cost.online.excess_seconds);
-  add_figure(beside, cost.fstrim.excess_seconds);
-  cost.excess_seconds = std::max(cost.excess_seconds, beside);
+  std::optional<double> during_discards = cost.online.excess_seconds;
+  add_figure(during_discards, cost.fstrim.excess_seconds);
+  cost.excess_seconds = std::max(cost.excess_seconds, during_discards);
   return cost;
 }
 
 Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks) {
   Discarded all;
-  std::optional<double> least;
+  std::optional<double> shortest;
   for (const std::string& disk : disks) {
     const DeviceEvidence* past = evidence_of(facts, disk);
     const auto live = facts.measured.device(disk).operation(Operation::discard).bytes;
@@ -216,9 +193,9 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
         past != nullptr ? past->discards_observed_seconds : facts.measured.observed_seconds.value_or(0);
     const double kept = past != nullptr ? past->discarded_bytes : 0;
     all.bytes = all.bytes.value_or(0) + std::max(kept, live.value_or(0));  // its last minute is not in the history yet
-    least = std::min(least.value_or(seconds), seconds);
+    shortest = std::min(shortest.value_or(seconds), seconds);
   }
-  all.seconds = least.value_or(0);
+  all.seconds = shortest.value_or(0);
   return all;
 }
 
@@ -233,17 +210,17 @@ void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding
   double worst = 0;
   for (const std::string& disk : disks) {
     const DeviceEvidence* past = evidence_of(facts, disk);
-    const auto beside = past != nullptr ? read_p99_during_discards(*past) : std::nullopt;
-    const auto alone = past != nullptr ? read_p99_alone(*past) : std::nullopt;
-    if (beside && alone && *beside > worst) {
-      worst = *beside;
-      finding.evidence["reads_during_discards_p99_seconds"] = *beside;
-      finding.evidence["other_reads_p99_seconds"] = *alone;
+    const auto during = past != nullptr ? read_p99_during_discards(*past) : std::nullopt;
+    const auto others = past != nullptr ? read_p99_without_discards(*past) : std::nullopt;
+    if (during && others && *during > worst) {
+      worst = *during;
+      finding.evidence["reads_during_discards_p99_seconds"] = *during;
+      finding.evidence["other_reads_p99_seconds"] = *others;
     }
   }
 }
 
-bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount) {
+bool fstrim_costs_more(const Facts& facts, const MountSettings& mount) {
   const auto [online, fstrim, all] = trim_cost(facts, mount.disks);
   if (online.excess_seconds && fstrim.excess_seconds && *online.excess_seconds + *fstrim.excess_seconds > 0) {
     return *fstrim.excess_seconds > *online.excess_seconds;
@@ -255,15 +232,12 @@ bool takes_discards(const Facts& facts, const MountSettings& mount) {
   const bool stop =
       !mount.volumes.empty() && std::all_of(mount.volumes.begin(), mount.volumes.end(),
                                             [&](const std::string& volume) { return stops_discards(facts, volume); });
-  return !stop && std::any_of(facts.settings.disks.begin(), facts.settings.disks.end(), [&](const DiskSettings& disk) {
-    return disk.device.discard &&
-           std::find(mount.disks.begin(), mount.disks.end(), disk.device.name) != mount.disks.end();
-  });
+  return !stop && any_accepts_discards(facts, mount.disks);
 }
 
 bool timer_is_needless(const Facts& facts) {
   return std::all_of(facts.settings.mounts.begin(), facts.settings.mounts.end(), [&](const MountSettings& mount) {
-    return !takes_discards(facts, mount) || (has_online_discard(mount) && fstrim_is_dearer(facts, mount));
+    return !takes_discards(facts, mount) || (has_online_discard(mount) && fstrim_costs_more(facts, mount));
   });
 }
 

@@ -3,75 +3,17 @@
 
 #include <algorithm>
 
-#include "daemon/advice/audit_rules.h"
+#include "daemon/advice/rule.h"
+#include "daemon/advice/trim_cost.h"
+#include "daemon/base/number_text.h"
 
 namespace ssdpulse::advice {
-namespace {
-
-constexpr std::uint64_t kLargeDiscard = 256U << 20U;  // bytes
-constexpr std::uint64_t kModestDiscard = 128U << 20U;
-
-struct Discard {
-  std::optional<double> seconds;
-  std::optional<double> bytes;
-};
-
-Discard mean_discard(const Facts& facts, const std::string& name) {
-  if (const DeviceEvidence* past = evidence_of(facts, name)) {
-    const model::OperationInterval& all = past->load.operations.at(model::index(model::Operation::discard));
-    return {latency_total(*past, {model::Latency::discard}).mean(),
-            ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
-  }
-  const MeasuredOperation& discards = facts.measured.device(name).operation(Operation::discard);
-  return {mean(discards.device_seconds), mean(discards.size_bytes)};
-}
-
-Finding discard_size(const Facts& facts, const DiskSettings& disk) {
-  const auto most = disk.files.number("queue/discard_max_bytes");
-  if (!most) {
-    return unknown("the largest discard", "queue/discard_max_bytes is not readable");
-  }
-  if (*most == 0) {
-    return not_applicable("the disk accepts no discards");
-  }
-  const std::string found = fmt::format("a discard may be {} MiB", *most >> 20U);
-  if (*most <= kLargeDiscard) {
-    return ok(found);
-  }
-  const auto granularity = disk.files.number("queue/discard_granularity").value_or(0);
-  if (granularity > 0 && kModestDiscard % granularity != 0) {
-    return not_applicable("the disk discards in larger pieces");
-  }
-  Finding bad = info(found, "a drive that takes long for one makes reads wait");
-  // The kernel refuses anything but a multiple (EINVAL), yet its own default may not be one.
-  const std::uint64_t before = granularity > 0 ? *most / granularity * granularity : *most;
-  change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
-  bad.risk = "more commands, and longer bursts";
-  const auto [seconds, size] = mean_discard(facts, disk.device.name);
-  if (seconds) {
-    bad.evidence["mean_discard_seconds"] = *seconds;
-  }
-  return weigh(
-      facts, std::move(bad),
-      {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {SpikeCause::discard}), kExcessLimit},
-       {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
-}
-
-}  // namespace
-
-const Rule kQ13{.id = "Q13",
-                .title = "Largest discard",
-                .limit = "discards of 16 MiB and more on average cause 60 s of waiting a day",
-                .source = "Documentation/ABI/stable/sysfs-block, discard_max_bytes",
-                .by_history = true,
-                .of_disk = discard_size};
-
 namespace {
 
 using model::DiscardTrigger;
 
 /// Adds what each of the two costs.
-void tell_costs(const TrimCost& cost, Finding& finding) {
+void add_costs(const TrimCost& cost, Finding& finding) {
   for (const auto& [name, value] : {std::pair("fstrim_excess_seconds_per_day", cost.fstrim.excess_seconds),
                                     std::pair("online_excess_seconds_per_day", cost.online.excess_seconds),
                                     std::pair("longest_fstrim_burst_seconds", cost.fstrim.longest_burst_seconds)}) {
@@ -85,11 +27,6 @@ std::optional<double> discarded_by(const Facts& facts, const MountSettings& moun
   return facts.measured.mount(mount.mountpoint).discarded_bytes[index(trigger)];
 }
 
-/// Without its timer: by hand, or by cron.
-bool was_trimmed_by_fstrim(const Facts& facts, const MountSettings& mount) {
-  return discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
-}
-
 Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const bool online = has_online_discard(mount);
   if (!facts.settings.fstrim.enabled) {
@@ -99,7 +36,9 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return unknown_for_options("whether it is trimmed online, too");
   }
   const bool by_timer = *facts.settings.fstrim.enabled;
-  if (!online || !(by_timer || was_trimmed_by_fstrim(facts, mount))) {
+  // Without its timer: by hand, or by cron.
+  const bool by_hand = discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
+  if (!online || !(by_timer || by_hand)) {
     return ok(online ? "only online discard is to trim it" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
@@ -109,7 +48,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return info(
         fmt::format("it is mounted with discard, and fstrim.timer is enabled, yet nothing was discarded in the {} "
                     "measured",
-                    duration(seen.seconds)),
+                    util::duration_text(seen.seconds)),
         "see F4: neither may work");
   }
   Finding bad = info(fmt::format("it is trimmed twice: mounted with discard, and {}",
@@ -122,7 +61,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   };
   const auto by_fstrim = bytes(DiscardTrigger::fstrim, cost.fstrim);
   const auto by_mount = bytes(DiscardTrigger::online, cost.online);
-  tell_costs(cost, bad);
+  add_costs(cost, bad);
   add_tail(facts, mount.disks, bad);
   const std::vector<Evidence> discarded{{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}};
   if (!by_timer) {
@@ -132,7 +71,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return weigh(facts, std::move(bad), discarded);
   }
   // The more expensive one goes. If neither is known to be, the mount option goes: fstrim runs at a chosen hour.
-  const bool fstrim_goes = fstrim_is_dearer(facts, mount);
+  const bool fstrim_goes = fstrim_costs_more(facts, mount);
   bad.excess_seconds_per_day = fstrim_goes ? cost.fstrim.excess_seconds : cost.online.excess_seconds;
   if (fstrim_goes) {
     if (!timer_is_needless(facts)) {
@@ -148,18 +87,6 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   }
   return weigh(facts, std::move(bad), discarded);
 }
-
-}  // namespace
-
-const Rule kF1{.id = "F1",
-               .title = "File systems that are trimmed twice",
-               .limit = "both have discarded something",
-               .source = "util-linux, fstrim.service: it does not leave out mounts with discard",
-               .days = 7,  // it may happen once a week
-               .by_history = true,
-               .of_mount = both_trims};
-
-namespace {
 
 Finding which_trim(const Facts& facts, const MountSettings& mount) {
   if (!facts.settings.fstrim.enabled) {
@@ -193,17 +120,6 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", cost.excess_seconds, kExcessLimit}});
 }
 
-}  // namespace
-
-const Rule kF2{.id = "F2",
-               .title = "Online discard against fstrim",
-               .limit = "discards cause 60 s of waiting a day while online discard alone trims",
-               .source = "fstrim(8) and RHEL advise fstrim, ScyllaDB online discard; decided by measurement",
-               .by_history = true,
-               .of_mount = which_trim};
-
-namespace {
-
 Finding trim_time(const Facts& facts) {
   const model::TimerSettings& timer = facts.settings.fstrim;
   if (!timer.enabled) {
@@ -225,10 +141,10 @@ Finding trim_time(const Facts& facts) {
   bad.undo = "systemctl revert fstrim.timer";
   bad.risk = "none known";
   std::vector<std::string> trimmed;  // by fstrim, while it was measured
-  std::optional<double> seconds;
+  std::optional<double> fstrim_seconds;
   for (const DiskSettings& disk : facts.settings.disks) {
     const auto by_fstrim = trim_cost(facts, {disk.device.name}).fstrim.burst_seconds;
-    seconds = by_fstrim ? std::optional(seconds.value_or(0) + *by_fstrim) : seconds;
+    add_figure(fstrim_seconds, by_fstrim);
     if (by_fstrim.value_or(0) > 0) {
       trimmed.push_back(disk.device.name);
     }
@@ -239,7 +155,7 @@ Finding trim_time(const Facts& facts) {
   if (cost.fstrim.longest_burst_seconds) {
     bad.evidence["longest_fstrim_burst_seconds"] = *cost.fstrim.longest_burst_seconds;
   }
-  if ((facts.measured.answered || !facts.evidence.empty()) && seconds.value_or(0) == 0) {
+  if ((facts.measured.answered || !facts.evidence.empty()) && fstrim_seconds.value_or(0) == 0) {
     std::vector<std::string> disks;
     for (const DiskSettings& disk : facts.settings.disks) {
       if (disk.device.discard) {
@@ -249,30 +165,18 @@ Finding trim_time(const Facts& facts) {
     const Discarded seen = discarded_on(facts, disks);
     return seen.bytes == 0.0 && seen.seconds >= seconds_until_fstrim(facts)
                ? info(fmt::format("fstrim.timer is set to {}, yet nothing was discarded in the {} measured", when,
-                                  duration(seen.seconds)),
+                                  util::duration_text(seen.seconds)),
                       "fstrim does not run, fails, or has nothing to do: see F4, and journalctl -u fstrim.service")
                : ok("fstrim.timer is set to " + when + "; fstrim did not run during the measurement");
   }
   return weigh(facts, std::move(bad),
-               {{"fstrim_seconds_per_day", seconds, 1}, {"excess_seconds_per_day", excess, kExcessLimit}});
+               {{"fstrim_seconds_per_day", fstrim_seconds, 1}, {"excess_seconds_per_day", excess, kExcessLimit}});
 }
-
-}  // namespace
-
-const Rule kF3{.id = "F3",
-               .title = "Time of fstrim",
-               .limit = "discards cause 60 s of waiting a day on disks that fstrim trims",
-               .source = "util-linux, fstrim.timer; systemd.timer(5), Persistent=",
-               .days = 7,  // it may happen once a week
-               .by_history = true,
-               .of_host = trim_time};
-
-namespace {
 
 constexpr double kCostly = 1.5;  // lower bound of write amplification
 
 /// What would trim it by the settings; empty: nothing does.
-std::string said_to_trim(const Facts& facts, const MountSettings& mount) {
+std::string configured_to_trim(const Facts& facts, const MountSettings& mount) {
   const bool timer = facts.settings.fstrim.enabled.value_or(false);
   return has_online_discard(mount)
              ? (timer ? "it is mounted with discard, and fstrim.timer is enabled" : "it is mounted with discard")
@@ -282,26 +186,22 @@ std::string said_to_trim(const Facts& facts, const MountSettings& mount) {
 /// Absent: write amplification or bytes are not known of any of its disks.
 std::optional<double> wear_per_day(const Facts& facts, const MountSettings& mount) {
   std::optional<double> wear;
-  for (const DiskSettings& disk : facts.settings.disks) {
-    if (std::find(mount.disks.begin(), mount.disks.end(), disk.device.name) == mount.disks.end()) {
-      continue;
-    }
-    const auto known = write_amplification_at_least(facts, disk);
-    const auto host = bytes_per_day(facts, disk.device.name, model::Operation::write);
-    wear = known && host ? std::optional(wear.value_or(0) + *host * (*known - 1)) : wear;
+  for (const DiskSettings* disk : disks_named(facts, mount.disks)) {
+    const auto amplification = write_amplification_at_least(facts, *disk);
+    const auto host = bytes_per_day(facts, disk->device.name, Operation::write);
+    wear = amplification && host ? std::optional(wear.value_or(0) + *host * (*amplification - 1)) : wear;
   }
   return wear;
 }
 
 bool nothing_was_written(const Facts& facts, const MountSettings& mount) {
-  return std::all_of(mount.disks.begin(), mount.disks.end(), [&](const std::string& disk) {
-    return bytes_of(facts, disk, model::Operation::write).value_or(1) <= 0;
-  });
+  return std::all_of(mount.disks.begin(), mount.disks.end(),
+                     [&](const std::string& disk) { return bytes_of(facts, disk, Operation::write).value_or(1) <= 0; });
 }
 
 Finding weigh_untrimmed(const Facts& facts, const MountSettings& mount, Finding bad) {
-  if (const auto place = word_or_why(mount.mountpoint, bad)) {
-    bad.change = fmt::format("fstrim -v {}", *place);
+  if (const auto mountpoint = word_or_why(mount.mountpoint, bad)) {
+    bad.change = fmt::format("fstrim -v {}", *mountpoint);
   }
   bad.risk = "the first run takes long: do it off hours; deleted data cannot be recovered afterwards";
   return weigh(facts, std::move(bad),
@@ -317,16 +217,16 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   const Discarded seen = discarded_on(facts, mount.disks);
-  const std::string said = said_to_trim(facts, mount);
+  const std::string configured = configured_to_trim(facts, mount);
   if (seen.bytes.value_or(0) > 0) {
-    return ok(said.empty() ? "something else trims it, or its disks"
-                           : fmt::format("{}, and its disks were sent discards in the {} measured", said,
-                                         duration(seen.seconds)));
+    return ok(configured.empty() ? "something else trims it, or its disks"
+                                 : fmt::format("{}, and its disks were sent discards in the {} measured", configured,
+                                               util::duration_text(seen.seconds)));
   }
-  if (said.empty() && !facts.settings.fstrim.enabled) {
+  if (configured.empty() && !facts.settings.fstrim.enabled) {
     return unknown("whether it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
-  if (said.empty()) {
+  if (configured.empty()) {
     if (!mount.unshown.complete) {
       return unknown_for_options("whether it is trimmed");
     }
@@ -336,72 +236,54 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
     return weigh_untrimmed(facts, mount, std::move(bad));
   }
   if (!seen.bytes) {
-    return ok(said + "; whether it is trimmed is not measured");
+    return ok(configured + "; whether it is trimmed is not measured");
   }
   if (seen.seconds < seconds_until_fstrim(facts) || nothing_was_written(facts, mount)) {
-    return ok(fmt::format("{}; nothing was discarded yet in the {} measured", said, duration(seen.seconds)));
+    return ok(
+        fmt::format("{}; nothing was discarded yet in the {} measured", configured, util::duration_text(seen.seconds)));
   }
-  Finding bad = info(fmt::format("{}, yet nothing was discarded in the {} measured", said, duration(seen.seconds)),
-                     "it may not be in /etc/fstab, fstrim.service may fail (journalctl -u fstrim.service), or nothing "
-                     "was deleted; if it is not trimmed, the drive treats deleted data as live");
+  Finding bad = info(
+      fmt::format("{}, yet nothing was discarded in the {} measured", configured, util::duration_text(seen.seconds)),
+      "it may not be in /etc/fstab, fstrim.service may fail (journalctl -u fstrim.service), or nothing "
+      "was deleted; if it is not trimmed, the drive treats deleted data as live");
   bad.undo = "none is needed: it is what the setting is for";
   bad.evidence["discarded_bytes"] = 0;
   return weigh_untrimmed(facts, mount, std::move(bad));
 }
 
-}  // namespace
-
-const Rule kF4{.id = "F4",
-               .title = "File systems that nothing trims",
-               .limit =
-                   "no discard was measured, whatever the settings say, and the lower bound of write amplification is "
-                   "at least 1.5, at a cost of 10 GB a day",
-               .source = "fstrim(8)",
-               .days = 7,  // it may happen once a week
-               .by_history = true,
-               .of_mount = no_trim};
-
-namespace {
-
-Finding discards_stop(const Facts& facts, const DiskSettings& array) {
-  const auto most = array.files.number("queue/discard_max_bytes");
-  if (!most) {
-    return unknown("whether discards pass", "queue/discard_max_bytes is not readable");
-  }
-  if (!disk_below_takes_discards(facts, array)) {
-    return not_applicable("no disk below accepts discards");
-  }
-  if (*most > 0) {
-    return ok("discards pass");
-  }
-  Finding bad =
-      info("discards stop here, although the disks below accept them", "the drives treat deleted data as live");
-  const util::OutsideText level = array.files.text("md/level");
-  if (array.crypt_flags && array.crypt_flags->count("allow_discards") > 0) {
-    bad.why += "; dm-crypt lets them pass, what lies below it does not";
-  } else if (kind_of_crypt(array) != CryptKind::none) {
-    std::set<std::string> flags = array.crypt_flags.value_or(std::set<std::string>{});
-    flags.insert("allow_discards");
-    refresh_crypt(bad, array, flags, "discard");
-    bad.risk = "anyone who reads the bare disk sees which parts are free";
-  } else if (level == "raid4" || level == "raid5" || level == "raid6") {
-    bad.change = "raid456.devices_handle_discard_safely=1 on the kernel's command line, if all drives return zeroes";
-    bad.undo = "remove it again";
-    bad.risk = "parity is wrong where a drive does not return zeroes, and trimming is slow";
-  }
-  const auto lower = write_amplification_at_least(facts, array.disks);
-  if (bad.change.empty()) {
-    return bad;
-  }
-  return weigh(facts, std::move(bad), {{"write_amplification_lower_ratio", lower, 1.5}});
-}
+constexpr Rule kRules[] = {
+    {.id = "F1",
+     .title = "File systems that are trimmed twice",
+     .limit = "both have discarded something",
+     .source = "util-linux, fstrim.service: it does not leave out mounts with discard",
+     .days = 7,  // it may happen once a week
+     .by_history = true,
+     .of_mount = both_trims},
+    {.id = "F2",
+     .title = "Online discard against fstrim",
+     .limit = "discards cause 60 s of waiting a day while online discard alone trims",
+     .source = "fstrim(8) and RHEL advise fstrim, ScyllaDB online discard; decided by measurement",
+     .by_history = true,
+     .of_mount = which_trim},
+    {.id = "F3",
+     .title = "Time of fstrim",
+     .limit = "discards cause 60 s of waiting a day on disks that fstrim trims",
+     .source = "util-linux, fstrim.timer; systemd.timer(5), Persistent=",
+     .days = 7,  // it may happen once a week
+     .by_history = true,
+     .of_host = trim_time},
+    {.id = "F4",
+     .title = "File systems that nothing trims",
+     .limit = "no discard was measured, whatever the settings say, and the lower bound of write amplification is "
+              "at least 1.5, at a cost of 10 GB a day",
+     .source = "fstrim(8)",
+     .days = 7,  // it may happen once a week
+     .by_history = true,
+     .of_mount = no_trim},
+};
 
 }  // namespace
 
-const Rule kF5{.id = "F5",
-               .title = "Arrays and volumes that keep discards from the drives",
-               .limit = "the lower bound of write amplification of a drive below is at least 1.5",
-               .source = "drivers/md/raid5.c; cryptsetup(8), --allow-discards",
-               .of_array = discards_stop};
+std::span<const Rule> trim_rules() { return kRules; }
 
 }  // namespace ssdpulse::advice

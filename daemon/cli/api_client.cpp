@@ -13,15 +13,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <iostream>
-#include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +37,7 @@ struct Library {
   decltype(&::curl_easy_setopt) set;
   decltype(&::curl_easy_perform) perform;
   decltype(&::curl_easy_getinfo) info;
-  decltype(&::curl_easy_strerror) words;
+  decltype(&::curl_easy_strerror) error_text;
   decltype(&::curl_slist_append) append_header;
   decltype(&::curl_slist_free_all) free_headers;
 };
@@ -60,7 +54,8 @@ util::Result<Library> load() {
   if (library == nullptr || !find(library, "curl_easy_init", curl.init) ||
       !find(library, "curl_easy_cleanup", curl.cleanup) || !find(library, "curl_easy_setopt", curl.set) ||
       !find(library, "curl_easy_perform", curl.perform) || !find(library, "curl_easy_getinfo", curl.info) ||
-      !find(library, "curl_easy_strerror", curl.words) || !find(library, "curl_slist_append", curl.append_header) ||
+      !find(library, "curl_easy_strerror", curl.error_text) ||
+      !find(library, "curl_slist_append", curl.append_header) ||
       !find(library, "curl_slist_free_all", curl.free_headers)) {
     return util::fail("cannot load libcurl.so.4: install the package libcurl4");
   }
@@ -80,9 +75,20 @@ std::size_t append(char* bytes, std::size_t size, std::size_t count, void* body)
   return size * count;
 }
 
-class CurlFetcher final : public Fetcher {
+struct Fetched {
+  long status = 0;  // of HTTP
+  std::string body;
+};
+
+}  // namespace
+
+/// Fetches pages with libcurl.
+class Fetcher {
  public:
-  CurlFetcher(const Library& curl, CURL* handle, const std::string& ca_file) : curl_(curl), handle_(handle) {
+  /// `ca_file`: of trusted certificates; empty: the system's.
+  static util::Result<std::unique_ptr<Fetcher>> open(const std::string& ca_file);
+
+  Fetcher(const Library& curl, CURL* handle, const std::string& ca_file) : curl_(curl), handle_(handle) {
     curl_.set(handle_, CURLOPT_TIMEOUT, 10L);
     curl_.set(handle_, CURLOPT_NOSIGNAL, 1L);
     curl_.set(handle_, CURLOPT_ACCEPT_ENCODING, "");
@@ -93,14 +99,15 @@ class CurlFetcher final : public Fetcher {
       curl_.set(handle_, CURLOPT_CAINFO, ca_file.c_str());
     }
   }
-  ~CurlFetcher() override {
+  ~Fetcher() {
     curl_.cleanup(handle_);
     curl_.free_headers(headers_);
   }
-  CurlFetcher(const CurlFetcher&) = delete;
-  CurlFetcher& operator=(const CurlFetcher&) = delete;
+  Fetcher(const Fetcher&) = delete;
+  Fetcher& operator=(const Fetcher&) = delete;
 
-  util::Result<Fetched> post(const std::string& url, const std::string& unix_socket) override {
+  /// Without a body, and with the header X-Ssdpulse.
+  util::Result<Fetched> post(const std::string& url, const std::string& unix_socket) {
     headers_ = headers_ != nullptr ? headers_ : curl_.append_header(nullptr, "X-Ssdpulse: command");
     curl_.set(handle_, CURLOPT_HTTPHEADER, headers_);
     curl_.set(handle_, CURLOPT_POSTFIELDSIZE, 0L);
@@ -110,14 +117,17 @@ class CurlFetcher final : public Fetcher {
     return fetched;
   }
 
-  util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) override {
+  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. Error::error_number: EPROTO if somebody
+  /// answered, but not with trusted TLS; ECONNREFUSED if no connection could be made; else 0, as when the answer took
+  /// too long.
+  util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) {
     Fetched fetched;
     curl_.set(handle_, CURLOPT_URL, url.c_str());
     curl_.set(handle_, CURLOPT_UNIX_SOCKET_PATH, unix_socket.empty() ? nullptr : unix_socket.c_str());
     curl_.set(handle_, CURLOPT_WRITEDATA, &fetched.body);
     if (const CURLcode code = curl_.perform(handle_); code != CURLE_OK) {
       const bool answered = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
-      return util::fail(curl_.words(code), answered ? EPROTO : code == CURLE_COULDNT_CONNECT ? ECONNREFUSED : 0);
+      return util::fail(curl_.error_text(code), answered ? EPROTO : code == CURLE_COULDNT_CONNECT ? ECONNREFUSED : 0);
     }
     curl_.info(handle_, CURLINFO_RESPONSE_CODE, &fetched.status);
     return fetched;
@@ -129,8 +139,6 @@ class CurlFetcher final : public Fetcher {
   curl_slist* headers_ = nullptr;
 };
 
-}  // namespace
-
 util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file) {
   const auto curl = load();
   if (!curl) {
@@ -140,7 +148,7 @@ util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file)
   if (handle == nullptr) {
     return util::fail("cannot start libcurl");
   }
-  return std::make_unique<CurlFetcher>(*curl, handle, ca_file);
+  return std::make_unique<Fetcher>(*curl, handle, ca_file);
 }
 
 namespace {
@@ -162,46 +170,8 @@ void clean_names(Json& object) {
   }
 }
 
-}  // namespace
-
-std::string first_line_of(std::string_view body) {
-  constexpr std::size_t kMaxLineBytes = 300;
-  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxLineBytes), util::kLongestSentence);
-}
-
-void clean_strings(Json& answer) {
-  std::vector<Json*> left{&answer};  // no recursion: a server chooses how deep an answer is
-  while (!left.empty()) {
-    Json& one = *left.back();
-    left.pop_back();
-    if (one.is_string()) {
-      one = util::for_json(one.get_ref<const std::string&>(), util::kLongestSentence);
-      continue;
-    }
-    if (one.is_object()) {
-      clean_names(one);
-    }
-    if (one.is_structured()) {
-      for (Json& part : one) {
-        left.push_back(&part);
-      }
-    }
-  }
-}
-
 // Whether a daemon that answers on this host can be trusted: any local user can listen on a port that is free, and
 // answer what they like. Only root, the service's user and this user can be a daemon's.
-
-/// Why not, in words; empty: it can be, or nobody listens there.
-std::string distrust_of_socket(const std::string& path);
-
-enum class Checked { of_this_host, of_loopback };
-
-/// `url`: http://HOST:PORT. Judges the addresses of this host, or only those of loopback; any other is not known here.
-/// https proves itself.
-std::string distrust_of_url(const std::string& url, Checked checked);
-
-namespace {
 
 constexpr const char* kServiceUser = "ssdpulse";
 constexpr const char* kServiceDirectory = "/run/ssdpulse";  // only root can make it: it belongs to the unit's user
@@ -235,13 +205,16 @@ bool is_loopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-}  // namespace
-
+/// Why not, in words; empty: it can be, or nobody listens there.
 std::string distrust_of_socket(const std::string& path) {
   const auto user = listening_user(path);
   return user ? distrust_of(*user, path) : "";
 }
 
+enum class Checked { of_this_host, of_loopback };
+
+/// `url`: http://HOST:PORT. Judges the addresses of this host, or only those of loopback; any other is not known here.
+/// https proves itself.
 std::string distrust_of_url(const std::string& url, Checked checked) {
   constexpr std::string_view kScheme = "http://";
   if (!url.starts_with(kScheme)) {
@@ -273,15 +246,13 @@ std::string distrust_of_url(const std::string& url, Checked checked) {
       continue;
     }
     for (const util::TcpListener& listener : util::listeners_at(*listeners, *one->ai_addr)) {
-      if (std::string words = distrust_of(listener.user, url); !words.empty()) {
-        return words;
+      if (std::string problem = distrust_of(listener.user, url); !problem.empty()) {
+        return problem;
       }
     }
   }
   return "";
 }
-
-namespace {
 
 /// The file may have only users. If this user may not read it, TLS is used: passwords never go out in clear by mistake.
 bool has_tls(const std::string& web_file) {
@@ -315,7 +286,59 @@ util::UniqueFd connected_to(const std::string& path) {
   return fd;
 }
 
+util::Result<std::string> body_of(const std::string& address, const std::string& path, util::Result<Fetched> fetched) {
+  if (!fetched && fetched.error().error_number == EPROTO) {
+    return util::fail("the server at " + address + " is not trusted (" + fetched.error().message + "): see --cacert");
+  }
+  if (!fetched) {
+    return util::fail("no daemon answers at " + address + " (" + fetched.error().message +
+                          "); is it running, and is this its address? See --address",
+                      kNobodyAnswers);
+  }
+  if (fetched->status == 401) {
+    return util::fail(
+        address + " requires a user and a password: put them into ~/.netrc, or ask as a member of the daemon's group",
+        401);
+  }
+  if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
+    return util::fail(address + ": " + first_line_of(fetched->body), static_cast<int>(fetched->status));
+  }
+  if (fetched->status == 404) {
+    return util::fail(address + " has no " + path + ": web.page is false there, or it is a different version", 404);
+  }
+  if (fetched->status != 200) {
+    return util::fail(address + " answered " + std::to_string(fetched->status) + ": " + first_line_of(fetched->body),
+                      static_cast<int>(fetched->status));
+  }
+  return std::move(fetched->body);
+}
+
 }  // namespace
+
+std::string first_line_of(std::string_view body) {
+  constexpr std::size_t kMaxLineBytes = 300;
+  return util::for_json(body.substr(0, body.find('\n')).substr(0, kMaxLineBytes), util::kLongestSentence);
+}
+
+void clean_strings(Json& answer) {
+  std::vector<Json*> left{&answer};  // no recursion: a server chooses how deep an answer is
+  while (!left.empty()) {
+    Json& one = *left.back();
+    left.pop_back();
+    if (one.is_string()) {
+      one = util::for_json(one.get_ref<const std::string&>(), util::kLongestSentence);
+      continue;
+    }
+    if (one.is_object()) {
+      clean_names(one);
+    }
+    if (one.is_structured()) {
+      for (Json& part : one) {
+        left.push_back(&part);
+      }
+    }
+  }
+}
 
 bool somebody_listens_on(const std::string& path) {
   const util::UniqueFd connected = connected_to(path);
@@ -355,6 +378,10 @@ std::string url_of(const config::Web& web) {
 constexpr const char* kHowToTrust =
     "; ask as root or as a member of the group ssdpulse, by the service's unix socket, or name the address with "
     "--address to ask there all the same";
+
+Api::Api() = default;
+Api::Api(Api&& other) noexcept = default;
+Api::~Api() = default;
 
 std::string Api::distrust() const {
   return unix_socket_.empty() ? distrust_of_url(url_, chosen_ ? Checked::of_loopback : Checked::of_this_host)
@@ -425,42 +452,15 @@ util::Result<nlohmann::json> Api::post(const std::string& path) {
 /// Whoever listens may change at any time: a daemon that restarts leaves its port free for a while.
 util::Result<std::string> Api::asked(const std::string& path, bool post) {
   const auto checked = [this] { return chosen_ ? std::string() : distrust(); };
-  if (const std::string words = checked(); !words.empty()) {
-    return util::fail(words + kHowToTrust, kNotTrusted);
+  if (const std::string problem = checked(); !problem.empty()) {
+    return util::fail(problem + kHowToTrust, kNotTrusted);
   }
-  auto body =
-      body_of(path, post ? fetcher_->post(url_ + path, unix_socket_) : fetcher_->get(url_ + path, unix_socket_));
-  if (const std::string words = checked(); !words.empty()) {
-    return util::fail(words + kHowToTrust, kNotTrusted);
+  auto body = body_of(address_, path,
+                      post ? fetcher_->post(url_ + path, unix_socket_) : fetcher_->get(url_ + path, unix_socket_));
+  if (const std::string problem = checked(); !problem.empty()) {
+    return util::fail(problem + kHowToTrust, kNotTrusted);
   }
   return body;
-}
-
-util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fetched> fetched) const {
-  if (!fetched && fetched.error().error_number == EPROTO) {
-    return util::fail("the server at " + address_ + " is not trusted (" + fetched.error().message + "): see --cacert");
-  }
-  if (!fetched) {
-    return util::fail("no daemon answers at " + address_ + " (" + fetched.error().message +
-                          "); is it running, and is this its address? See --address",
-                      kNobodyAnswers);
-  }
-  if (fetched->status == 401) {
-    return util::fail(
-        address_ + " requires a user and a password: put them into ~/.netrc, or ask as a member of the daemon's group",
-        401);
-  }
-  if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
-    return util::fail(address_ + ": " + first_line_of(fetched->body), static_cast<int>(fetched->status));
-  }
-  if (fetched->status == 404) {
-    return util::fail(address_ + " has no " + path + ": web.page is false there, or it is a different version", 404);
-  }
-  if (fetched->status != 200) {
-    return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + first_line_of(fetched->body),
-                      static_cast<int>(fetched->status));
-  }
-  return std::move(fetched->body);
 }
 
 std::optional<nlohmann::json> parse_answer(std::string_view body) {

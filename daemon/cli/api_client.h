@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetcher: fetches pages with libcurl, which is loaded when the first Fetcher is opened.
+// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,38 +16,14 @@
 
 namespace ssdpulse::cli {
 
-struct Fetched {
-  long status = 0;  // of HTTP
-  std::string body;
-};
-
-/// One connection that is kept between pages. Not thread-safe. Credentials come from ~/.netrc; TLS is verified; proxies
-/// are ignored.
-class Fetcher {
- public:
-  /// `ca_file`: of trusted certificates; empty: the system's.
-  static util::Result<std::unique_ptr<Fetcher>> open(const std::string& ca_file);
-  virtual ~Fetcher() = default;
-
-  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB.
-  /// Error::error_number: EPROTO if somebody answered, but not with trusted TLS; ECONNREFUSED if no connection could be
-  /// made; else 0, as when the answer took too long.
-  virtual util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) = 0;
-
-  /// Asks for something to be done; without a body, and with the header X-Ssdpulse.
-  virtual util::Result<Fetched> post(const std::string& url, const std::string& unix_socket) = 0;
-};
-
 // What a server sends is not trusted with the terminal: whoever holds its port could move the cursor, change colours or
 // write over what was printed.
 
-/// The first line of an answer, at most 300 bytes, as coding::outside_sentence().
+/// The first line of an answer, at most 300 bytes, as util::for_json() writes it.
 std::string first_line_of(std::string_view body);
 
-/// Makes each string of the answer, and each name of a field, what coding::outside_sentence() makes of it.
+/// Makes each string of the answer, and each name of a field, what util::for_json() makes of it.
 void clean_strings(nlohmann::json& answer);
-
-// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
 
 /// What the command line specifies.
 struct Where {
@@ -69,16 +46,23 @@ std::string escaped(std::string_view text);
 
 /// Error::error_number if nobody answered: ECONNREFUSED, which is no HTTP status. Otherwise it is the HTTP status, if
 /// there is one. EPERM: a user who cannot be a daemon's listens there.
-inline constexpr int kNobodyAnswers = 111;
-inline constexpr int kNotTrusted = 1;
+inline constexpr int kNobodyAnswers = ECONNREFUSED;
+inline constexpr int kNotTrusted = EPERM;
 
 /// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
 std::optional<nlohmann::json> parse_answer(std::string_view body);
 
-/// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
+class Fetcher;
+
+/// One connection that is kept between calls, by libcurl, which is loaded when the first Api is opened. Every call
+/// waits for its answer: at most ten seconds and 16 MiB. Credentials come from ~/.netrc; TLS is verified; proxies are
+/// ignored. Not thread-safe.
 class Api {
  public:
-  /// An error if nothing that answers can be trusted (see trust.h); an address of the command line is used all the
+  Api(Api&& other) noexcept;
+  ~Api();
+
+  /// An error if nothing that answers can be trusted ; an address of the command line is used all the
   /// same, with a warning.
   static util::Result<Api> open(const Where& where, const config::Web& web);
 
@@ -96,9 +80,9 @@ class Api {
   bool nobody_is_there();
 
  private:
+  Api();
   util::Result<std::string> asked(const std::string& path, bool post);
   [[nodiscard]] std::string distrust() const;
-  [[nodiscard]] util::Result<std::string> body_of(const std::string& path, util::Result<Fetched> fetched) const;
   [[nodiscard]] util::Result<nlohmann::json> parsed(const util::Result<std::string>& body) const;
 
   std::unique_ptr<Fetcher> fetcher_;

@@ -36,7 +36,7 @@ struct PastWindows {
   std::string change;  // in words: what lies between the two; empty: not known
 };
 
-/// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in time_text.h; without TO: until now), or "2h". Whole
+/// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in parse_time(); without TO: until now), or "2h". Whole
 /// minutes, at least one; cut off at `now`.
 util::Result<model::Window> parse_window(const std::string& text, WallTime now);
 

@@ -15,9 +15,8 @@
 #include "daemon/base/child_process.h"
 #include "daemon/base/number_text.h"
 #include "daemon/base/outside_text.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/host/crypt_table.h"
 #include "daemon/host/host_reader.h"
@@ -26,10 +25,16 @@
 #include "exporters/page/status_json.h"
 
 namespace ssdpulse::cli {
-
-// Gathers this host's settings and what its daemon has measured, and reports what should be changed.
-
 namespace {
+
+struct AuditOptions {
+  FindingsOptions findings;
+  std::string accepted_file;      // empty: that of the service, if it exists
+  double enough_hours = 24;       // of measuring, before something is advised
+  std::string history_directory;  // empty: as configured
+  double time_scale = 1;          // see EvidenceSums: other than 1 in tests
+  bool rules = false;             // lists them instead
+};
 
 /// Nothing if the file has problems, which are then on stderr. If no name was given, a missing file is an empty one.
 std::optional<std::vector<model::Acceptance>> acceptances(const AuditOptions& options) {
@@ -47,19 +52,23 @@ std::optional<std::vector<model::Acceptance>> acceptances(const AuditOptions& op
   return std::move(*loaded);
 }
 
-/// Returns what is wrong with the history, if it was asked for.
-std::string add_pasts(const model::Inventory& inventory, const AuditOptions& options, advice::Facts& facts) {
-  if (options.history_file.empty()) {
+/// Returns what is wrong with the history, if one is kept.
+std::string add_pasts(const model::Inventory& inventory, const config::Config& config, const AuditOptions& options,
+                      advice::Facts& facts) {
+  const std::string& directory =
+      options.history_directory.empty() ? config.history.directory : options.history_directory;
+  if (directory.empty() || !options.findings.root.empty()) {
     return {};
   }
+  const std::string file = history_file_in(directory);
   std::vector<std::string> names;
   for (const model::Device& device : inventory.devices) {
     names.push_back(device.name);
   }
-  if (const auto answers = util::file_answers(options.history_file); !answers) {
+  if (const auto answers = util::file_answers(file); !answers) {
     return answers.error().message;
   }
-  auto history = history::Reader::open(options.history_file);
+  auto history = history::Reader::open(file);
   auto evidence =
       history ? advice::read_history_evidence(**history, names, std::chrono::system_clock::now(), options.time_scale)
               : tl::make_unexpected(history.error());
@@ -111,7 +120,8 @@ util::Result<advice::Measured> measured_by(Api& api) {
   return measured;
 }
 
-util::Result<advice::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
+/// This host's settings and what its daemon has measured.
+util::Result<advice::Facts> gather(const config::Config& config, const AuditOptions& options) {
   const std::string& root = options.findings.root;
   const auto inventory = host::read_inventory({root + "/sys", root + "/proc", root + "/dev"},
                                               {config.devices.include, config.devices.exclude});
@@ -124,10 +134,10 @@ util::Result<advice::Facts> gather(const Where& where, const config::Config& con
     add_rooms(facts.settings);
     host::add_crypt_flags(facts.settings);
   }
-  facts.enough = options.enough;
-  auto api = Api::open(where, config.web);
-  const std::string past =
-      add_pasts(*inventory, options, facts);  // before the figures: nothing that ends is then in both
+  facts.enough = std::chrono::seconds(static_cast<std::int64_t>(options.enough_hours * 3600));
+  auto api = Api::open(options.findings.client.where, config.web);
+  // Before the figures: nothing that ends is then in both.
+  const std::string past = add_pasts(*inventory, config, options, facts);
   auto measured = api ? measured_by(*api) : tl::make_unexpected(api.error());
   if (measured) {
     facts.measured = std::move(*measured);
@@ -146,25 +156,25 @@ util::Result<advice::Facts> gather(const Where& where, const config::Config& con
   return facts;
 }
 
-void print_json(const advice::Accepted& result, const advice::Facts& facts, const AuditOptions& options,
-                std::ostream& out) {
+void print_as_json(const advice::Accepted& result, const advice::Facts& facts, const AuditOptions& options) {
   auto json = page::findings_json(result.standing);
   json["accepted"] = page::findings_json(result.accepted)["findings"];
   const auto observed = facts.measured.observed_seconds;
   json["observed_seconds"] = observed ? nlohmann::ordered_json(*observed) : nlohmann::ordered_json();
   json["needed_seconds"] = facts.enough.count();
   json["time_scale"] = options.time_scale;
-  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  print_json(json, std::cout);
 }
 
-void print_words(advice::Accepted result, const advice::Facts& facts, const AuditOptions& options, std::ostream& out) {
+void print_as_text(advice::Accepted result, const advice::Facts& facts, const AuditOptions& options) {
+  std::ostream& out = std::cout;
   if (options.findings.style.all) {
-    for (model::Finding& one : result.accepted) {
-      one.verdict = model::Verdict::info;
-      result.standing.push_back(one);
+    for (model::Finding& finding : result.accepted) {
+      finding.verdict = model::Verdict::info;
+      result.standing.push_back(finding);
     }
   }
-  print(result.standing, options.findings, out);
+  print_findings(result.standing, options.findings, out);
   if (!result.accepted.empty()) {
     out << fmt::format("{} accepted by {}\n", result.accepted.size(),
                        options.accepted_file.empty() ? config::kAcceptedFile : options.accepted_file);
@@ -175,73 +185,52 @@ void print_words(advice::Accepted result, const advice::Facts& facts, const Audi
     kept = std::max(kept, past.observed_seconds());
   }
   if (observed || kept > 0) {
-    out << (observed ? "the daemon has measured for " + advice::duration(*observed) : std::string("no daemon answers"))
-        << (kept > 0 ? ", the history has " + advice::duration(kept) + " of the last seven days" : "")
+    out << (observed ? "the daemon has measured for " + util::duration_text(*observed)
+                     : std::string("no daemon answers"))
+        << (kept > 0 ? ", the history has " + util::duration_text(kept) + " of the last seven days" : "")
         << fmt::format("; something is advised after {}, what happens once a week after {}\n",
-                       advice::duration(static_cast<double>(facts.enough.count())),
-                       advice::duration(7 * static_cast<double>(facts.enough.count())));
+                       util::duration_text(static_cast<double>(facts.enough.count())),
+                       util::duration_text(7 * static_cast<double>(facts.enough.count())));
   }
   if (options.time_scale != 1) {
     out << util::time_scale_text(options.time_scale) << '\n';
   }
 }
 
-}  // namespace
-
-util::ExitCode audit(const Where& where, const config::Config& config, const AuditOptions& options) {
-  const auto accepted = acceptances(options);
-  if (!accepted) {
-    return util::ExitCode::usage;
-  }
-  const auto facts = gather(where, config, options);
-  if (!facts) {
-    std::cerr << facts.error().message << '\n';
-    return util::ExitCode::usage;
-  }
-  const advice::Accepted result = advice::accept(advice::judge(*facts), *accepted, advice::today());
-  for (const std::string& word : result.words) {
-    std::cerr << word << '\n';
-  }
-  const bool to_do = advice::has_actionable(result.standing);
-  if (options.findings.json) {
-    print_json(result, *facts, options, std::cout);
-  } else {
-    print_words(result, *facts, options, std::cout);
-  }
-  return to_do ? util::ExitCode::failure : util::ExitCode::success;
-}
-
-void print_rules(std::ostream& out) {
-  out << "| id | what | advised when | source |\n|---|---|---|---|\n";
+/// Every rule, with its limit and its source, as a Markdown table.
+void print_rules() {
+  std::cout << "| id | what | advised when | source |\n|---|---|---|---|\n";
   for (const advice::Rule& rule : advice::rules()) {
-    out << fmt::format("| {} | {} | {} | {} |\n", rule.id, rule.title, rule.limit, rule.source);
+    std::cout << fmt::format("| {} | {} | {} | {} |\n", rule.id, rule.title, rule.limit, rule.source);
   }
 }
 
-namespace {
-
-struct AuditArguments {
-  ClientOptions client;
-  AuditOptions audit;
-  double enough_hours = 24;
-  std::string history_directory;
-  bool rules = false;
-};
-
-ExitCode audit(AuditArguments& arguments) {
-  if (arguments.rules) {
-    print_rules(std::cout);
+/// Reports what should be changed. `success`: nothing; `failure`: something; `usage`: a wrong file, or devices that
+/// cannot be listed.
+ExitCode audit(const AuditOptions& options) {
+  if (options.rules) {
+    print_rules();
     return ExitCode::success;
   }
-  arguments.audit.findings.json = arguments.client.json;
-  arguments.audit.enough = std::chrono::seconds(static_cast<std::int64_t>(arguments.enough_hours * 3600));
-  const auto config = config_of(arguments.client);
-  const std::string& directory =
-      arguments.history_directory.empty() ? config.history.directory : arguments.history_directory;
-  if (!directory.empty() && arguments.audit.findings.root.empty()) {
-    arguments.audit.history_file = directory + "/ssdpulse.db";
+  const config::Config config = config_of(options.findings.client);
+  const auto accepted = acceptances(options);
+  if (!accepted) {
+    return ExitCode::usage;
   }
-  return audit(arguments.client.where, config, arguments.audit);
+  const auto facts = gather(config, options);
+  if (!facts) {
+    return fail(facts.error(), ExitCode::usage);
+  }
+  const advice::Accepted result = advice::accept(advice::judge(*facts), *accepted, advice::today());
+  for (const std::string& problem : result.problems) {
+    std::cerr << problem << '\n';
+  }
+  if (options.findings.client.json) {
+    print_as_json(result, *facts, options);
+  } else {
+    print_as_text(result, *facts, options);
+  }
+  return advice::has_actionable(result.standing) ? ExitCode::failure : ExitCode::success;
 }
 
 }  // namespace
@@ -249,26 +238,26 @@ ExitCode audit(AuditArguments& arguments) {
 void add_audit(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command =
       app.add_subcommand("audit", "What should be changed on this host, based on what was measured on it");
-  const auto arguments = std::make_shared<AuditArguments>();
-  AuditOptions& options = arguments->audit;
-  add_client_options(*command, arguments->client);
+  const auto shared = std::make_shared<AuditOptions>();
+  AuditOptions& options = *shared;
+  add_client_options(*command, options.findings.client);
   command->add_flag("--markdown", options.findings.markdown, "Print Markdown");
   command->add_flag("--all", options.findings.style.all, "Also show what is fine, does not apply or was accepted");
   command->add_flag("--verbose,-v", options.findings.style.verbose, "Show everything that is known about each finding");
   command->add_option("--accepted", options.accepted_file,
                       "File of findings that were accepted (default /etc/ssdpulse/accepted.yaml)");
   command
-      ->add_option("--min-observation", arguments->enough_hours,
+      ->add_option("--min-observation", options.enough_hours,
                    "Hours that must have been measured before something is advised, and seven times as long where it "
                    "may happen once a week (default 24)")
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--history.directory", arguments->history_directory, "Directory of the history");
+  command->add_option("--history.directory", options.history_directory, "Directory of the history");
   add_time_scale(*command, options.time_scale);
-  command->add_flag("--rules", arguments->rules, "List the rules, with their limits and sources");
+  command->add_flag("--rules", options.rules, "List the rules, with their limits and sources");
   command->add_option("--root", options.findings.root, "Directory with the sys, proc and etc of another host")
       ->group("");
   command->footer("Exit status: 0 nothing to do; 1 something is advised, or in danger; 2 wrong command line or file.");
-  command->callback([arguments, &exit_code] { exit_code = audit(*arguments); });
+  command->callback([shared, &exit_code] { exit_code = audit(*shared); });
 }
 
 }  // namespace ssdpulse::cli

@@ -5,7 +5,6 @@
 #include <array>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "daemon/advice/host_gaps.h"
 #include "daemon/base/child_process.h"

@@ -5,12 +5,11 @@
 
 #include <filesystem>
 #include <iostream>
-#include <string>
 #include <utility>
 
 #include "daemon/base/child_process.h"
-#include "daemon/config/config.h"
 #include "daemon/config/value_text.h"
+#include "daemon/history/history.h"
 
 namespace ssdpulse::cli {
 namespace {
@@ -204,5 +203,7 @@ void add_time_scale(CLI::App& command, double& time_scale) {
 }
 
 config::Config config_of(const ClientOptions& options) { return config_in(options.config_file); }
+
+std::string history_file_in(const std::string& directory) { return directory + "/" + history::kFileName; }
 
 }  // namespace ssdpulse::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that the commands with a configuration share: a file, and the command line's overrides.
+// ConfigurationOptions and ClientOptions: what several commands take from the command line, and the configuration that
+// follows from it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -39,18 +40,17 @@ std::string describe_origin(const ConfigurationOptions& options);
 /// The file, overridden by the command line; or every problem of both.
 tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options);
 
-/// One on a disk that takes more than two seconds: a person gets an error, a daemon waits.
+/// A file on a disk that takes more than two seconds: a person gets an error, a daemon waits.
 enum class SlowFile { refused, awaited };
 /// The configuration, or its problems on stderr.
 std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options,
                                                     SlowFile slow = SlowFile::refused);
 
-// The options shared by the commands that query a running daemon.
-
+/// Of the commands that query a running daemon.
 struct ClientOptions {
   Where where;
   std::string config_file;
-  bool json = false;
+  bool json = false;  // prints the answer itself
 };
 
 void add_client_options(CLI::App& command, ClientOptions& options);
@@ -67,5 +67,8 @@ void add_time_scale(CLI::App& command, double& time_scale);
 
 /// The configuration of the daemon that is queried.
 config::Config config_of(const ClientOptions& options);
+
+/// The history's database in its directory.
+std::string history_file_in(const std::string& directory);
 
 }  // namespace ssdpulse::cli

@@ -31,11 +31,11 @@ std::optional<std::string> nearest(const std::string& wrong, const std::vector<s
     return std::nullopt;
   }
   std::optional<std::string> found;
-  std::size_t least = std::min<std::size_t>(3, wrong.size() / 3) + 1;
+  std::size_t fewest = std::min<std::size_t>(3, wrong.size() / 3) + 1;
   for (const std::string& word : words) {
-    if (const std::size_t changes = distance(wrong, word); changes < least) {
+    if (const std::size_t changes = distance(wrong, word); changes < fewest) {
       found = word;
-      least = changes;
+      fewest = changes;
     }
   }
   return found;

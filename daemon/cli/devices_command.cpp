@@ -4,18 +4,13 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "daemon/base/result.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/block/write_hints.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/config/config.h"
 #include "daemon/host/inventory.h"
 #include "daemon/nvme/drive_monitor.h"
@@ -24,15 +19,6 @@
 #include "exporters/terminal/device_list.h"
 
 namespace ssdpulse::cli {
-
-// report_devices(): the output of `ssdpulse devices`. Asks the sources once and prints what they report.
-
-enum class ReportForm : std::uint8_t { text, json };
-
-/// Both forms leave out loop devices with nothing attached. The JSON is described at terminal::devices_json; if there
-/// is none, the reason goes to stderr.
-util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out);
-
 namespace {
 
 /// Of the drives that answered, by device.
@@ -141,45 +127,37 @@ void print_text(const HostReport& report, std::ostream& out) {
   }
 }
 
-}  // namespace
-
-util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out) {
-  const auto found = read_report(config);
-  if (!found) {
-    (form == ReportForm::json ? std::cerr : out) << found.error().message << '\n';
-    return util::ExitCode::failure;
-  }
-  if (form == ReportForm::json) {
-    out << terminal::devices_json(found->inventory, found->drives, found->hints);
-  } else {
-    print_text(*found, out);
-  }
-  return util::ExitCode::success;
-}
-
-namespace {
-
 struct DevicesOptions {
   ConfigurationOptions configuration;
   bool json = false;
 };
 
+/// Asks the sources once and prints what they report; loop devices with nothing attached are left out. The JSON is
+/// described at terminal::devices_json; if there is none, the reason goes to stderr.
 ExitCode list_devices(const DevicesOptions& options) {
   const auto configured = configure_or_complain(options.configuration);
   if (!configured) {
     return ExitCode::usage;
   }
+  const auto report = read_report(*configured);
   if (options.json) {
-    const ExitCode exit_code = report_devices(*configured, ReportForm::json, std::cout);
-    return std::cout.flush() ? exit_code : ExitCode::failure;
+    if (!report) {
+      return fail(report.error());
+    }
+    std::cout << terminal::devices_json(report->inventory, report->drives, report->hints);
+    return std::cout.flush() ? ExitCode::success : ExitCode::failure;
   }
-  const ExitCode exit_code = report_devices(*configured, ReportForm::text, std::cout);
+  if (report) {
+    print_text(*report, std::cout);
+  } else {
+    std::cout << report.error().message << '\n';
+  }
   config::Web web = configured->web;
   if (!options.configuration.config_file) {
     ask_the_service(web);
   }
-  print_modelled({}, web, std::cout);
-  return exit_code;
+  print_modelled(web, std::cout);
+  return report ? ExitCode::success : ExitCode::failure;
 }
 
 }  // namespace

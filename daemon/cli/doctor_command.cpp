@@ -3,14 +3,12 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "daemon/advice/doctor.h"
 #include "daemon/base/child_process.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/config/value_text.h"
 #include "daemon/host/inventory.h"
 #include "daemon/host/probe.h"
@@ -18,17 +16,15 @@
 
 namespace ssdpulse::cli {
 
-void print(const terminal::Findings& all, const FindingsOptions& options, std::ostream& out) {
-  if (options.json) {
-    out << page::findings_json(all).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+void print_findings(const terminal::Findings& findings, const FindingsOptions& options, std::ostream& out) {
+  if (options.client.json) {
+    print_json(page::findings_json(findings), out);
   } else if (options.markdown) {
-    terminal::print_findings_markdown(all, options.style, out);
+    terminal::print_findings_markdown(findings, options.style, out);
   } else {
-    terminal::print_findings(all, options.style, out);
+    terminal::print_findings(findings, options.style, out);
   }
 }
-
-// Asks the running daemon; if none answers, examines the host as a daemon that is started now would.
 
 namespace {
 
@@ -81,44 +77,33 @@ advice::Findings of_host(const config::Config& config, const std::string& root, 
   return all;
 }
 
-}  // namespace
-
-util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options) {
-  auto api = Api::open(where, config.web);
+/// Asks the running daemon; if none answers, examines the host as a daemon that is started now would. `success`: all
+/// that can be measured here is; `failure`: something is not.
+ExitCode doctor(const FindingsOptions& options) {
+  const config::Config config = config_of(options.client);
+  auto api = Api::open(options.client.where, config.web);
   const auto answer = api ? api->get("doctor") : tl::make_unexpected(api.error());
   auto all = answer ? page::findings_from(*answer) : of_host(config, options.root, answer.error());
   if (!all) {
     std::cerr << "the daemon at " << api->address()
               << " answered something other than findings; is it a different version?\n";
-    return util::ExitCode::failure;
+    return ExitCode::failure;
   }
-  print(*all, options, std::cout);
-  return advice::has_gaps(*all) ? util::ExitCode::failure : util::ExitCode::success;
+  print_findings(*all, options, std::cout);
+  return advice::has_gaps(*all) ? ExitCode::failure : ExitCode::success;
 }
-
-namespace {
-
-struct DoctorOptions {
-  ClientOptions client;
-  FindingsOptions findings;
-};
 
 }  // namespace
 
 void add_doctor(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("doctor", "What is not measured here, why, and what would change it");
-  const auto options = std::make_shared<DoctorOptions>();
+  const auto options = std::make_shared<FindingsOptions>();
   add_client_options(*command, options->client);
-  command->add_flag("--all", options->findings.style.all, "Also show what is fine");
-  command->add_flag("--verbose,-v", options->findings.style.verbose,
-                    "Show everything that is known about each finding");
-  command->add_option("--root", options->findings.root, "Directory with the sys, proc and dev of another host")
-      ->group("");
+  command->add_flag("--all", options->style.all, "Also show what is fine");
+  command->add_flag("--verbose,-v", options->style.verbose, "Show everything that is known about each finding");
+  command->add_option("--root", options->root, "Directory with the sys, proc and dev of another host")->group("");
   command->footer("Exit status: 0 all that can be measured here is; 1 something is not; 2 wrong command line.");
-  command->callback([options, &exit_code] {
-    options->findings.json = options->client.json;
-    exit_code = doctor(options->client.where, config_of(options->client), options->findings);
-  });
+  command->callback([options, &exit_code] { exit_code = doctor(*options); });
 }
 
 }  // namespace ssdpulse::cli

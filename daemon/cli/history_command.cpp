@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/random.h>
+#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "daemon/base/child_process.h"
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/cli/history_text.h"
 #include "daemon/cli/progress_line.h"
 #include "daemon/history/file_tools.h"
@@ -23,15 +18,24 @@
 #include "exporters/page/history_json.h"
 
 namespace ssdpulse::cli {
-
-// What a command does with a history file as a whole. No daemon is asked: one may be writing to it.
-
 namespace {
 
-bool failed(const util::Error& error) {
-  std::cerr << error.message << '\n';
-  return false;
-}
+struct HistoryOptions {
+  ClientOptions client;
+  std::string device;  // name, serial number or WWID; empty: lists the devices
+  std::string from;    // see asked_times.h; empty: a day before `to`
+  std::string to;      // empty: now
+  std::size_t points = 48;
+  bool csv = false;
+  bool by_tenant = false;  // of one device: what each tenant did
+  std::optional<std::string> directory;
+  std::string file;  // of what follows; empty: the one in the directory
+  bool check = false;
+  std::string backup;
+  std::string salvage;
+};
+
+// What is done with a history file as a whole. No daemon is asked: one may be writing to it.
 
 void print(const std::string& path, const history::FileReport& report) {
   constexpr double kMebibyte = 1 << 20U;
@@ -50,36 +54,35 @@ void print(const std::string& path, const history::FileReport& report) {
                     : "  save what is readable: ssdpulse history --salvage NEW_FILE --file " + path + '\n');
 }
 
-}  // namespace
-
-bool check_history_file(const std::string& path) {
+/// Checks a history file in full, and prints what is in it and what is wrong; `success`: nothing is.
+ExitCode check_history_file(const std::string& path) {
   std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "reading the whole file; a daemon's rows wait meanwhile\n");
   const auto report = history::check_file(path);
   if (!report) {
-    return failed(report.error());
+    return fail(report.error());
   }
   print(path, *report);
-  return static_cast<bool>(std::cout.flush()) && report->problems.empty();
+  return std::cout.flush() && report->problems.empty() ? ExitCode::success : ExitCode::failure;
 }
 
-bool back_up_history_file(const std::string& path, const std::string& to) {
+/// Makes a consistent copy of it, also while a daemon writes to it. `to` must not exist.
+ExitCode back_up_history_file(const std::string& path, const std::string& to) {
   ProgressLine progress;
   const auto done = history::back_up(path, to, [&](double share) { progress.show("copying " + path, share); });
-  return done ? true : failed(done.error());
+  return done ? ExitCode::success : fail(done.error());
 }
 
-bool salvage_history_file(const std::string& path, const std::string& to) {
+/// Writes what is readable in a damaged file to a new one, and prints how many rows are lost.
+ExitCode salvage_history_file(const std::string& path, const std::string& to) {
   const auto lost = history::salvage_file(path, to);
   if (!lost) {
-    return failed(lost.error());
+    return fail(lost.error());
   }
   std::cout << to << ": everything that is readable in " << path << "; rows lost: " << *lost << '\n';
-  return static_cast<bool>(std::cout.flush());
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
 // Asks the daemon, and opens the file itself only if none answers; both return the same JSON, which is then shown.
-
-namespace {
 
 using Answer = util::Result<nlohmann::json>;
 
@@ -114,9 +117,7 @@ Answer ask_daemon(Api& api, const Asked& asked) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count());
   };
   std::string path = "history";
-  if (!asked.device.empty()) {
-    path += "/" + escaped(asked.device);
-  }
+  path += asked.device.empty() ? "" : "/" + escaped(asked.device);
   return api.get(path + "?from=" + seconds(asked.window.from) + "&to=" + seconds(asked.window.to) +
                  "&points=" + std::to_string(asked.points));
 }
@@ -152,26 +153,25 @@ Answer find(const Where& where, const config::Config& config, const Asked& asked
   if (!nobody || !where.address.empty() || config.history.directory.empty()) {
     return answer;
   }
-  auto from_file = read_file(config.history.directory + "/ssdpulse.db", asked);
+  const std::string path = history_file_in(config.history.directory);
+  auto from_file = read_file(path, asked);
   if (!from_file) {
     return util::fail(answer.error().message + "; and " + from_file.error().message);
   }
   std::cerr << (!api || answer.error().error_number != kNobodyAnswers ? answer.error().message : "no daemon answers")
-            << ": read from " << config.history.directory << "/ssdpulse.db\n";
+            << ": read from " << path << '\n';
   return from_file;
 }
 
-}  // namespace
-
-bool history(const Where& where, const config::Config& config, const HistoryOptions& options) {
+/// The past of one device, or the list of known ones; from the daemon, else from its history file.
+ExitCode print_history(const config::Config& config, const HistoryOptions& options) {
   const auto asked = asked_of(options);
-  const auto answer = asked ? find(where, config, *asked) : tl::make_unexpected(asked.error());
+  const auto answer = asked ? find(options.client.where, config, *asked) : tl::make_unexpected(asked.error());
   if (!answer) {
-    std::cerr << answer.error().message << '\n';
-    return false;
+    return fail(answer.error());
   }
-  if (options.json) {
-    std::cout << answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  if (options.client.json) {
+    print_json(*answer, std::cout);
   } else if (options.by_tenant) {
     std::cout << (options.csv ? history_by_tenant_csv(*answer) : history_by_tenant_text(*answer));
   } else if (options.csv) {
@@ -179,77 +179,44 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
   } else {
     std::cout << (options.device.empty() ? history_list_text(*answer) : history_text(*answer));
   }
-  return static_cast<bool>(std::cout.flush());
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
-bool mark(const Where& where, const config::Web& web, const std::string& text, std::string id) {
-  if (!page::is_printable(text)) {
-    std::cerr << "TEXT: expected 1 to 128 characters of UTF-8, without control characters\n";
-    return false;
-  }
-  std::array<std::uint64_t, 2> random{};
-  if (id.empty() && ::getrandom(random.data(), sizeof random, 0) == sizeof random) {
-    id = fmt::format("{:016x}{:016x}", random[0], random[1]);
-  }
-  auto api = Api::open(where, web);
-  if (!api) {
-    std::cerr << api.error().message << '\n';
-    return false;
-  }
-  if (const auto answer = api->post("marks?text=" + escaped(text) + "&id=" + escaped(id)); !answer) {
-    std::cerr << answer.error().message << "\nto try again without making a second mark: --id " << id << '\n';
-    return false;
-  }
-  return true;
-}
-
-namespace {
-
-struct HistoryArguments {
-  ClientOptions client;
-  HistoryOptions history;
-  std::optional<std::string> directory;
-  std::string file;
-  bool check = false;
-  std::string backup;
-  std::string salvage;
-};
-
-bool run(const HistoryArguments& arguments) {
-  config::Config config = config_of(arguments.client);
-  config.history.directory = arguments.directory.value_or(config.history.directory);
-  const std::string file = arguments.file.empty() ? config.history.directory + "/ssdpulse.db" : arguments.file;
-  if (arguments.check) {
+ExitCode run(const HistoryOptions& options) {
+  config::Config config = config_of(options.client);
+  config.history.directory = options.directory.value_or(config.history.directory);
+  const std::string file = options.file.empty() ? history_file_in(config.history.directory) : options.file;
+  if (options.check) {
     return check_history_file(file);
   }
-  if (!arguments.backup.empty()) {
-    return back_up_history_file(file, arguments.backup);
+  if (!options.backup.empty()) {
+    return back_up_history_file(file, options.backup);
   }
-  if (!arguments.salvage.empty()) {
-    return salvage_history_file(file, arguments.salvage);
+  if (!options.salvage.empty()) {
+    return salvage_history_file(file, options.salvage);
   }
-  return history(arguments.client.where, config, arguments.history);
+  return print_history(config, options);
 }
 
 }  // namespace
 
 void add_history(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("history", "Show the past of a device, as far back as the history reaches");
-  const auto options = std::make_shared<HistoryArguments>();
+  const auto options = std::make_shared<HistoryOptions>();
   add_client_options(*command, options->client);
-  command->add_option("--device", options->history.device,
+  command->add_option("--device", options->device,
                       "Its name, serial number or WWID (default: which devices there are)");
-  command->add_option("--from", options->history.from, "Times as in `why --at`: 03:00, 2026-11-23T03:00, -10m");
-  command->add_option("--to", options->history.to, "Until when (default now; --from: a day before)");
-  command->add_option("--points", options->history.points, "At most this many lines, 2 to 2000 (default 48)")
+  command->add_option("--from", options->from, "Times as in `why --at`: 03:00, 2026-11-23T03:00, -10m");
+  command->add_option("--to", options->to, "Until when (default now; --from: a day before)");
+  command->add_option("--points", options->points, "At most this many lines, 2 to 2000 (default 48)")
       ->check(CLI::Range(2, 2000));
   command
       ->add_option_function<std::string>(
-          "--by", [options](const std::string&) { options->history.by_tenant = true; },
+          "--by", [options](const std::string&) { options->by_tenant = true; },
           "tenant: what each tenant did, instead of what the device did")
       ->check(CLI::IsMember({"tenant"}))
       ->needs("--device");
-  command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
+  command->add_flag("--csv", options->csv, "Print every figure of each point as CSV")->excludes("--json");
   command->add_option("--history.directory", options->directory,
                       "Where the history is, for when no daemon answers (default: as configured)");
   command->add_option("--file", options->file,
@@ -262,10 +229,7 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--salvage", options->salvage, "Write what is readable in a damaged file to this new one")
       ->excludes(check)
       ->excludes(backup);
-  command->callback([options, &exit_code] {
-    options->history.json = options->client.json;
-    exit_code = run(*options) ? ExitCode::success : ExitCode::failure;
-  });
+  command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace ssdpulse::cli

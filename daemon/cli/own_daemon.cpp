@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "daemon/base/child_process.h"
-#include "daemon/config/config.h"
 
 namespace ssdpulse::cli {
 namespace {
@@ -196,7 +195,7 @@ util::Result<UniqueFd> first_question(const UniqueFd& socket_file) {
 }
 
 /// The last line of its log, without time and level.
-std::string last_words(const UniqueFd& log) {
+std::string last_log_line(const UniqueFd& log) {
   constexpr std::size_t kMaxLineBytes = 4096;
   constexpr std::string_view kLevel = " error ";
   std::string text(kMaxLineBytes, '\0');
@@ -289,11 +288,11 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds timeout) 
   }
   // Its sockets close a moment before it can be waited for.
   const auto latest = std::chrono::steady_clock::now() + kLastWords;
-  std::optional<std::string> words;
-  while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
+  std::optional<std::string> reason;
+  while (!(reason = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(words.value_or("it neither serves nor exits"));
+  return util::fail(reason.value_or("it neither serves nor exits"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {
@@ -301,14 +300,14 @@ std::optional<std::string> OwnDaemon::ending() {
   const pid_t waited = ended_ ? 0 : ::waitpid(child_, &status, WNOHANG);
   if (waited == child_ || (waited < 0 && errno == ECHILD)) {
     ended_ = true;  // also if somebody else has waited for it: its pid may be another's now
-    words_ = last_words(log_);
-    if (words_.empty()) {
-      words_ = waited < 0            ? "it is gone"
-               : WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
-                                     : "exit status " + std::to_string(WEXITSTATUS(status));
+    ending_ = last_log_line(log_);
+    if (ending_.empty()) {
+      ending_ = waited < 0            ? "it is gone"
+                : WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                      : "exit status " + std::to_string(WEXITSTATUS(status));
     }
   }
-  return ended_ ? std::optional(words_) : std::nullopt;
+  return ended_ ? std::optional(ending_) : std::nullopt;
 }
 
 }  // namespace ssdpulse::cli

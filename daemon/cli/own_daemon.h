@@ -43,7 +43,7 @@ class OwnDaemon {
 
   pid_t child_;
   bool ended_ = false;  // and was waited for
-  std::string words_;   // of its end
+  std::string ending_;  // why it ended
   bool answered_ = false;
   util::UniqueFd socket_file_;  // O_PATH: the way to a socket without a name
   util::UniqueFd log_;          // what it writes to stderr

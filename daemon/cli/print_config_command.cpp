@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "daemon/cli/command_options.h"
 #include "daemon/cli/commands.h"

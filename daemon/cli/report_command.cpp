@@ -13,35 +13,44 @@
 #include "daemon/cli/asked_times.h"
 #include "daemon/cli/command_options.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/cli/progress_line.h"
 #include "daemon/history/history_reader.h"
 #include "exporters/report/report_forms.h"
 
 namespace ssdpulse::cli {
-
 namespace {
+
+struct ReportOptions {
+  AskedWindows windows;
+  std::string device;  // name or serial number; empty: all that were measured in both windows
+  bool json = false;   // at most one of these two; else text
+  bool markdown = false;
+  std::string html_file;  // empty: none
+  std::string fail_on;    // worse, or empty
+  std::string config_file;
+  std::string history_directory;  // empty: as configured
+  double time_scale = 1;          // see EvidenceSums: other than 1 in tests
+};
 
 using compare::Question;
 using compare::Side;
-using Clock = std::chrono::steady_clock;
 using history::Reader;
 
 /// All that the history may still have.
 model::Window all_times(WallTime now) {
-  constexpr auto kLongest = std::chrono::hours(24 * 3650);
+  constexpr auto kMaxHistory = std::chrono::hours(24 * 3650);
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
-  return {end - kLongest, end + std::chrono::minutes(1)};
+  return {end - kMaxHistory, end + std::chrono::minutes(1)};
 }
 
 /// Of the disk, if this host still has one of this name.
 std::optional<double> capacity_of(const std::string& device) {
-  constexpr std::size_t kLongestNumber = 32;
+  constexpr std::size_t kMaxNumberBytes = 32;
   constexpr double kSectorBytes = 512;
   if (device.empty() || device.find('/') != std::string::npos) {
     return std::nullopt;
   }
-  const auto text = util::read_file("/sys/class/block/" + device + "/size", kLongestNumber);
+  const auto text = util::read_file("/sys/class/block/" + device + "/size", kMaxNumberBytes);
   std::uint64_t sectors = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), sectors).ec != std::errc{} || sectors == 0) {
     return std::nullopt;
@@ -174,12 +183,26 @@ bool print(const report::Report& report, const ReportOptions& options) {
   return static_cast<bool>(std::cout.flush());
 }
 
-}  // namespace
+/// The database in the directory that was named, or else in the configured one.
+std::string history_file(const ReportOptions& options) {
+  const std::string configured = config_in(options.config_file).history.directory;
+  const std::string& directory = options.history_directory.empty() ? configured : options.history_directory;
+  if (directory.empty()) {
+    throw CLI::ParseError("no history is kept: history.directory is empty", CLI::ExitCodes::ValidationError);
+  }
+  return history_file_in(directory);
+}
 
-util::ExitCode report(const std::string& history_file, const ReportOptions& options) {
-  using util::ExitCode;
-  const auto answers = util::file_answers(history_file);
-  auto history = answers ? Reader::open(history_file) : tl::make_unexpected(answers.error());
+/// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse
+/// and that was asked for; `no_data`: nothing was measured in a window; `usage`: the windows are not valid.
+ExitCode report(const ReportOptions& options) {
+  const AskedWindows& windows = options.windows;
+  if (windows.before.empty() && windows.change.empty() && windows.last.empty()) {
+    throw CLI::RequiredError("--before and --after, --change or --last");
+  }
+  const std::string file = history_file(options);
+  const auto answers = util::file_answers(file);
+  auto history = answers ? Reader::open(file) : tl::make_unexpected(answers.error());
   auto made = history ? make_report(**history, options) : tl::make_unexpected(history.error());
   if (!made) {
     std::cerr << made.error().message << '\n';
@@ -190,21 +213,10 @@ util::ExitCode report(const std::string& history_file, const ReportOptions& opti
   if (!print(*made, options)) {
     return ExitCode::failure;
   }
-  bool worse = false;
-  for (const report::DeviceReport& device : made->devices) {
-    worse = worse || any_worse(device.comparison);
-  }
-  return options.fail_on_worse && worse ? ExitCode::failure : ExitCode::success;
+  const bool worse = std::any_of(made->devices.begin(), made->devices.end(),
+                                 [](const report::DeviceReport& device) { return any_worse(device.comparison); });
+  return worse && !options.fail_on.empty() ? ExitCode::failure : ExitCode::success;
 }
-
-namespace {
-
-struct ReportArguments {
-  ReportOptions report;
-  std::string config_file;
-  std::string history_directory;
-  std::string fail_on;
-};
 
 void add_windows(CLI::App& command, AskedWindows& windows) {
   auto* before =
@@ -224,32 +236,21 @@ void add_windows(CLI::App& command, AskedWindows& windows) {
       ->needs(change);
 }
 
-void add_options(CLI::App& command, ReportArguments& arguments) {
-  add_windows(command, arguments.report.windows);
-  command.add_option("--device", arguments.report.device, "Name or serial number (default: all)");
-  auto* json = command.add_flag("--json", arguments.report.json, "Print JSON");
-  command.add_flag("--markdown", arguments.report.markdown, "Print Markdown")->excludes(json);
-  command.add_option("--html", arguments.report.html_file,
-                     "Write one page with the heatmaps of both windows to this file");
-  command.add_option("--fail-on", arguments.fail_on, "worse: exit status 1 if any row is worse")
+void add_options(CLI::App& command, ReportOptions& options) {
+  add_windows(command, options.windows);
+  command.add_option("--device", options.device, "Name or serial number (default: all)");
+  auto* json = command.add_flag("--json", options.json, "Print JSON");
+  command.add_flag("--markdown", options.markdown, "Print Markdown")->excludes(json);
+  command.add_option("--html", options.html_file, "Write one page with the heatmaps of both windows to this file");
+  command.add_option("--fail-on", options.fail_on, "worse: exit status 1 if any row is worse")
       ->check(CLI::IsMember({"worse"}));
-  command.add_option("--config,-c", arguments.config_file, "The daemon's configuration file, for its history");
-  command.add_option("--history.directory", arguments.history_directory, "Directory of the history");
-  add_time_scale(command, arguments.report.time_scale);
+  command.add_option("--config,-c", options.config_file, "The daemon's configuration file, for its history");
+  command.add_option("--history.directory", options.history_directory, "Directory of the history");
+  add_time_scale(command, options.time_scale);
   command.footer(
       "Exit status: 0 reported; 1 a row is worse (with --fail-on worse), or the history cannot be read; 2 wrong "
       "command\n"
       "line, or no such windows; 6 nothing was measured in them.");
-}
-
-/// The database in the directory that was named, or else in the configured one.
-std::string history_file(const ReportArguments& arguments) {
-  const std::string configured = config_in(arguments.config_file).history.directory;
-  const std::string& directory = arguments.history_directory.empty() ? configured : arguments.history_directory;
-  if (directory.empty()) {
-    throw CLI::ParseError("no history is kept: history.directory is empty", CLI::ExitCodes::ValidationError);
-  }
-  return directory + "/ssdpulse.db";
 }
 
 }  // namespace
@@ -257,16 +258,9 @@ std::string history_file(const ReportArguments& arguments) {
 void add_report(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command =
       app.add_subcommand("report", "Compare two windows of the past: what is better, what is worse, how sure");
-  const auto arguments = std::make_shared<ReportArguments>();
-  add_options(*command, *arguments);
-  command->callback([arguments, &exit_code] {
-    const AskedWindows& windows = arguments->report.windows;
-    if (windows.before.empty() && windows.change.empty() && windows.last.empty()) {
-      throw CLI::RequiredError("--before and --after, --change or --last");
-    }
-    arguments->report.fail_on_worse = !arguments->fail_on.empty();
-    exit_code = report(history_file(*arguments), arguments->report);
-  });
+  const auto options = std::make_shared<ReportOptions>();
+  add_options(*command, *options);
+  command->callback([options, &exit_code] { exit_code = report(*options); });
 }
 
 }  // namespace ssdpulse::cli

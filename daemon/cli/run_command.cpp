@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <string>
 
 #include "daemon/base/log.h"
 #include "daemon/cli/command_options.h"

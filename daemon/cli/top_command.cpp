@@ -12,33 +12,35 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/cli/own_daemon.h"
 #include "exporters/terminal/curses_terminal.h"
 #include "exporters/terminal/top_screen.h"
 #include "exporters/terminal/top_words.h"
 
 namespace ssdpulse::cli {
+namespace {
 
 // Asks once a second, draws, and listens to keys in between. If there is no daemon, root starts one for the duration.
 
-namespace {
+struct TopOptions {
+  ClientOptions client;
+  std::string at;     // see asked_times.h; empty: now
+  bool once = false;  // one screen as text, without a terminal
+};
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
-constexpr std::size_t kWidthOfText = 200;  // where there is no terminal
+constexpr std::size_t kTextWidth = 200;  // where there is no terminal
 
-constexpr double kWholeTick = 1;   // seconds; over a part of one, rates mean little
-constexpr int kNoSampleYet = 503;  // what a daemon that has just started answers
-
+constexpr double kWholeTick = 1;       // seconds; over a part of one, rates mean little
+constexpr int kNoSampleYet = 503;      // what a daemon that has just started answers
 constexpr std::size_t kMinutes = 120;  // of the heatmap of the past
 
 /// The daemon that we ask.
@@ -168,7 +170,7 @@ bool print_once(Source& source, const terminal::View& view, terminal::State& sta
   winsize size{};
   const bool sized = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   const std::size_t rows = state.overview->drives.size() + 20;
-  auto text = terminal::draw(state, view, sized ? size.ws_col : kWidthOfText, rows, is_utf8()).text();
+  auto text = terminal::draw(state, view, sized ? size.ws_col : kTextWidth, rows, is_utf8()).text();
   text.erase(text.rfind('\n', text.size() - 2));  // no keys
   text.erase(text.find_last_not_of('\n') + 1);
   std::cout << text << '\n';
@@ -285,12 +287,13 @@ util::Result<Source> source_for(const Where& where, const config::Config& config
   return Source{std::move(*api)};
 }
 
-}  // namespace
-
-util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options) {
-  using util::ExitCode;
+/// Shows the present, or the time `at`. For the present, if no address is given and no daemon is there, root runs an
+/// OwnDaemon until top() ends. `usage`: `at` is not a time, or is combined with --json.
+ExitCode top(const TopOptions& options) {
+  const config::Config config = config_of(options.client);
+  const bool json = options.client.json;
   std::setlocale(LC_ALL, "");
-  ssdpulse::terminal::View view;
+  terminal::View view;
   if (!options.at.empty()) {
     const auto time = parse_time(options.at, std::chrono::system_clock::now());
     if (!time) {
@@ -299,27 +302,25 @@ util::ExitCode top(const Where& where, const config::Config& config, const TopOp
     }
     view.at = static_cast<double>(std::chrono::system_clock::to_time_t(*time));
   }
-  if (options.json && view.at) {
+  if (json && view.at) {
     std::cerr << "--at: not with --json; ask `ssdpulse history --json` for figures of the past\n";
     return ExitCode::usage;
   }
-  const bool once = options.once || options.json || dumb();
+  const bool once = options.once || json || dumb();
   // A daemon that has just begun to measure has no past.
-  auto source = source_for(where, config, !view.at, once ? kWholeTick : 0);
+  auto source = source_for(options.client.where, config, !view.at, once ? kWholeTick : 0);
   if (!source) {
-    std::cerr << source.error().message << '\n';
-    return ExitCode::failure;
+    return fail(source.error());
   }
-  if (options.json) {
+  if (json) {
     const auto devices = source->api.get("devices");
     if (!devices) {
-      std::cerr << devices.error().message << '\n';
-      return ExitCode::failure;
+      return fail(devices.error());
     }
-    std::cout << devices->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    print_json(*devices, std::cout);
     return ExitCode::success;
   }
-  ssdpulse::terminal::State state;
+  terminal::State state;
   state.address =
       source->own ? "measured by top itself since " + source->own_since + ", no daemon answers" : source->api.address();
   if (options.once || dumb()) {
@@ -333,13 +334,6 @@ util::ExitCode top(const Where& where, const config::Config& config, const TopOp
   return ExitCode::success;
 }
 
-namespace {
-
-struct ShownOptions {
-  ClientOptions client;
-  TopOptions top;
-};
-
 }  // namespace
 
 void add_top(CLI::App& app, ExitCode& exit_code) {
@@ -347,16 +341,12 @@ void add_top(CLI::App& app, ExitCode& exit_code) {
       app.add_subcommand("top",
                          "Show the drives in the terminal, the one that needs attention first; without a "
                          "daemon, root measures by itself");
-  const auto options = std::make_shared<ShownOptions>();
+  const auto options = std::make_shared<TopOptions>();
   add_client_options(*command, options->client);
-  command->add_flag("--once", options->top.once, "Print one screen as text and exit");
-  command->add_option("--at", options->top.at,
+  command->add_flag("--once", options->once, "Print one screen as text and exit");
+  command->add_option("--at", options->at,
                       "Begin with a time in the past: 03:00, '2026-11-23 03:00', -10m, @1763866800");
-  command->callback([options, &exit_code] {
-    const ClientOptions& asked = options->client;
-    options->top.json = asked.json;
-    exit_code = top(asked.where, config_of(asked), options->top);
-  });
+  command->callback([options, &exit_code] { exit_code = top(*options); });
 }
 
 }  // namespace ssdpulse::cli

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "daemon/base/text_table.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/flash/flash_what_if.h"
 
 namespace ssdpulse::cli {
@@ -86,7 +85,34 @@ void print_what_if(const json& answer, std::ostream& out) {
   }
 }
 
+void print_modelled(const config::Web& web, std::ostream& out) {
+  auto api = Api::open({}, web);
+  const auto all = api ? api->get("devices") : tl::make_unexpected(api.error());
+  if (!all) {
+    const bool nobody = all.error().error_number == kNobodyAnswers;
+    out << "\nmodelled write amplification: known only to a running daemon, and "
+        << (nobody ? "none answers" : all.error().message) << '\n';
+    return;
+  }
+  out << "\nmodelled write amplification, by the daemon at " << api->address() << '\n';
+  for (const json& device : all->value("devices", json::array())) {
+    const json modelled = device.value("modelled", json());
+    out << "  " << util::for_terminal(device.value("name", ""), util::kLongestSentence) << ": "
+        << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
+            : modelled.is_string() ? util::for_terminal(modelled.get<std::string>(), util::kLongestSentence)
+                                   : "none: models are turned off")
+        << '\n';
+  }
+}
+
 namespace {
+
+struct WhatIfOptions {
+  ClientOptions client;
+  std::string device;                           // empty: every drive
+  std::string overprovisioning = "7,12,28,50";  // percent, separated by commas
+  std::string window;                           // 24h, 7d or drive_write; empty: the shortest that is known
+};
 
 /// The answers for one of each drive's namespaces, or for the device that was asked for.
 util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
@@ -120,21 +146,18 @@ util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
   return answers;
 }
 
-}  // namespace
-
-util::ExitCode what_if(const Where& where, const config::Web& web, const WhatIfOptions& options) {
-  auto api = Api::open(where, web);
+/// `no_data`: the daemon answered, but nothing is known about any drive yet; the answer explains why.
+ExitCode what_if(const WhatIfOptions& options) {
+  const config::Config config = config_of(options.client);
+  auto api = Api::open(options.client.where, config.web);
   const auto answers = api ? ask(*api, options) : tl::make_unexpected(api.error());
   if (!answers) {
-    std::cerr << answers.error().message << '\n';
-    return util::ExitCode::failure;
+    return fail(answers.error());
   }
-  bool known = false;
-  for (const json& answer : *answers) {
-    known = known || !answer.value("rows", json::array()).empty();
-  }
-  if (options.json) {
-    std::cout << json{{"drives", *answers}}.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  const bool known = std::any_of(answers->begin(), answers->end(),
+                                 [](const json& answer) { return !answer.value("rows", json::array()).empty(); });
+  if (options.client.json) {
+    print_json(json{{"drives", *answers}}, std::cout);
   } else {
     const char* separator = "";
     for (const json& answer : *answers) {
@@ -143,35 +166,8 @@ util::ExitCode what_if(const Where& where, const config::Web& web, const WhatIfO
     }
   }
   std::cout.flush();
-  return known ? util::ExitCode::success : util::ExitCode::no_data;
+  return known ? ExitCode::success : ExitCode::no_data;
 }
-
-void print_modelled(const Where& where, const config::Web& web, std::ostream& out) {
-  auto api = Api::open(where, web);
-  const auto all = api ? api->get("devices") : tl::make_unexpected(api.error());
-  if (!all) {
-    const bool nobody = all.error().error_number == kNobodyAnswers;
-    out << "\nmodelled write amplification: known only to a running daemon, and "
-        << (nobody ? "none answers" : all.error().message) << '\n';
-    return;
-  }
-  out << "\nmodelled write amplification, by the daemon at " << api->address() << '\n';
-  for (const json& device : all->value("devices", json::array())) {
-    const json words = device.value("modelled", json());
-    out << "  " << util::for_terminal(device.value("name", ""), util::kLongestSentence) << ": "
-        << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
-            : words.is_string()                   ? util::for_terminal(words.get<std::string>(), util::kLongestSentence)
-                                                  : "none: models are turned off")
-        << '\n';
-  }
-}
-
-namespace {
-
-struct WhatIfArguments {
-  ClientOptions client;
-  WhatIfOptions what_if;
-};
 
 /// Accepts only these characters, which go into a URL unescaped.
 CLI::Validator made_of(std::string characters, const std::string& name) {
@@ -189,12 +185,12 @@ CLI::Validator made_of(std::string characters, const std::string& name) {
 void add_what_if(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand(
       "what-if", "What each drive would write, and how long it would live, with more spare flash, or without discards");
-  const auto options = std::make_shared<WhatIfArguments>();
+  const auto options = std::make_shared<WhatIfOptions>();
   add_client_options(*command, options->client);
-  command->add_option("--device", options->what_if.device, "A disk, as the kernel names it (default: all)")
+  command->add_option("--device", options->device, "A disk, as the kernel names it (default: all)")
       ->check(made_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!", "NAME"));
   command
-      ->add_option("--op", options->what_if.overprovisioning,
+      ->add_option("--op", options->overprovisioning,
                    "Spare flash in percent, several with commas (default 7,12,28,50)")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -203,13 +199,9 @@ void add_what_if(CLI::App& app, ExitCode& exit_code) {
                        : "expected percents of 0.1 to 1000, 16 at most, such as 7,12,28, found '" + text + "'";
           },
           "PERCENTS"));
-  command
-      ->add_option("--window", options->what_if.window, "24h, 7d or drive_write (default: the shortest that is known)")
+  command->add_option("--window", options->window, "24h, 7d or drive_write (default: the shortest that is known)")
       ->check(CLI::IsMember({"24h", "7d", "drive_write"}));
-  command->callback([options, &exit_code] {
-    options->what_if.json = options->client.json;
-    exit_code = what_if(options->client.where, config_of(options->client).web, options->what_if);
-  });
+  command->callback([options, &exit_code] { exit_code = what_if(*options); });
 }
 
 }  // namespace ssdpulse::cli

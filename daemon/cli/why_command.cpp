@@ -11,9 +11,8 @@
 #include "daemon/base/number_text.h"
 #include "daemon/base/outside_text.h"
 #include "daemon/cli/asked_times.h"
-#include "daemon/cli/command_options.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/cli/daemon_queries.h"
 #include "daemon/host/processes.h"
 
 namespace ssdpulse::cli {
@@ -47,7 +46,7 @@ std::string lines(const char* title, const Json& list) {
   return text.empty() ? text : fmt::format("  {}:\n{}", title, text);
 }
 
-std::string evidence_of(const Json& spike) {
+std::string spike_evidence(const Json& spike) {
   struct Group {
     const char* field;
     const char* title;
@@ -93,7 +92,7 @@ std::string figure_text(std::string name, double value) {
 }
 
 /// What holds up I/O above the drives, by the kernel's figures.
-std::string evidence_of_wait(const Json& wait) {
+std::string wait_evidence(const Json& wait) {
   std::string text;
   for (const auto& [name, value] : at(wait, "evidence").items()) {
     const bool is_code = name == "limit_kind" || name == "inodes_full";  // the sentence says it in words
@@ -108,18 +107,19 @@ std::string evidence_of_wait(const Json& wait) {
 
 bool is_of_this_host(const std::string& address) {
   constexpr auto kLocal = std::to_array<std::string_view>({"unix:", "127.0.0.1", "localhost", "[::1]"});
-  return address.empty() || std::any_of(kLocal.begin(), kLocal.end(),
-                                        [&](std::string_view one) { return address.find(one) != std::string::npos; });
+  return address.empty() || std::any_of(kLocal.begin(), kLocal.end(), [&](std::string_view local) {
+           return address.find(local) != std::string::npos;
+         });
 }
 
 /// Who waits at this moment, where that is visible: for what goes on above the drives.
 std::string blocked_text() {
   constexpr std::size_t kMaxTasks = 12;
   std::string text;
-  for (const host::BlockedTask& one :
+  for (const host::BlockedTask& task :
        ::geteuid() == 0 ? host::blocked_tasks("/proc", kMaxTasks) : std::vector<host::BlockedTask>{}) {
-    text += fmt::format("    - {} ({}){}\n", util::for_terminal(one.name), one.task,
-                        one.waits_in.empty() ? "" : " in " + util::for_terminal(one.waits_in));
+    text += fmt::format("    - {} ({}){}\n", util::for_terminal(task.name), task.task,
+                        task.waits_in.empty() ? "" : " in " + util::for_terminal(task.waits_in));
   }
   return text.empty() ? text : "  Tasks that wait (state D) on this host:\n" + text;
 }
@@ -127,73 +127,73 @@ std::string blocked_text() {
 }  // namespace
 
 std::string evidence_text(const Json& answer) {
-  std::string text = evidence_of_wait(at(at(answer, "why"), "wait"));
+  std::string text = wait_evidence(at(at(answer, "why"), "wait"));
   const Json& incident = at(answer, "incident");
   const bool earlier = text_of(at(answer, "why"), "when") == "earlier" && text.empty();
   text += earlier ? "Of that earlier incident:\n" : "";
   for (const Json& spike : at(incident.is_null() ? at(at(answer, "why"), "incident") : incident, "spikes")) {
-    text += evidence_of(spike);
+    text += spike_evidence(spike);
   }
   return text;
 }
 
-util::ExitCode why(const Where& where, const config::Web& web, const WhyOptions& options) {
+namespace {
+
+struct WhyOptions {
+  ClientOptions client;
+  std::string at;        // see asked_times.h; empty: now
+  bool verbose = false;  // also the evidence
+};
+
+/// Prints the first line, and what to do next, for now or for the minute that holds `at`. `usage`: `at` is not a time;
+/// `no_data`: nothing is known about it, and the answer explains why.
+ExitCode ask_why(const WhyOptions& options) {
+  const config::Config config = config_of(options.client);
   std::string path = "why";
   if (!options.at.empty()) {
     const auto time = parse_time(options.at, std::chrono::system_clock::now());
     if (!time) {
       std::cerr << "--at: " << time.error().message << '\n';
-      return util::ExitCode::usage;
+      return ExitCode::usage;
     }
     path += "?at=" + std::to_string(std::chrono::system_clock::to_time_t(*time));
   }
-  auto api = Api::open(where, web);
+  auto api = Api::open(options.client.where, config.web);
   const auto answer = api ? api->get(path) : tl::make_unexpected(api.error());
   if (!answer) {
-    std::cerr << answer.error().message << '\n';
-    return util::ExitCode::failure;
+    return fail(answer.error());
   }
-  const auto& said = answer->value("why", Json::object());
-  const bool known = said.value("verdict", "") != "unknown";
-  if (options.json) {
-    std::cout << answer->dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-    return known ? util::ExitCode::success : util::ExitCode::no_data;
+  const auto why = answer->value("why", Json::object());
+  const bool known = why.value("verdict", "") != "unknown";
+  if (options.client.json) {
+    print_json(*answer, std::cout);
+    return known ? ExitCode::success : ExitCode::no_data;
   }
-  std::cout << said.value("sentence", "") << '\n';
-  if (const std::string next = said.value("next", ""); !next.empty()) {
+  std::cout << why.value("sentence", "") << '\n';
+  if (const std::string next = why.value("next", ""); !next.empty()) {
     std::cout << "Next: " << next << '\n';
   }
   if (options.verbose) {
     std::cout << evidence_text(*answer);
-    std::cout << (at(said, "wait").is_object() && text_of(said, "when") == "now" && is_of_this_host(where.address)
+    std::cout << (at(why, "wait").is_object() && text_of(why, "when") == "now" &&
+                          is_of_this_host(options.client.where.address)
                       ? blocked_text()
                       : "");
-    std::cout << (text_of(said, "runbook").empty() ? "" : "Runbook: " + text_of(said, "runbook") + "\n");
+    std::cout << (text_of(why, "runbook").empty() ? "" : "Runbook: " + text_of(why, "runbook") + "\n");
   }
-  return known ? util::ExitCode::success : util::ExitCode::no_data;
+  return known ? ExitCode::success : ExitCode::no_data;
 }
-
-namespace {
-
-struct WhyArguments {
-  ClientOptions client;
-  WhyOptions why;
-};
 
 }  // namespace
 
 void add_why(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("why", "Which drive is slow, since when, why, and what to do next");
-  const auto options = std::make_shared<WhyArguments>();
+  const auto options = std::make_shared<WhyOptions>();
   add_client_options(*command, options->client);
-  command->add_option("--at", options->why.at,
+  command->add_option("--at", options->at,
                       "Ask about a minute in the past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
-  command->add_flag("--verbose,-v", options->why.verbose, "Show what speaks for it, too");
-  command->callback([options, &exit_code] {
-    const ClientOptions& asked = options->client;
-    options->why.json = asked.json;
-    exit_code = why(asked.where, config_of(asked).web, options->why);
-  });
+  command->add_flag("--verbose,-v", options->verbose, "Show what speaks for it, too");
+  command->callback([options, &exit_code] { exit_code = ask_why(*options); });
 }
 
 }  // namespace ssdpulse::cli

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 #include <string_view>
 
 #include "daemon/base/number_text.h"
-#include "daemon/compare/verdict.h"
 #include "daemon/compare/window_figures.h"
 
 namespace ssdpulse::compare {
-
 namespace {
 
 using model::Operation;
@@ -23,7 +20,7 @@ void note(Comparison& comparison, const char* id, std::string text) {
   comparison.notes.push_back({id, std::move(text)});
 }
 
-/// Which settings could be the cause? A single one may be; if there are several, none can be named.
+/// A single setting may be the cause; if there are several, none can be named.
 void note_settings(const Question& question, Comparison& comparison) {
   const auto between_windows = [&](const model::SettingChange& change) {
     return change.at >= question.before->window.to - std::chrono::minutes(1) && change.at <= question.after.window.from;
@@ -62,8 +59,8 @@ double unusual_discards(const Question& question) {
 void refuse_fresh_drive(const Question& question, Comparison& comparison) {
   const double discarded = unusual_discards(question);
   const double written = bytes_of(question.after.minutes, Operation::write);
-  const double least = std::max(kGibibyte, question.capacity_bytes.value_or(0) / 100);
-  if (discarded < least || discarded < written) {
+  const double min_discarded = std::max(kGibibyte, question.capacity_bytes.value_or(0) / 100);
+  if (discarded < min_discarded || discarded < written) {
     return;
   }
   bool refused = false;
@@ -89,9 +86,10 @@ void note_wear(const Question& question, Comparison& comparison) {
   note(
       comparison, "no-life",
       "the ratio of two write amplifications is not that of two lives: what wears a drive is bytes to the media a day");
-  const auto seen = [&](const Side& side) { return bytes_of(side.minutes, Operation::write); };
-  const double least = std::min(question.before ? seen(*question.before) : HUGE_VAL, seen(question.after));
-  if (!question.capacity_bytes || least < *question.capacity_bytes) {
+  const auto written_in = [](const Side& side) { return bytes_of(side.minutes, Operation::write); };
+  const double written =
+      std::min(question.before ? written_in(*question.before) : HUGE_VAL, written_in(question.after));
+  if (!question.capacity_bytes || written < *question.capacity_bytes) {
     note(comparison, "not-settled",
          "less than the whole drive was written in a window: write amplification may not be settled yet");
   }
@@ -138,8 +136,7 @@ void note_short(const Question& question, Comparison& comparison) {
   }
 }
 
-}  // namespace
-
+/// Notes to go with the table; a verdict that must not be given is withdrawn.
 void add_notes(const Question& question, Comparison& comparison) {
   if (question.before) {
     note_missing(comparison, "missing-before", *question.before, "the window before", question.time_scale);
@@ -172,8 +169,6 @@ void add_notes(const Question& question, Comparison& comparison) {
   note_wear(question, comparison);
 }
 
-namespace {
-
 using Minutes = std::vector<model::MinuteOf>;
 
 std::optional<double> value_of(const Columns& columns, const MinuteSums& sums) {
@@ -198,15 +193,15 @@ struct Day {
   const MinuteSums& sums;
   const std::vector<model::PastTime>& starts;
   WindowPair windows;
-  double least_samples;
+  double min_samples;
   double hours;  // of the longer window
 };
 
 /// The variance of windows too short to know it: that of the day before, or more if their own minutes vary more than
 /// that explains.
-std::optional<UsualDifferences> borrowed(const Day& day, const Figure& figure, const MinuteSums& before,
-                                         const MinuteSums& after, const Change& own) {
-  auto usual = usual_differences(day.sums, day.starts, figure, day.least_samples, day.windows);
+std::optional<UsualDifferences> variance_of_day(const Day& day, const Figure& figure, const MinuteSums& before,
+                                                const MinuteSums& after, const Change& own) {
+  auto usual = usual_differences(day.sums, day.starts, figure, day.min_samples, day.windows);
   if (!usual) {
     return std::nullopt;
   }
@@ -244,26 +239,26 @@ std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& fig
   if (std::max(earlier->longer, later->longer) <= 1) {
     return own;
   }
-  if (const auto usual = borrowed(day, figure, before, after, own)) {
+  if (const auto usual = variance_of_day(day, figure, before, after, own)) {
     row.from = IntervalFrom::last_day;
     return change_by(later->log_value - earlier->log_value, usual->variance, usual->degrees, plan.resolution);
   }
   row.from = IntervalFrom::few_minutes;
   row.hours_needed = std::max(earlier->longer, later->longer) * day.hours;  // to know their own variance
-  return change_by(later->log_value - earlier->log_value, earlier->most_variance + later->most_variance,
+  return change_by(later->log_value - earlier->log_value, earlier->max_variance + later->max_variance,
                    std::max(1.0, std::min(earlier->blocks, later->blocks) - 1), plan.resolution);
 }
 
 void compare_usual_minutes(Row& row, const RowPlan& plan, const Columns& columns) {
-  const auto least = static_cast<double>(least_samples(plan.quantile));
-  if (const auto difference = hodges_lehmann_shift(of_each_minute(columns.before, columns.figure, least),
-                                                   of_each_minute(columns.after, columns.figure, least))) {
+  const auto needed = static_cast<double>(samples_needed(plan.quantile));
+  if (const auto difference = hodges_lehmann_shift(of_each_minute(columns.before, columns.figure, needed),
+                                                   of_each_minute(columns.after, columns.figure, needed))) {
     row.usual = std::exp(*difference);
   }
 }
 
 /// Whether there is nothing to compare; the verdict then says why.
-bool few(Row& row, bool compared) {
+bool has_too_few(Row& row, bool compared) {
   const bool none_before = compared && row.n_before == 0;
   const bool none_after = row.n_after == 0;
   const bool few_before = compared && row.n_before < row.n_needed;
@@ -285,14 +280,6 @@ bool few(Row& row, bool compared) {
   return few_before || few_after;
 }
 
-std::vector<model::PastTime> starts_of(const Minutes& minutes) {
-  std::vector<model::PastTime> starts;
-  for (const model::MinuteOf& minute : minutes) {
-    starts.push_back(minute.start);
-  }
-  return starts;
-}
-
 std::optional<Row> latency_row(const Question& question, const RowPlan& plan, const LoadMatch& match, bool adjust) {
   const Minutes none;
   const Minutes& before = question.before ? question.before->minutes : none;
@@ -300,24 +287,28 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
   Row row{.id = plan.id, .what = plan.what, .unit = plan.unit};
   row.n_before = samples(plan, before);
   row.n_after = samples(plan, after);
-  row.n_needed = static_cast<double>(plan.histogram.empty() ? kMinBeyond : least_samples(plan.quantile));
+  row.n_needed = static_cast<double>(plan.histogram.empty() ? kMinBeyond : samples_needed(plan.quantile));
   if (row.n_before + row.n_after == 0) {
     return std::nullopt;
   }
   const Columns columns = columns_of(plan, before, after, question.day);
   row.before = value_of(columns, columns.before);
   row.after = value_of(columns, columns.after);
-  if (few(row, question.before.has_value()) || !question.before) {
+  if (has_too_few(row, question.before.has_value()) || !question.before) {
     return row;
   }
-  const std::vector<model::PastTime> starts = starts_of(question.day);
+  std::vector<model::PastTime> starts;
+  for (const model::MinuteOf& minute : question.day) {
+    starts.push_back(minute.start);
+  }
   // A minute of the day with a quarter of the load is still one like these.
-  const double least = plan.histogram.empty() ? 0 : std::max(row.n_needed, std::min(row.n_before, row.n_after) / 4);
+  const double min_of_day =
+      plan.histogram.empty() ? 0 : std::max(row.n_needed, std::min(row.n_before, row.n_after) / 4);
   Day day{columns.day,
           starts,
           {before.size(), after.size(),
            static_cast<std::size_t>((question.after.window.from - question.before->window.from).count())},
-          least,
+          min_of_day,
           std::max(measured_seconds(before), measured_seconds(after)) / 3600};
   row.raw = change_of(row, plan, columns.figure, columns.before, columns.after, day, question.chance);
   if (adjust && row.raw) {

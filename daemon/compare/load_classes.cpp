@@ -10,32 +10,36 @@
 #include "daemon/compare/window_figures.h"
 
 namespace ssdpulse::compare {
-
 namespace {
+
+using model::Latency;
+using model::MinuteOf;
+using model::Operation;
+using Minutes = std::vector<MinuteOf>;
 
 using Class = std::array<std::size_t, 2>;
 constexpr double kMaxClasses = 5;
 constexpr double kMinClassRatio = 1.5;
-constexpr double kIdle = 65536;  // bytes per second
+constexpr double kIdleRate = 65536;  // bytes per second
 
 /// Classes of equal width in logarithms, starting at the lowest rate.
 struct Scale {
-  double least = 0;  // logarithm, like `width`
+  double begin = 0;  // logarithm, like `width`
   double width = 1;
 };
 using Scales = std::array<Scale, 2>;
 
-double level(double rate) { return std::log(std::max(rate, kIdle)); }
+double level(double rate) { return std::log(std::max(rate, kIdleRate)); }
 
 Scale scale_of(const std::vector<double>& rates) {
-  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-  return {level(*least), std::max(std::log(kMinClassRatio), (level(*most) - level(*least)) / kMaxClasses)};
+  const auto [lowest, highest] = std::minmax_element(rates.begin(), rates.end());
+  return {level(*lowest), std::max(std::log(kMinClassRatio), (level(*highest) - level(*lowest)) / kMaxClasses)};
 }
 
 Class class_of(const Rates& rates, const Scales& scales) {
   Class result{};
   for (std::size_t i = 0; i < result.size(); ++i) {
-    result[i] = static_cast<std::size_t>((level(rates[i]) - scales[i].least) / scales[i].width);
+    result[i] = static_cast<std::size_t>((level(rates[i]) - scales[i].begin) / scales[i].width);
   }
   return result;
 }
@@ -47,52 +51,6 @@ std::map<Class, double> shares_of(const std::vector<Rates>& minutes, const Scale
   }
   return shares;
 }
-
-}  // namespace
-
-LoadMatch match_load(const std::vector<Rates>& before, const std::vector<Rates>& after) {
-  LoadMatch result;
-  if (before.empty() || after.empty()) {
-    return result;
-  }
-  Scales scales;
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    std::vector<double> rates;
-    for (const auto* window : {&before, &after}) {
-      for (const Rates& minute : *window) {
-        rates.push_back(minute[i]);
-      }
-    }
-    scales[i] = scale_of(rates);
-  }
-  const auto shares_before = shares_of(before, scales);
-  const auto shares_after = shares_of(after, scales);
-  double common_before = 0;
-  double common_after = 0;
-  for (const auto& [load, share] : shares_before) {
-    if (const auto found = shares_after.find(load); found != shares_after.end()) {
-      common_before += share;
-      common_after += found->second;
-    }
-  }
-  result.common = std::min(common_before, common_after);
-  for (const Rates& minute : before) {
-    result.before.push_back(shares_after.contains(class_of(minute, scales)) ? 1 : 0);
-  }
-  for (const Rates& minute : after) {
-    const Class load = class_of(minute, scales);
-    const auto found = shares_before.find(load);
-    result.after.push_back(found == shares_before.end() ? 0 : found->second / shares_after.at(load));
-  }
-  return result;
-}
-
-namespace {
-
-using model::Latency;
-using model::MinuteOf;
-using model::Operation;
-using Minutes = std::vector<MinuteOf>;
 
 template <typename Part>
 double sum_of(const Minutes& minutes, Part part) {
@@ -157,6 +115,7 @@ Value depth(Latency total) {
       [=](const Side& side) { return ratio(in_flight_seconds(side.minutes, total), measured_seconds(side.minutes)); };
 }
 
+/// Every row of the load, in the order of the table.
 std::vector<Planned> plans() {
   return {
       {"read.ios", "reads", Unit::per_second, per_second(ios_of, Operation::read)},
@@ -176,6 +135,43 @@ std::vector<Planned> plans() {
 }
 
 }  // namespace
+
+LoadMatch match_load(const std::vector<Rates>& before, const std::vector<Rates>& after) {
+  LoadMatch result;
+  if (before.empty() || after.empty()) {
+    return result;
+  }
+  Scales scales;
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    std::vector<double> rates;
+    for (const auto* window : {&before, &after}) {
+      for (const Rates& minute : *window) {
+        rates.push_back(minute[i]);
+      }
+    }
+    scales[i] = scale_of(rates);
+  }
+  const auto shares_before = shares_of(before, scales);
+  const auto shares_after = shares_of(after, scales);
+  double common_before = 0;
+  double common_after = 0;
+  for (const auto& [load, share] : shares_before) {
+    if (const auto found = shares_after.find(load); found != shares_after.end()) {
+      common_before += share;
+      common_after += found->second;
+    }
+  }
+  result.common = std::min(common_before, common_after);
+  for (const Rates& minute : before) {
+    result.before.push_back(shares_after.contains(class_of(minute, scales)) ? 1 : 0);
+  }
+  for (const Rates& minute : after) {
+    const Class load = class_of(minute, scales);
+    const auto found = shares_before.find(load);
+    result.after.push_back(found == shares_before.end() ? 0 : found->second / shares_after.at(load));
+  }
+  return result;
+}
 
 double measured_seconds(const Minutes& minutes) {
   return sum_of(minutes, [](const model::DeviceInterval& load) { return load.measured_ms; }) / 1000;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// match_load(): weights that make the loads of two windows comparable. Minutes are sorted into classes by how much was
-// read and written in them. Pure.
+// match_load(): weights that make the loads of two windows comparable. Pure.
 #pragma once
 
 #include <array>
@@ -21,8 +20,9 @@ struct LoadMatch {
 /// Of LoadMatch::common. Below this, a latency of one window says nothing about the other.
 inline constexpr double kMinCommonShare = 0.5;
 
-/// Up to five classes each for reads and writes, equally wide in logarithms over all minutes of both windows. Each
-/// class spans at least a factor of 1.5, and everything below 64 KiB/s is in one class.
+/// Minutes are sorted into classes by how much was read and written in them: up to five each for reads and writes,
+/// equally wide in logarithms over all minutes of both windows. Each class spans at least a factor of 1.5, and
+/// everything below 64 KiB/s is in one class.
 LoadMatch match_load(const std::vector<Rates>& before, const std::vector<Rates>& after);
 
 }  // namespace ssdpulse::compare

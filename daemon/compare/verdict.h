@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Student's distribution: how far off a mean of few values can be. Pure.
+// Verdict: from two estimates to a change, and from many changes to verdicts; and how far two short windows differ by
+// chance. Pure.
 #pragma once
 
 #include <array>
@@ -13,14 +14,6 @@
 #include "daemon/model/history_answers.h"
 
 namespace ssdpulse::compare {
-
-/// Probability of a value beyond t, on that side only: 0.5 down to 0. t >= 0; degrees_of_freedom > 0, also fractional.
-double student_tail(double t, double degrees_of_freedom);
-
-/// The t beyond which the probability is `tail`, 0 < tail <= 0.5. At most about 1e9.
-double student_quantile(double tail, double degrees_of_freedom);
-
-// From two estimates to a change, and from many changes to verdicts. Pure.
 
 enum class Verdict : std::uint8_t { better, worse, same, cannot_tell, not_comparable, too_few, no_data };
 inline constexpr auto kVerdictNames =
@@ -67,10 +60,17 @@ Verdict verdict_of(const Change& change, double level, double margin = kMargin);
 /// How many times longer both windows must be for a verdict; the interval shrinks with the square root of time.
 double times_longer(const Change& change, double resolution, double margin = kMargin);
 
-// usual_differences(): how far two short windows differ by chance, as seen on the device's last day.
-//
-// A few minutes know neither their own variance nor how alike neighbours are. The day before them does: two stretches
-// of it, as long as the windows and as far apart, differ by nothing but chance, correlation and bursts included. Pure.
+// Student's distribution: how far off a mean of few values can be.
+
+/// Probability of a value beyond t, on that side only: 0.5 down to 0. t >= 0; degrees_of_freedom > 0, also fractional.
+double student_tail(double t, double degrees_of_freedom);
+
+/// The t beyond which the probability is `tail`, 0 < tail <= 0.5. At most about 1e9.
+double student_quantile(double tail, double degrees_of_freedom);
+
+// How far two short windows differ by chance, as seen on the device's last day. A few minutes know neither their own
+// variance nor how alike neighbours are. The day before them does: two stretches of it, as long as the windows and as
+// far apart, differ by nothing but chance, correlation and bursts included.
 
 struct WindowPair {
   std::size_t minutes_before = 0;  // measured
@@ -84,9 +84,9 @@ struct UsualDifferences {
   double degrees = 0;  // of freedom of the variance
 };
 
-/// `day`: sums of the minutes that begin at `starts`. Stretches with fewer than `least` samples do not count. Absent if
+/// `day`: sums of the minutes that begin at `starts`. Stretches with fewer than `min_samples` do not count. Absent if
 /// what is left is too short to say.
 std::optional<UsualDifferences> usual_differences(const MinuteSums& day, const std::vector<model::PastTime>& starts,
-                                                  const Figure& figure, double least, const WindowPair& windows);
+                                                  const Figure& figure, double min_samples, const WindowPair& windows);
 
 }  // namespace ssdpulse::compare

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockDraws: the circular block bootstrap of sums over minutes.
+// Estimate: the value of a figure in one window, and how far off it can be by chance. BlockDraws: the circular block
+// bootstrap of sums over minutes that it comes from.
 //
 // Each draw combines as many minutes as there were, in blocks of neighbours (the last minute's neighbour is the first),
 // and adds up their contents. Consecutive minutes are alike, and so are the I/Os within one: drawing them one by one
@@ -45,8 +46,10 @@ class BlockDraws {
   std::vector<double> of_rest_;
 };
 
-// block_length(): the number of consecutive minutes that belong together, as a block of the bootstrap. Pure.
+/// Circular blocks overlap: their variance is as certain as that of 1.5 times as many (Meketon and Schmeiser 1984).
+inline constexpr double kOverlap = 1.5;
 
+/// The number of consecutive minutes that belong together, as a block of the bootstrap.
 struct BlockLength {
   std::size_t minutes = 0;
   double wanted = 0;           // minutes that the series calls for; more than `minutes` if the window is too short
@@ -57,8 +60,6 @@ struct BlockLength {
 /// up to where they vanish. At least 5 minutes and the cube root of their number, at most an eighth of it. `series`:
 /// one value per minute.
 BlockLength block_length(std::span<const double> series);
-
-// estimate(): the value of a figure in one window, and how far off it can be by chance. Pure; same seed, same answer.
 
 /// A figure computed from sums over minutes.
 struct Figure {
@@ -77,9 +78,9 @@ struct Figure {
 
 struct Estimate {
   double log_value = 0;
-  double variance = 0;       // of log_value
-  double degrees = 0;        // of freedom of the variance
-  double most_variance = 0;  // if minutes are as alike as they are on busy disks, which few minutes do not show
+  double variance = 0;      // of log_value
+  double degrees = 0;       // of freedom of the variance
+  double max_variance = 0;  // if minutes are as alike as they are on busy disks, which few minutes do not show
   std::size_t block_minutes = 0;
   double blocks = 0;  // that carry the figure: fewer than there are if a few minutes decide it
   double longer = 1;  // the factor by which a window must be longer to have enough blocks; 1: this one has

@@ -5,54 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 #include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
 
 namespace ssdpulse::compare {
-
 namespace {
 
 constexpr double kStepsPerOctave = 8;  // schema 3
 
-/// Where a word begins, in steps above a second.
-double begin_of(std::size_t word) {
-  return static_cast<double>(word) - LATENCY_FIRST_NATIVE_WORD + LATENCY_FIRST_NATIVE_INDEX - 1;
+/// Where a bucket begins, in steps above a second.
+double begin_of(std::size_t bucket) {
+  return static_cast<double>(bucket) - LATENCY_FIRST_NATIVE_WORD + LATENCY_FIRST_NATIVE_INDEX - 1;
 }
-
-}  // namespace
-
-std::optional<double> log_quantile(std::span<const double> words, double share, std::size_t first) {
-  const double total = std::accumulate(words.begin(), words.end(), 0.0);
-  double left = share * total;
-  std::size_t at = 0;
-  while (at < words.size() && words[at] < left) {
-    left -= words[at];
-    ++at;
-  }
-  const std::size_t word = first + at;
-  if (total <= 0 || at >= words.size() || word < LATENCY_FIRST_NATIVE_WORD || word >= LATENCY_OVER_WORD) {
-    return std::nullopt;
-  }
-  return (begin_of(word) + left / words[at]) / kStepsPerOctave * std::numbers::ln2;
-}
-
-double samples_above(std::span<const double> words, double log_seconds, std::size_t first) {
-  const double steps = log_seconds / std::numbers::ln2 * kStepsPerOctave;
-  double above = 0;
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    above += words[at] * std::clamp(begin_of(first + at) + 1 - steps, 0.0, 1.0);
-  }
-  return above;
-}
-
-std::uint64_t least_samples(double share) {
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(kMinBeyond) / (1 - share)));
-}
-
-namespace {
 
 constexpr std::size_t kMaxValues = 2000;  // of each side: see the header
 
@@ -64,28 +30,6 @@ std::vector<double> thinned(std::vector<double> values) {
   values.resize(kept);
   return values;
 }
-
-}  // namespace
-
-std::optional<double> hodges_lehmann_shift(std::vector<double> before, std::vector<double> after) {
-  before = thinned(std::move(before));
-  after = thinned(std::move(after));
-  std::vector<double> differences;
-  differences.reserve(before.size() * after.size());
-  for (const double later : after) {
-    for (const double earlier : before) {
-      differences.push_back(later - earlier);
-    }
-  }
-  if (differences.empty()) {
-    return std::nullopt;
-  }
-  const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
-  std::nth_element(differences.begin(), middle, differences.end());
-  return *middle;
-}
-
-namespace {
 
 using model::Latency;
 using Latencies = std::vector<Latency>;
@@ -133,24 +77,24 @@ struct Range {
 void widen(Range& range, const Latencies& histogram, const std::vector<model::MinuteOf>& minutes) {
   for (const model::MinuteOf& minute : minutes) {
     for (const Latency latency : histogram) {
-      const auto& words = minute.load.latency(latency).words;
-      if (!words.empty()) {
-        range.first = std::min<std::size_t>(range.first, words.front().first);
-        range.last = std::max<std::size_t>(range.last, words.back().first);
+      const auto& buckets = minute.load.latency(latency).words;
+      if (!buckets.empty()) {
+        range.first = std::min<std::size_t>(range.first, buckets.front().first);
+        range.last = std::max<std::size_t>(range.last, buckets.back().first);
       }
     }
   }
 }
 
-/// Only the words of a range: a tenth of all of them, and ten times as fast.
+/// Only the buckets of a range: a tenth of all of them, and ten times as fast.
 MinuteSums histogram_sums(const Latencies& histogram, const std::vector<model::MinuteOf>& minutes, const Range& range) {
   MinuteSums sums;
   sums.width = range.last - range.first + 1;
   sums.cells.resize(minutes.size() * sums.width);
   for (std::size_t i = 0; i < minutes.size(); ++i) {
     for (const Latency latency : histogram) {
-      for (const auto& [word, count] : minutes[i].load.latency(latency).words) {
-        sums.cells[i * sums.width + word - range.first] += static_cast<double>(count);
+      for (const auto& [bucket, count] : minutes[i].load.latency(latency).words) {
+        sums.cells[i * sums.width + bucket - range.first] += static_cast<double>(count);
       }
     }
   }
@@ -174,95 +118,6 @@ MinuteSums ratio_sums(const RowPlan& plan, const std::vector<model::MinuteOf>& m
   }
   return sums;
 }
-
-}  // namespace
-
-std::vector<RowPlan> latency_rows() {
-  std::vector<RowPlan> rows;
-  add_operation(rows, "read", Latency::read_total, Latency::read_device_none, Latency::read_queue);
-  add_operation(rows, "write", Latency::write_total, Latency::write_device_none, Latency::write_queue);
-  add_quantile(rows, "flush", "flushes", kQuantiles[1], {Latency::flush}, false);
-  add_quantile(rows, "commit", "commits", kQuantiles[0], {Latency::commit}, false);
-  add_quantile(rows, "commit", "commits", kQuantiles[1], {Latency::commit}, false);
-  return rows;
-}
-
-double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes) {
-  double sum = 0;
-  for (const model::MinuteOf& minute : minutes) {
-    for (const Latency latency : plan.histogram.empty() ? plan.numerator : plan.histogram) {
-      sum += static_cast<double>(minute.load.latency(latency).count());
-    }
-  }
-  return sum;
-}
-
-Figure ratio_figure() {
-  return {.log_value =
-              [](Figure::Sums sums) {
-                return sums[0] > 0 && sums[1] > 0 ? std::optional(std::log(sums[0] / sums[1])) : std::nullopt;
-              },
-          .mass = [](Figure::Sums sums, double) { return sums[0]; },
-          .value_of_none = [](Figure::Sums sums) { return sums[1] > 0 ? std::optional(0.0) : std::nullopt; }};
-}
-
-Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
-                   const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day) {
-  if (plan.histogram.empty()) {
-    return {ratio_sums(plan, before), ratio_sums(plan, after), ratio_sums(plan, day), ratio_figure()};
-  }
-  Range range;
-  widen(range, plan.histogram, before);
-  widen(range, plan.histogram, after);
-  widen(range, plan.histogram, day);
-  if (range.first > range.last) {
-    return {};
-  }
-  const auto quantile = [share = plan.quantile, first = range.first](Figure::Sums sums) {
-    return log_quantile(sums, share, first);
-  };
-  const auto beyond = [first = range.first](Figure::Sums sums, double value) {
-    return samples_above(sums, value, first);
-  };
-  const auto total = [](Figure::Sums sums) { return std::accumulate(sums.begin(), sums.end(), 0.0); };
-  const auto sampling = [share = plan.quantile, first = range.first, total](Figure::Sums sums) {
-    const double off = std::sqrt(share * (1 - share) / std::max(1.0, total(sums)));
-    const auto low = log_quantile(sums, std::max(0.0, share - off), first);
-    const auto high = log_quantile(sums, std::min(1.0, share + off), first);
-    return low && high ? (*high - *low) * (*high - *low) / 4 : 0;
-  };
-  return {histogram_sums(plan.histogram, before, range),
-          histogram_sums(plan.histogram, after, range),
-          histogram_sums(plan.histogram, day, range),
-          {.log_value = quantile, .mass = beyond, .samples = total, .sampling_variance = sampling}};
-}
-
-std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double least_samples) {
-  std::vector<double> result;
-  for (std::size_t i = 0; i < sums.minutes(); ++i) {
-    const std::span<const double> minute = sums.minute(i);
-    const auto value = figure.log_value(minute);
-    if (value && std::accumulate(minute.begin(), minute.end(), 0.0) >= least_samples) {
-      result.push_back(*value);
-    }
-  }
-  return result;
-}
-
-MinuteSums weighted(const MinuteSums& sums, const std::vector<double>& weights) {
-  MinuteSums result;
-  result.width = sums.width;
-  for (std::size_t i = 0; i < sums.minutes(); ++i) {
-    if (weights[i] > 0) {
-      for (const double cell : sums.minute(i)) {
-        result.cells.push_back(weights[i] * cell);
-      }
-    }
-  }
-  return result;
-}
-
-namespace {
 
 /// What a drive wrote between two readings of its counters.
 struct Step {
@@ -288,7 +143,7 @@ double grain_of(const std::vector<Step>& steps, double Step::*bytes) {
 }
 
 /// Combines as many readings as the counter needs to move once.
-std::vector<Step> put_together(const std::vector<Step>& steps) {
+std::vector<Step> combine_steps(const std::vector<Step>& steps) {
   const auto moved = static_cast<std::size_t>(
       std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.media_bytes > 0; }));
   const std::size_t together = moved == 0 ? 1 : (steps.size() + moved - 1) / moved;
@@ -323,7 +178,7 @@ Wear wear_of(const Side& side, double time_scale) {
     }
   }
   wear.grain = {grain_of(wear.steps, &Step::media_bytes), grain_of(wear.steps, &Step::host_bytes), 0};
-  wear.steps = put_together(wear.steps);
+  wear.steps = combine_steps(wear.steps);
   return wear;
 }
 
@@ -418,6 +273,137 @@ void compute_used(Row& row, const Wear& before, const Wear& after) {
 }
 
 }  // namespace
+
+std::optional<double> log_quantile(std::span<const double> buckets, double share, std::size_t first) {
+  const double total = std::accumulate(buckets.begin(), buckets.end(), 0.0);
+  double left = share * total;
+  std::size_t at = 0;
+  while (at < buckets.size() && buckets[at] < left) {
+    left -= buckets[at];
+    ++at;
+  }
+  const std::size_t bucket = first + at;
+  if (total <= 0 || at >= buckets.size() || bucket < LATENCY_FIRST_NATIVE_WORD || bucket >= LATENCY_OVER_WORD) {
+    return std::nullopt;
+  }
+  return (begin_of(bucket) + left / buckets[at]) / kStepsPerOctave * std::numbers::ln2;
+}
+
+double samples_above(std::span<const double> buckets, double log_seconds, std::size_t first) {
+  const double steps = log_seconds / std::numbers::ln2 * kStepsPerOctave;
+  double above = 0;
+  for (std::size_t at = 0; at < buckets.size(); ++at) {
+    above += buckets[at] * std::clamp(begin_of(first + at) + 1 - steps, 0.0, 1.0);
+  }
+  return above;
+}
+
+std::uint64_t samples_needed(double share) {
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(kMinBeyond) / (1 - share)));
+}
+
+std::optional<double> hodges_lehmann_shift(std::vector<double> before, std::vector<double> after) {
+  before = thinned(std::move(before));
+  after = thinned(std::move(after));
+  std::vector<double> differences;
+  differences.reserve(before.size() * after.size());
+  for (const double later : after) {
+    for (const double earlier : before) {
+      differences.push_back(later - earlier);
+    }
+  }
+  if (differences.empty()) {
+    return std::nullopt;
+  }
+  const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+  std::nth_element(differences.begin(), middle, differences.end());
+  return *middle;
+}
+
+std::vector<RowPlan> latency_rows() {
+  std::vector<RowPlan> rows;
+  add_operation(rows, "read", Latency::read_total, Latency::read_device_none, Latency::read_queue);
+  add_operation(rows, "write", Latency::write_total, Latency::write_device_none, Latency::write_queue);
+  add_quantile(rows, "flush", "flushes", kQuantiles[1], {Latency::flush}, false);
+  add_quantile(rows, "commit", "commits", kQuantiles[0], {Latency::commit}, false);
+  add_quantile(rows, "commit", "commits", kQuantiles[1], {Latency::commit}, false);
+  return rows;
+}
+
+double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes) {
+  double sum = 0;
+  for (const model::MinuteOf& minute : minutes) {
+    for (const Latency latency : plan.histogram.empty() ? plan.numerator : plan.histogram) {
+      sum += static_cast<double>(minute.load.latency(latency).count());
+    }
+  }
+  return sum;
+}
+
+Figure ratio_figure() {
+  return {.log_value =
+              [](Figure::Sums sums) {
+                return sums[0] > 0 && sums[1] > 0 ? std::optional(std::log(sums[0] / sums[1])) : std::nullopt;
+              },
+          .mass = [](Figure::Sums sums, double) { return sums[0]; },
+          .value_of_none = [](Figure::Sums sums) { return sums[1] > 0 ? std::optional(0.0) : std::nullopt; }};
+}
+
+Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
+                   const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day) {
+  if (plan.histogram.empty()) {
+    return {ratio_sums(plan, before), ratio_sums(plan, after), ratio_sums(plan, day), ratio_figure()};
+  }
+  Range range;
+  widen(range, plan.histogram, before);
+  widen(range, plan.histogram, after);
+  widen(range, plan.histogram, day);
+  if (range.first > range.last) {
+    return {};
+  }
+  const auto quantile = [share = plan.quantile, first = range.first](Figure::Sums sums) {
+    return log_quantile(sums, share, first);
+  };
+  const auto beyond = [first = range.first](Figure::Sums sums, double value) {
+    return samples_above(sums, value, first);
+  };
+  const auto total = [](Figure::Sums sums) { return std::accumulate(sums.begin(), sums.end(), 0.0); };
+  const auto sampling = [share = plan.quantile, first = range.first, total](Figure::Sums sums) {
+    const double off = std::sqrt(share * (1 - share) / std::max(1.0, total(sums)));
+    const auto low = log_quantile(sums, std::max(0.0, share - off), first);
+    const auto high = log_quantile(sums, std::min(1.0, share + off), first);
+    return low && high ? (*high - *low) * (*high - *low) / 4 : 0;
+  };
+  return {histogram_sums(plan.histogram, before, range),
+          histogram_sums(plan.histogram, after, range),
+          histogram_sums(plan.histogram, day, range),
+          {.log_value = quantile, .mass = beyond, .samples = total, .sampling_variance = sampling}};
+}
+
+std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double min_samples) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < sums.minutes(); ++i) {
+    const std::span<const double> minute = sums.minute(i);
+    const auto value = figure.log_value(minute);
+    if (value && std::accumulate(minute.begin(), minute.end(), 0.0) >= min_samples) {
+      result.push_back(*value);
+    }
+  }
+  return result;
+}
+
+MinuteSums weighted(const MinuteSums& sums, const std::vector<double>& weights) {
+  MinuteSums result;
+  result.width = sums.width;
+  for (std::size_t i = 0; i < sums.minutes(); ++i) {
+    if (weights[i] > 0) {
+      for (const double cell : sums.minute(i)) {
+        result.cells.push_back(weights[i] * cell);
+      }
+    }
+  }
+  return result;
+}
 
 std::vector<Row> wear_rows(const Question& question) {
   const Wear before = question.before ? wear_of(*question.before, question.time_scale) : Wear{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles of pooled histograms, interpolated within buckets. Pure.
+// RowPlan: the figures of a report, and how each is computed from minutes; quantiles of pooled histograms, interpolated
+// within buckets, among them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +22,21 @@ inline constexpr double kResolution = 0.044;
 inline constexpr std::uint64_t kMinBeyond = 30;
 
 /// Natural logarithm of the seconds below which this share (0..1) of the weighted samples lies, interpolated linearly
-/// in logarithms within the bucket. `words` as in bpf/abi/latency_buckets.h from `first` on, possibly weighted. Absent
-/// if there are no samples, or if it is outside the buckets' range.
-std::optional<double> log_quantile(std::span<const double> words, double share, std::size_t first = 0);
+/// in logarithms within the bucket. `buckets` as in bpf/abi/latency_buckets.h from `first` on, possibly weighted.
+/// Absent if there are no samples, or if it is outside the buckets' range.
+std::optional<double> log_quantile(std::span<const double> buckets, double share, std::size_t first = 0);
 
 /// How many samples are above `log_seconds`.
-double samples_above(std::span<const double> words, double log_seconds, std::size_t first = 0);
+double samples_above(std::span<const double> buckets, double log_seconds, std::size_t first = 0);
 
 /// The samples that a quantile needs to be shown: p99 3,000, p99.9 30,000.
-std::uint64_t least_samples(double share);
+std::uint64_t samples_needed(double share);
 
-// hodges_lehmann_shift(): by how much a usual minute of one window exceeds one of another, whatever a few extreme
-// minutes were. Pure; any thread.
-
-/// The Hodges-Lehmann estimator: the median of all differences, a value of `after` less one of `before`, in their unit;
+/// By how much a usual minute of one window exceeds one of another, whatever a few extreme minutes were, by the
+/// Hodges-Lehmann estimator: the median of all differences, a value of `after` less one of `before`, in their unit;
 /// of an even number of differences the upper of the two middle ones. Absent if either is empty. Of more than 2000
 /// values, evenly spaced ones are compared, so that there are at most four million differences (32 MB).
 std::optional<double> hodges_lehmann_shift(std::vector<double> before, std::vector<double> after);
-
-// The figures of a report, and how each is computed from minutes. Only for the files of this directory.
 
 /// What a figure needs from both windows and the day before them: sums with the same columns.
 struct Columns {
@@ -71,7 +68,7 @@ double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes)
 Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
                    const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day);
 /// The figure's logarithm in each minute that has enough samples.
-std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double least_samples);
+std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double min_samples);
 
 /// Each minute multiplied by its weight; minutes without a weight are left out.
 MinuteSums weighted(const MinuteSums& sums, const std::vector<double>& weights);
@@ -83,8 +80,5 @@ double bytes_of(const std::vector<model::MinuteOf>& minutes, model::Operation op
 
 /// Write amplification and wear: rows without a verdict yet.
 std::vector<Row> wear_rows(const Question& question);
-
-/// Notes to go with the table; a verdict that must not be given is withdrawn.
-void add_notes(const Question& question, Comparison& comparison);
 
 }  // namespace ssdpulse::compare

@@ -2,9 +2,9 @@
 #include "daemon/runtime/audit_watch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,8 +19,7 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// Empty if the file cannot be used: err on the side of alerting. A problem with the
-/// file is logged once, until it changes.
+/// Empty if the file cannot be used: err on the side of alerting. A problem with it is logged once, until it changes.
 std::vector<model::Acceptance> acceptances(std::string& logged) {
   auto loaded = config::load_accepted_if_present(config::kAcceptedFile);
   std::string problem = loaded ? "" : config::to_string(loaded.error());
@@ -39,7 +38,7 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
   return names;
 }
 
-/// Kept from one check to the next.
+/// What is kept from one check to the next.
 struct AuditState {
   std::map<std::string, advice::DeviceEvidence> evidence;
   advice::EvidenceRefresh age{AuditWatch::kHistoryInterval};
@@ -58,7 +57,8 @@ std::uint64_t spikes_in(const model::Snapshot& snapshot) {
 }
 
 /// If the history cannot be read, the old evidence stays: the history reports the failure itself.
-void read_past(history::Reader* history, const model::Inventory& inventory, std::uint64_t spikes, AuditState& known) {
+void read_evidence(history::Reader* history, const model::Inventory& inventory, std::uint64_t spikes,
+                   AuditState& known) {
   const auto now = AuditWatch::Clock::now();
   if (history == nullptr || !known.age.is_due(now, spikes)) {
     return;
@@ -104,17 +104,15 @@ void AuditWatch::recheck() {
   state_->wake.notify_all();
 }
 
-std::shared_ptr<const AuditWatch::Outcome> AuditWatch::seen() const {
+std::shared_ptr<const AuditWatch::Outcome> AuditWatch::outcome() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->seen;
+  return state_->outcome;
 }
 
 model::SourceStatus AuditWatch::status(Clock::time_point now) const {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->checking_since || now - *state_->checking_since < kStuckAfter) {
-    return {"audit", true, "", {}};
-  }
-  return {"audit", false, "blocked on an unresponsive file system; showing the previous findings", {}};
+  const bool stuck = state_->checking_since && now - *state_->checking_since >= kStuckAfter;
+  return {"audit", !stuck, stuck ? "blocked on an unresponsive file system; showing the previous findings" : "", {}};
 }
 
 void AuditWatch::work(State& state, const serve::CurrentSnapshot& current, const Check& check,
@@ -128,10 +126,10 @@ void AuditWatch::work(State& state, const serve::CurrentSnapshot& current, const
     const auto snapshot = current.get();  // under the lock: once stop is set, `current` is not used any more
     state.checking_since = Clock::now();
     lock.unlock();
-    auto seen = std::make_shared<const Outcome>(check(*inventory, snapshot));
+    auto outcome = std::make_shared<const Outcome>(check(*inventory, snapshot));
     lock.lock();
     state.checking_since.reset();
-    state.seen = std::move(seen);
+    state.outcome = std::move(outcome);
     const auto now = Clock::now();
     const auto due = now + (first ? kFirstRecheckDelay : std::chrono::seconds(kInterval));
     next_asked = asked ? now + min_interval : next_asked;
@@ -154,16 +152,13 @@ AuditWatch::Check AuditWatch::by_the_rules(std::shared_ptr<history::Reader> hist
       }
       facts.measured = advice::measure(*snapshot);
     }
-    read_past(history.get(), inventory, snapshot ? spikes_in(*snapshot) : 0, known);
+    read_evidence(history.get(), inventory, snapshot ? spikes_in(*snapshot) : 0, known);
     facts.evidence = known.evidence;
-    Outcome seen{{}, host::recorded("fstrim.timer", facts.settings.fstrim)};
-    advice::Accepted result = advice::accept(advice::judge(facts), acceptances(known.problem), advice::today());
-    for (model::Finding& one : result.standing) {
-      if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
-        seen.findings.push_back(std::move(one));
-      }
-    }
-    return seen;
+    Outcome outcome{{}, host::recorded("fstrim.timer", facts.settings.fstrim)};
+    const advice::Accepted result = advice::accept(advice::judge(facts), acceptances(known.problem), advice::today());
+    std::copy_if(result.standing.begin(), result.standing.end(), std::back_inserter(outcome.findings),
+                 advice::is_actionable);
+    return outcome;
   };
 }
 

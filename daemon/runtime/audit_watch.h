@@ -72,7 +72,7 @@ class AuditWatch {
   void recheck();
 
   /// The result of the newest check, its findings sorted as the audit sorts them; null before the first check.
-  [[nodiscard]] std::shared_ptr<const Outcome> seen() const;
+  [[nodiscard]] std::shared_ptr<const Outcome> outcome() const;
 
   /// The source `audit`: down while a check is overdue.
   [[nodiscard]] model::SourceStatus status(Clock::time_point now = Clock::now()) const;
@@ -83,7 +83,7 @@ class AuditWatch {
     std::mutex mutex;  // never held during a check
     std::condition_variable wake;
     std::shared_ptr<const model::Inventory> inventory;
-    std::shared_ptr<const Outcome> seen;
+    std::shared_ptr<const Outcome> outcome;
     std::optional<Clock::time_point> checking_since;  // empty between two checks
     bool again = false;
     bool stop = false;

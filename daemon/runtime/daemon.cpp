@@ -25,9 +25,7 @@
 #include "daemon/base/confinement.h"
 #include "daemon/base/file_descriptor.h"
 #include "daemon/base/log.h"
-#include "daemon/base/result.h"
 #include "daemon/base/service_manager.h"
-#include "daemon/config/config.h"
 #include "daemon/history/history.h"
 #include "daemon/history/history_reader.h"
 #include "daemon/history/recent_past.h"
@@ -49,10 +47,9 @@
 #include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
+namespace {
 
-// Events: what woke the daemon. A second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
-// thread waits for all of them in one place; nothing else in the daemon sleeps.
-
+/// What woke the daemon.
 struct Wakeup {
   std::uint64_t ticks = 0;  // due since the last wake-up; more than one: some were missed
   bool late = false;        // the tick came more than half an interval after it was due
@@ -63,6 +60,8 @@ struct Wakeup {
   bool answered = false;  // the watched descriptor can be read
 };
 
+/// A second's tick, a signal, a change of disks or mounts, an answer, a deadline: one thread waits for all of them in
+/// one place; nothing else in the daemon sleeps.
 class Events {
  public:
   /// Blocks SIGTERM, SIGINT and SIGHUP (and ignores SIGPIPE) for this thread and all that it starts later.
@@ -83,8 +82,6 @@ class Events {
   std::chrono::nanoseconds tick_;
   std::chrono::nanoseconds next_due_;  // CLOCK_MONOTONIC
 };
-
-namespace {
 
 std::chrono::nanoseconds monotonic_now() {
   timespec now{};
@@ -119,8 +116,6 @@ int milliseconds_until(std::optional<std::chrono::steady_clock::time_point> dead
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
-
-}  // namespace
 
 Events::Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,
                std::optional<host::UeventMonitor> uevents, std::chrono::nanoseconds tick)
@@ -180,13 +175,17 @@ Wakeup Events::wait(int watched, std::optional<std::chrono::steady_clock::time_p
   return wakeup;
 }
 
-namespace {
-
 constexpr std::chrono::seconds kTick{1};
 
-ExitCode exit_with(ExitCode code, const std::string& what) {
-  log::error("{}", what);
+ExitCode exit_with(ExitCode code, const std::string& problem) {
+  log::error("{}", problem);
   return code;
+}
+
+void log_problems(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) {
+    log::error("{}", problem);
+  }
 }
 
 host::DeviceFilter filter_of(const config::Config& config) { return {config.devices.include, config.devices.exclude}; }
@@ -241,7 +240,7 @@ std::uint32_t secret_seed() {
              : static_cast<std::uint32_t>(std::chrono::system_clock::now().time_since_epoch().count());
 }
 
-flash::ModelSettings models_of(const config::Config& config) {
+flash::ModelSettings model_settings(const config::Config& config) {
   flash::ModelSettings settings;
   settings.memory_bytes = config.flash_model.memory_bytes;
   if (config.flash_model.sample != 0) {
@@ -271,15 +270,15 @@ ExitCode code_of(const util::Error& error) {
 }
 
 /// Rendered pages are large and short-lived. With an arena for each thread, each keeps the memory of its largest one.
-void spare_memory() {
+void limit_malloc() {
   constexpr int kArenas = 1;
-  constexpr int kBytesOfAnOwnMapping = 256 << 10;  // returned to the kernel when freed
+  constexpr int kMinMappingBytes = 256 << 10;  // returned to the kernel when freed
   ::mallopt(M_ARENA_MAX, kArenas);
-  ::mallopt(M_MMAP_THRESHOLD, kBytesOfAnOwnMapping);
+  ::mallopt(M_MMAP_THRESHOLD, kMinMappingBytes);
 }
 
-http::Response plain(unsigned status, const char* words) {
-  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
+http::Response plain(unsigned status, const std::string& text) {
+  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(text)};
 }
 
 /// The groups that /metrics shows by default.
@@ -341,9 +340,8 @@ http::Routes routes(const serve::CurrentSnapshot& current, exposition::MetricsPa
     const auto wanted = request.parameters("collect[]");
     const auto groups = wanted.empty() ? shown : groups_named(wanted);
     if (!groups) {
-      static const std::string message =
-          fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " "));
-      return plain(400, message.c_str());
+      return plain(
+          400, fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " ")));
     }
     const auto snapshot = current.get();
     if (!snapshot) {
@@ -363,8 +361,8 @@ http::Routes routes(const serve::CurrentSnapshot& current, exposition::MetricsPa
       });
 }
 
-/// Somebody may be waiting for a device that the configuration leaves out.
-void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
+/// Warns of devices that are included by name, or all, and not measured.
+void warn_of_unmeasured(const Sampler& sampler, const config::Config& config) {
   for (const auto& [device, reason] : host::named_and_not_measured(config.devices.include, sampler.inventory())) {
     log::warning("{} is included by name and not measured: {}", log::field("device", device), reason);
   }
@@ -381,9 +379,7 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
            Sampler& sampler, nvme::DriveMonitor& nvme) {
   figures.last_reload_successful = wanted.has_value();
   if (!wanted) {
-    for (const std::string& problem : wanted.error()) {
-      log::error("{}", problem);
-    }
+    log_problems(wanted.error());
     log::warning("configuration not reloaded: the running one stays in force");
     return;
   }
@@ -399,10 +395,10 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
   running.limits = wanted->limits;
   figures.loaded_at = std::chrono::system_clock::now();
   log::info("configuration reloaded", log::field("devices_measured", sampler.measured_devices()));
-  warn_of_what_is_not_measured(sampler, running);
+  warn_of_unmeasured(sampler, running);
 }
 
-/// When is a refresh of the inventory due? When disks changed, at once, but no more often than five times a second;
+/// When a refresh of the inventory is due: when disks changed, at once, but no more often than five times a second;
 /// when mounts changed, at the next tick; and now and then unprompted, as not everything in sysfs is announced.
 class InventoryClock {
  public:
@@ -474,21 +470,44 @@ void serve(const config::Configure& configure, config::Config& running, model::C
   }
 }
 
+/// Null values become what was opened; the exit code for a problem, which is logged.
+std::optional<ExitCode> open_history(const config::History& config, std::shared_ptr<history::History>& history,
+                                     std::shared_ptr<history::Reader>& reader) {
+  history::Options options;
+  options.directory = config.directory;
+  options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config.retention);
+  options.limits.bytes = config.size;
+  auto opened = history::History::open(std::move(options));
+  if (!opened) {
+    return exit_with(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
+  }
+  history = std::move(*opened);
+  const auto suspect = [writer = std::weak_ptr(history)] {
+    if (const auto running = writer.lock()) {
+      running->suspect();
+    }
+  };
+  auto reading = history::Reader::open(config.directory + "/" + history::kFileName, suspect);
+  if (!reading) {
+    return exit_with(ExitCode::failure, reading.error().message);
+  }
+  reader = std::move(*reading);
+  return std::nullopt;
+}
+
 }  // namespace
 
 ExitCode run(const config::Configure& configure) {
   auto config = configure();
   if (!config) {
-    for (const std::string& problem : config.error()) {
-      log::error("{}", problem);
-    }
+    log_problems(config.error());
     return ExitCode::usage;
   }
   log::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
   if (const auto too_few = raise_file_limit()) {
     return exit_with(ExitCode::open_files, *too_few);
   }
-  spare_memory();
+  limit_malloc();
   auto events = Events::open(kTick);
   if (!events) {
     return exit_with(code_of(events.error()), events.error().message);
@@ -532,30 +551,15 @@ ExitCode run(const config::Configure& configure) {
   std::shared_ptr<history::History> history;
   std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else
   if (!config->history.directory.empty()) {
-    history::Options options;
-    options.directory = config->history.directory;
-    options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config->history.retention);
-    options.limits.bytes = config->history.size;
-    auto opened = history::History::open(std::move(options));
-    if (!opened) {
-      return exit_with(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
+    if (const auto code = open_history(config->history, history, reader)) {
+      return *code;
     }
-    history = std::move(*opened);
-    const auto suspect = [writer = std::weak_ptr(history)] {
-      if (const auto running = writer.lock()) {
-        running->suspect();
-      }
-    };
-    auto reading = history::Reader::open(config->history.directory + "/" + history::kFileName, suspect);
-    if (!reading) {
-      return exit_with(ExitCode::failure, reading.error().message);
-    }
-    reader = std::move(*reading);
   }
   if (auto namer = tenant_namer(*config)) {
     (*sampler)->name_tenants(std::move(*namer));
   }
-  const auto models = config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(models_of(*config)) : nullptr;
+  const auto models =
+      config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(model_settings(*config)) : nullptr;
   serve::CurrentSnapshot current;
   AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   exposition::MetricsPage metrics(groups_of(config->metrics));
@@ -589,7 +593,7 @@ ExitCode run(const config::Configure& configure) {
   ::malloc_trim(0);  // frees ten megabytes that the kernel's type information took
   log::info("measuring", log::field("devices", (*sampler)->measured_devices()),
             log::field("mode", config->latency.mode == config::LatencyMode::full ? "full" : "completion-only"));
-  warn_of_what_is_not_measured(**sampler, *config);
+  warn_of_unmeasured(**sampler, *config);
   serve(configure, *config, figures, *events,
         {**sampler, **nvme, history.get(), **web, past, finding_ages, current, figures, models.get(), audit});
   log::info("stopping");

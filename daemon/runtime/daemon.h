@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of the daemon, from the checked configuration to the exit status.
+// run(): the life of the daemon, from the configuration to the exit status.
 #pragma once
 
 #include "daemon/base/result.h"

@@ -70,11 +70,11 @@ KernelAccount::InFlight KernelAccount::find_missed(const model::DeviceSample& ou
 util::Result<model::DiskStats> KernelAccount::read_stats() const {
   std::vector<model::DiskStats> stats;
   for (const host::DiskStatsFile& file : files_) {
-    auto one = file.read();
-    if (!one) {
-      return one;
+    auto path = file.read();
+    if (!path) {
+      return path;
     }
-    stats.push_back(*one);
+    stats.push_back(*path);
   }
   return block::sum_of_paths(stats);
 }
@@ -82,12 +82,12 @@ util::Result<model::DiskStats> KernelAccount::read_stats() const {
 util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
   model::KernelInFlight total;
   for (const host::DiskStatsFile& file : files_) {
-    auto one = file.read_in_flight();
-    if (!one) {
-      return one;
+    auto path = file.read_in_flight();
+    if (!path) {
+      return path;
     }
-    total.reads += one->reads;
-    total.writes += one->writes;
+    total.reads += path->reads;
+    total.writes += path->writes;
   }
   return total;
 }

@@ -35,7 +35,7 @@ class KernelAccount {
   std::optional<model::AccountReading> compare(const model::DeviceSample& ours,
                                                const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
-  /// As of the last comparison that counted: see analysis::AccountingDrift.
+  /// As of the last comparison that counted: see block::AccountingDrift.
   [[nodiscard]] const model::AccountingDrift& drift() const { return drift_.value(); }
 
   struct InFlight {

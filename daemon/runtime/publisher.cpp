@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/publisher.h"
 
-#include <string>
 #include <utility>
 
 #include "daemon/base/log.h"
@@ -12,17 +11,20 @@ namespace {
 
 void describe_history(const history::History& history, model::Snapshot& snapshot) {
   const history::Status status = history.status();
-  snapshot.sources.push_back({"history",
-                              status.up,
-                              status.reason,
-                              {{"failure", status.failures},
-                               {"dropped_row", status.rows_dropped()},
-                               {"unreadable_row", status.rows_unreadable},
-                               {"file_set_aside", status.files_set_aside},
-                               {"contradiction", status.corrections}},
-                              {},
-                              status.up ? std::string() : std::string(history::remedy(status.obstacle)),
-                              !status.up && status.obstacle == history::Obstacle::opening});
+  model::SourceStatus source;
+  source.name = "history";
+  source.up = status.up;
+  source.reason = status.reason;
+  source.errors = {{"failure", status.failures},
+                   {"dropped_row", status.rows_dropped()},
+                   {"unreadable_row", status.rows_unreadable},
+                   {"file_set_aside", status.files_set_aside},
+                   {"contradiction", status.corrections}};
+  if (!status.up) {
+    source.remedy = history::remedy(status.obstacle);
+    source.starting = status.obstacle == history::Obstacle::opening;
+  }
+  snapshot.sources.push_back(std::move(source));
   model::HistoryFigures figures{
       {}, {}, {}, status.unreadable, status.bytes_on_disk, status.reach.minutes, status.reach.hours};
   for (const auto& [table, given] : status.given) {
@@ -54,9 +56,9 @@ Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(all_stages()) 
 
 model::Tick Publisher::sample(const model::AnalysisSettings& settings) {
   model::Tick tick = parts_.sampler.sample();
-  if (auto seen = parts_.audit.seen(); seen != seen_) {
-    tick.settings_read.push_back(seen->settings);
-    seen_ = std::move(seen);
+  if (auto outcome = parts_.audit.outcome(); outcome != audit_) {
+    tick.settings_read.push_back(outcome->settings);
+    audit_ = std::move(outcome);
   }
   tick.drives = parts_.drives.sample(tick.at);
   tick.pasts = take_pasts(tick);
@@ -81,12 +83,12 @@ void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t m
     if (findings.values) {
       findings.values(*snapshot);
     }
-    keep(std::move(findings.effects.rows), tick);
-    carry_out(std::move(findings.effects));
+    carry_out(std::move(findings.effects), tick);
   }
   feed_models(tick);
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
-  snapshot->audit = seen_ == nullptr ? nullptr : std::shared_ptr<const AuditWatch::Findings>(seen_, &seen_->findings);
+  snapshot->audit =
+      audit_ == nullptr ? nullptr : std::shared_ptr<const AuditWatch::Findings>(audit_, &audit_->findings);
   parts_.past.observe(*snapshot, tick.at);
   parts_.finding_ages.observe(*snapshot);
   keep_seconds(*snapshot);
@@ -99,18 +101,10 @@ void Publisher::finish(const model::AnalysisSettings& settings) {
   model::Tick tick = sample(settings);
   tick.last = true;
   for (const auto& stage : stages_) {
-    model::Effects effects = stage->observe(tick).effects;
-    keep(std::move(effects.rows), tick);
-    carry_out(std::move(effects));
+    carry_out(stage->observe(tick).effects, tick);
   }
   feed_models(tick);
   write_rows();
-}
-
-/// All rows of one tick become one transaction: each transaction costs the disk two flushes.
-void Publisher::keep(model::Batch rows, const model::Tick& tick) {
-  model::append(rows_, std::move(rows));
-  rows_.at = tick.wall;
 }
 
 void Publisher::keep_seconds(const model::Snapshot& snapshot) {
@@ -120,6 +114,7 @@ void Publisher::keep_seconds(const model::Snapshot& snapshot) {
   }
 }
 
+/// All rows of one tick become one transaction: each transaction costs the disk two flushes.
 void Publisher::write_rows() {
   model::Batch rows = std::exchange(rows_, {});
   if (parts_.history != nullptr && !rows.empty()) {
@@ -170,7 +165,9 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const model::Tick& tick, st
   return snapshot;
 }
 
-void Publisher::carry_out(model::Effects effects) {
+void Publisher::carry_out(model::Effects effects, const model::Tick& tick) {
+  model::append(rows_, std::move(effects.rows));
+  rows_.at = tick.wall;
   for (const log::Line& line : effects.lines) {
     log::write(line);
   }

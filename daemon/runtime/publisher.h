@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publisher: what the daemon does each second. The observations become a Tick, each analysis looks at it, the findings
-// are put into a Snapshot and published, and the requested effects are carried out: here and nowhere else. Owned by one
+// Publisher: what the daemon does each second. The observations become a Tick, each stage observes it, the findings are
+// put into a Snapshot and published, and the requested effects are carried out: here and nowhere else. Owned by one
 // thread.
 #pragma once
 
@@ -55,10 +55,9 @@ class Publisher {
   model::Tick sample(const model::AnalysisSettings& settings);
   std::map<std::string, Past> take_pasts(const model::Tick& tick);
   std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
-  void keep(model::Batch rows, const model::Tick& tick);
   void keep_seconds(const model::Snapshot& snapshot);
   void write_rows();
-  void carry_out(model::Effects effects);
+  void carry_out(model::Effects effects, const model::Tick& tick);
   void feed_models(const model::Tick& tick);
 
   Parts parts_;
@@ -66,7 +65,7 @@ class Publisher {
   history::Intervals intervals_;
   std::vector<std::unique_ptr<model::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
-  std::shared_ptr<const AuditWatch::Outcome> seen_;   // as of the last tick; null before the audit's first check
+  std::shared_ptr<const AuditWatch::Outcome> audit_;  // as of the last tick; null before the audit's first check
   std::shared_ptr<const flash::Sampling> sampling_;   // in force for the models; null: none
   model::Batch rows_;                                 // of this tick
   spikes::SpikeContext spikes_;

@@ -21,9 +21,8 @@ using log::quoted;
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
 /// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
 constexpr std::uint64_t kTicksBetweenAccountingChecks = 60;
-
 /// The settings of each device are read once every so many ticks.
-constexpr std::uint64_t kTicksOfSettings = 60;
+constexpr std::uint64_t kTicksBetweenSettings = 60;
 
 /// Devices whose requests get no start time from the kernel, so that a completion alone gives no latency.
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
@@ -75,11 +74,11 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const host::InventoryRoots&
     log::debug("kernel", field("feature", name(feature, model::kKernelFeatureNames)),
                field("decision", name(decision, model::kKernelDecisionNames)));
   }
-  if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
-    log::warning("cannot see who submits discards: all get", field("trigger", "other"), quoted("reason", why));
+  if (const std::string& reason = sampler->source_->discards_unseen(); !reason.empty()) {
+    log::warning("cannot see who submits discards: all get", field("trigger", "other"), quoted("reason", reason));
   }
-  if (const std::string& why = sampler->source_->freezes_unseen(); !why.empty()) {
-    log::warning("cannot see which file systems are frozen", quoted("reason", why));
+  if (const std::string& reason = sampler->source_->freezes_unseen(); !reason.empty()) {
+    log::warning("cannot see which file systems are frozen", quoted("reason", reason));
   }
   if (const auto& cost = sampler->source_->run_cost()) {
     log::info("one run of a program costs", field("issue_ns", "{:.0f}", cost->issue_ns),
@@ -235,7 +234,9 @@ void Sampler::read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
                         const std::map<std::string, util::OutsideText>& frozen) {
   std::set<std::string> paths;
   if (namer_) {
-    std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second.raw()); });
+    for (const auto& [id, path] : cgroups) {
+      paths.insert(path.raw());
+    }
   }
   model::HostSignals signals =
       host_.read(*inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; });
@@ -273,12 +274,12 @@ std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk)
 
 /// Fifty small files per device; each tick reads those of a few devices, so that only the first one waits for all.
 void Sampler::read_settings(model::Tick& tick) const {
-  const std::uint64_t turn = samples_ % kTicksOfSettings;
+  const std::uint64_t turn = samples_ % kTicksBetweenSettings;
   if (turn == 1) {
     tick.settings_read.push_back(host::recorded(host::read_host_files({})));
   }
   for (std::size_t number = 0; number < tick.devices.size(); ++number) {
-    if (samples_ == 1 || number % kTicksOfSettings == turn) {
+    if (samples_ == 1 || number % kTicksBetweenSettings == turn) {
       const model::Device& disk = *tick.devices[number].block.device;
       tick.settings_read.push_back(host::recorded(host::read_disk_settings({}, disk), volumes_above(disk.name)));
     }

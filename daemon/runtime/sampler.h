@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampler: joins inventory, block source and accounting into one immutable Snapshot per tick. Owned by one thread.
+// Sampler: joins the inventory, the block source and the kernel's accounting into one Tick a second. Owned by one
+// thread.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ namespace ssdpulse::runtime {
 
 class Sampler final : public nvme::BlockLayer {
  public:
-  /// Looks at the host and starts counting: needs the capabilities to load BPF programs; later calls need none.
+  /// Reads the inventory and starts counting: needs the capabilities to load BPF programs; later calls need none.
   static util::Result<std::unique_ptr<Sampler>> open(const host::InventoryRoots& roots,
                                                      const host::DeviceFilter& filter,
                                                      const block::BlockChoices& choices);

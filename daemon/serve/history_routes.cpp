@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
-#include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -23,10 +20,6 @@ constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms
 constexpr std::chrono::hours kMaxSeconds{1};
 constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
 
-http::Response words(unsigned status, const std::string& text) {
-  return {status, "text/plain; charset=utf-8", "", page_headers(), std::make_shared<const std::string>(text + "\n")};
-}
-
 http::Response json(const http::Request& request, std::string bytes) {
   http::Response response{200, "application/json", "", page_headers(), nullptr};
   if (coding::prefers_gzip(request.accept_encoding)) {
@@ -40,8 +33,8 @@ http::Response json(const http::Request& request, std::string bytes) {
 }
 
 /// Busy, late, or without a file: not the client's fault, and perhaps better later.
-http::Response trouble(const util::Error& error) {
-  return words(error.error_number == ENOENT ? 404 : 503, error.message);
+http::Response error_response(const util::Error& error) {
+  return text_response(error.error_number == ENOENT ? 404 : 503, error.message);
 }
 
 std::optional<std::int64_t> number_of(const std::string& text) {
@@ -76,43 +69,43 @@ http::Response list(const http::Request& request, history::Reader& reader, const
   const auto settings = reader.settings(window);
   const auto marks = reader.marks(window);
   if (!devices || !settings || !marks) {
-    return trouble(!devices ? devices.error() : !settings ? settings.error() : marks.error());
+    return error_response(!devices ? devices.error() : !settings ? settings.error() : marks.error());
   }
   return json(request, page::history_list_json(*devices, *settings, *marks, left_out));
 }
 
-/// One request at a time: each takes this much memory.
 http::Response minutes_of(const http::Request& request, history::Reader& reader, const model::Window& window,
                           std::mutex& one_at_a_time) {
   if (window.to - window.from > kMaxMinutes + std::chrono::minutes(1)) {  // one more by widening to whole minutes
-    return words(400, "minutes=1: six hours at most; ask for the rest in another request");
+    return text_response(400, "minutes=1: six hours at most; ask for the rest in another request");
   }
-  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);  // each answer takes much memory
   if (!turn.owns_lock()) {
-    return words(503, "minutes=1: somebody else is being answered; ask again in a few seconds");
+    return text_response(503, "minutes=1: somebody else is being answered; ask again in a few seconds");
   }
   page::MinutesJson text;
   const auto read = reader.minutes(request.path.substr(kPrefix.size()), window,
                                    [&](const model::MinuteOf& minute) { text.add(minute); });
-  return read ? json(request, text.take()) : trouble(read.error());
+  return read ? json(request, text.take()) : error_response(read.error());
 }
 
 http::Response seconds_of(const http::Request& request, history::Reader& reader, const model::Window& window,
                           std::mutex& one_at_a_time) {
   if (window.to - window.from > kMaxSeconds) {
-    return words(400, "seconds=1: an hour at most");
+    return text_response(400, "seconds=1: an hour at most");
   }
   const std::string heat = request.parameter("heat").empty() ? "read" : request.parameter("heat");
   if (!page::is_heat(heat)) {
-    return words(400, kNoSuchHeat);
+    return text_response(400, kNoSuchHeat);
   }
   const std::unique_lock turn(one_at_a_time, std::try_to_lock);
   if (!turn.owns_lock()) {
-    return words(503, "seconds=1: somebody else is being answered; ask again in a few seconds");
+    return text_response(503, "seconds=1: somebody else is being answered; ask again in a few seconds");
   }
   const std::string device = request.path.substr(kPrefix.size());
   const auto seconds = reader.seconds(device, window);
-  return seconds ? json(request, page::past_seconds_json(device, *seconds, window, heat)) : trouble(seconds.error());
+  return seconds ? json(request, page::past_seconds_json(device, *seconds, window, heat))
+                 : error_response(seconds.error());
 }
 
 http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
@@ -120,28 +113,31 @@ http::Response of_device(const http::Request& request, history::Reader& reader, 
   const std::string asked = request.parameter("points");
   const auto points = asked.empty() ? std::optional<std::int64_t>(500) : number_of(asked);
   if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMaxPoints)) {
-    return words(400, "points=: expected 2 to 2000");
+    return text_response(400, "points=: expected 2 to 2000");
   }
   const page::HistoryWish wish{request.parameter("heat"), request.parameter("tenants") == "total"};
   if (!wish.heat.empty() && !page::is_heat(wish.heat)) {
-    return words(400, kNoSuchHeat);
+    return text_response(400, kNoSuchHeat);
   }
   const auto series = reader.series(device, window, static_cast<std::size_t>(*points));
-  return series ? json(request, page::history_json(*series, wish)) : trouble(series.error());
+  return series ? json(request, page::history_json(*series, wish)) : error_response(series.error());
 }
 
 http::Response past(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
   const auto window = window_of(request);
   if (!window) {
-    return words(400, "from=, to=: expected seconds since the epoch, the first before the second");
+    return text_response(400, "from=, to=: expected seconds since the epoch, the first before the second");
   }
-  if (request.path.size() > kPrefix.size() && request.parameter("minutes") == "1") {
+  if (request.path.size() <= kPrefix.size()) {
+    return list(request, reader, *window);
+  }
+  if (request.parameter("minutes") == "1") {
     return minutes_of(request, reader, *window, one_at_a_time);
   }
-  if (request.path.size() > kPrefix.size() && request.parameter("seconds") == "1") {
+  if (request.parameter("seconds") == "1") {
     return seconds_of(request, reader, *window, one_at_a_time);
   }
-  return request.path.size() > kPrefix.size() ? of_device(request, reader, *window) : list(request, reader, *window);
+  return of_device(request, reader, *window);
 }
 
 /// Whose budget a mark is counted against. Over TCP without a password, users of this host cannot be distinguished.
@@ -152,42 +148,43 @@ std::string sender_of(const http::Request& request) {
   return request.logged_in ? "user " + request.user : "tcp";
 }
 
-/// Such as a UUID.
 bool is_mark_id(std::string_view id) {
-  constexpr std::size_t kMaxIdBytes = 64;
-  return id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char one) {
-           return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') || one == '-';
+  constexpr std::size_t kMaxIdBytes = 64;  // a UUID fits
+  return id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
          });
 }
 
 http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate& rate) {
   if (!request.local && !request.logged_in) {
-    return words(403, "marks are taken from this host, and from users with a password (web.config_file)");
+    return text_response(403, "marks are taken from this host, and from users with a password (web.config_file)");
   }
   if (request.own.empty()) {
-    return words(403, "the header X-Ssdpulse is missing: use `ssdpulse mark`, or curl -X POST -H 'X-Ssdpulse: 1'");
+    return text_response(403,
+                         "the header X-Ssdpulse is missing: use `ssdpulse mark`, or curl -X POST -H 'X-Ssdpulse: 1'");
   }
   const std::string text = request.parameter("text");
   if (!page::is_printable(text)) {
-    return words(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
+    return text_response(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
   }
   const std::string id = request.parameter("id");
   if (!is_mark_id(id)) {
-    return words(400, "id=: expected at most 64 letters, digits and hyphens");
+    return text_response(400, "id=: expected at most 64 letters, digits and hyphens");
   }
   if (!rate.take(sender_of(request), std::chrono::steady_clock::now())) {
-    return words(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
+    return text_response(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
   }
   auto kept = keep({.at = std::chrono::system_clock::now(), .text = text, .id = id});
   constexpr std::chrono::seconds kDeadline{5};  // of this request; a disk that hangs has none
   if (kept.wait_for(kDeadline) != std::future_status::ready) {
-    return words(503,
-                 "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
-                 "trying again makes no second one");
+    return text_response(
+        503,
+        "the history's disk has not confirmed the mark within 5 s. It may still be kept: with the same id=, "
+        "trying again makes no second one");
   }
   const auto at = kept.get();
   return at ? json(request, page::history_list_json({}, {}, {{*at, text}}))
-            : words(503, "the mark is not kept: " + at.error().message);
+            : text_response(503, "the mark is not kept: " + at.error().message);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MarkRate: limits how often a mark may be added. A script that loops must not push out the marks of people, nor keep
-// others from setting theirs.
+// add_history(): the web server's routes for the past. /api/v1/history: which devices are known, settings that changed,
+// marks; /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,12 @@
 
 namespace ssdpulse::serve {
 
-/// Thread-safe.
+/// Limits how often a mark may be added: a script that loops must not push out the marks of people, nor keep others
+/// from setting theirs. Thread-safe.
 class MarkRate {
  public:
-  static constexpr int kMaxMarksPerMinute =
-      60;  // of one sender: the history keeps 10,000 marks; nobody marks more by hand
+  /// Of one sender: the history keeps 10,000 marks, and nobody marks more by hand.
+  static constexpr int kMaxMarksPerMinute = 60;
   static constexpr std::size_t kMaxSenders = 64;  // in a minute; further ones share a budget
 
   /// True at most kMaxMarksPerMinute times in a minute for each sender. The minute begins with the first mark of
@@ -46,13 +47,10 @@ class MarkRate {
   std::map<std::string, int> taken_;
 };
 
-// add_history(): the web server's routes for the past. /api/v1/history: which devices are known, settings that changed,
-// marks; /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did.
-
 /// Stores a mark: History::keep(). Called on any thread.
 using KeepMark = std::function<std::future<util::Result<model::WallTime>>(model::Mark)>;
 
-/// Adds the routes. `hosts` as in page_routes.h. The reader must outlive them.
+/// Adds the routes. `hosts`: as for add_page(). The reader must outlive them.
 ///
 /// Marks are the only thing that can be changed from outside. They are accepted from this host (or over a unix socket)
 /// and from clients with a user's password, if the request has the header X-Ssdpulse: a page of another site in

@@ -6,9 +6,25 @@
 
 #include "daemon/advice/measured.h"
 #include "exporters/http/http_security.h"
-#include "exporters/page/page_site.h"
 
 namespace ssdpulse::serve {
+namespace {
+
+page::Question question_of(const http::Request& request) {
+  return {request.path, [&request](std::string_view name) { return request.parameter(name); }, request.accept_encoding,
+          request.if_none_match};
+}
+
+http::Response response_of(const std::shared_ptr<const page::Answer>& answer) {
+  http::Response response{answer->status, answer->content_type, answer->content_encoding, page_headers(),
+                          std::shared_ptr<const std::string>(answer, &answer->bytes)};
+  if (!answer->etag.empty()) {
+    response.headers.emplace_back("ETag", answer->etag);
+  }
+  return response;
+}
+
+}  // namespace
 
 const http::Headers& page_headers() {
   static const auto& headers = *new http::Headers{
@@ -24,6 +40,10 @@ const http::Headers& page_headers() {
   return headers;
 }
 
+http::Response text_response(unsigned status, const std::string& text) {
+  return {status, "text/plain; charset=utf-8", "", page_headers(), std::make_shared<const std::string>(text + "\n")};
+}
+
 http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler, GuardedListeners guarded) {
   return [hosts = std::move(hosts), handler = std::move(handler),
           guarded](const http::Request& request) -> http::Response {
@@ -31,31 +51,9 @@ http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handle
     if (!guards || http::is_own_host(request.host, hosts)) {
       return handler(request);
     }
-    return {421, "text/plain; charset=utf-8", "", page_headers(),
-            std::make_shared<const std::string>(
-                "this name is not known here: ask by IP address or localhost, or list it in web.hosts\n")};
+    return text_response(421, "this name is not known here: ask by IP address or localhost, or list it in web.hosts");
   };
 }
-
-namespace {
-
-using AnswerPtr = std::shared_ptr<const page::Answer>;
-
-page::Question question_of(const http::Request& request) {
-  return {request.path, [&request](std::string_view name) { return request.parameter(name); }, request.accept_encoding,
-          request.if_none_match};
-}
-
-http::Response response_of(const AnswerPtr& answer) {
-  http::Response response{answer->status, answer->content_type, answer->content_encoding, page_headers(),
-                          std::shared_ptr<const std::string>(answer, &answer->bytes)};
-  if (!answer->etag.empty()) {
-    response.headers.emplace_back("ETag", answer->etag);
-  }
-  return response;
-}
-
-}  // namespace
 
 void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& site, std::vector<std::string> hosts) {
   for (const page::EmbeddedFile& file : page::embedded_files()) {
@@ -76,8 +74,7 @@ void add_measured(http::Routes& routes, const CurrentSnapshot& current, std::vec
   const auto answer = [&current](const http::Request&) -> http::Response {
     const auto snapshot = current.get();
     if (!snapshot) {
-      return {503, "text/plain; charset=utf-8", "", page_headers(),
-              std::make_shared<const std::string>("no sample was taken yet\n")};
+      return text_response(503, "no sample was taken yet");
     }
     return {200, "application/json", "", page_headers(),
             std::make_shared<const std::string>(advice::measured_json(advice::measure(*snapshot)))};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers that all answers for browsers share, and the check of the requested host.
+// page_headers() and the web server's routes for pages: what all answers for browsers share, and the check of the
+// requested host. Handlers are called on any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +16,24 @@ namespace ssdpulse::serve {
 /// Only our own files may run, be shown or be requested, and no other page may frame ours.
 const http::Headers& page_headers();
 
+/// A line of text with these headers.
+http::Response text_response(unsigned status, const std::string& text);
+
 /// Refuses (421) a Host that is neither an address, nor localhost, nor one of these: a page of another site that gave
-/// its own name our address would send such a Host (DNS rebinding).
-/// GuardedListeners::loopback: what Prometheus may ask for by any name of this host, unless `hosts` lists them; on a
-/// loopback listener nobody but programs of this host can, and a browser is one of them.
+/// its own name our address would send such a Host (DNS rebinding). GuardedListeners::loopback: what Prometheus may ask
+/// for by any name of this host, unless `hosts` lists them; on a loopback listener nobody but programs of this host
+/// can, and a browser is one of them.
 enum class GuardedListeners : std::uint8_t { all, loopback };
 http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler,
                             GuardedListeners guarded = GuardedListeners::all);
 
-// add_page(): the web server's routes for the page (its files, the runbooks and /api/v1), for own hosts only.
-
-/// Adds the routes; that of / replaces an earlier one. `hosts`: names, besides localhost and addresses, by which
-/// browsers may call this host. The snapshot and the site must outlive the routes.
+/// Adds the routes of the page (its files, the runbooks and /api/v1), for own hosts only; that of / replaces an earlier
+/// one. `hosts`: names, besides localhost and addresses, by which browsers may call this host. The snapshot and the
+/// site must outlive the routes.
 void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& site, std::vector<std::string> hosts);
 
-// add_measured(): the web server's route of `ssdpulse audit`, /api/v1/measured: what its rules weigh of a snapshot. It
-// is there without the page, too, and for whoever may read /metrics, which has the same figures.
-
-/// `hosts` as in page_routes.h. The snapshot must outlive the route.
+/// Adds the route of `ssdpulse audit`, /api/v1/measured: what its rules weigh of a snapshot. It is there without the
+/// page, too, and for whoever may read /metrics, which has the same figures. `hosts` and lifetime as above.
 void add_measured(http::Routes& routes, const CurrentSnapshot& current, std::vector<std::string> hosts);
 
 }  // namespace ssdpulse::serve

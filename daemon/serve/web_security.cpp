@@ -7,115 +7,37 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <sstream>
-#include <string>
 #include <utility>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/base/log.h"
 #include "daemon/config/web_file.h"
 #include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::serve {
 namespace {
 
-constexpr std::size_t kMaxBytes = 4096;  // three words are written
+constexpr std::size_t kMaxBytes = 4096;  // three names are written
 constexpr mode_t kMode = 0640;
 
-struct KindWords {
+struct KindText {
   ProtectionKind kind;
   log::FieldName key;  // in the file, and in the log
-  const char* words;
+  const char* title;
   const char* on;
   const char* off;
 };
-constexpr auto kKinds = std::to_array<KindWords>({
+constexpr auto kKinds = std::to_array<KindText>({
     {ProtectionKind::tls, "tls", "TLS", "yes", "no"},
     {ProtectionKind::users, "users", "users", "listed", "all"},
     {ProtectionKind::client_certificates, "client_certificates", "client certificates", "required", "not_required"},
 });
 
-}  // namespace
-
-ProtectionKinds kinds_of(const http::Protection* protection) {
-  ProtectionKinds kinds;
-  if (protection != nullptr && protection->tls != nullptr) {
-    kinds.insert(ProtectionKind::tls);
-  }
-  if (protection != nullptr && protection->users != nullptr) {
-    kinds.insert(ProtectionKind::users);
-  }
-  if (protection != nullptr && protection->requires_client_certificates) {
-    kinds.insert(ProtectionKind::client_certificates);
-  }
-  return kinds;
-}
-
-std::string lost_words(const ProtectionKinds& before, const ProtectionKinds& now) {
-  std::string words;
-  for (const KindWords& one : kKinds) {
-    if (before.contains(one.kind) && !now.contains(one.kind)) {
-      words += (words.empty() ? "" : " and ") + std::string(one.words);
-    }
-  }
-  return words;
-}
-
-std::array<log::Field, 3> fields_of(const ProtectionKinds& kinds) {
-  std::array<log::Field, kKinds.size()> fields;
-  std::transform(kKinds.begin(), kKinds.end(), fields.begin(), [&](const KindWords& one) {
-    return log::field(one.key, kinds.contains(one.kind) ? one.on : one.off);
-  });
-  return fields;
-}
-
-util::Result<ProtectionKinds> kept_protection(const std::string& directory) {
-  const auto text = util::read_file(directory + "/" + kProtectionFileName, kMaxBytes);
-  if (!text) {
-    return text.error().error_number == ENOENT ? util::Result<ProtectionKinds>(ProtectionKinds{})
-                                               : tl::make_unexpected(text.error());
-  }
-  ProtectionKinds kinds;
-  std::istringstream words(*text);
-  for (std::string word; words >> word;) {
-    const auto found =
-        std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return word == one.key.text; });
-    if (found != kKinds.end()) {
-      kinds.insert(found->kind);
-    }
-  }
-  return kinds;
-}
-
-util::Result<void> keep_protection(const std::string& directory, const ProtectionKinds& kinds) {
-  if (const auto kept = kept_protection(directory); kept && *kept == kinds) {
-    return {};
-  }
-  std::string text;
-  for (const KindWords& one : kKinds) {
-    text += kinds.contains(one.kind) ? std::string(one.key.text) + "\n" : "";
-  }
-  const std::string path = directory + "/" + kProtectionFileName;
-  const std::string unfinished = path + ".new";
-  ::unlink(unfinished.c_str());
-  const util::UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
-  if (!file.valid() || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(file.get()) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) {
-    return util::fail_errno("cannot write " + path);
-  }
-  return {};
-}
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kCheckInterval = 5s;
-constexpr auto kRest = 1s;
+constexpr std::chrono::seconds kCheckInterval{5};
+constexpr std::chrono::seconds kRest{1};
 
 void refuse_if_others_write(const std::string& file, std::vector<std::string>& problems) {
   struct stat status {};
@@ -197,6 +119,78 @@ std::string stamps_of(const std::vector<std::string>& files) {
 }
 
 }  // namespace
+
+ProtectionKinds kinds_of(const http::Protection* protection) {
+  if (protection == nullptr) {
+    return {};
+  }
+  ProtectionKinds kinds;
+  if (protection->tls != nullptr) {
+    kinds.insert(ProtectionKind::tls);
+  }
+  if (protection->users != nullptr) {
+    kinds.insert(ProtectionKind::users);
+  }
+  if (protection->requires_client_certificates) {
+    kinds.insert(ProtectionKind::client_certificates);
+  }
+  return kinds;
+}
+
+std::string lost_protection(const ProtectionKinds& before, const ProtectionKinds& now) {
+  std::string titles;
+  for (const KindText& text : kKinds) {
+    if (before.contains(text.kind) && !now.contains(text.kind)) {
+      titles += (titles.empty() ? "" : " and ") + std::string(text.title);
+    }
+  }
+  return titles;
+}
+
+std::array<log::Field, 3> fields_of(const ProtectionKinds& kinds) {
+  std::array<log::Field, kKinds.size()> fields;
+  std::transform(kKinds.begin(), kKinds.end(), fields.begin(), [&](const KindText& text) {
+    return log::field(text.key, kinds.contains(text.kind) ? text.on : text.off);
+  });
+  return fields;
+}
+
+util::Result<ProtectionKinds> kept_protection(const std::string& directory) {
+  const auto text = util::read_file(directory + "/" + kProtectionFileName, kMaxBytes);
+  if (!text) {
+    return text.error().error_number == ENOENT ? util::Result<ProtectionKinds>(ProtectionKinds{})
+                                               : tl::make_unexpected(text.error());
+  }
+  ProtectionKinds kinds;
+  std::istringstream names(*text);
+  for (std::string name; names >> name;) {
+    const auto found =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const KindText& known) { return name == known.key.text; });
+    if (found != kKinds.end()) {
+      kinds.insert(found->kind);
+    }
+  }
+  return kinds;
+}
+
+util::Result<void> keep_protection(const std::string& directory, const ProtectionKinds& kinds) {
+  if (const auto kept = kept_protection(directory); kept && *kept == kinds) {
+    return {};
+  }
+  std::string text;
+  for (const auto& kind : kKinds) {
+    text += kinds.contains(kind.kind) ? std::string(kind.key.text) + "\n" : "";
+  }
+  const std::string path = directory + "/" + kProtectionFileName;
+  const std::string unfinished = path + ".new";
+  ::unlink(unfinished.c_str());
+  const util::UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
+  if (!file.valid() || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::fsync(file.get()) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) {
+    return util::fail_errno("cannot write " + path);
+  }
+  return {};
+}
 
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous,
                                     const std::optional<FileOwner>& service) {
@@ -290,7 +284,8 @@ void WebSecurityWatch::run() {
 
 void WebSecurityWatch::load() {
   auto loaded = load_web_security(path_, in_force_.get());
-  if (const auto lost = loaded.outcome ? lost_words(kinds_of(in_force_.get()), kinds_of(loaded.outcome->get())) : "";
+  if (const auto lost =
+          loaded.outcome ? lost_protection(kinds_of(in_force_.get()), kinds_of(loaded.outcome->get())) : "";
       !lost.empty()) {
     loaded.outcome = tl::make_unexpected(std::vector<std::string>{
         path_ + ": " + lost + " would be turned off: that takes a restart with --web.allow-less-protection"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of protection that the pages have, so that none is lost unnoticed: neither by a reload nor by a restart. A web
-// file that was cut short still parses, and would open the pages to everybody.
+// WebSecurityWatch: keeps the pages' protection in step with web.config_file, and loses none of its kinds unnoticed,
+// neither by a reload nor by a restart: a web file that was cut short still parses, and would open the pages to
+// everybody.
 #pragma once
 
 #include <sys/types.h>
@@ -31,27 +32,26 @@ using ProtectionKinds = std::set<ProtectionKind>;
 ProtectionKinds kinds_of(const http::Protection* protection);
 
 /// What `before` has and `now` lacks, in words: "TLS and users"; empty: nothing.
-std::string lost_words(const ProtectionKinds& before, const ProtectionKinds& now);
+std::string lost_protection(const ProtectionKinds& before, const ProtectionKinds& now);
 
 /// For the log: "tls=yes users=listed client_certificates=not_required".
 std::array<log::Field, 3> fields_of(const ProtectionKinds& kinds);
 
 inline constexpr const char* kProtectionFileName = "web-protection";
 
-/// What keep_protection() wrote last; none if there is no such file. Words that this version does not know are ignored.
+/// What keep_protection() wrote last; none if there is no such file. Kinds that this version does not know are ignored.
 util::Result<ProtectionKinds> kept_protection(const std::string& directory);
 
 /// Whole or not at all. Does nothing if the same is kept already.
 util::Result<void> keep_protection(const std::string& directory, const ProtectionKinds& kinds);
 
-// WebSecurityWatch: keeps the pages' protection in step with web.config_file and the certificates that it names. Read
-// with only the privileges of the daemon's user, at the start and later, so that whatever starts can also be reloaded.
-
+/// Read with only the privileges of the daemon's user, at the start and later, so that whatever starts can also be
+/// reloaded.
 struct LoadedWebSecurity {
   tl::expected<std::shared_ptr<const http::Protection>, std::vector<std::string>> outcome;  // or every problem
-  std::vector<std::string> files;  // all that were, or would have to be, read
-  std::string stamps;              // of these files, from before each was read: a change meanwhile is noticed
-  bool file_is_right = false;      // the web file itself: the files it names may be about to be replaced
+  std::vector<std::string> files = {};  // all that were, or would have to be, read
+  std::string stamps = {};              // of these files, from before each was read: a change meanwhile is noticed
+  bool file_is_right = false;           // the web file itself: the files it names may be about to be replaced
 };
 
 struct FileOwner {

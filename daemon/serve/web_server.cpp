@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #include "daemon/base/child_process.h"
@@ -17,12 +16,12 @@
 #include "daemon/base/service_manager.h"
 #include "daemon/base/tcp_listeners.h"
 #include "daemon/config/value_text.h"
-#include "daemon/serve/web_security.h"
 
 namespace ssdpulse::serve {
 namespace {
 
 using Listeners = std::vector<http::Listener>;
+using log::field;
 
 constexpr const char* kSocketName = "web";
 
@@ -61,15 +60,15 @@ bool is_kept(const std::string& history_directory) {
 }
 
 struct Holder {
-  std::string words;  // who has the address
+  std::string user;  // who has the address
   bool is_ours = false;
 };
 
-/// Which of ours has the address already: it is listed twice, or another one stands for all addresses of the port.
+/// The listener of ours that has the address already: it is listed twice, or another stands for all of the port.
 const http::Listener* holder_among(const Listeners& ours, const std::vector<util::TcpListener>& holders) {
-  const auto holds = [&](const http::Listener& one) {
+  const auto holds = [&](const http::Listener& listener) {
     struct stat status {};
-    return !one.taken && ::fstat(one.socket.get(), &status) == 0 &&
+    return !listener.taken && ::fstat(listener.socket.get(), &status) == 0 &&
            std::any_of(holders.begin(), holders.end(),
                        [&](const auto& holder) { return holder.inode == status.st_ino; });
   };
@@ -77,7 +76,7 @@ const http::Listener* holder_among(const Listeners& ours, const std::vector<util
   return found == ours.end() ? nullptr : &*found;
 }
 
-/// Those at the address; if there are none, it is that of all addresses, and somebody has one of them.
+/// The sockets at the address; if there are none, it stands for all addresses, and somebody has one of them.
 std::vector<util::TcpListener> holders_of(const http::Listener& listener) {
   const auto all = util::tcp_listeners().value_or(std::vector<util::TcpListener>{});
   auto holders = util::listeners_at(all, reinterpret_cast<const sockaddr&>(listener.wanted));
@@ -91,10 +90,10 @@ std::vector<util::TcpListener> holders_of(const http::Listener& listener) {
 /// A program of another user cannot be a daemon of ours, whatever it answers.
 Holder holder_of(const http::Listener& listener) {
   Holder holder{"somebody", false};
-  for (const util::TcpListener& one : holders_of(listener)) {
-    holder.words = "user " + util::user_text(one.user);
-    holder.is_ours =
-        holder.is_ours || ((one.user == 0 || one.user == ::geteuid()) && util::is_held_by_our_program(one.inode));
+  for (const util::TcpListener& socket : holders_of(listener)) {
+    holder.user = "user " + util::user_text(socket.user);
+    holder.is_ours = holder.is_ours ||
+                     ((socket.user == 0 || socket.user == ::geteuid()) && util::is_held_by_our_program(socket.inode));
   }
   return holder;
 }
@@ -125,16 +124,39 @@ util::Result<Listeners> without_another_daemon(Listeners listeners, const std::s
                         EADDRINUSE);
     }
     if (is_privileged(listener)) {
-      return util::fail("cannot listen on " + listener.address + ": the port is taken by " + holder.words +
+      return util::fail("cannot listen on " + listener.address + ": the port is taken by " + holder.user +
                             "; stop the program that listens there (ss -ltnp), or choose another port",
                         EADDRINUSE);
     }
     log::warning(
         "cannot listen on {}: the port is taken by {}; measuring without it, and trying again every few seconds: stop "
         "the program that listens there (ss -ltnp)",
-        listener.address, holder.words);
+        listener.address, holder.user);
   }
   return listeners;
+}
+
+// For people at a terminal, and a script or two.
+http::Limits limits_of_local_server() {
+  http::Limits limits;
+  limits.connections = 64;
+  limits.lanes = {{{1, 32, 32}, {1, 32, 32}, {1, 16, 16}}};
+  return limits;
+}
+
+tl::unexpected<util::ExitCode> fail(const util::Error& error) {
+  log::error("{}", error.message);
+  return tl::make_unexpected(util::ExitCode::failure);
+}
+
+/// Records the protection for the next start.
+void remember(const std::string& directory, const ProtectionKinds& kinds) {
+  if (directory.empty()) {
+    return;
+  }
+  if (auto kept = keep_protection(directory, kinds); !kept) {
+    log::warning("the next start will not know how the pages are protected now: {}", kept.error().message);
+  }
 }
 
 }  // namespace
@@ -166,35 +188,9 @@ util::Result<std::optional<http::Listener>> open_web_socket(const config::Web& w
   return std::optional<http::Listener>(std::move(*listener));
 }
 
-namespace {
-
-using log::field;
-
-// For people at a terminal, and a script or two.
-http::Limits limits_of_local_server() {
-  http::Limits limits;
-  limits.connections = 64;
-  limits.lanes = {{{1, 32, 32}, {1, 32, 32}, {1, 16, 16}}};
-  return limits;
-}
-
-/// For the next start.
-void remember(const std::string& directory, const ProtectionKinds& kinds) {
-  if (directory.empty()) {
-    return;
-  }
-  if (auto kept = keep_protection(directory, kinds); !kept) {
-    log::warning("the next start will not know how the pages are protected now: {}", kept.error().message);
-  }
-}
-
-}  // namespace
-
 tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::string& config_file) {
-  LoadedWebSecurity security{nullptr, {}, "", true};
-  if (!config_file.empty()) {
-    security = load_web_security(config_file);
-  }
+  auto security = config_file.empty() ? LoadedWebSecurity{.outcome = nullptr, .file_is_right = true}
+                                      : load_web_security(config_file);
   if (!security.outcome) {
     for (const std::string& problem : security.outcome.error()) {
       log::error("{}", problem);
@@ -216,7 +212,7 @@ tl::expected<void, util::ExitCode> WebServer::compare_with_last_run(const Loaded
     }
     return {};
   }
-  const std::string lost = lost_words(*kept, kinds_of(security.outcome->get()));
+  const std::string lost = lost_protection(*kept, kinds_of(security.outcome->get()));
   if (lost.empty()) {
     return {};
   }
@@ -252,28 +248,25 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
   std::unique_ptr<http::Server> local_server;
   if (local) {
     const std::string address = local->address;
-    std::vector<http::Listener> one;
-    one.push_back(std::move(*local));
-    auto started = http::Server::start(std::move(one), routes, limits_of_local_server());
+    std::vector<http::Listener> sockets;
+    sockets.push_back(std::move(*local));
+    auto started = http::Server::start(std::move(sockets), routes, limits_of_local_server());
     if (!started) {
-      log::error("{}", started.error().message);
-      return tl::make_unexpected(util::ExitCode::failure);
+      return fail(started.error());
     }
     local_server = std::move(*started);
     log::info("serving", field("url", address), field("users", "group"));
   }
   auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
   if (!server) {
-    log::error("{}", server.error().message);
-    return tl::make_unexpected(util::ExitCode::failure);
+    return fail(server.error());
   }
   const auto [tls, users, certificates] = fields_of(kinds_of(protection.get()));
   for (const std::string& address : addresses) {
     log::info("serving", field("url", "{}://{}/metrics", scheme, address), tls, users, certificates);
   }
-  // Not a unix socket.
-  const auto found = std::find_if(addresses.begin(), addresses.end(),
-                                  [](const std::string& one) { return one.find(':') != std::string::npos; });
+  const auto is_tcp = [](const std::string& address) { return address.find(':') != std::string::npos; };
+  const auto found = std::find_if(addresses.begin(), addresses.end(), is_tcp);
   if (has_page && found != addresses.end()) {
     const std::string& address = *found;
     const std::string port = address.substr(address.rfind(':') + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sockets on which pages are served: those of the configuration, or those that systemd passed to us.
+// WebServer: serves the pages while the daemon runs: its sockets, the HTTP server, its protection, and their figures.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,15 @@
 
 namespace ssdpulse::serve {
 
-/// From systemd: the sockets named "web" (FileDescriptorName=web), of which there must be at least one. An address that
-/// somebody else has is left for later (Listener::taken), which is logged: whoever binds it first must not keep us from
-/// measuring. It is an error if that is another daemon of ours: one that serves there, or keeps the history in
-/// `history_directory` ("": none).
+/// The sockets of the configuration; or from systemd, those named "web" (FileDescriptorName=web), of which there must
+/// be at least one. An address that somebody else has is left for later (Listener::taken), which is logged: whoever
+/// binds it first must not keep us from measuring. It is an error if that is another daemon of ours: one that serves
+/// there, or keeps the history in `history_directory` ("": none).
 util::Result<std::vector<http::Listener>> open_web_listeners(const config::Web& web,
                                                              const std::string& history_directory);
 
 /// The unix socket of the configuration; nothing if it has none.
 util::Result<std::optional<http::Listener>> open_web_socket(const config::Web& web);
-
-// WebServer: serves the pages while the daemon runs: the HTTP server, its protection, and the figures of both.
 
 class WebServer {
  public:

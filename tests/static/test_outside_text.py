@@ -14,12 +14,13 @@ from pathlib import Path
 OTHERS = {"a server's answer", "a field of a request"}
 RAW = {
     "daemon/advice/array_rules.cpp": "a speed, of which for_shell() makes a word; numbers",
-    "daemon/advice/audit.cpp": "patterns of accepted findings; udev's pattern, which is checked, and the choice in brackets",
+    "daemon/advice/audit.cpp": "patterns of accepted findings",
     "daemon/advice/device_evidence.cpp": "names of enumerators",
     "daemon/advice/doctor.cpp": "the name of a disk that was found",
     "daemon/advice/drive_rules.cpp": "patterns of bad firmware; numbers",
+    "daemon/advice/host_rules.cpp": "a command line that is taken apart",
+    "daemon/advice/rule.cpp": "udev's pattern, which is checked",
     "daemon/advice/trim_cost.cpp": "times, and names of file systems",
-    "daemon/advice/virtual_machines.cpp": "a command line that is taken apart",
     "daemon/cli/audit_command.cpp": "statfs",
     "daemon/flash/flash_input.cpp": "keys, of which names of files are hashed",
     "daemon/history/database_file.cpp": "the schema, and a heading that is cut off",

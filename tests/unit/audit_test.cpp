@@ -968,7 +968,7 @@ TEST(accepted, until_the_day_and_never_by_a_pattern_if_it_is_danger) {
   EXPECT_EQ(standing({"Q2", "nvme0n1", "old", "2026-11-23"}), 2) << "expired today";
   EXPECT_EQ(standing({"*", "*", "all", "2027-01-01"}), 1) << "danger is named in full";
   EXPECT_EQ(standing({"F7", "/data", "a test", "2027-01-01"}), 1);
-  EXPECT_EQ(accept(all, {{"Q2", "*", "x", "2020-01-01"}, {"Z9", "*", "x", "2027-01-01"}}, "2026-11-23").words.size(),
+  EXPECT_EQ(accept(all, {{"Q2", "*", "x", "2020-01-01"}, {"Z9", "*", "x", "2027-01-01"}}, "2026-11-23").problems.size(),
             2U);
 }
 

@@ -44,13 +44,13 @@ TEST(AuditWatch, ChecksOnRequest) {
     host->had_snapshot.set_value(snapshot != nullptr);
     return one("N10");
   });
-  EXPECT_EQ(watch.seen(), nullptr);
+  EXPECT_EQ(watch.outcome(), nullptr);
   current.publish(std::make_shared<model::Snapshot>());
   watch.observe(std::make_shared<model::Inventory>());
   EXPECT_TRUE(host->had_snapshot.get_future().get());
-  ASSERT_TRUE(soon([&] { return watch.seen() != nullptr; }));
-  EXPECT_EQ(watch.seen()->findings.at(0).id, "N10");
-  EXPECT_EQ(watch.seen()->settings.values.at("fstrim.timer"), "disabled");
+  ASSERT_TRUE(soon([&] { return watch.outcome() != nullptr; }));
+  EXPECT_EQ(watch.outcome()->findings.at(0).id, "N10");
+  EXPECT_EQ(watch.outcome()->settings.values.at("fstrim.timer"), "disabled");
   EXPECT_TRUE(watch.status().up);
   EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kStuckAfter).up) << "no check is under way";
 }
@@ -72,14 +72,14 @@ TEST(AuditWatch, RechecksOnRequestAlsoDuringACheck) {
   };
   AuditWatch watch(current, check, 0s);
   watch.recheck();
-  EXPECT_EQ(watch.seen(), nullptr) << "of no inventory";
+  EXPECT_EQ(watch.outcome(), nullptr) << "of no inventory";
   watch.observe(std::make_shared<model::Inventory>());
-  ASSERT_TRUE(soon([&] { return watch.seen() != nullptr; }));
+  ASSERT_TRUE(soon([&] { return watch.outcome() != nullptr; }));
   watch.recheck();
   ASSERT_TRUE(soon([&] { return checks->begun == 2; })) << "long before the next check is due";
   watch.recheck();
   checks->second_may_end.set_value();
-  ASSERT_TRUE(soon([&] { return watch.seen()->findings.at(0).id == "3"; })) << "it had read the settings already";
+  ASSERT_TRUE(soon([&] { return watch.outcome()->findings.at(0).id == "3"; })) << "it had read the settings already";
 }
 
 TEST(AuditWatch, RequestedChecksAreSpacedOut) {
@@ -102,7 +102,7 @@ TEST(AuditWatch, RequestedChecksAreSpacedOut) {
   AuditWatch watch(current, check, kMinRecheckInterval);
   watch.observe(std::make_shared<model::Inventory>());
   for (std::size_t looked = 1; looked < 4; ++looked) {
-    ASSERT_TRUE(soon([&] { return watch.seen() != nullptr && checks->count() == looked; })) << "one that waits is done";
+    ASSERT_TRUE(soon([&] { return watch.outcome() != nullptr && checks->count() == looked; })) << "one that waits is done";
     watch.recheck();
   }
   ASSERT_TRUE(soon([&] { return checks->count() == 4; }));
@@ -122,7 +122,7 @@ TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
     });
     watch.observe(std::make_shared<model::Inventory>());
     EXPECT_FALSE(host->had_snapshot.get_future().get());
-    EXPECT_EQ(watch.seen(), nullptr);
+    EXPECT_EQ(watch.outcome(), nullptr);
     EXPECT_TRUE(watch.status().up);
     const auto late = watch.status(AuditWatch::Clock::now() + AuditWatch::kStuckAfter);
     EXPECT_FALSE(late.up);

@@ -7,7 +7,7 @@
 
 #include "daemon/base/number_text.h"
 #include "daemon/cli/api_client.h"
-#include "daemon/cli/daemon_queries.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/cli/history_text.h"
 
 namespace ssdpulse::cli {

@@ -98,8 +98,8 @@ TEST(LatencyQuantile, IsBetweenTheBoundsOfItsBucket) {
 }
 
 TEST(LatencyQuantile, NeedsThirtySamplesBeyond) {
-  EXPECT_EQ(least_samples(0.99), 3000U);
-  EXPECT_EQ(least_samples(0.999), 30000U);
+  EXPECT_EQ(samples_needed(0.99), 3000U);
+  EXPECT_EQ(samples_needed(0.999), 30000U);
 }
 
 TEST(BlockLength, FollowsTheCorrelation) {

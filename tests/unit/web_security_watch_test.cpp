@@ -119,10 +119,10 @@ TEST(KeptProtection, IsWhatTheNextStartIsComparedWith) {
   }
   tree.file(kProtectionFileName, "tls\n\x1b[31m users of_a_later_version\n");
   EXPECT_EQ(kept_protection(directory).value(), (ProtectionKinds{Kind::tls, Kind::users}));
-  EXPECT_EQ(lost_words({Kind::tls, Kind::users}, {Kind::tls}), "users");
-  EXPECT_EQ(lost_words({Kind::tls, Kind::users, Kind::client_certificates}, {}),
+  EXPECT_EQ(lost_protection({Kind::tls, Kind::users}, {Kind::tls}), "users");
+  EXPECT_EQ(lost_protection({Kind::tls, Kind::users, Kind::client_certificates}, {}),
             "TLS and users and client certificates");
-  EXPECT_EQ(lost_words({Kind::users}, {Kind::users, Kind::tls}), "");
+  EXPECT_EQ(lost_protection({Kind::users}, {Kind::users, Kind::tls}), "");
   const auto [tls, users, certificates] = fields_of({Kind::users});
   EXPECT_EQ(fmt::format("{} {} {}", tls, users, certificates), "tls=no users=listed client_certificates=not_required");
 }

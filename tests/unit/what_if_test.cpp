@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "daemon/cli/daemon_queries.h"
+#include "daemon/cli/command_output.h"
 #include "daemon/flash/flash_what_if.h"
 #include "exporters/page/page_json.h"
 
