@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. A
-// page that one drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns
-// only that drive, which may be faulty; a page that is switched off is off only in one endurance group.
+// PolledDrive: one NVMe drive from its first poll to its removal, with what is known about it; DrivePoller: the
+// commands of one poll. Neither talks to a drive: the monitor carries requests and answers. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -28,6 +27,9 @@
 
 namespace ssdpulse::nvme {
 
+/// The pages that are not requested again, and why. Many drives log each refused command as an error. A page that one
+/// drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns only that
+/// drive, which may be faulty; a page that is switched off is off only in one endurance group.
 class RefusedPages {
  public:
   /// The drive reports that there is no such page.
@@ -57,14 +59,12 @@ class RefusedPages {
   std::map<std::tuple<Text, Text, Text, std::uint16_t, std::string_view>, std::string> of_group_;
 };
 
-// DrivePoller: the next request for one drive, and the meaning of its answers.
-// The state machine of one controller: it neither talks to a drive nor reads a clock. One command at a time, because
-// the host counter, the media counter and the host counter again must be read in this order to be one sample.
-
 using nvme_reader::Request;
 using nvme_reader::RequestKind;
 using nvme_reader::Response;
 
+/// The next request for one controller, and the meaning of its answers. One command at a time, because the host
+/// counter, the media counter and the host counter again must be read in this order to be one sample. Reads no clock.
 class DrivePoller {
  public:
   DrivePoller(NvmeSubsystem subsystem, RefusedPages& refused) : subsystem_(std::move(subsystem)), refused_(&refused) {}
@@ -122,12 +122,10 @@ class DrivePoller {
   DriveReading reading_;
 };
 
-// PageValues: what a drive's pages contained when each was last read and accepted. Values of a page that is no longer
-// read expire after a while, and at once with new firmware.
-// A page whose values no drive can have reached since the last one (a counter that falls or leaps, a temperature that
-// jumps) waits for the next reading: only if that goes on from it, it is accepted. Until then the page keeps its
-// values.
-
+/// What a drive's pages contained when each was last read and accepted. Values of a page that is no longer read expire
+/// after a while, and at once with new firmware. A page whose values no drive can have reached since the last one (a
+/// counter that falls or leaps, a temperature that jumps) waits for the next reading: it is accepted only if that goes
+/// on from it. Until then the page keeps its values.
 class PageValues {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -155,10 +153,6 @@ class PageValues {
   util::OutsideText firmware_;
 };
 
-// PolledDrive: one drive from its first poll to its removal, with what is known about it. Keeps the drive's schedule
-// and passes its answers to the code that interprets them: values, back-off, readings for the stages. Holds no
-// descriptor and sends nothing itself: the monitor carries requests and answers. Used by one thread.
-
 /// What the drives of a host learn from each other.
 struct DriveLessons {
   RefusedPages refused;
@@ -167,6 +161,7 @@ struct DriveLessons {
   log::Limiter limiter{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
 };
 
+/// Keeps the drive's schedule and passes its answers on: to the values, the back-off, and the readings for the stages.
 class PolledDrive {
  public:
   /// `stagger`: how much later than one interval the drive's second poll is, so that drives are spread out.
@@ -188,7 +183,7 @@ class PolledDrive {
   /// When advance() has something to do before the next tick.
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
   /// The outstanding command will never be answered: no drive takes that long, so the answer was lost.
-  [[nodiscard]] bool given_up(SteadyTime now) const;
+  [[nodiscard]] bool timed_out(SteadyTime now) const;
   /// Another drive now has the controller's number: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
@@ -202,7 +197,7 @@ class PolledDrive {
  private:
   [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
   void notice_silence(SteadyTime now);
-  void tell_state(SteadyTime now);
+  void log_state(SteadyTime now);
   bool can_be_asked();
   void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
   void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
@@ -212,7 +207,6 @@ class PolledDrive {
   [[nodiscard]] std::chrono::nanoseconds pace() const;
   [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
   [[nodiscard]] bool known_now(SteadyTime now) const;
-  [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
   void take_counters(const DriveReading& reading, const DriveWrites& after, SteadyTime now);
 
   NvmeSubsystem subsystem_;
