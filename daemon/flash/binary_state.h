@@ -18,7 +18,7 @@ namespace ssdpulse::flash {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
-/// FNV-1a by words: protects against a damaged file, not against a forged one.
+/// FNV-1a by 64-bit words: protects against a damaged file, not against a forged one.
 inline std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t result = 0xCBF29CE484222325U;
   std::uint64_t word = 0;

@@ -148,7 +148,8 @@ DriveModel::DriveModel(const FlashDrive& drive, const FlashModelSettings& settin
 
 util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, const DriveState& state,
                                                              std::chrono::nanoseconds at, model::WallTime wall) {
-  // When it was saved, in terms of today's clock: by the wall clock, as the monotonic one may be that of another boot.
+  // When it was saved, in terms of today's clock: by the wall clock, as the monotonic clock may be that of another
+  // boot.
   const double away = seconds_of(wall) - state.kept_at;
   const auto kept = std::chrono::nanoseconds(std::llround(std::clamp(away, 0.0, kLongestAbsence) * 1e9));
   auto model = FlashModel::restore(state.settings, state.model, at - kept);
@@ -381,7 +382,7 @@ DriveState DriveModel::state(model::WallTime wall) const {
                     .kept_at = seconds_of(wall),
                     .host_written_bytes = drive_.host_written_bytes,
                     .model = model_->save()};
-  if (kept_host_bytes_) {  // the next process accounts for the gap before this one
+  if (kept_host_bytes_) {  // the next process accounts for the gap before this process
     result.host_written_bytes = kept_host_bytes_;
     result.seen_bytes = seen_bytes_ + written_bytes();
     result.absence = absence_;

@@ -92,7 +92,7 @@ class DriveModel {
 
   // The drive's counter when the state was saved. Absent: everything written since then is accounted for.
   std::optional<double> kept_host_bytes_;
-  std::uint64_t seen_bytes_ = 0;  // written since then, by processes before this one
+  std::uint64_t seen_bytes_ = 0;  // written since then, by earlier processes
   double absence_ = 0;            // seconds without observation, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it

@@ -47,7 +47,7 @@ class PageSample {
  public:
   /// Fewer followed pages are not accurate, more are not needed: n lies in [kUsualPages * 3/4, kUsualPages * 3/2).
   static constexpr std::uint64_t kUsualPages = 65536;
-  static constexpr unsigned kMaxRateBits = 31;  // 2^31 pages of 4 KiB per followed one: beyond any drive
+  static constexpr unsigned kMaxRateBits = 31;  // 2^31 pages of 4 KiB per followed page: beyond any drive
 
   /// `rate_bits`: one of 2^rate_bits pages. `seed`: secret, so that nobody can avoid the sample on purpose.
   PageSample(std::uint64_t drive_pages, unsigned rate_bits, std::uint32_t seed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveMonitor: the NVMe drives of the host, each polled in its turn. Keeps one PolledDrive per subsystem, carries its
+// DriveMonitor: the NVMe drives of the host, each polled in turn. Keeps one PolledDrive per subsystem, carries its
 // requests to the reader process and the answers back, and never waits for any of it. Owned by the daemon's one thread.
 // Commands that exit at once call poll_once() instead.
 #pragma once
@@ -83,7 +83,7 @@ class DriveMonitor {
 struct DriveAnswer {
   NvmeSubsystem subsystem;
   std::optional<DriveReading> reading;  // of a drive that identified itself
-  std::string failure;                  // why there is none, in words
+  std::string failure;                  // why there is none, as text
 };
 
 /// Asks every live drive, and waits up to 5 s, as long as a healthy drive may take. An error if sysfs cannot be read.

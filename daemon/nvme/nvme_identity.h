@@ -17,7 +17,7 @@
 namespace ssdpulse::nvme {
 
 struct NvmeSubsystem {
-  std::uint32_t controller = 0;  // 3 is nvme3: the lowest live one, or the lowest of all if none is live
+  std::uint32_t controller = 0;  // 3 is nvme3: the lowest live controller, or the lowest of all if none is live
   std::string state;             // live, or why it cannot be asked: the kernel's word for it, or ours
   util::OutsideText nqn;
   std::string transport;

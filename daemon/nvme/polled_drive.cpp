@@ -309,7 +309,7 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
   if (!content) {
     if (is_smart(*step.page)) {
       fail(kind, content.error().message);
-      return;  // every drive has this page: one that is not ready yet is asked until it is
+      return;  // every drive has this page: a drive that is not ready yet is asked until it is
     }
     ++reading_.failures[kind];  // any drive may lack this page: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
@@ -447,7 +447,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
   if (early) {
     due_ = std::max(due_, now + shortest);
   } else {
-    // Drives stay spread out over the interval; one that was late is not polled twice in a row.
+    // Drives stay spread out over the interval; a drive that was late is not polled twice in a row.
     due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(stagger_, 0ns);
   }
   polled_at_ = now;

@@ -36,7 +36,7 @@ class RefusedPages {
   void add_missing(const model::NvmeIdentity& identity, const LogPage& page);
   /// Only for this drive.
   void add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group = kWholeDrive);
-  /// Only for this drive: it has something else there; `what`: in words.
+  /// Only for this drive: it has something else there; `what`: as text.
   void add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what);
   /// A drive of this kind has the page.
   void understood(const model::NvmeIdentity& identity, const LogPage& page);
@@ -78,7 +78,7 @@ class DrivePoller {
   void begin(Extent extent);
   [[nodiscard]] bool busy() const { return busy_; }
 
-  /// The next command to send (its id is left to the sender); nothing while one is unanswered or none is left.
+  /// The next command to send (its id is left to the sender); nothing while a command is unanswered or none is left.
   std::optional<Request> next();
   void answer(const Response& response);
 
@@ -130,7 +130,7 @@ class PageValues {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Pages of the reading that wait for the next one: why, in words.
+  /// Pages of the reading that wait for the next one: why, as text.
   using Waiting = std::map<const LogPage*, std::string>;
   Waiting take(const DriveReading& reading, const SettledUnits& units, Time now);
 
@@ -170,7 +170,7 @@ class PolledDrive {
   /// What sysfs reports about the drive now; its controller may be another one of the same subsystem.
   void update(NvmeSubsystem subsystem);
 
-  /// Begins a poll if one is due and the drive can be asked.
+  /// Begins a poll if it is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
   /// Someone needs more than the last poll reported: polls early, but never sooner after the last poll than the
   /// shortest interval that may be configured.
@@ -187,7 +187,7 @@ class PolledDrive {
   /// Another drive now has the controller's number: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
-  /// The newest reading of its write counters needs another one to confirm it, however idle the drive is.
+  /// The newest reading of its write counters needs another reading to confirm it, however idle the drive is.
   void read_counters_again() { counters_in_doubt_ = true; }
 
   /// Includes the readings since the last call.

@@ -34,11 +34,11 @@ struct DriveReading {
   std::chrono::nanoseconds spent{};                       // time that the drive took for all commands
   std::map<std::string, unsigned> failures;               // by kind: refused, garbage, short, error, not_live, gone,
                                                           // timeout, reader, io
-  std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
-  std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, in words
-  std::string impossible;                                 // the last page that cannot be true, in words; empty: none
+  std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, as text
+  std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, as text
+  std::string impossible;                                 // the last page that cannot be true, as text; empty: none
   bool media_asked = false;                               // also for the pages that count media writes
-  std::string reason;                                     // why the poll failed, in words; empty where SMART was read
+  std::string reason;                                     // why the poll failed, as text; empty where SMART was read
 
   [[nodiscard]] const PageReading* smart() const;
   /// Data units (512000 bytes) that the host has written according to SMART, read before and after the media counters;
@@ -50,7 +50,7 @@ struct DriveReading {
 /// The metric and label of a value, as errors name it.
 std::string series_name(const model::NvmeValue& value);
 
-/// The first value that a standard or physics rules out, in words; nothing if all are possible. A drive that shows one
+/// The first value that a standard or physics rules out, as text; nothing if all are possible. A drive that shows one
 /// has returned something else than its page, so nothing of it is accepted. Limits are what a drive could reach in a
 /// hundred years, and temperatures between -100 and 200 degrees Celsius.
 std::optional<std::string> find_impossible(const PageContent& content);

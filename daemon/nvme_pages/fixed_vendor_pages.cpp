@@ -156,7 +156,7 @@ extern const LogPage kInspurSmart{
 // D0h of Amazon's volumes, EBS and instance store: what the host requested from the volume, which limits it reached,
 // and how long it waited. Nothing about the media.
 // Each bin of its histograms is a series of its own, not summed into those above it: bins have 32 bits and wrap around,
-// which a counter of one bin survives as a reset, while a cumulative one would jump.
+// which a counter of one bin survives as a reset, while a cumulative counter would jump.
 
 namespace {
 

@@ -5,7 +5,7 @@ namespace ssdpulse::nvme {
 
 // CAh as Intel designed it and others adopted it: twelve-byte items, F4h media and F5h host writes. What the other keys
 // mean differs by vendor, and so does whether the unit of 32 MiB is certain.
-// On Memblaze's drives, byte 511 shows which of its formats it is; the one with ten-byte items is also SSSTC's.
+// On Memblaze's drives, byte 511 shows which of its formats it is; the format with ten-byte items is also SSSTC's.
 // Memblaze's oldest format is not read: its two counters begin at different events.
 
 namespace {

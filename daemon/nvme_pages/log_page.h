@@ -49,7 +49,7 @@ struct LogPage {
   const Uuid* uuid = nullptr;        // ask with this UUID's index where the drive lists it; null: index 0
   /// Whether the drive may have it, by what it claims to support, its vendor and its model. Never by trial alone.
   bool (*offered)(const model::NvmeIdentity&) = nullptr;
-  /// `page`: as long as `bytes` says. Never trusts a count in it. An error says in words what the page is not.
+  /// `page`: as long as `bytes` says. Never trusts a count in it. An error says what the page is not.
   util::Result<PageContent> (*decode_whole)(Bytes page, const model::NvmeIdentity&) = nullptr;
   /// The media counter is in bytes or in data units of 512000, and no host counter next to it shows which:
   /// unit_of_media_counter() may settle it.

@@ -4,7 +4,7 @@
 // Started by the daemon, both end with it; started by a service manager, with a socket to listen on, they serve one
 // client after the other. Neither waits for a drive before it exits. Of the system calls, all but the few that they
 // need are refused: of what CAP_SYS_ADMIN permits, only sending admin commands remains, and files can only be read. No
-// filter can look into a command: the worker controls which commands are sent (drive_commands.h).
+// filter can inspect a command: the worker controls which commands are sent (drive_commands.h).
 #pragma once
 
 #include <chrono>

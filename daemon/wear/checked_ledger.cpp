@@ -39,7 +39,7 @@ bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
   return !sample.host_before || !sample.host_after || (other.media && !sample.media);
 }
 
-/// The held sample, between the newest accepted one and the next.
+/// The held sample, between the newest accepted sample and the next.
 struct Trio {
   const WriteLedger::Newest& newest;
   const WriteSample& held;

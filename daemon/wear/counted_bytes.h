@@ -194,7 +194,7 @@ class CommonRefresh {
 // written since a restart, was rolled back; any other restarted. The bounds of the lifetime's ratio cover both
 // explanations of every fall; both counters fell for the same reason unless the rule says otherwise. Bytes written
 // between the last reading before a fall and the fall are in no reading. A fall that one reading shows and the next has
-// made up for may be an absurd page: the total treats it as one, the bounds cover all three cases. A fall that no
+// made up for may be an absurd page: the total treats it as such, the bounds cover all three cases. A fall that no
 // reading shows cannot be seen. A leap beyond what any drive can have written is no written byte, even if the drive
 // insists on it: the total goes on from where it was. A counter that soon comes back to the values before a fall or a
 // leap continues from those.

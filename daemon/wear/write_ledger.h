@@ -176,7 +176,7 @@ class WriteLedger {
   /// continues alone if media was never seen.
   void observe(const WriteSample& sample);
 
-  /// A sample that is not accepted, but may show a real fall since the last accepted one: opens an epoch, in case it
+  /// A sample that is not accepted, but may show a real fall since the last accepted sample: opens an epoch, in case it
   /// does. `fell_further`: another fall followed, or that is unknown.
   void doubt(const WriteSample& sample, bool fell_further);
   /// Nothing before can be compared with anything after: the next sample opens an epoch, the lifetime ratio is lost.
