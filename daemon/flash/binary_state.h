@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,7 +18,7 @@ namespace ssdpulse::flash {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
-/// FNV-1a by words: protects against a damaged file, not against a forged one.
+/// FNV-1a by 64-bit words: protects against a damaged file, not against a forged one.
 inline std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t result = 0xCBF29CE484222325U;
   std::uint64_t word = 0;
@@ -32,24 +33,35 @@ inline std::uint64_t checksum(std::string_view bytes) {
 
 class BinaryWriter {
  public:
+  /// Numbers, enumerations, texts, and arrays of numbers.
+  template <typename... Values>
+  void operator()(const Values&... values) {
+    (write(values), ...);
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  /// The bytes and their checksum: see without_checksum().
+  [[nodiscard]] std::string with_checksum() const {
+    BinaryWriter sum;
+    sum(checksum(bytes_));
+    return bytes_ + sum.bytes();
+  }
+
+ private:
   template <typename T>
-  void operator()(const T& value) {
+  void write(const T& value) {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
     append(&value, sizeof value);
   }
   template <typename T>
-  void operator()(const std::vector<T>& values) {
+  void write(const std::vector<T>& values) {
     static_assert(std::is_arithmetic_v<T>);
-    (*this)(std::uint64_t{values.size()});
+    write(std::uint64_t{values.size()});
     append(values.data(), values.size() * sizeof(T));
   }
-  void operator()(std::string_view text) {
-    (*this)(std::uint64_t{text.size()});
+  void write(const std::string& text) {
+    write(std::uint64_t{text.size()});
     append(text.data(), text.size());
   }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-
- private:
   void append(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
 
   std::string bytes_;
@@ -60,25 +72,10 @@ class BinaryReader {
  public:
   explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}
 
-  template <typename T>
-  void operator()(T& value) {
-    static_assert((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_enum_v<T>);
-    take(&value, sizeof value);
-  }
-  /// Exactly as many as there are elements: the caller knows how many it expects.
-  template <typename T>
-  void operator()(std::vector<T>& values) {
-    std::uint64_t size = 0;
-    (*this)(size);
-    good_ = good_ && size == values.size();
-    take(values.data(), good_ ? values.size() * sizeof(T) : 0);
-  }
-  void operator()(std::string& text) {
-    std::uint64_t size = 0;
-    (*this)(size);
-    good_ = good_ && size <= rest_.size();
-    text.assign(rest_.substr(0, good_ ? size : 0));
-    rest_.remove_prefix(text.size());
+  /// Of an array, exactly as many elements as it has: the caller knows how many it expects.
+  template <typename... Values>
+  void operator()(Values&... values) {
+    (read(values), ...);
   }
   void fail() { good_ = false; }
   [[nodiscard]] bool good() const { return good_; }
@@ -86,6 +83,25 @@ class BinaryReader {
   [[nodiscard]] bool complete() const { return good_ && rest_.empty(); }
 
  private:
+  template <typename T>
+  void read(T& value) {
+    static_assert((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_enum_v<T>);
+    take(&value, sizeof value);
+  }
+  template <typename T>
+  void read(std::vector<T>& values) {
+    std::uint64_t size = 0;
+    read(size);
+    good_ = good_ && size == values.size();
+    take(values.data(), good_ ? values.size() * sizeof(T) : 0);
+  }
+  void read(std::string& text) {
+    std::uint64_t size = 0;
+    read(size);
+    good_ = good_ && size <= rest_.size();
+    text.assign(rest_.substr(0, good_ ? size : 0));
+    rest_.remove_prefix(text.size());
+  }
   void take(void* data, std::size_t size) {
     good_ = good_ && size <= rest_.size();
     if (good_ && size > 0) {
@@ -97,5 +113,14 @@ class BinaryReader {
   std::string_view rest_;
   bool good_ = true;
 };
+
+/// What with_checksum() was called on; absent: the bytes are damaged.
+inline std::optional<std::string_view> without_checksum(std::string_view bytes) {
+  std::uint64_t sum = 0;
+  const std::string_view body = bytes.substr(0, bytes.size() - std::min(bytes.size(), sizeof sum));
+  BinaryReader end(bytes.substr(body.size()));
+  end(sum);
+  return end.complete() && sum == checksum(body) ? std::optional(body) : std::nullopt;
+}
 
 }  // namespace ssdpulse::flash

@@ -12,10 +12,22 @@
 namespace ssdpulse::flash {
 namespace {
 
-constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different one for any other layout
+constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different number for any other layout
 constexpr std::uint64_t kMaxWhatIfs = 32;
 
-void write(BinaryWriter& out, const std::optional<double>& value) { out(value.value_or(-1.0)); }
+constexpr double kDay = 24 * 3600;
+/// Without a counter of the drive, what the host wrote during an absence is unknown. A restart takes less than this.
+constexpr double kShortAbsence = 60;
+constexpr double kLongestAbsence = 3650 * kDay;
+/// A counter that was there before the restart and is not back by then may never be: it may be unreadable now.
+constexpr std::chrono::seconds kCounterTimeout{60};
+/// Drive counters are coarse: no share is computed from less than this.
+constexpr double kMinComparedBytes = 1 << 30;
+/// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
+constexpr double kEmptied = 0.25;
+constexpr double kEmpty = 0.05;
+
+double seconds_of(model::WallTime wall) { return std::chrono::duration<double>(wall.time_since_epoch()).count(); }
 
 std::optional<double> read_optional(BinaryReader& in) {
   double value = 0;
@@ -54,9 +66,7 @@ WhatIf read_what_if(BinaryReader& in) {
 }
 
 void read_range(BinaryReader& in, PolicyFit::Range& range) {
-  in(range.lower);
-  in(range.upper);
-  in(range.likely);
+  in(range.lower, range.upper, range.likely);
   if (!(range.lower >= 0 && std::isfinite(range.lower) && range.upper > 0 && range.likely >= 0 &&
         std::isfinite(range.likely))) {
     in.fail();
@@ -64,13 +74,8 @@ void read_range(BinaryReader& in, PolicyFit::Range& range) {
 }
 
 void read_settings(BinaryReader& in, FlashModelSettings& settings) {
-  in(settings.serial);
-  in(settings.size_bytes);
-  in(settings.page_bytes);
-  in(settings.rate_bits);
-  in(settings.seed);
   std::uint64_t what_ifs = 0;
-  in(what_ifs);
+  in(settings.serial, settings.size_bytes, settings.page_bytes, settings.rate_bits, settings.seed, what_ifs);
   if (what_ifs == 0 || what_ifs > kMaxWhatIfs || settings.page_bytes == 0 ||
       settings.rate_bits > PageSample::kMaxRateBits) {
     in.fail();
@@ -84,49 +89,24 @@ void read_settings(BinaryReader& in, FlashModelSettings& settings) {
 
 std::string bytes_of(const DriveState& state) {
   BinaryWriter out;
-  out(kFormat);
-  out(std::string_view(state.key));
-  out(std::string_view(state.settings.serial));
-  out(state.settings.size_bytes);
-  out(state.settings.page_bytes);
-  out(state.settings.rate_bits);
-  out(state.settings.seed);
-  out(std::uint64_t{state.settings.what_ifs.size()});
-  for (const WhatIf& what : state.settings.what_ifs) {
-    out(what.overprovisioning);
-    out(what.policy);
-    out(what.discards);
-    out(what.placement);
-    out(what.unknown);
-  }
+  out(kFormat, state.key);
+  state.settings.save(out);
   for (const PolicyFit::Range& range : state.fit) {
-    out(range.lower);
-    out(range.upper);
-    out(range.likely);
+    out(range.lower, range.upper, range.likely);
   }
-  for (const double value : {state.collection.host_then, state.collection.media_then, state.collection.host,
-                             state.collection.media, state.collection.free_ratio}) {
-    out(value);
-  }
-  out(state.fitted_at);
-  out(state.kept_at);
-  write(out, state.host_written_bytes);
-  out(state.seen_bytes);
-  out(state.absence);
-  out(std::string_view(state.model));
-  out(checksum(out.bytes()));
-  return out.bytes();
+  out(state.collection.host_then, state.collection.media_then, state.collection.host, state.collection.media,
+      state.collection.free_ratio);
+  out(state.fitted_at, state.kept_at, state.host_written_bytes.value_or(-1.0), state.seen_bytes, state.absence,
+      state.model);
+  return out.with_checksum();
 }
 
 util::Result<DriveState> read_state(std::string_view bytes, const std::string& key) {
-  std::uint64_t sum = 0;
-  const std::string_view body = bytes.substr(0, bytes.size() - std::min(bytes.size(), sizeof sum));
-  BinaryReader end(bytes.substr(body.size()));
-  end(sum);
-  if (!end.complete() || sum != checksum(body)) {
+  const auto body = without_checksum(bytes);
+  if (!body) {
     return util::fail("it is damaged");
   }
-  BinaryReader in(body);
+  BinaryReader in(*body);
   std::uint64_t format = 0;
   in(format);
   if (format != kFormat) {
@@ -160,24 +140,6 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   return state;
 }
 
-namespace {
-
-constexpr double kDay = 24 * 3600;
-/// Without a counter of the drive, what the host wrote during an absence is unknown. A restart takes less than this.
-constexpr double kShortAbsence = 60;
-constexpr double kLongestAbsence = 3650 * kDay;
-/// A counter that was there before the restart and is not back by then may never be: it may be unreadable now.
-constexpr std::chrono::seconds kCounterTimeout{60};
-/// Drive counters are coarse: no share is computed from less than this.
-constexpr double kMinComparedBytes = 1 << 30;
-/// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
-constexpr double kEmptied = 0.25;
-constexpr double kEmpty = 0.05;
-
-double seconds_of(model::WallTime wall) { return std::chrono::duration<double>(wall.time_since_epoch()).count(); }
-
-}  // namespace
-
 DriveModel::DriveModel(const FlashDrive& drive, std::unique_ptr<FlashModel> model)
     : drive_(drive), model_(std::move(model)) {}
 
@@ -186,7 +148,8 @@ DriveModel::DriveModel(const FlashDrive& drive, const FlashModelSettings& settin
 
 util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, const DriveState& state,
                                                              std::chrono::nanoseconds at, model::WallTime wall) {
-  // When it was saved, in terms of today's clock: by the wall clock, as the monotonic one may be that of another boot.
+  // When it was saved, in terms of today's clock: by the wall clock, as the monotonic clock may be that of another
+  // boot.
   const double away = seconds_of(wall) - state.kept_at;
   const auto kept = std::chrono::nanoseconds(std::llround(std::clamp(away, 0.0, kLongestAbsence) * 1e9));
   auto model = FlashModel::restore(state.settings, state.model, at - kept);
@@ -210,8 +173,8 @@ util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& d
 
 void DriveModel::know(const FlashDrive& drive, model::WallTime wall) {
   drive_ = drive;
-  if (drive_.used_share && drive_.used_share != said_used_) {
-    said_used_ = drive_.used_share;
+  if (drive_.used_share && drive_.used_share != reported_used_) {
+    reported_used_ = drive_.used_share;
     unused_then_ = unused();
   }
   account_for_gap();
@@ -243,7 +206,7 @@ void DriveModel::drop_counter() {
   kept_host_bytes_.reset();
 }
 
-/// What share of what the drive counted was not written through block devices of this host?
+/// The share of what the drive counted that was not written through block devices of this host.
 void DriveModel::watch_counters() {
   if (!drive_.host_written_bytes) {
     return;
@@ -284,7 +247,7 @@ void DriveModel::end_tick(std::chrono::nanoseconds at) {
   events_.clear();
 }
 
-double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_share() - *said_used_; }
+double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_share() - *reported_used_; }
 
 /// Pages without an event count as used, and drives may free discarded data late. But if suddenly less is in use and no
 /// discard explains it, it was formatted, sanitized or written by another host. Very recent discards and writes are in
@@ -295,14 +258,14 @@ void DriveModel::notice_format() {
     return;
   }
   const double then = *std::exchange(unused_then_, std::nullopt);
-  if (!most_unused_ || std::min(then, unused()) <= *most_unused_ + kEmptied) {
-    most_unused_ = std::max(most_unused_.value_or(0), then);
+  if (!max_unused_ || std::min(then, unused()) <= *max_unused_ + kEmptied) {
+    max_unused_ = std::max(max_unused_.value_or(0), then);
     return;
   }
-  most_unused_.reset();
+  max_unused_.reset();
   log::info("flash model of {} starts over: the drive says that {:.0f} % of it is in use, which no discard explains",
-            drive_.name(), 100 * *said_used_);
-  if (*said_used_ <= kEmpty) {
+            drive_.name(), 100 * *reported_used_);
+  if (*reported_used_ <= kEmpty) {
     model_->start_empty();
   } else {
     const FlashModelSettings same = settings();
@@ -332,16 +295,16 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
     return;
   }
   const auto since = report.written_since_full_discard_bytes;
-  const auto most = collection_.observe(
+  const auto limit = collection_.observe(
       since ? std::optional(static_cast<double>(*since)) : std::nullopt,
       {*drive_.host_written_bytes, *drive_.media_written_bytes, drive_.host_doubt_bytes, drive_.media_doubt_bytes},
       static_cast<double>(settings().size_bytes));
-  if (most) {
+  if (limit) {
     log::info(
         "flash model of {}: garbage collection cost by the time that the host had written {:.1f} % of its size after a "
         "full discard: it has no more flash than that",
-        drive_.name(), 100 * (1 + *most));
-    fit_.limit(*most);
+        drive_.name(), 100 * (1 + *limit));
+    fit_.limit(*limit);
   }
 }
 
@@ -380,8 +343,8 @@ model::EffectiveOverprovisioning DriveModel::overprovisioning() const {
 model::FlashEstimate DriveModel::estimate() const {
   model::FlashEstimate result;
   result.controller = drive_.controller;
-  for (const FlashNamespace& one : drive_.namespaces) {
-    result.devices.push_back(one.device);
+  for (const FlashNamespace& entry : drive_.namespaces) {
+    result.devices.push_back(entry.device);
   }
   result.size_bytes = settings().size_bytes;
   result.page_bytes = settings().page_bytes;
@@ -411,37 +374,34 @@ model::FlashEstimate DriveModel::estimate() const {
 }
 
 DriveState DriveModel::state(model::WallTime wall) const {
-  DriveState result{drive_.key,
-                    settings(),
-                    fit_.ranges(),
-                    collection_.state(),
-                    fitted_at_,
-                    seconds_of(wall),
-                    drive_.host_written_bytes,
-                    0,
-                    0,
-                    {}};
-  if (kept_host_bytes_) {  // the next process accounts for the gap before this one
+  DriveState result{.key = drive_.key,
+                    .settings = settings(),
+                    .fit = fit_.ranges(),
+                    .collection = collection_.state(),
+                    .fitted_at = fitted_at_,
+                    .kept_at = seconds_of(wall),
+                    .host_written_bytes = drive_.host_written_bytes,
+                    .model = model_->save()};
+  if (kept_host_bytes_) {  // the next process accounts for the gap before this process
     result.host_written_bytes = kept_host_bytes_;
     result.seen_bytes = seen_bytes_ + written_bytes();
     result.absence = absence_;
   }
-  result.model = model_->save();
   return result;
 }
 
 Sampling DriveModel::sampling() const {
   Sampling result;
   std::uint64_t first_page = 0;
-  for (const FlashNamespace& one : drive_.namespaces) {
+  for (const FlashNamespace& entry : drive_.namespaces) {
     model::SamplingParameters parameters;
     parameters.page_bits = static_cast<std::uint8_t>(std::countr_zero(settings().page_bytes));
     parameters.rate_bits = static_cast<std::uint8_t>(settings().rate_bits);
     parameters.seed = settings().seed;
     parameters.followed = static_cast<std::uint32_t>(model_->sample().pages());
     parameters.first_page = first_page;
-    result.emplace(one.device, parameters);
-    first_page += (one.size_bytes + settings().page_bytes - 1) / settings().page_bytes;
+    result.emplace(entry.device, parameters);
+    first_page += (entry.size_bytes + settings().page_bytes - 1) / settings().page_bytes;
   }
   return result;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is saved of one drive's model, besides the model itself: whose it is, and what was known when it was saved.
+// DriveModel: the flash model of one drive, from the drive's first tick to its last: it takes the events of all its
+// namespaces, fits its over-provisioning to the drive's own counter if there is one, starts over when the drive reports
+// that something else emptied it, and is kept across restarts as a DriveState. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -17,6 +19,7 @@
 
 namespace ssdpulse::flash {
 
+/// What is saved of a drive's model.
 struct DriveState {
   std::string key;  // FlashDrive::key
   FlashModelSettings settings;
@@ -24,22 +27,17 @@ struct DriveState {
   CollectionWatch::State collection;
   double fitted_at = 0;  // when it was last fitted; seconds since the epoch, like the next
   double kept_at = 0;
-  std::optional<double> host_written_bytes;  // by the drive's own counter
+  std::optional<double> host_written_bytes = {};  // by the drive's own counter
   // Since that was read, if it was not read again since an earlier state:
   std::uint64_t seen_bytes = 0;  // written
   double absence = 0;            // seconds without observation
-  std::string model;             // FlashModel::save()
+  std::string model = {};        // FlashModel::save()
 };
 
 std::string bytes_of(const DriveState& state);
 
 /// The bytes are not trusted: an error says what is wrong with them.
 util::Result<DriveState> read_state(std::string_view bytes, const std::string& key);
-
-// DriveModel: the flash model of one drive, from the drive's first tick to its last: it takes the events of all its
-// namespaces, fits its over-provisioning to the drive's own counter if there is one, starts over when the drive reports
-// that something else emptied it, and is kept across restarts.
-// Not thread-safe.
 
 class DriveModel {
  public:
@@ -57,14 +55,14 @@ class DriveModel {
   /// Everything of a tick has been collected and counted.
   void end_tick(std::chrono::nanoseconds at);
 
-  /// Looks at everything that is modelled: takes milliseconds.
+  /// Evaluates everything that is modelled: takes milliseconds.
   void evaluate(model::WallTime wall);
   [[nodiscard]] model::FlashEstimate estimate() const;
   [[nodiscard]] DriveState state(model::WallTime wall) const;
 
   [[nodiscard]] const FlashModelSettings& settings() const { return model_->settings(); }
   [[nodiscard]] const std::string& key() const { return drive_.key; }
-  void keep_what_ifs(std::size_t most) { model_->keep_what_ifs(most); }
+  void keep_what_ifs(std::size_t max_runs) { model_->keep_what_ifs(max_runs); }
   /// The sampling of its namespaces.
   [[nodiscard]] Sampling sampling() const;
   [[nodiscard]] std::uint64_t written_bytes() const { return written_pages_ * settings().page_bytes; }
@@ -94,7 +92,7 @@ class DriveModel {
 
   // The drive's counter when the state was saved. Absent: everything written since then is accounted for.
   std::optional<double> kept_host_bytes_;
-  std::uint64_t seen_bytes_ = 0;  // written since then, by processes before this one
+  std::uint64_t seen_bytes_ = 0;  // written since then, by earlier processes
   double absence_ = 0;            // seconds without observation, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
@@ -103,10 +101,10 @@ class DriveModel {
   double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
   // Shares of the drive: what it last reported as in use; what the model wrongly took for used when that report came,
-  // until it is looked at; and the most of that so far.
-  std::optional<double> said_used_;
+  // until it is evaluated; and the largest such value so far.
+  std::optional<double> reported_used_;
   std::optional<double> unused_then_;
-  std::optional<double> most_unused_;
+  std::optional<double> max_unused_;
   std::array<std::optional<model::Estimate>, model::kFlashWindows> likely_;
   std::shared_ptr<const model::FlashReport> report_;
 };

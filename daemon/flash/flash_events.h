@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageSample: the pages of a drive that the model follows.
-// One in `rate` pages: of every aligned group of `rate` pages, the one that a keyed hash picks, with the same
-// arithmetic as on the kernel side (bpf/abi/page_sampling.h). So what is written over and over within one group is
+// PageSample: the pages of a drive that the model follows; FlashTick: what happened to them between two ticks;
+// EventLosses: how much of that was lost.
+// One in `rate` pages is followed: of every aligned group of `rate` pages, the one that a keyed hash picks, with the
+// same arithmetic as on the kernel side (bpf/abi/page_sampling.h). So what is written over and over within one group is
 // followed only by luck; the volume lock of MiniatureDrive makes up for that. Compared with a threshold on a hash of
 // each page, this is as accurate, but has no variance in the number of pages, and a range of any length costs two
 // hashes: the followed pages of a range have consecutive indexes.
@@ -46,7 +47,7 @@ class PageSample {
  public:
   /// Fewer followed pages are not accurate, more are not needed: n lies in [kUsualPages * 3/4, kUsualPages * 3/2).
   static constexpr std::uint64_t kUsualPages = 65536;
-  static constexpr unsigned kMaxRateBits = 31;  // 2^31 pages of 4 KiB per followed one: beyond any drive
+  static constexpr unsigned kMaxRateBits = 31;  // 2^31 pages of 4 KiB per followed page: beyond any drive
 
   /// `rate_bits`: one of 2^rate_bits pages. `seed`: secret, so that nobody can avoid the sample on purpose.
   PageSample(std::uint64_t drive_pages, unsigned rate_bits, std::uint32_t seed)
@@ -78,16 +79,15 @@ class PageSample {
   std::uint64_t pages_;
 };
 
-// FlashTick: what a miniature drive learns about the host's I/O on one drive between two ticks.
-// The kernel side samples (PageSample) and sends one event for each completed write, discard or write of zeroes that
-// contains a followed page; the indexes of those pages are consecutive. It also counts every page that was written, by
-// hint, because the log moves with all of them. Completions may come in a different order than the I/Os were issued.
-// That does not matter for wear: two writes of a page that were in flight together have no order.
-
 using model::FlashEvent;
 using model::FlashEventKind;
 using model::PagesByHint;
 
+/// What a miniature drive learns about the host's I/O on one drive between two ticks.
+/// The kernel side samples (PageSample) and sends one event for each completed write, discard or write of zeroes that
+/// contains a followed page; the indexes of those pages are consecutive. It also counts every page that was written, by
+/// hint, because the log moves with all of them. Completions may come in a different order than the I/Os were issued.
+/// That does not matter for wear: two writes of a page that were in flight together have no order.
 /// Events are in the order in which they came. Does not own them.
 struct FlashTick {
   std::chrono::nanoseconds at{0};  // monotonic
@@ -97,9 +97,8 @@ struct FlashTick {
   std::uint64_t lost_discards = 0;  // discards and zeroes
 };
 
-// EventLosses: the share of the events of the last drive write that was lost.
-// The trace of a lost event, a page that wrongly seems to hold data or none, is overwritten within about that time.
-
+/// The share of the events of the last drive write that was lost. The trace of a lost event, a page that wrongly seems
+/// to hold data or none, is overwritten within about that time.
 class EventLosses {
  public:
   static constexpr double kMaxWrites = 0.03;     // at 10 % a uniform load reads 8.5 % high
@@ -113,6 +112,8 @@ class EventLosses {
     std::uint64_t lost_writes = 0;
     std::uint64_t discards = 0;
     std::uint64_t lost_discards = 0;
+
+    Events& operator+=(const Events& other);
   };
   /// Adds what came while the host wrote that many pages of the drive, followed or not.
   void add(const Events& seen, std::uint64_t drive_pages);

@@ -10,8 +10,17 @@
 namespace ssdpulse::flash {
 namespace {
 
+using model::CollectionPolicy;
+
 constexpr double kMinRatio = 1 + 1e-6;  // a write amplification of exactly 1 matches no over-provisioning
 constexpr double kMaxRatio = 1e6;
+
+constexpr double kOpen = std::numeric_limits<double>::infinity();
+constexpr PolicyFit::Range kNothingKnown{0, kOpen, 0};
+// The doubt about a curve that was not modelled but shifted through one point (see through_point()), in shares of the
+// over-provisioning: near the point, and for each factor of e away from it.
+constexpr double kDoubtNear = 0.03;
+constexpr double kDoubtAway = 0.3;
 
 using Bound = double model::Estimate::*;
 
@@ -67,6 +76,52 @@ Crossing crossing(std::span<const CurvePoint> curve, Bound which, double ratio) 
   return {Side::beyond, curve.back().overprovisioning};
 }
 
+struct PolicyCurve {
+  std::vector<CurvePoint> points;
+  std::optional<double> known;  // the one over-provisioning that was modelled; absent: all were
+};
+
+/// Empty if the policy or the curve was not modelled.
+PolicyCurve curve_of_policy(const model::FlashReport& report, model::FlashWindow window, CollectionPolicy policy) {
+  auto middle = curve_of(report, window);
+  if (policy == kMiddlePolicy) {
+    return {std::move(middle), std::nullopt};
+  }
+  for (const model::ModelledAmplification& found : report.amplification) {
+    const double at = found.what_if.overprovisioning;
+    const auto same = std::find_if(middle.begin(), middle.end(),
+                                   [at](const CurvePoint& point) { return point.overprovisioning == at; });
+    if (found.window == window && found.what_if == model::WhatIf{at, policy} && same != middle.end()) {
+      return {through_point(middle, *same, {at, found.estimate}), at};
+    }
+  }
+  return {};
+}
+
+double doubt(const PolicyCurve& curve, double overprovisioning) {
+  return curve.known && overprovisioning > 0 && std::isfinite(overprovisioning)
+             ? 1 + kDoubtNear + kDoubtAway * std::abs(std::log(overprovisioning / *curve.known))
+             : 1;
+}
+
+PolicyFit::Range explain(const PolicyCurve& curve, const model::Estimate& measured) {
+  const OverprovisioningMatch found = matching_overprovisioning(curve.points, measured);
+  return {found.lower / doubt(curve, found.lower), found.upper * doubt(curve, found.upper), found.likely.value_or(0)};
+}
+
+PolicyFit::Range both(const PolicyFit::Range& before, const PolicyFit::Range& today) {
+  return {std::max(before.lower * (1 - PolicyFit::kForgotten), today.lower),
+          std::min(before.upper * (1 + PolicyFit::kForgotten), today.upper),
+          today.likely > 0 ? today.likely : before.likely};
+}
+
+bool possible(const PolicyFit::Range& range) { return range.lower <= range.upper * (1 + PolicyFit::kSlack); }
+
+std::size_t index_of(CollectionPolicy policy) {
+  return static_cast<std::size_t>(std::find(kFittedPolicies.begin(), kFittedPolicies.end(), policy) -
+                                  kFittedPolicies.begin());
+}
+
 }  // namespace
 
 std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, double overprovisioning) {
@@ -85,7 +140,6 @@ std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, do
 }
 
 OverprovisioningMatch matching_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
-  constexpr double kOpen = std::numeric_limits<double>::infinity();
   if (curve.size() < 2) {
     return {std::nullopt, 0, kOpen};
   }
@@ -146,10 +200,10 @@ std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> c
   const auto at = [curve](double value) {
     return interpolate(curve, std::clamp(value, curve.front().overprovisioning, curve.back().overprovisioning));
   };
-  const auto least = at(overprovisioning.upper);
-  const auto most = at(overprovisioning.lower);
-  result->lower = least ? std::min(result->lower, least->lower) : result->lower;
-  result->upper = most ? std::max(result->upper, most->upper) : result->upper;
+  const auto at_upper = at(overprovisioning.upper);
+  const auto at_lower = at(overprovisioning.lower);
+  result->lower = at_upper ? std::min(result->lower, at_upper->lower) : result->lower;
+  result->upper = at_lower ? std::max(result->upper, at_lower->upper) : result->upper;
   return result;
 }
 
@@ -174,65 +228,6 @@ std::optional<model::Estimate> band_of_policies(const model::FlashReport& report
   return result;
 }
 
-namespace {
-
-using model::CollectionPolicy;
-
-constexpr double kOpen = std::numeric_limits<double>::infinity();
-constexpr PolicyFit::Range kNothingKnown{0, kOpen, 0};
-// The doubt about a curve that was not modelled but shifted through one point (see through_point()), in shares of the
-// over-provisioning: near the point, and for each factor of e away from it.
-constexpr double kDoubtNear = 0.03;
-constexpr double kDoubtAway = 0.3;
-
-struct PolicyCurve {
-  std::vector<CurvePoint> points;
-  std::optional<double> known;  // the one over-provisioning that was modelled; absent: all were
-};
-
-/// Empty if the policy or the curve was not modelled.
-PolicyCurve curve_of_policy(const model::FlashReport& report, model::FlashWindow window, CollectionPolicy policy) {
-  auto middle = curve_of(report, window);
-  if (policy == kMiddlePolicy) {
-    return {std::move(middle), std::nullopt};
-  }
-  for (const model::ModelledAmplification& found : report.amplification) {
-    const double at = found.what_if.overprovisioning;
-    const auto same = std::find_if(middle.begin(), middle.end(),
-                                   [at](const CurvePoint& point) { return point.overprovisioning == at; });
-    if (found.window == window && found.what_if == model::WhatIf{at, policy} && same != middle.end()) {
-      return {through_point(middle, *same, {at, found.estimate}), at};
-    }
-  }
-  return {};
-}
-
-double doubt(const PolicyCurve& curve, double overprovisioning) {
-  return curve.known && overprovisioning > 0 && std::isfinite(overprovisioning)
-             ? 1 + kDoubtNear + kDoubtAway * std::abs(std::log(overprovisioning / *curve.known))
-             : 1;
-}
-
-PolicyFit::Range explain(const PolicyCurve& curve, const model::Estimate& measured) {
-  const OverprovisioningMatch found = matching_overprovisioning(curve.points, measured);
-  return {found.lower / doubt(curve, found.lower), found.upper * doubt(curve, found.upper), found.likely.value_or(0)};
-}
-
-PolicyFit::Range both(const PolicyFit::Range& before, const PolicyFit::Range& today) {
-  return {std::max(before.lower * (1 - PolicyFit::kForgotten), today.lower),
-          std::min(before.upper * (1 + PolicyFit::kForgotten), today.upper),
-          today.likely > 0 ? today.likely : before.likely};
-}
-
-bool possible(const PolicyFit::Range& range) { return range.lower <= range.upper * (1 + PolicyFit::kSlack); }
-
-std::size_t index_of(CollectionPolicy policy) {
-  return static_cast<std::size_t>(std::find(kFittedPolicies.begin(), kFittedPolicies.end(), policy) -
-                                  kFittedPolicies.begin());
-}
-
-}  // namespace
-
 PolicyFit::PolicyFit() { ranges_.fill(kNothingKnown); }
 
 bool PolicyFit::add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured) {
@@ -250,14 +245,14 @@ bool PolicyFit::add(const model::FlashReport& report, model::FlashWindow window,
   return explained;
 }
 
-bool PolicyFit::limit(double most_overprovisioning) {
+bool PolicyFit::limit(double max_overprovisioning) {
   Ranges limited = ranges_;
   for (Range& range : limited) {
-    range.upper = std::min(range.upper, most_overprovisioning);
+    range.upper = std::min(range.upper, max_overprovisioning);
   }
   const bool explained = std::any_of(limited.begin(), limited.end(), flash::possible);
   if (!explained) {
-    limited.fill({0, most_overprovisioning, 0});
+    limited.fill({0, max_overprovisioning, 0});
   }
   ranges_ = limited;
   return explained;
@@ -333,7 +328,7 @@ std::optional<double> CollectionWatch::observe(std::optional<double> since_disca
   if (state_.host_then < 0 || step < kStep * drive_bytes) {
     return std::nullopt;
   }
-  const double least_ratio = (media - state_.media - media_doubt) / (step + host_doubt);
+  const double min_ratio = (media - state_.media - media_doubt) / (step + host_doubt);
   const double written = (host - state_.host_then) / drive_bytes;
   state_.host = host;
   state_.media = media;
@@ -342,7 +337,7 @@ std::optional<double> CollectionWatch::observe(std::optional<double> since_disca
         (media - state_.media_then + media_doubt) / std::max(host - state_.host_then - host_doubt, 0.5 * step);
     return std::nullopt;
   }
-  const bool costs = state_.free_ratio > 0 && least_ratio > state_.free_ratio + kCost;
+  const bool costs = state_.free_ratio > 0 && min_ratio > state_.free_ratio + kCost;
   if (costs || written > kMaxDriveWrites) {
     state_ = {};
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that find the over-provisioning that explains what a drive measured about itself.
+// PolicyFit: the collection policies and over-provisionings that explain what a drive counted; CollectionWatch: a bound
+// from when its garbage collection began; and the functions that find the over-provisioning by a curve.
 // The same load runs through miniature drives with several over-provisionings; what the drive measured lies between two
 // of them. A wrong policy explains a uniform load as well as the right one does, but a skewed one only with an
 // over-provisioning that is off by a factor of 0.1 to 2.8 (deploy/docs/flash-model.md, "The fit"). So a fit is valid
-// only for the load it was made from. Over-provisionings are ratios as in model::WhatIf: 0.12 = 12 %. Pure; any thread.
+// only for the load it was made from. Over-provisionings are ratios as in model::WhatIf: 0.12 = 12 %. Values only; no
+// thread, no clock.
 #pragma once
 
 #include <array>
@@ -67,9 +69,6 @@ inline constexpr BoundedValue kUsualOverhead{1.04, 1.00, 1.08};
 /// The write amplification without kUsualOverhead; at least 1.
 model::Estimate without_overhead(const model::Estimate& measured);
 
-// Functions that read from a report the write amplification of a drive with another over-provisioning, or of one whose
-// policy is unknown.
-
 /// The policy that is modelled with several over-provisionings, and that the first what-if has.
 inline constexpr model::CollectionPolicy kMiddlePolicy = model::CollectionPolicy::greedy_gc_frontier;
 
@@ -83,18 +82,16 @@ std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> c
 /// The base, with bounds that hold for each policy that was modelled at its over-provisioning.
 std::optional<model::Estimate> band_of_policies(const model::FlashReport& report, model::FlashWindow window);
 
-// PolicyFit: the collection policies, each with its over-provisioning, that explain everything that a drive counted.
-// Under one load, every policy explains the counter with some over-provisioning. Under another load, the right policy
-// needs the same over-provisioning again, and a wrong one a different one: by a factor of 0.1 to 2.8 between a uniform
-// and a skewed load. So for each policy, the range that explains every day so far is kept; a policy whose days
-// contradict each other is excluded. A drive that always has the same load keeps all policies.
-// Values only; not thread-safe.
-
 /// The policies that are modelled for every drive: see default_what_ifs().
 inline constexpr std::array kFittedPolicies{model::CollectionPolicy::greedy,
                                             model::CollectionPolicy::greedy_gc_frontier,
                                             model::CollectionPolicy::cost_benefit};
 
+/// The collection policies, each with its over-provisioning, that explain everything that a drive counted.
+/// Under one load, every policy explains the counter with some over-provisioning. Under another load, the right policy
+/// needs the same over-provisioning again, and a wrong policy a different one: by a factor of 0.1 to 2.8 between a
+/// uniform and a skewed load. So for each policy, the range that explains every day so far is kept; a policy whose days
+/// contradict each other is excluded. A drive that always has the same load keeps all policies.
 class PolicyFit {
  public:
   /// Over-provisionings that explain every day so far; contradictory days leave lower > upper. No day: 0 to infinity.
@@ -124,7 +121,7 @@ class PolicyFit {
   bool add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured);
 
   /// No policy has more than this, by what else is known about the drive (CollectionWatch). False: as for add().
-  bool limit(double most_overprovisioning);
+  bool limit(double max_overprovisioning);
 
   /// Whether the policy still explains all days.
   [[nodiscard]] bool possible(model::CollectionPolicy policy) const;
@@ -147,12 +144,11 @@ class PolicyFit {
   Ranges ranges_;
 };
 
-// CollectionWatch: finds, by a drive's own counters, how soon after a full discard garbage collection costs writes.
-// Until the host has written all the flash, nothing is relocated. So when a drive's media counter outruns the host's,
-// it has no more flash than was written by then, whatever its policy. It may have less: if whole blocks die, collection
-// costs nothing at first. On two real drives under random writes, the cost was seen at 0.98 to 1.02 of the flash.
-// Values only; not thread-safe.
-
+/// Finds, by a drive's own counters, how soon after a full discard garbage collection costs writes.
+/// Until the host has written all the flash, nothing is relocated. So when a drive's media counter outruns the host's,
+/// it has no more flash than was written by then, whatever its policy. It may have less: if whole blocks die,
+/// collection costs nothing at first. On two real drives under random writes, the cost was seen at 0.98 to 1.02 of the
+/// flash.
 class CollectionWatch {
  public:
   /// Shares of the drive: how far the host's counter must move between two steps, and how much may be written between

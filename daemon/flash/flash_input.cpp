@@ -10,69 +10,24 @@
 #include "daemon/model/device_identity.h"
 
 namespace ssdpulse::flash {
-
-std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
-  if (facts.virtual_device && !facts.wanted_though_virtual) {
-    return FlashSilence::virtual_device;
-  }
-  // Hypervisors often present flash as rotational. Someone who asks for a model of a virtual disk knows what is behind
-  // it.
-  if (facts.rotational && !facts.virtual_device) {
-    return FlashSilence::rotational;
-  }
-  if (facts.zoned) {
-    return FlashSilence::zoned;
-  }
-  if (facts.compresses) {
-    return FlashSilence::compression;
-  }
-  if (facts.size_bytes == 0) {
-    return FlashSilence::no_size;
-  }
-  if (facts.partly_measured) {
-    return FlashSilence::partly_measured;
-  }
-  if (facts.written_elsewhere > kMaxWrittenElsewhere) {
-    return FlashSilence::written_elsewhere;
-  }
-  return std::nullopt;
-}
-
-std::string in_words(FlashSilence silence) {
-  switch (silence) {
-    case FlashSilence::rotational:
-      return "it is not flash";
-    case FlashSilence::zoned:
-      return "the host collects its zones, not the drive";
-    case FlashSilence::virtual_device:
-      return "it is a virtual disk, or of a virtual machine and shows no wear: what is behind it is not known";
-    case FlashSilence::compression:
-      return "the drive compresses: what it writes depends on the data";
-    case FlashSilence::no_size:
-      return "its size is 0";
-    case FlashSilence::too_small:
-      return "it is too small to be sampled";
-    case FlashSilence::no_memory:
-      return "the memory for models is used up by other drives";
-    case FlashSilence::partly_measured:
-      return "not all of its namespaces and paths are measured";
-    case FlashSilence::written_elsewhere:
-      return "more than 2 % of what it counts as written came by passthrough or from another host";
-    case FlashSilence::warming_up:
-      return "too little was written since the start";
-    case FlashSilence::few_writes:
-      return "too little was written in this window";
-    case FlashSilence::events_lost:
-      return "too many events were lost";
-    case FlashSilence::wide_bounds:
-      return "its bounds are more than 25 % apart";
-    case FlashSilence::unknown_pages:
-      return "it is not known how much of the drive holds data: an fstrim would tell";
-  }
-  return "";
-}
-
 namespace {
+
+constexpr auto kSilenceTexts = util::names<FlashSilence>({
+    "it is not flash",
+    "the host collects its zones, not the drive",
+    "it is a virtual disk, or of a virtual machine and shows no wear: what is behind it is not known",
+    "the drive compresses: what it writes depends on the data",
+    "its size is 0",
+    "it is too small to be sampled",
+    "the memory for models is used up by other drives",
+    "not all of its namespaces and paths are measured",
+    "more than 2 % of what it counts as written came by passthrough or from another host",
+    "too little was written since the start",
+    "too little was written in this window",
+    "too many events were lost",
+    "its bounds are more than 25 % apart",
+    "it is not known how much of the drive holds data: an fstrim would tell",
+});
 
 constexpr std::uint64_t kUsualPage = 4096;
 constexpr std::uint64_t kLargestPage = 65536;  // the largest unit that drives map; a larger preference is a stripe
@@ -88,8 +43,7 @@ std::uint64_t page_of(std::uint64_t preferred_bytes) {
              : kUsualPage;
 }
 
-/// Without a serial number, a disk is the same one until it is detached. Where several disks have one key, which is
-/// that of kept states, that of each also has the rest of its identity.
+/// Without a serial number, a disk counts as the same disk until it is detached.
 std::string short_key_of(const model::Device& device) {
   if (!device.serial.empty()) {
     return device.model.raw() + '\n' + device.serial.raw();
@@ -100,23 +54,22 @@ std::string short_key_of(const model::Device& device) {
   return device.name + '\n' + std::to_string(device.paths.empty() ? 0 : device.paths.front().diskseq);
 }
 
-/// By name.
+/// By name. Where several disks have the same short key, the key of each also has the rest of its identity.
 std::map<std::string, std::string> keys_of(const std::vector<model::DeviceTick>& devices) {
   std::map<std::string, std::string> keys;
-  std::map<std::string, int> having;  // a key
+  std::map<std::string, int> of_key;
   std::vector<const model::Device*> present;
   for (const model::DeviceTick& entry : devices) {
     const model::Device& device = *entry.block.device;
-    ++having[keys.emplace(device.name, short_key_of(device)).first->second];
+    ++of_key[keys.emplace(device.name, short_key_of(device)).first->second];
     present.push_back(&device);
   }
-  const auto alone = [](const auto& entry) { return entry.second == 1; };
-  if (std::all_of(having.begin(), having.end(), alone)) {
+  if (of_key.size() == keys.size()) {
     return keys;
   }
   const auto distinct = model::distinct_identities(present);
   for (auto& [name, key] : keys) {
-    if (having.at(key) > 1) {
+    if (of_key.at(key) > 1) {
       key += '\n' + distinct.at(name).text;
     }
   }
@@ -153,26 +106,27 @@ const model::NvmeDrive* published(const model::Tick& tick, const model::NvmeIden
 /// The share over all namespaces; absent if one does not report it.
 std::optional<double> used_share(const FlashDrive& drive, const model::NvmeIdentity& identity) {
   double used = 0;
-  for (const FlashNamespace& one : drive.namespaces) {
-    const auto said = std::find_if(identity.namespaces.begin(), identity.namespaces.end(),
-                                   [&](const model::NvmeNamespace& entry) { return entry.device == one.device; });
-    if (said == identity.namespaces.end() || !said->used_share) {
+  for (const FlashNamespace& name_space : drive.namespaces) {
+    const auto reported =
+        std::find_if(identity.namespaces.begin(), identity.namespaces.end(),
+                     [&](const model::NvmeNamespace& entry) { return entry.device == name_space.device; });
+    if (reported == identity.namespaces.end() || !reported->used_share) {
       return std::nullopt;
     }
-    used += *said->used_share * static_cast<double>(one.size_bytes);
+    used += *reported->used_share * static_cast<double>(name_space.size_bytes);
   }
   return drive.facts.size_bytes > 0 ? std::optional(used / static_cast<double>(drive.facts.size_bytes)) : std::nullopt;
 }
 
-void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
-  drive.host_written_bytes = said.host_written_bytes;
-  drive.media_written_bytes = said.media_written_bytes;
-  drive.host_doubt_bytes = said.host_doubt_bytes;
-  drive.media_doubt_bytes = said.media_doubt_bytes;
-  if (said.host_written_drift_lower_bytes) {
-    drive.written_elsewhere_bytes = std::max(0.0, *said.host_written_drift_lower_bytes);
+void add_counters(FlashDrive& drive, const model::WriteAmplification& reported) {
+  drive.host_written_bytes = reported.host_written_bytes;
+  drive.media_written_bytes = reported.media_written_bytes;
+  drive.host_doubt_bytes = reported.host_doubt_bytes;
+  drive.media_doubt_bytes = reported.media_doubt_bytes;
+  if (reported.host_written_drift_lower_bytes) {
+    drive.written_elsewhere_bytes = std::max(0.0, *reported.host_written_drift_lower_bytes);
   }
-  for (const model::WriteAmplificationRatio& ratio : said.ratios) {
+  for (const model::WriteAmplificationRatio& ratio : reported.ratios) {
     constexpr double kNearlyADay = 20 * 3600;
     if (ratio.window == "24h" && ratio.covered_seconds >= kNearlyADay) {
       drive.measured_day = model::Estimate{ratio.ratio, ratio.lower, ratio.upper};
@@ -181,6 +135,37 @@ void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
 }
 
 }  // namespace
+
+std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
+  if (facts.virtual_device && !facts.wanted_though_virtual) {
+    return FlashSilence::virtual_device;
+  }
+  // Hypervisors often present flash as rotational. Someone who asks for a model of a virtual disk knows what is behind
+  // it.
+  if (facts.rotational && !facts.virtual_device) {
+    return FlashSilence::rotational;
+  }
+  if (facts.zoned) {
+    return FlashSilence::zoned;
+  }
+  if (facts.compresses) {
+    return FlashSilence::compression;
+  }
+  if (facts.size_bytes == 0) {
+    return FlashSilence::no_size;
+  }
+  if (facts.partly_measured) {
+    return FlashSilence::partly_measured;
+  }
+  if (facts.written_elsewhere > kMaxWrittenElsewhere) {
+    return FlashSilence::written_elsewhere;
+  }
+  return std::nullopt;
+}
+
+std::string silence_text(FlashSilence silence) {
+  return std::string(kSilenceTexts.at(static_cast<std::size_t>(silence)));
+}
 
 std::vector<FlashDrive> drives_of(const model::Tick& tick) {
   std::map<std::string, FlashDrive> drives;  // by name

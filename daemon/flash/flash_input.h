@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// silence_of(), in_words(): why the flash model reports nothing at all for a drive, also in words for people.
+// FlashInput: what one tick brings to the flash models: the drives that are there, what is known about each besides its
+// events, and the events. Values only: they are passed to the models' thread.
 #pragma once
 
 #include <array>
@@ -33,14 +34,11 @@ struct FlashDriveFacts {
 /// Passthrough and other hosts may write this share before the model is off by as much.
 inline constexpr double kMaxWrittenElsewhere = 0.02;
 
-/// Absent: nothing that is known about the drive prevents a report.
+/// Why the flash model reports nothing at all for a drive; absent: nothing that is known about it prevents a report.
 std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);
 
-/// As in "modelled write amplification: none, because ...".
-std::string in_words(FlashSilence silence);
-
-// FlashInput: what one tick brings to the flash models: the drives that are there, what is known about each besides its
-// events, and the events. Values only: they are passed to the models' thread.
+/// For people, as in "modelled write amplification: none, because ...".
+std::string silence_text(FlashSilence silence);
 
 struct FlashNamespace {
   std::string device;

@@ -15,6 +15,8 @@ constexpr double kWarmAtUsual = 0.5;   // drive writes before anything is report
 constexpr double kUsual = 0.12;
 constexpr double kWarmAtMore = 1;
 constexpr double kWarmAfterGap = 0.25;
+constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; a different number for any other layout
+constexpr std::array kQuantiles{0.1, 0.5, 0.9};
 
 /// Whether a what-if differs from the base only in the unknown pages.
 bool bounds_unknown(const WhatIf& what, WhatIf base) {
@@ -157,11 +159,11 @@ void FlashModel::start_empty() {
   full_discard_at_ = written_;
 }
 
-void FlashModel::keep_what_ifs(std::size_t most) {
-  if (most < runs_.size()) {
-    settings_.what_ifs.resize(most);
-    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(most), runs_.end());
-    marks_.keep_runs(most);
+void FlashModel::keep_what_ifs(std::size_t max_runs) {
+  if (max_runs < runs_.size()) {
+    settings_.what_ifs.resize(max_runs);
+    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(max_runs), runs_.end());
+    marks_.keep_runs(max_runs);
   }
 }
 
@@ -245,31 +247,12 @@ std::vector<model::ModelledAmplification> FlashModel::amplification(model::Flash
   return result;
 }
 
-// What a model of one drive reports, and what it saves of its state.
-
-namespace {
-
-constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; a different one for any other layout
-constexpr std::array kQuantiles{0.1, 0.5, 0.9};
-
-void save_key(BinaryWriter& out, const FlashModelSettings& settings) {
-  out(kFormat);
-  out(std::string_view(settings.serial));
-  out(settings.size_bytes);
-  out(settings.page_bytes);
-  out(settings.rate_bits);
-  out(settings.seed);
-  out(std::uint64_t{settings.what_ifs.size()});
-  for (const WhatIf& what : settings.what_ifs) {
-    out(what.overprovisioning);
-    out(what.policy);
-    out(what.discards);
-    out(what.placement);
-    out(what.unknown);
+void FlashModelSettings::save(BinaryWriter& out) const {
+  out(serial, size_bytes, page_bytes, rate_bits, seed, std::uint64_t{what_ifs.size()});
+  for (const WhatIf& what : what_ifs) {
+    out(what.overprovisioning, what.policy, what.discards, what.placement, what.unknown);
   }
 }
-
-}  // namespace
 
 model::FlashReport FlashModel::report() const {
   model::FlashReport result;
@@ -312,28 +295,26 @@ model::FlashReport FlashModel::report() const {
 
 std::string FlashModel::save() const {
   BinaryWriter out;
-  save_key(out, settings_);
+  out(kFormat);
+  settings_.save(out);
   save_fields(out);
-  out(checksum(out.bytes()));
-  return out.bytes();
+  return out.with_checksum();
 }
 
 util::Result<std::unique_ptr<FlashModel>> FlashModel::restore(const FlashModelSettings& settings,
                                                               std::string_view state, std::chrono::nanoseconds at) {
   BinaryWriter key;
-  save_key(key, settings);
+  key(kFormat);
+  settings.save(key);
   if (state.substr(0, key.bytes().size()) != key.bytes()) {
     return util::fail("it is of another drive, size, seed or version");
   }
-  std::uint64_t sum = 0;
-  const std::string_view body = state.substr(0, state.size() - std::min(state.size(), sizeof sum));
-  BinaryReader end(state.substr(body.size()));
-  end(sum);
-  if (!end.complete() || sum != checksum(body)) {
+  const auto body = without_checksum(state);
+  if (!body || body->size() < key.bytes().size()) {
     return util::fail("it is damaged");
   }
   auto result = std::make_unique<FlashModel>(settings);
-  BinaryReader in(body.substr(key.bytes().size()));
+  BinaryReader in(body->substr(key.bytes().size()));
   if (!result->restore_fields(in) || !in.complete()) {
     return util::fail("it is inconsistent");
   }
@@ -350,12 +331,8 @@ void FlashModel::save_fields(BinaryWriter& out) const {
   }
   losses_.save(out);
   marks_.save(out);
-  out(std::int64_t{now_.count()});
-  out(written_);
-  out(warm_at_);
-  out(sampled_writes_);
-  out(std::uint8_t{full_discard_at_.has_value()});
-  out(full_discard_at_.value_or(0));
+  out(std::int64_t{now_.count()}, written_, warm_at_, sampled_writes_, std::uint8_t{full_discard_at_.has_value()},
+      full_discard_at_.value_or(0));
 }
 
 bool FlashModel::restore_fields(BinaryReader& in) {
@@ -367,13 +344,8 @@ bool FlashModel::restore_fields(BinaryReader& in) {
     return false;
   }
   std::int64_t now = 0;
-  in(now);
+  in(now, written_, warm_at_, sampled_writes_, discarded, discarded_at);
   now_ = std::chrono::nanoseconds(now);
-  in(written_);
-  in(warm_at_);
-  in(sampled_writes_);
-  in(discarded);
-  in(discarded_at);
   full_discard_at_ = discarded == 1 ? std::optional(discarded_at) : std::nullopt;
   return in.good() && discarded_at <= written_;
 }

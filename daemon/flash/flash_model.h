@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlashModel: a model of what one drive relocates, given what the host writes. Fed with live events.
-//
-// How it is used: one thread of the daemon owns all models. Sources put events into a bounded queue, which that thread
-// empties once a tick, with exact counts of pages that were read after the events; events that do not fit are counted
-// as lost. Reports are made every ten seconds and passed to the snapshot. State is saved when the daemon stops, and at
-// most once an hour: see daemon/flash.
-//
-// Costs: 60 to 100 ns per event, what-if and copy; 1.2 MB for a what-if at 65,536 followed pages, 1.8 MB for the base.
-// Pure: times come with the ticks. Not thread-safe.
+// FlashModel: a model of what one drive relocates, given what the host writes; ModelBudget: how much is modelled for
+// each drive. Fed with live events; one thread of the daemon owns all models (see ModelRunner and ModelSet). Costs: 60
+// to 100 ns per event, what-if and copy; 1.2 MB for a what-if at 65,536 followed pages, 1.8 MB for the base. Pure:
+// times come with the ticks. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -33,7 +28,9 @@ struct FlashModelSettings {
   unsigned rate_bits = 0;           // one of 2^rate_bits pages is followed; see live_rate_bits()
   std::uint32_t seed = 0;
   std::vector<WhatIf> what_ifs;  // the first is the base; see default_what_ifs()
+
   bool operator==(const FlashModelSettings&) const = default;
+  void save(BinaryWriter& out) const;
 };
 
 class FlashModel {
@@ -55,8 +52,8 @@ class FlashModel {
 
   /// After format, sanitize or creation: no page holds data, and nothing is unknown.
   void start_empty();
-  /// Memory is short: drops the what-ifs beyond the first `most`.
-  void keep_what_ifs(std::size_t most);
+  /// Memory is short: drops the what-ifs beyond the first `max_runs`.
+  void keep_what_ifs(std::size_t max_runs);
   /// The host wrote this much unobserved. If it is more than kLongGap, nothing is reported until a quarter of a drive
   /// write has been observed.
   void mark_gap(std::uint64_t bytes);
@@ -108,11 +105,6 @@ class FlashModel {
 /// below 24 GiB (4 KiB pages), which would then have too few, one in 128, at twice the cost.
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
-// ModelBudget: how much is modelled for each drive when all models share one memory budget.
-// All drives get the same. If it does not suffice for all, fewer what-ifs are run, then fewer pages are followed, and
-// finally the drives that come last get no model. A running model may lose what-ifs to new ones, but never pages: with
-// fewer pages it would restart.
-
 enum class ModelScale : std::uint8_t { all, fewer_what_ifs, smaller_samples, fewer_drives };
 inline constexpr auto kModelScaleNames =
     util::names<ModelScale>({"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"});
@@ -126,6 +118,9 @@ struct ModelPlan {
   std::optional<unsigned> rate_bits = {};                // instead of wanted_pages
 };
 
+/// The memory that all models share. All drives get the same. If it does not suffice for all, fewer what-ifs are run,
+/// then fewer pages are followed, and finally the drives that come last get no model. A running model may lose what-ifs
+/// to new models, but never pages: with fewer pages it would restart.
 class ModelBudget {
  public:
   /// Bytes of all models.
@@ -138,7 +133,7 @@ class ModelBudget {
       : bytes_(bytes), rate_bits_(rate_bits) {}
 
   /// What the models of new drives get while others are running. The plan decides the rate and the number of what-ifs
-  /// of new ones, but only the number of what-ifs of running ones; all other settings are complete.
+  /// of new models, but only the number of what-ifs of running models; all other settings are complete.
   [[nodiscard]] ModelPlan plan(std::span<const FlashModelSettings> coming,
                                std::span<const FlashModelSettings> running = {}) const;
 

@@ -18,7 +18,7 @@ using model::FlashEstimate;
 using model::FlashSilence;
 using model::FlashWindow;
 
-constexpr double kWarm = 0.5;  // drive writes; see analysis/flash_model/flash_model.cpp
+constexpr double kWarm = 0.5;  // drive writes; see flash_model.cpp
 constexpr double kSteady = 2;
 
 std::optional<FlashSilence> silence_of(const FlashEstimate& drive, FlashWindow window) {
@@ -39,13 +39,13 @@ FlashWindow best_window(const FlashEstimate& drive) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", share * 100); }
 
-std::string silence_words(const FlashEstimate& drive, FlashSilence silence) {
-  std::string words = "none modelled: " + in_words(silence);
+std::string none_modelled_text(const FlashEstimate& drive, FlashSilence silence) {
+  std::string text = "none modelled: " + silence_text(silence);
   if (silence == FlashSilence::warming_up && drive.report) {
-    words += fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes,
-                         drive.modelled_overprovisioning > 0.12 ? 2 * kWarm : kWarm);
+    text += fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes,
+                        drive.modelled_overprovisioning > 0.12 ? 2 * kWarm : kWarm);
   }
-  return words;
+  return text;
 }
 
 const model::NvmeDrive* counters_of(const model::Snapshot& snapshot, const FlashEstimate& drive) {
@@ -167,15 +167,15 @@ const FlashEstimate* estimate_of(const model::Snapshot& snapshot, const std::str
   return nullptr;
 }
 
-std::string flash_words(const FlashEstimate& drive) { return flash_words(drive, best_window(drive)); }
+std::string amplification_text(const FlashEstimate& drive) { return amplification_text(drive, best_window(drive)); }
 
-std::string flash_words(const FlashEstimate& drive, FlashWindow window) {
+std::string amplification_text(const FlashEstimate& drive, FlashWindow window) {
   if (const auto silence = silence_of(drive, window)) {
-    return silence_words(drive, *silence);
+    return none_modelled_text(drive, *silence);
   }
   const auto& likely = drive.likely[static_cast<std::size_t>(window)];
   if (!likely) {
-    return silence_words(drive, FlashSilence::wide_bounds);
+    return none_modelled_text(drive, FlashSilence::wide_bounds);
   }
   const bool fitted = drive.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
   return fmt::format("modelled {:.1f} ({:.1f} to {:.1f}), {} spare {}", likely->ratio, likely->lower, likely->upper,
@@ -186,7 +186,7 @@ WhatIfAnswer what_if(const model::Snapshot& snapshot, const FlashEstimate& drive
   WhatIfAnswer answer;
   answer.window = question.window.value_or(best_window(drive));
   answer.silence = silence_of(drive, answer.window);
-  answer.words = flash_words(drive, answer.window);
+  answer.text = amplification_text(drive, answer.window);
   if (const model::NvmeDrive* const counters = counters_of(snapshot, drive)) {
     add_counters(*counters, answer);
   }

@@ -31,7 +31,7 @@ struct WhatIfRow {
 };
 
 struct WhatIfAnswer {
-  std::string words;                           // the estimate of the drive as it is, or why there is none
+  std::string text;                            // the estimate of the drive as it is, or why there is none
   std::optional<model::FlashSilence> silence;  // then there are no rows
   model::FlashWindow window = model::FlashWindow::day;
   std::optional<model::Estimate> likely;
@@ -49,7 +49,7 @@ WhatIfAnswer what_if(const model::Snapshot& snapshot, const model::FlashEstimate
                      const WhatIfQuestion& question);
 
 /// As in "modelled 2.4 (1.9 to 3.1), 12 % spare assumed", for the shortest window that is known.
-std::string flash_words(const model::FlashEstimate& drive);
-std::string flash_words(const model::FlashEstimate& drive, model::FlashWindow window);
+std::string amplification_text(const model::FlashEstimate& drive);
+std::string amplification_text(const model::FlashEstimate& drive, model::FlashWindow window);
 
 }  // namespace ssdpulse::flash

@@ -13,7 +13,7 @@ namespace ssdpulse::flash {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr int kMaxRounds = 500;  // of the fixed-point iteration; each gets closer by a factor
+constexpr int kMaxRounds = 500;  // of the fixed-point iteration, which converges geometrically
 
 std::uint64_t total(const LifetimeHistogram& histogram) {
   return std::accumulate(histogram.counts.begin(), histogram.counts.end(), std::uint64_t{0});
@@ -58,6 +58,14 @@ double relocations(const LifetimeHistogram& histogram, double lap) {
     }
   }
   return result;
+}
+
+constexpr std::array kDeclared{model::WriteHint::short_lived, model::WriteHint::medium, model::WriteHint::long_lived,
+                               model::WriteHint::extreme};
+
+std::optional<LifetimeQuantile> median_of(const Lifetimes& lifetimes, model::WriteHint hint) {
+  const auto survival = lifetimes.survival(static_cast<std::uint8_t>(hint));
+  return survival.pages >= kMinDistinctPages && survival.ended >= kMinDeaths ? survival.quantile(0.5) : std::nullopt;
 }
 
 }  // namespace
@@ -204,11 +212,6 @@ std::optional<double> Lifetimes::fifo_write_amplification(const Laps& from, cons
   return result;
 }
 
-void Lifetimes::count_pages() {
-  unknown_ = static_cast<std::uint32_t>(std::count(hint_.begin(), hint_.end(), kUnknown));
-  unmapped_ = static_cast<std::uint32_t>(std::count(hint_.begin(), hint_.end(), kUnmapped));
-}
-
 double Lifetimes::drive_writes() const { return static_cast<double>(volume_) / static_cast<double>(drive_pages_); }
 
 std::size_t Lifetimes::memory_bytes() const {
@@ -217,28 +220,21 @@ std::size_t Lifetimes::memory_bytes() const {
 }
 
 void Lifetimes::save(BinaryWriter& out) const {
-  out(volume_);
-  out(birth_);
-  out(hint_);
-  out(died_);
+  out(volume_, birth_, hint_, died_);
   for (std::size_t hint = 0; hint < kHints; ++hint) {
-    out(pages_[hint]);
-    out(deaths_[hint].counts);
+    out(pages_[hint], deaths_[hint].counts);
   }
   out(unknown_deaths_.counts);
 }
 
 bool Lifetimes::restore(BinaryReader& in) {
-  in(volume_);
-  in(birth_);
-  in(hint_);
-  in(died_);
+  in(volume_, birth_, hint_, died_);
   for (std::size_t hint = 0; hint < kHints; ++hint) {
-    in(pages_[hint]);
-    in(deaths_[hint].counts);
+    in(pages_[hint], deaths_[hint].counts);
   }
   in(unknown_deaths_.counts);
-  count_pages();
+  unknown_ = static_cast<std::uint32_t>(std::count(hint_.begin(), hint_.end(), kUnknown));
+  unmapped_ = static_cast<std::uint32_t>(std::count(hint_.begin(), hint_.end(), kUnmapped));
   return in.good() &&
          std::all_of(hint_.begin(), hint_.end(), [](std::uint8_t hint) { return hint < kHints || hint >= kUnknown; });
 }
@@ -276,35 +272,13 @@ void LifetimeClasses::learn() {
 }
 
 void LifetimeClasses::save(BinaryWriter& out) const {
-  out(recent_.counts);
-  out(unknown_);
-  out(seen_);
-  for (const std::uint32_t limit : limits_) {
-    out(limit);
-  }
+  out(recent_.counts, unknown_, seen_, limits_[0], limits_[1], limits_[2]);
 }
 
 bool LifetimeClasses::restore(BinaryReader& in) {
-  in(recent_.counts);
-  in(unknown_);
-  in(seen_);
-  for (std::uint32_t& limit : limits_) {
-    in(limit);
-  }
+  in(recent_.counts, unknown_, seen_, limits_[0], limits_[1], limits_[2]);
   return in.good();
 }
-
-namespace {
-
-constexpr std::array kDeclared{model::WriteHint::short_lived, model::WriteHint::medium, model::WriteHint::long_lived,
-                               model::WriteHint::extreme};
-
-std::optional<LifetimeQuantile> median_of(const Lifetimes& lifetimes, model::WriteHint hint) {
-  const auto survival = lifetimes.survival(static_cast<std::uint8_t>(hint));
-  return survival.pages >= kMinDistinctPages && survival.ended >= kMinDeaths ? survival.quantile(0.5) : std::nullopt;
-}
-
-}  // namespace
 
 std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes) {
   std::vector<model::HintOrderViolation> result;

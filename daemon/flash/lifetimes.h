@@ -63,7 +63,7 @@ class Lifetimes {
     /// The lifetime that a share of `quantile` does not reach; absent if not that many have died yet.
     [[nodiscard]] std::optional<LifetimeQuantile> quantile(double quantile) const;
   };
-  /// Looks at every page: not meant for every event.
+  /// Reads every page: not meant for every event.
   [[nodiscard]] Survival survival(std::uint8_t hint) const;
 
   /// Lifetimes of all versions, whatever their hint; what was there before the start counts as born then.
@@ -94,7 +94,6 @@ class Lifetimes {
 
   [[nodiscard]] std::uint32_t now() const { return static_cast<std::uint32_t>(volume_ / unit_pages_); }
   std::optional<std::uint32_t> end(std::uint32_t page);
-  void count_pages();
   [[nodiscard]] double share(std::uint32_t pages) const {
     return hint_.empty() ? 0 : static_cast<double>(pages) / static_cast<double>(hint_.size());
   }
@@ -112,9 +111,8 @@ class Lifetimes {
   LifetimeHistogram unknown_deaths_;
 };
 
-// LifetimeClasses: the data that a drive keeps apart if it goes by how long the previous version lived.
-// Four classes of equal volume; their limits follow recent lifetimes.
-
+/// The data that a drive keeps apart if it goes by how long the previous version lived: four classes of equal volume,
+/// whose limits follow recent lifetimes.
 class LifetimeClasses {
  public:
   static constexpr std::uint32_t kClasses = 4;
@@ -137,14 +135,13 @@ class LifetimeClasses {
   std::array<std::uint32_t, kClasses - 1> limits_{UINT32_MAX, UINT32_MAX, UINT32_MAX};
 };
 
-// hint_order_violations(): pairs of write hints in the wrong order, whose shorter-lived data outlives the other's.
-
 inline constexpr double kMinDisorder = 1.5;              // one median over the other
 inline constexpr std::uint64_t kMinDistinctPages = 100;  // of a hint: resolution is by pages, not by deaths
 inline constexpr std::uint64_t kMinDeaths = 100;
 inline constexpr double kMinObserved = 0.25;  // drive writes
 
-/// Medians are in bytes that the host writes to the drive, which has `drive_bytes`. Looks at every followed page.
+/// Pairs of write hints in the wrong order, whose shorter-lived data outlives the other's. Medians are in bytes that
+/// the host writes to the drive, which has `drive_bytes`. Reads every followed page.
 std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes);
 
 }  // namespace ssdpulse::flash

@@ -31,6 +31,10 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 constexpr std::size_t kMaxShown = 60;  // characters of a wrong line
 
+constexpr std::uint64_t kMinPages = 1024;  // with fewer a drive has no block to spare
+constexpr std::uint64_t kMaxMemory = std::uint64_t{4} << 30;
+constexpr double kSteadyDriveWrites = 2;  // until a model is steady
+
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
@@ -62,108 +66,10 @@ std::optional<std::uint8_t> hint_of(std::string_view text) {
              : std::optional(static_cast<std::uint8_t>(found - model::kWriteHintNames.begin()));
 }
 
-}  // namespace
-
-util::Result<std::optional<LoadLine>> parse_load_line(std::string_view line, std::uint64_t size_bytes) {
-  line = trimmed(line);
-  if (line.empty() || line.front() == '#') {
-    return std::nullopt;
-  }
-  std::array<std::string_view, 5> fields;
-  std::size_t count = 0;
-  for (std::string_view rest = line; count < fields.size();) {
-    const std::size_t comma = rest.find(',');
-    fields[count++] = trimmed(rest.substr(0, comma));
-    if (comma == std::string_view::npos) {
-      break;
-    }
-    rest.remove_prefix(comma + 1);
-  }
-  const bool discard = fields[0] == "D";
-  if ((!discard && fields[0] != "W") || count < 3 || count > (discard ? 3U : 4U)) {
-    return util::fail("expected W,OFFSET,BYTES[,HINT] or D,OFFSET,BYTES, found " + shown(line));
-  }
-  const auto offset = number(fields[1]);
-  const auto bytes = number(fields[2]);
-  const auto hint = count == 4 ? hint_of(fields[3]) : std::uint8_t{0};
-  if (!offset || !bytes) {
-    return util::fail(std::string(offset ? "the size " : "the offset ") + shown(fields[offset ? 2 : 1]) +
-                      " is not a number of bytes");
-  }
-  if (!hint) {
-    return util::fail("the hint " + shown(fields[3]) +
-                      " is not one of not_set, none, short, medium, long, extreme, 0 to 5");
-  }
-  if (*bytes > size_bytes || *offset > size_bytes - *bytes) {
-    return util::fail(fmt::format("{} bytes at {} are beyond the {} bytes of the drive", *bytes, *offset, size_bytes));
-  }
-  return *bytes == 0 ? std::nullopt : std::optional(LoadLine{discard, *offset, *bytes, *hint});
-}
-
-bool LoadLog::refill() {
-  buffer_.erase(0, at_);
-  at_ = 0;
-  const std::size_t kept = buffer_.size();
-  buffer_.resize(kept + kChunk);
-  input_.read(buffer_.data() + kept, kChunk);
-  const auto read = static_cast<std::size_t>(input_.gcount());
-  buffer_.resize(kept + read);
-  bytes_read_ += read;
-  return read > 0;
-}
-
-util::Result<std::optional<std::string_view>> LoadLog::next_line() {
-  std::size_t end = buffer_.find('\n', at_);
-  if (end == std::string::npos && !ended_) {
-    ended_ = !refill();
-    end = buffer_.find('\n', at_);
-    if (input_.bad()) {
-      return util::fail(name_ + ": cannot be read");
-    }
-  }
-  if (end == std::string::npos && at_ == buffer_.size()) {
-    return std::nullopt;
-  }
-  ++lines_;
-  const std::size_t length = std::min(end, buffer_.size()) - at_;
-  if (length > kLongestLine) {
-    return util::fail(fmt::format("{}: longer than {} characters", place(), kLongestLine));
-  }
-  const std::string_view line(buffer_.data() + at_, length);
-  at_ = std::min(at_ + length + 1, buffer_.size());
-  return line;
-}
-
-util::Result<std::optional<LoadLine>> LoadLog::next() {
-  while (true) {
-    const auto line = next_line();
-    if (!line) {
-      return tl::make_unexpected(line.error());
-    }
-    if (!*line) {
-      return std::nullopt;
-    }
-    auto parsed = parse_load_line(**line, size_bytes_);
-    if (!parsed) {
-      return tl::make_unexpected(parsed.error().within(place()));
-    }
-    if (*parsed) {
-      return parsed;
-    }
-  }
-}
-
-// SimulationResult: one result of a simulation, written for programs as JSON and for people as a table.
-
 struct SimulationResult {
   model::WhatIf what_if;
   std::optional<model::Estimate> estimate;  // absent: nothing was written in the window
 };
-
-void print_json(const std::vector<SimulationResult>& results, std::ostream& out);
-void print_rows(const std::vector<SimulationResult>& results, std::ostream& out);
-
-namespace {
 
 /// Percent as requested: 7, 12.5.
 std::string percent(double share) { return fmt::format("{:.6g}", std::round(share * 1e8) / 1e6); }
@@ -173,23 +79,14 @@ std::string ratio_text(const std::optional<model::Estimate>& estimate, double mo
   return estimate ? fmt::format("{:.4f}", (*estimate).*which) : otherwise;
 }
 
-std::string policy_of(const model::WhatIf& what) {
-  return std::string(name(what.policy, model::kCollectionPolicyNames));
-}
-std::string placement_of(const model::WhatIf& what) {
-  return std::string(name(what.placement, model::kPlacementNames));
-}
-std::string discards_of(const model::WhatIf& what) { return std::string(name(what.discards, model::kDiscardsNames)); }
-
-}  // namespace
-
 void print_json(const std::vector<SimulationResult>& results, std::ostream& out) {
   out << "{\"results\":[";
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& [what, estimate] = results[i];
     out << (i == 0 ? "\n" : ",\n")
         << fmt::format(R"({{"op":{},"policy":"{}","placement":"{}","discards":"{}",)", percent(what.overprovisioning),
-                       policy_of(what), placement_of(what), discards_of(what))
+                       name(what.policy, model::kCollectionPolicyNames), name(what.placement, model::kPlacementNames),
+                       name(what.discards, model::kDiscardsNames))
         << fmt::format(R"("write_amplification":{},"lower":{},"upper":{}}})",
                        ratio_text(estimate, &model::Estimate::ratio, "null"),
                        ratio_text(estimate, &model::Estimate::lower, "null"),
@@ -201,29 +98,24 @@ void print_json(const std::vector<SimulationResult>& results, std::ostream& out)
 void print_rows(const std::vector<SimulationResult>& results, std::ostream& out) {
   std::vector<std::vector<std::string>> rows{{"OP %", "POLICY", "PLACEMENT", "DISCARDS", "WAF", "LOWER", "UPPER"}};
   for (const auto& [what, estimate] : results) {
-    rows.push_back({percent(what.overprovisioning), policy_of(what), placement_of(what), discards_of(what),
-                    ratio_text(estimate, &model::Estimate::ratio, ""),
-                    ratio_text(estimate, &model::Estimate::lower, ""),
-                    ratio_text(estimate, &model::Estimate::upper, "")});
+    rows.push_back(
+        {percent(what.overprovisioning), std::string(name(what.policy, model::kCollectionPolicyNames)),
+         std::string(name(what.placement, model::kPlacementNames)),
+         std::string(name(what.discards, model::kDiscardsNames)), ratio_text(estimate, &model::Estimate::ratio, ""),
+         ratio_text(estimate, &model::Estimate::lower, ""), ratio_text(estimate, &model::Estimate::upper, "")});
   }
   util::print_table(rows, out);
 }
 
-namespace {
-
-constexpr std::uint64_t kMinPages = 1024;  // with fewer a drive has no block to spare
-constexpr std::uint64_t kMaxMemory = std::uint64_t{4} << 30;
-constexpr double kSettled = 2;  // drive writes until a model is steady
-
+/// `expected`: as in "one of", before the names.
 template <typename Enum, std::size_t Size>
-std::optional<Enum> value_of(std::string_view text, const std::array<std::string_view, Size>& names) {
+util::Result<Enum> value_of(std::string_view option, std::string_view text, std::string_view expected,
+                            const std::array<std::string_view, Size>& names) {
   const auto* const found = std::find(names.begin(), names.end(), text);
-  return found == names.end() ? std::nullopt : std::optional(static_cast<Enum>(found - names.begin()));
-}
-
-template <std::size_t Size>
-std::string list(const std::array<std::string_view, Size>& names) {
-  return fmt::format("{}", fmt::join(names, ", "));
+  if (found == names.end()) {
+    return util::fail(fmt::format("{}: expected {} {}, found '{}'", option, expected, fmt::join(names, ", "), text));
+  }
+  return static_cast<Enum>(found - names.begin());
 }
 
 /// FROM-TO in percent, 0 <= from < to <= 100.
@@ -243,26 +135,25 @@ std::optional<OfflineModel::Window> window_of(std::string_view text) {
 
 util::Result<std::vector<model::WhatIf>> what_ifs_of(const SimulateArguments& arguments) {
   std::vector<model::WhatIf> result;
-  const auto discards = value_of<model::Discards>(arguments.discards, model::kDiscardsNames);
+  const auto discards = value_of<model::Discards>("--discards", arguments.discards, "one of", model::kDiscardsNames);
   if (!discards) {
-    return util::fail("--discards: expected one of " + list(model::kDiscardsNames) + ", found '" + arguments.discards +
-                      "'");
+    return tl::make_unexpected(discards.error());
   }
   for (const double percent : arguments.overprovisioning) {
     if (!(percent >= 1 && percent <= 400)) {
       return util::fail(fmt::format("--op: expected percent from 1 to 400, found {}", percent));
     }
     for (const std::string& policy_name : arguments.policies) {
-      const auto policy = value_of<model::CollectionPolicy>(policy_name, model::kCollectionPolicyNames);
+      const auto policy =
+          value_of<model::CollectionPolicy>("--policy", policy_name, "some of", model::kCollectionPolicyNames);
       if (!policy) {
-        return util::fail("--policy: expected some of " + list(model::kCollectionPolicyNames) + ", found '" +
-                          policy_name + "'");
+        return tl::make_unexpected(policy.error());
       }
       for (const std::string& placement_name : arguments.placements) {
-        const auto placement = value_of<model::Placement>(placement_name, model::kPlacementNames);
+        const auto placement =
+            value_of<model::Placement>("--placement", placement_name, "some of", model::kPlacementNames);
         if (!placement) {
-          return util::fail("--placement: expected some of " + list(model::kPlacementNames) + ", found '" +
-                            placement_name + "'");
+          return tl::make_unexpected(placement.error());
         }
         result.push_back({percent / 100, *policy, *discards, *placement});
       }
@@ -335,8 +226,9 @@ util::ExitCode run(const SimulateArguments& arguments, const SimulatePlan& plan,
     return util::ExitCode::usage;
   }
   const double drive_writes = static_cast<double>(model.written_pages()) / static_cast<double>(model.drive_pages());
-  if (drive_writes < kSettled) {
-    err << fmt::format("note: {:.2f} drive writes; a drive is steady after 1 to {:.0f}\n", drive_writes, kSettled);
+  if (drive_writes < kSteadyDriveWrites) {
+    err << fmt::format("note: {:.2f} drive writes; a drive is steady after 1 to {:.0f}\n", drive_writes,
+                       kSteadyDriveWrites);
   }
   const auto estimates = model.estimates(plan.window);
   std::vector<SimulationResult> results;
@@ -357,9 +249,98 @@ util::ExitCode run(const SimulateArguments& arguments, const SimulatePlan& plan,
 
 }  // namespace
 
+util::Result<std::optional<LoadLine>> parse_load_line(std::string_view line, std::uint64_t size_bytes) {
+  line = trimmed(line);
+  if (line.empty() || line.front() == '#') {
+    return std::nullopt;
+  }
+  std::array<std::string_view, 5> fields;
+  std::size_t count = 0;
+  for (std::string_view rest = line; count < fields.size();) {
+    const std::size_t comma = rest.find(',');
+    fields[count++] = trimmed(rest.substr(0, comma));
+    if (comma == std::string_view::npos) {
+      break;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+  const bool discard = fields[0] == "D";
+  if ((!discard && fields[0] != "W") || count < 3 || count > (discard ? 3U : 4U)) {
+    return util::fail("expected W,OFFSET,BYTES[,HINT] or D,OFFSET,BYTES, found " + shown(line));
+  }
+  const auto offset = number(fields[1]);
+  const auto bytes = number(fields[2]);
+  const auto hint = count == 4 ? hint_of(fields[3]) : std::uint8_t{0};
+  if (!offset || !bytes) {
+    return util::fail(std::string(offset ? "the size " : "the offset ") + shown(fields[offset ? 2 : 1]) +
+                      " is not a number of bytes");
+  }
+  if (!hint) {
+    return util::fail("the hint " + shown(fields[3]) +
+                      " is not one of not_set, none, short, medium, long, extreme, 0 to 5");
+  }
+  if (*bytes > size_bytes || *offset > size_bytes - *bytes) {
+    return util::fail(fmt::format("{} bytes at {} are beyond the {} bytes of the drive", *bytes, *offset, size_bytes));
+  }
+  return *bytes == 0 ? std::nullopt : std::optional(LoadLine{discard, *offset, *bytes, *hint});
+}
+
+bool LoadLog::refill() {
+  buffer_.erase(0, at_);
+  at_ = 0;
+  const std::size_t kept = buffer_.size();
+  buffer_.resize(kept + kChunk);
+  input_.read(buffer_.data() + kept, kChunk);
+  const auto read = static_cast<std::size_t>(input_.gcount());
+  buffer_.resize(kept + read);
+  bytes_read_ += read;
+  return read > 0;
+}
+
+util::Result<std::optional<std::string_view>> LoadLog::next_line() {
+  std::size_t end = buffer_.find('\n', at_);
+  if (end == std::string::npos && !ended_) {
+    ended_ = !refill();
+    end = buffer_.find('\n', at_);
+    if (input_.bad()) {
+      return util::fail(name_ + ": cannot be read");
+    }
+  }
+  if (end == std::string::npos && at_ == buffer_.size()) {
+    return std::nullopt;
+  }
+  ++lines_;
+  const std::size_t length = std::min(end, buffer_.size()) - at_;
+  if (length > kLongestLine) {
+    return util::fail(fmt::format("{}: longer than {} characters", position(), kLongestLine));
+  }
+  const std::string_view line(buffer_.data() + at_, length);
+  at_ = std::min(at_ + length + 1, buffer_.size());
+  return line;
+}
+
+util::Result<std::optional<LoadLine>> LoadLog::next() {
+  while (true) {
+    const auto line = next_line();
+    if (!line) {
+      return tl::make_unexpected(line.error());
+    }
+    if (!*line) {
+      return std::nullopt;
+    }
+    auto parsed = parse_load_line(**line, size_bytes_);
+    if (!parsed) {
+      return tl::make_unexpected(parsed.error().within(position()));
+    }
+    if (*parsed) {
+      return parsed;
+    }
+  }
+}
+
 util::Result<std::uint64_t> size_in_bytes(std::string_view text) {
   constexpr std::string_view kPrefixes = "kmgtpe";
-  constexpr double kTooMuch = 18446744073709551616.0;  // 2^64
+  constexpr double kTwoToThe64 = 18446744073709551616.0;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string unit(end, text.data() + text.size());
@@ -373,7 +354,7 @@ util::Result<std::uint64_t> size_in_bytes(std::string_view text) {
   if (error == std::errc{} && value >= 0 && unit.size() <= (binary ? 2U : 1U) && prefix != std::string_view::npos) {
     const double power = unit.empty() ? 0 : static_cast<double>(prefix + 1);
     const double bytes = std::round(value * std::pow(binary ? 1024.0 : 1000.0, power));
-    if (bytes < kTooMuch) {
+    if (bytes < kTwoToThe64) {
       return static_cast<std::uint64_t>(bytes);
     }
   }
@@ -406,8 +387,11 @@ util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
   if (!what_ifs) {
     return tl::make_unexpected(what_ifs.error());
   }
-  OfflineSettings settings{arguments.size_bytes,      arguments.page_bytes, std::nullopt,
-                           arguments.start == "full", arguments.seed,       std::move(*what_ifs)};
+  OfflineSettings settings{.size_bytes = arguments.size_bytes,
+                           .page_bytes = arguments.page_bytes,
+                           .starts_full = arguments.start == "full",
+                           .seed = arguments.seed,
+                           .what_ifs = std::move(*what_ifs)};
   if (!arguments.full) {
     settings.sample_pages = arguments.sample_pages.value_or(PageSample::kUsualPages);
   }

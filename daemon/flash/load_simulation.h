@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoadLog: reads a recorded load. One line per I/O of the drive, in the order of time:
+// simulate(): what drives of a given size would relocate under a recorded load, the answer of `ssdpulse simulate`.
+// LoadLog reads the load. One line per I/O of the drive, in the order of time:
 //   W,OFFSET,BYTES[,HINT]     a write; the hint as its name or its number in the kernel (0 to 5)
 //   D,OFFSET,BYTES            a discard
-// Empty lines and those that begin with # are skipped, as are I/Os of no bytes (flushes). Memory is bounded whatever
-// the input.
+// Empty lines and comments, which begin with #, are skipped, as are I/Os of no bytes (flushes). Memory is bounded
+// whatever the input.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ class LoadLog {
  private:
   util::Result<std::optional<std::string_view>> next_line();
   bool refill();
-  [[nodiscard]] std::string place() const { return name_ + ":" + std::to_string(lines_); }
+  [[nodiscard]] std::string position() const { return name_ + ":" + std::to_string(lines_); }
 
   std::istream& input_;
   std::string name_;
@@ -57,8 +58,6 @@ class LoadLog {
   std::size_t at_ = 0;  // in the buffer
   bool ended_ = false;
 };
-
-// simulate(): what drives of a given size would relocate under a recorded load. For people: `ssdpulse simulate`.
 
 /// As given on the command line.
 struct SimulateArguments {

@@ -25,9 +25,9 @@ std::uint32_t blocks_of(const MiniatureShape& shape) {
   const double data = (1 + shape.overprovisioning) * shape.pages / shape.block_pages;
   const double all = data + reserved_blocks(shape) + 0.5 * open_blocks(shape) + 0.5;
   // A drive that is too small to scale must still be able to collect.
-  const std::uint32_t least =
+  const std::uint32_t min_blocks =
       (shape.pages + shape.block_pages - 1) / shape.block_pages + reserved_blocks(shape) + open_blocks(shape) + 1;
-  return std::max(static_cast<std::uint32_t>(all), least);
+  return std::max(static_cast<std::uint32_t>(all), min_blocks);
 }
 
 std::uint32_t buckets_of(const MiniatureShape& shape) {
@@ -84,9 +84,9 @@ void MiniatureDrive::write(std::uint32_t page, std::uint32_t stream) {
     ++mapped_;
   } else {
     const Stream& lock = streams_[stream];
-    const std::uint64_t most = due(lock) + slack_;
-    if (lock.programmed > most && scale_bits_ > 0 &&
-        (blocks_[block_of(old)].state == BlockState::open || lock.programmed > most + shape_.block_pages)) {
+    const std::uint64_t limit = due(lock) + slack_;
+    if (lock.programmed > limit && scale_bits_ > 0 &&
+        (blocks_[block_of(old)].state == BlockState::open || lock.programmed > limit + shape_.block_pages)) {
       return;  // absorbed
     }
     invalidate(old);

@@ -130,14 +130,13 @@ class MiniatureDrive {
   Counts counts_;
 };
 
-// ReplicatedDrive: a miniature drive with copies that show how far its write amplification can be trusted.
-// Small blocks amplify less than large ones, by about a constant divided by their size, whatever the policy. So the
-// sample is also split into halves, each a miniature drive with blocks half as large and the same number of them: the
-// halves fall short of the whole by as much as the whole falls short of the drive (a jackknife). Quarters of the sample
-// show the scatter that its choice causes.
-
 using model::Estimate;
 
+/// A miniature drive with copies that show how far its write amplification can be trusted.
+/// Small blocks amplify less than large blocks, by about a constant divided by their size, whatever the policy. So the
+/// sample is also split into halves, each a miniature drive with blocks half as large and the same number of them: the
+/// halves fall short of the whole by as much as the whole falls short of the drive (a jackknife). Quarters of the
+/// sample show the scatter that its choice causes.
 class ReplicatedDrive {
  public:
   enum class Replicates : std::uint8_t {

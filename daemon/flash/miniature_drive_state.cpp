@@ -92,29 +92,21 @@ std::vector<std::uint32_t> MiniatureDrive::order() const {
 void MiniatureDrive::save(BinaryWriter& out) const {
   out(slot_of_);
   for (std::uint32_t number = 0; number < heads_; ++number) {
-    out(blocks_[number].used);
-    out(blocks_[number].age_from);
-    out(blocks_[number].state);
-    out(blocks_[number].stream);
+    const Block& block = blocks_[number];
+    out(block.used, block.age_from, block.state, block.stream);
   }
   out(order());
   for (const Stream& stream : streams_) {
-    out(stream.volume);
-    out(stream.programmed);
+    out(stream.volume, stream.programmed);
   }
-  out(clock_);
-  out(counts_.host);
-  out(counts_.relocated);
+  out(clock_, counts_.host, counts_.relocated);
 }
 
 bool MiniatureDrive::restore(BinaryReader& in) {
   in(slot_of_);
   for (std::uint32_t number = 0; number < heads_; ++number) {
     Block& block = blocks_[number];
-    in(block.used);
-    in(block.age_from);
-    in(block.state);
-    in(block.stream);
+    in(block.used, block.age_from, block.state, block.stream);
     block.valid = 0;
     if (block.used > shape_.block_pages || block.state > BlockState::closed || block.stream >= shape_.streams) {
       return false;
@@ -123,12 +115,9 @@ bool MiniatureDrive::restore(BinaryReader& in) {
   std::vector<std::uint32_t> order(heads_);
   in(order);
   for (Stream& stream : streams_) {
-    in(stream.volume);
-    in(stream.programmed);
+    in(stream.volume, stream.programmed);
   }
-  in(clock_);
-  in(counts_.host);
-  in(counts_.relocated);
+  in(clock_, counts_.host, counts_.relocated);
   return in.good() && take_pages() && take_order(order) && broken_invariant() == nullptr;
 }
 

@@ -4,25 +4,12 @@
 #include <utility>
 
 namespace ssdpulse::flash {
+namespace {
 
-ModelRunner::ModelRunner(ModelSettings settings)
-    : models_(std::move(settings)), figures_(models_.figures()), sampling_(models_.sampling()) {
-  thread_ = std::thread([this] { work(); });
-}
-
-ModelRunner::~ModelRunner() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
-
-std::size_t ModelRunner::events_of(const FlashInput& input) { return input.samples ? input.samples->events.size() : 0; }
+std::size_t events_of(const FlashInput& input) { return input.samples ? input.samples->events.size() : 0; }
 
 /// Counts are cumulative and come again with the next tick: only the events are missing.
-EventsByDevice ModelRunner::counted(const FlashInput& input) {
+EventsByDevice count_events(const FlashInput& input) {
   EventsByDevice result;
   if (input.samples) {
     const auto& devices = input.samples->devices;
@@ -39,8 +26,24 @@ EventsByDevice ModelRunner::counted(const FlashInput& input) {
   return result;
 }
 
+}  // namespace
+
+ModelRunner::ModelRunner(ModelSettings settings)
+    : models_(std::move(settings)), figures_(models_.figures()), sampling_(models_.sampling()) {
+  thread_ = std::thread([this] { work(); });
+}
+
+ModelRunner::~ModelRunner() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
 /// Whether there was room for it.
-bool ModelRunner::take(FlashInput& input) {
+bool ModelRunner::enqueue(FlashInput& input) {
   const std::lock_guard lock(mutex_);
   if (queue_.size() >= kMaxTicks || queued_events_ + events_of(input) > kMaxEvents) {
     return false;
@@ -52,12 +55,12 @@ bool ModelRunner::take(FlashInput& input) {
 }
 
 void ModelRunner::observe(FlashInput input) {
-  if (take(input)) {
+  if (enqueue(input)) {
     wake_.notify_one();
     return;
   }
   // Up to a few hundred thousand events, so not under the lock.
-  const EventsByDevice missed = counted(input);
+  const EventsByDevice missed = count_events(input);
   const std::lock_guard lock(mutex_);
   for (const auto& [device, events] : missed) {
     for (std::size_t kind = 0; kind < events.size(); ++kind) {

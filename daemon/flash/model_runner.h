@@ -34,9 +34,7 @@ class ModelRunner {
 
  private:
   void work();
-  [[nodiscard]] static std::size_t events_of(const FlashInput& input);
-  bool take(FlashInput& input);
-  [[nodiscard]] static EventsByDevice counted(const FlashInput& input);
+  bool enqueue(FlashInput& input);
 
   ModelSet models_;  // the thread's own
   mutable std::mutex mutex_;

@@ -22,10 +22,17 @@
 namespace ssdpulse::flash {
 namespace {
 
+using model::FlashSilence;
+
 constexpr mode_t kMode = 0600;  // which pages are followed is secret
 constexpr std::string_view kBegin = "flash-";
-constexpr std::string_view kEnd = ".state";
-constexpr std::string_view kAside = ".state.new";
+constexpr std::string_view kStateEnd = ".state";
+constexpr std::string_view kTemporaryEnd = ".state.new";
+
+/// An NVMe drive that has not identified itself by then never will: it may be unreadable.
+constexpr std::chrono::seconds kIdentifyTimeout{60};
+/// A state of some megabytes is written only after enough host writes, of which it is half a percent at most.
+constexpr std::uint64_t kWorthKeeping = 256;  // the host wrote 1/256 of the drive's bytes
 
 util::Result<void> write_all(const std::string& path, std::string_view bytes) {
   const util::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kMode));
@@ -43,10 +50,24 @@ util::Result<void> write_all(const std::string& path, std::string_view bytes) {
   return ::fdatasync(file.get()) == 0 ? util::Result<void>{} : util::fail_errno(path);
 }
 
+bool same_layout(const FlashDrive& a, const FlashDrive& b) {
+  return a.key == b.key && a.namespaces == b.namespaces && a.page_bytes == b.page_bytes;
+}
+
+std::optional<FlashSilence> lasting_silence(const FlashDrive& drive) {
+  FlashDriveFacts facts = drive.facts;
+  facts.written_elsewhere = 0;  // that may end
+  return silence_of(facts);
+}
+
+bool is_of(const FlashModelSettings& a, const FlashModelSettings& b) {
+  return a.serial == b.serial && a.size_bytes == b.size_bytes && a.page_bytes == b.page_bytes;
+}
+
 }  // namespace
 
 std::string StateFiles::path_of(const std::string& key) const {
-  return fmt::format("{}/{}{:016x}{}", directory_, kBegin, checksum(key), kEnd);
+  return fmt::format("{}/{}{:016x}{}", directory_, kBegin, checksum(key), kStateEnd);
 }
 
 util::Result<std::optional<std::string>> StateFiles::read(const std::string& key) const {
@@ -68,14 +89,14 @@ util::Result<void> StateFiles::write(const std::string& key, const std::string& 
     return {};
   }
   const std::string path = path_of(key);
-  const std::string aside = path + ".new";
+  const std::string temporary = path + ".new";
   std::error_code error;
   const bool known = std::filesystem::exists(path, error);
-  if (auto written = write_all(aside, bytes); !written) {
-    ::unlink(aside.c_str());
+  if (auto written = write_all(temporary, bytes); !written) {
+    ::unlink(temporary.c_str());
     return written;
   }
-  if (::rename(aside.c_str(), path.c_str()) != 0) {
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
     return util::fail_errno(path);
   }
   if (!known) {
@@ -99,9 +120,9 @@ void StateFiles::tidy() const {
       continue;
     }
     std::error_code gone;
-    if (name.ends_with(kAside)) {
+    if (name.ends_with(kTemporaryEnd)) {
       fs::remove(at->path(), gone);
-    } else if (name.ends_with(kEnd)) {
+    } else if (name.ends_with(kStateEnd)) {
       const std::uint64_t bytes = at->file_size(gone);
       states.push_back({at->last_write_time(gone), gone ? 0 : bytes, at->path()});
     }
@@ -110,36 +131,11 @@ void StateFiles::tidy() const {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {
     bytes += states[i].bytes;
-    if (i >= kMaxFiles || bytes > most_bytes_) {
+    if (i >= kMaxFiles || bytes > max_total_bytes_) {
       fs::remove(states[i].path, error);
     }
   }
 }
-
-namespace {
-
-using model::FlashSilence;
-
-/// An NVMe drive that has not identified itself by then never will: it may be unreadable.
-constexpr std::chrono::seconds kIdentifyTimeout{60};
-/// A state of some megabytes is written only after enough host writes, of which it is half a percent at most.
-constexpr std::uint64_t kWorthKeeping = 256;  // the host wrote 1/256 of the drive's bytes
-
-bool same_place(const FlashDrive& a, const FlashDrive& b) {
-  return a.key == b.key && a.namespaces == b.namespaces && a.page_bytes == b.page_bytes;
-}
-
-std::optional<FlashSilence> lasting_silence(const FlashDrive& drive) {
-  FlashDriveFacts facts = drive.facts;
-  facts.written_elsewhere = 0;  // that may end
-  return silence_of(facts);
-}
-
-bool is_of(const FlashModelSettings& a, const FlashModelSettings& b) {
-  return a.serial == b.serial && a.size_bytes == b.size_bytes && a.page_bytes == b.page_bytes;
-}
-
-}  // namespace
 
 ModelSet::ModelSet(ModelSettings settings)
     : settings_(std::move(settings)), files_(settings_.directory, 2 * settings_.memory_bytes) {
@@ -170,7 +166,7 @@ bool ModelSet::adopt(const FlashInput& input) {
   for (FlashDrive drive : input.drives) {
     drive.facts.wanted_though_virtual = settings_.virtual_too;
     auto known = before.extract(drive.name());
-    if (!known.empty() && same_place(known.mapped().drive, drive)) {
+    if (!known.empty() && same_layout(known.mapped().drive, drive)) {
       Entry& entry = known.mapped();
       entry.drive = drive;
       changed = changed || lasting_silence(drive) != entry.lasting || ready(entry, input.at) != entry.was_ready;
@@ -201,8 +197,8 @@ bool ModelSet::adopt(const FlashInput& input) {
 FlashModelSettings ModelSet::settings_of(const FlashDrive& drive) const {
   FlashModelSettings result;
   result.serial = drive.key;
-  for (const FlashNamespace& one : drive.namespaces) {
-    result.serial += '\n' + one.made_as + ' ' + std::to_string(one.size_bytes);
+  for (const FlashNamespace& entry : drive.namespaces) {
+    result.serial += '\n' + entry.made_as + ' ' + std::to_string(entry.size_bytes);
   }
   result.size_bytes = drive.facts.size_bytes;
   result.page_bytes = drive.page_bytes;
@@ -254,17 +250,16 @@ void ModelSet::plan(const FlashInput& input) {
   sampling_ = std::move(sampling);
 }
 
-/// For the models as they are: what one was not given, or gave up, does not come back when there is memory again.
+/// Of the models as they are: what a model did not get, or lost, does not come back when there is memory again.
 ModelScale ModelSet::scale() const {
-  using flash::ModelScale;
-  const ModelPlan most = ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
+  const ModelPlan unlimited = ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
   ModelScale result = ModelScale::all;
   for (const auto& [name, entry] : drives_) {
     if (entry.silence == FlashSilence::no_memory) {
       return ModelScale::fewer_drives;
     }
     if (entry.model) {
-      const FlashModelSettings full = settings_under(most, settings_of(entry.drive));
+      const FlashModelSettings full = settings_under(unlimited, settings_of(entry.drive));
       const FlashModelSettings& has = entry.model->settings();
       if (has.rate_bits > full.rate_bits) {
         result = ModelScale::smaller_samples;
@@ -423,17 +418,16 @@ bool ModelSet::evaluate_next(const FlashInput& input) {
     next->model->evaluate(input.wall);
     next->evaluate_at = input.at + settings_.evaluation_interval;
   }
-  const bool evaluated = next != nullptr;
   for (auto& [name, entry] : drives_) {
     if (entry.model && input.at >= entry.keep_at) {
       entry.keep_at = input.at + settings_.keep_interval;
       if (entry.model->written_bytes() - entry.kept_bytes >= entry.model->settings().size_bytes / kWorthKeeping) {
         keep(entry, input.wall);
-        return evaluated;
+        break;
       }
     }
   }
-  return evaluated;
+  return next != nullptr;
 }
 
 void ModelSet::keep(Entry& entry, model::WallTime wall) {
@@ -482,8 +476,8 @@ void ModelSet::describe() {
     } else if (entry.silence) {
       model::FlashEstimate silent;
       silent.controller = entry.drive.controller;
-      for (const FlashNamespace& one : entry.drive.namespaces) {
-        silent.devices.push_back(one.device);
+      for (const FlashNamespace& name_space : entry.drive.namespaces) {
+        silent.devices.push_back(name_space.device);
       }
       silent.size_bytes = entry.drive.facts.size_bytes;
       silent.page_bytes = entry.drive.page_bytes;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// StateFiles: the state of the flash models, kept across restarts of the daemon.
-// One file for each drive, flash-HASH.state in the directory of the history, written under another name and renamed:
-// there is either the old state or the new one. What is read is not trusted: the reader of the bytes has to check it.
+// ModelSet: the flash models of all drives of the host, within one budget of memory.
+// Makes a model for each drive that has one, passes events to it, drops what-ifs if memory is short, and keeps states
+// across restarts (StateFiles). A running model does not restart because another drive appears or disappears: a new
+// drive gets what the running models leave, a smaller sample or no model. No thread, no clock: times come with the
+// input. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -22,20 +24,23 @@
 
 namespace ssdpulse::flash {
 
+/// The states of the flash models. One file for each drive, flash-HASH.state in the directory of the history, written
+/// under another name and renamed: there is either the old state or the new state. What is read is not trusted: the
+/// reader of the bytes has to check it.
 class StateFiles {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{32} << 20;  // of a file: twice what a model may take
   static constexpr std::size_t kMaxFiles = 256;                    // of drives present or gone; the oldest are removed
 
-  /// `directory` empty: nothing is kept. `most_bytes`: of all files; the oldest are removed.
-  explicit StateFiles(std::string directory, std::uint64_t most_bytes = UINT64_MAX)
-      : directory_(std::move(directory)), most_bytes_(most_bytes) {}
+  /// `directory` empty: nothing is kept. `max_total_bytes`: of all files; the oldest are removed.
+  explicit StateFiles(std::string directory, std::uint64_t max_total_bytes = UINT64_MAX)
+      : directory_(std::move(directory)), max_total_bytes_(max_total_bytes) {}
 
   /// `key`: FlashDrive::key. Absent: there is no state.
   [[nodiscard]] util::Result<std::optional<std::string>> read(const std::string& key) const;
-  /// The first one for a drive also calls tidy().
+  /// The first write for a drive also calls tidy().
   [[nodiscard]] util::Result<void> write(const std::string& key, const std::string& bytes) const;
-  /// Removes the oldest files beyond kMaxFiles and `most_bytes`, and those that were never renamed.
+  /// Removes the oldest files beyond kMaxFiles and `max_total_bytes`, and those that were never renamed.
   void tidy() const;
 
   [[nodiscard]] bool keeps() const { return !directory_.empty(); }
@@ -43,14 +48,8 @@ class StateFiles {
 
  private:
   std::string directory_;
-  std::uint64_t most_bytes_;
+  std::uint64_t max_total_bytes_;
 };
-
-// ModelSet: the flash models of all drives of the host, within one budget of memory.
-// Makes a model for each drive that has one, passes events to it, gives up what-ifs if memory is short, and keeps
-// states across restarts. A running model does not restart because another drive appears or disappears: a new drive
-// gets what the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
-// thread-safe.
 
 struct ModelSettings {
   std::uint64_t memory_bytes = ModelBudget::kDefault;

@@ -14,9 +14,9 @@ namespace ssdpulse::flash {
 
 struct OfflineSettings {
   std::uint64_t size_bytes = 0;
-  std::uint64_t page_bytes = 4096;            // what the drive maps
-  std::optional<std::uint64_t> sample_pages;  // about this many are followed; absent: all
-  bool starts_full = true;                    // in the order of addresses; otherwise empty
+  std::uint64_t page_bytes = 4096;                 // what the drive maps
+  std::optional<std::uint64_t> sample_pages = {};  // about this many are followed; absent: all
+  bool starts_full = true;                         // in the order of addresses; otherwise empty
   std::uint32_t seed = 1;
   std::vector<WhatIf> what_ifs;
 };

@@ -11,6 +11,8 @@
 namespace ssdpulse::flash {
 namespace {
 
+constexpr std::uint32_t kHintStreams = 5;  // no hint, and four lifetimes
+
 /// 960 GB, 1.92 TB, 3.84 TB ... are `base` times a power of two, to a hundredth.
 bool doubles_of(std::uint64_t base, std::uint64_t bytes) {
   const double octaves = std::log2(static_cast<double>(bytes) / static_cast<double>(base));
@@ -35,7 +37,7 @@ std::vector<WhatIf> default_what_ifs(double overprovisioning) {
   return result;
 }
 
-UsualOverprovisioning usual_overprovisioning(std::uint64_t drive_bytes) {
+BoundedValue usual_overprovisioning(std::uint64_t drive_bytes) {
   constexpr std::uint64_t kReadIntensive = 960'000'000'000;
   constexpr std::uint64_t kMixedUse = 800'000'000'000;
   if (drive_bytes > 0 && doubles_of(kReadIntensive, drive_bytes)) {
@@ -54,12 +56,6 @@ std::uint32_t model_block_pages(std::uint64_t pages) {
   return static_cast<std::uint32_t>(
       std::clamp(std::bit_floor(std::max<std::uint64_t>(pages / kMinBlocks, 1)), kMinPages, kMaxPages));
 }
-
-namespace {
-
-constexpr std::uint32_t kHintStreams = 5;  // no hint, and four lifetimes
-
-}  // namespace
 
 std::uint32_t stream_of_hint(std::uint8_t hint) {
   const auto first = static_cast<std::uint8_t>(model::WriteHint::short_lived);
@@ -117,14 +113,9 @@ bool WhatIfRun::restore(BinaryReader& in) {
   return drive_.restore(in);
 }
 
-namespace {
-
-constexpr std::chrono::minutes kStep{10};
-
-}  // namespace
-
 bool WindowMarks::due(std::chrono::nanoseconds at, std::uint64_t written_pages) const {
-  return marks_.empty() || at - marks_.back().at >= kStep || written_pages - marks_.back().written_pages >= step_pages_;
+  return marks_.empty() || at - marks_.back().at >= std::chrono::minutes(10) ||
+         written_pages - marks_.back().written_pages >= step_pages_;
 }
 
 void WindowMarks::add(WindowMark mark) {
@@ -137,8 +128,8 @@ void WindowMarks::add(WindowMark mark) {
 /// Removes the mark whose neighbours are the closest for their age, in both time and volume.
 void WindowMarks::thin() {
   const WindowMark& now = marks_.back();
-  std::size_t least = 1;
-  double least_gap = 2;
+  std::size_t closest = 1;
+  double min_gap = 2;
   for (std::size_t i = 1; i + 1 < marks_.size(); ++i) {
     const auto share = [&](auto of) {
       const double age = of(now) - of(marks_[i - 1]);
@@ -146,12 +137,12 @@ void WindowMarks::thin() {
     };
     const double time = share([](const WindowMark& mark) { return static_cast<double>(mark.at.count()); });
     const double volume = share([](const WindowMark& mark) { return static_cast<double>(mark.written_pages); });
-    if (const double gap = std::max(time, volume); gap < least_gap) {
-      least_gap = gap;
-      least = i;
+    if (const double gap = std::max(time, volume); gap < min_gap) {
+      min_gap = gap;
+      closest = i;
     }
   }
-  marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(least));
+  marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(closest));
 }
 
 void WindowMarks::shift(std::chrono::nanoseconds by) {
@@ -160,9 +151,9 @@ void WindowMarks::shift(std::chrono::nanoseconds by) {
   }
 }
 
-void WindowMarks::keep_runs(std::size_t most) {
+void WindowMarks::keep_runs(std::size_t max_runs) {
   for (WindowMark& mark : marks_) {
-    mark.counts.resize(std::min(most, mark.counts.size()));
+    mark.counts.resize(std::min(max_runs, mark.counts.size()));
   }
 }
 
@@ -181,13 +172,10 @@ const WindowMark* WindowMarks::since_volume(std::uint64_t written_pages) const {
 void WindowMarks::save(BinaryWriter& out) const {
   out(std::uint64_t{marks_.size()});
   for (const WindowMark& mark : marks_) {
-    out(std::int64_t{mark.at.count()});
-    out(mark.written_pages);
-    out(mark.sampled_writes);
+    out(std::int64_t{mark.at.count()}, mark.written_pages, mark.sampled_writes);
     for (const auto& run : mark.counts) {
       for (const auto& copy : run) {
-        out(copy.host);
-        out(copy.relocated);
+        out(copy.host, copy.relocated);
       }
     }
   }
@@ -202,15 +190,12 @@ bool WindowMarks::restore(BinaryReader& in, std::size_t runs) {
   marks_.assign(size, {});
   for (WindowMark& mark : marks_) {
     std::int64_t at = 0;
-    in(at);
+    in(at, mark.written_pages, mark.sampled_writes);
     mark.at = std::chrono::nanoseconds(at);
-    in(mark.written_pages);
-    in(mark.sampled_writes);
     mark.counts.resize(runs);
     for (auto& run : mark.counts) {
       for (auto& copy : run) {
-        in(copy.host);
-        in(copy.relocated);
+        in(copy.host, copy.relocated);
       }
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hypothetical drives that are modelled, and what is assumed about a drive of a given size.
+// WhatIfRun: a hypothetical drive that is modelled on the sample of a drive; WindowMarks: where the runs of a model
+// stood at earlier times. Also which what-ifs there are, and what is assumed about a drive of a given size.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/flash/flash_fit.h"
 #include "daemon/flash/lifetimes.h"
 #include "daemon/flash/miniature_drive.h"
 #include "daemon/model/flash_values.h"
@@ -27,19 +29,13 @@ std::vector<WhatIf> default_what_ifs(double overprovisioning);
 /// Published or usual over-provisioning by the nominal size: 960 GB times a power of two (from 240 GB) keeps
 /// 10 to 20 %, 800 GB times a power of two (from 200 GB) is the same flash with 30 to 45 %, all others, most likely
 /// client drives, have 7 to 10 %.
-struct UsualOverprovisioning {
-  double likely;
-  double lower;
-  double upper;
-};
-UsualOverprovisioning usual_overprovisioning(std::uint64_t drive_bytes);
+BoundedValue usual_overprovisioning(std::uint64_t drive_bytes);
 
 /// Pages per block of a drive with this many followed pages: a power of two that gives 768 to 1,536 blocks, about as
 /// many as drives have superblocks. 64 pages at the usual 65,536 followed ones.
 std::uint32_t model_block_pages(std::uint64_t pages);
 
-// One what-if on the sample of one drive: which stream a write belongs to, and what the volume lock sees of each.
-
+/// One what-if on the sample of one drive: which stream a write belongs to, and what the volume lock counts of each.
 class WhatIfRun {
  public:
   /// `pages` followed pages, each standing for `scale` pages of the drive.
@@ -74,9 +70,6 @@ class WhatIfRun {
 /// The stream of a hint (model::WriteHint): hints that say nothing share one.
 std::uint32_t stream_of_hint(std::uint8_t hint);
 
-// WindowMarks: where the runs of a model stood a day, a week or a drive write ago.
-// Keeps up to kMaxMarks moments, closer together the newer they are: a window is off by a few percent.
-
 struct WindowMark {
   std::chrono::nanoseconds at{0};               // monotonic
   std::uint64_t written_pages = 0;              // of the drive; cumulative, like the next
@@ -84,6 +77,8 @@ struct WindowMark {
   std::vector<ReplicatedDrive::Counts> counts;  // by run
 };
 
+/// Where the runs of a model stood a day, a week or a drive write ago. Keeps up to kMaxMarks moments, closer together
+/// the newer they are: a window is off by a few percent.
 class WindowMarks {
  public:
   static constexpr std::size_t kMaxMarks = 192;
@@ -97,7 +92,7 @@ class WindowMarks {
   /// Moves all times by this much.
   void shift(std::chrono::nanoseconds by);
   /// Keeps only the counts of the first runs in each mark.
-  void keep_runs(std::size_t most);
+  void keep_runs(std::size_t max_runs);
 
   /// The oldest mark of the window; null: none yet. Valid until the marks change.
   [[nodiscard]] const WindowMark* since(std::chrono::nanoseconds at) const;

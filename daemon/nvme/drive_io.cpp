@@ -10,6 +10,14 @@ namespace ssdpulse::nvme {
 namespace {
 
 using model::Operation;
+using namespace std::chrono_literals;
+
+constexpr auto kAftermath = 50ms;  // how long after a log read an I/O may suffer from it
+constexpr auto kQuietPeriod = 24h;
+
+/// A drive whose reads and writes take this much longer near log reads is polled less often.
+constexpr double kMaxEffect = 2.0;
+constexpr unsigned kMaxIntervals = 8;
 
 std::uint64_t losses_of(const model::DeviceIo& io) {
   return io.losses[model::index(model::Loss::completion_missed)] + io.losses[model::index(model::Loss::stray)];
@@ -50,9 +58,9 @@ DriveWrites writes_of(const NvmeSubsystem& drive, BlockLayer& block) {
       add(done, *io);
       activity += activity_of(*io) + losses_of(*io);
     }
-    const auto most = block.largest_request_bytes(entry.device);
-    sizes_known = sizes_known && most.has_value();
-    largest = std::max(largest, most.value_or(0));
+    const auto bytes = block.largest_request_bytes(entry.device);
+    sizes_known = sizes_known && bytes.has_value();
+    largest = std::max(largest, bytes.value_or(0));
   }
   DriveWrites sum;
   if (measured) {
@@ -89,32 +97,19 @@ std::optional<double> LogReadEffect::ratio() const {
   if (!others || model::count(near_) < kMinIos || model::count(*others) < kMinIos) {
     return std::nullopt;
   }
-  const auto words_apart = static_cast<double>(model::quantile_bucket(near_, 0.99)) -
-                           static_cast<double>(model::quantile_bucket(*others, 0.99));
-  return std::exp2(words_apart / 8);
+  const auto buckets_apart = static_cast<double>(model::quantile_bucket(near_, 0.99)) -
+                             static_cast<double>(model::quantile_bucket(*others, 0.99));
+  return std::exp2(buckets_apart / 8);
 }
 
 void LogReadEffect::fade() {
-  // The near I/Os stay a subset of all: both are rounded down, and near <= all in each word.
+  // The near I/Os stay a subset of all: both are rounded down, and near <= all in each bucket.
   for (LatencyBuckets* buckets : {&near_, &all_}) {
-    for (std::uint64_t& word : *buckets) {
-      word /= 2;
+    for (std::uint64_t& ios : *buckets) {
+      ios /= 2;
     }
   }
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kAftermath = 50ms;  // how long after a log read an I/O may suffer from it
-constexpr auto kQuietPeriod = 24h;
-
-/// A drive whose reads and writes take this much longer near log reads is polled less often.
-constexpr double kBearableEffect = 2.0;
-constexpr unsigned kMaxIntervals = 8;
-
-}  // namespace
 
 unsigned PollBackoff::intervals(const std::string& model) const {
   const auto entry = by_model_.find(model);
@@ -161,7 +156,7 @@ void LogReadWatch::measure(const model::LatencyBuckets& buckets, const std::stri
   }
   buckets_counted_ = buckets;
   ratio_ = effect_.ratio();
-  if (ratio_ && *ratio_ > kBearableEffect) {
+  if (ratio_ && *ratio_ > kMaxEffect) {
     if (backoff_.increase(model, now)) {
       restart();
       log::warning(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockLayer: what the block layer reports about a device right now, for callers that cannot wait for the next
-// snapshot. Implemented by the sampler; tests have their own.
+// BlockLayer: what the block layer reports about a device right now; DriveWrites, LogReadEffect, PollBackoff and
+// LogReadWatch: what follows from it for the polls of a drive, which are less frequent where reading log pages slows
+// down I/O. Owned by the thread that polls.
 #pragma once
 
 #include <chrono>
@@ -18,6 +19,7 @@
 
 namespace ssdpulse::nvme {
 
+/// For callers that cannot wait for the next snapshot. Implemented by the sampler; tests have their own.
 class BlockLayer {
  public:
   BlockLayer() = default;
@@ -25,7 +27,7 @@ class BlockLayer {
   BlockLayer& operator=(const BlockLayer&) = delete;
   virtual ~BlockLayer() = default;
 
-  /// Counted up to this moment, all zero before the first I/O; null if the device is not measured, or has no place.
+  /// Counted up to this moment, all zero before the first I/O; null if the device is not measured.
   virtual std::shared_ptr<const model::DeviceIo> device(const std::string& name) = 0;
 
   /// The largest size of one request to the device, in bytes; nothing if it is not known.
@@ -35,9 +37,8 @@ class BlockLayer {
   [[nodiscard]] virtual std::uint64_t skipped_runs() const = 0;
 };
 
-// DriveWrites: what the block layer wrote on all namespaces of a drive. latency_buckets_of(): how long I/O took there.
-
-/// Totals up to one moment. Absent: not known for all namespaces, or the drive has none.
+/// What the block layer wrote on all namespaces of a drive: totals up to one moment. Absent: not known for all
+/// namespaces, or the drive has none.
 struct DriveWrites {
   std::optional<model::BlockWrites> done;
   /// Differs from an earlier value if anything was done that may have written.
@@ -49,11 +50,11 @@ DriveWrites writes_of(const NvmeSubsystem& drive, BlockLayer& block);
 /// Device times of reads and writes on the namespaces that are measured.
 model::LatencyBuckets latency_buckets_of(const NvmeSubsystem& drive, BlockLayer& block);
 
-// LogReadEffect: whether the drive's reads and writes suffer while its log pages are read. Compares the 99th percentile
-// of the I/Os that ended near such a read with that of all others. Pure: the caller says which I/Os were near.
-
 using model::LatencyBuckets;
+using model::SteadyTime;
 
+/// Whether the drive's reads and writes suffer while its log pages are read. Compares the 99th percentile of the I/Os
+/// that ended near such a read with that of all others. Pure: the caller says which I/Os were near.
 class LogReadEffect {
  public:
   /// Beyond this many near I/Os, half of everything is forgotten: what the drive did last week says little about today.
@@ -75,12 +76,8 @@ class LogReadEffect {
   LatencyBuckets all_;
 };
 
-// PollBackoff and LogReadWatch: poll drives less often if reading their log pages slows down I/O. One LogReadWatch per
-// drive measures; its result applies to all drives of the model, which share a PollBackoff. After a day without such an
-// effect, the model is polled more often again. Owned by the thread that polls.
-
-using model::SteadyTime;
-
+/// How much less often the drives of a model are polled because log reads slow down their I/O. After a day without such
+/// an effect, they are polled more often again.
 class PollBackoff {
  public:
   /// The number of intervals between two polls of a drive of this model.
@@ -98,21 +95,22 @@ class PollBackoff {
   std::map<std::string, Entry> by_model_;
 };
 
+/// Measures one drive's LogReadEffect, whose result applies to all drives of its model.
 class LogReadWatch {
  public:
   /// Keeps a reference to `backoff`.
   explicit LogReadWatch(PollBackoff& backoff) : backoff_(backoff) {}
 
-  /// `words`: latencies of the drive's reads and writes so far. If a spike is the reason for the poll, the I/Os near it
-  /// count neither as near ones nor as others: they were slow before.
-  void poll_begins(model::LatencyBuckets buckets, bool for_a_spike) {
+  /// `buckets`: latencies of the drive's reads and writes so far. If a spike is the reason for the poll, the I/Os near
+  /// it count neither as near ones nor as others: they were slow before.
+  void poll_begins(LatencyBuckets buckets, bool for_a_spike) {
     buckets_before_ = std::move(buckets);
     for_a_spike_ = for_a_spike;
   }
   /// I/Os count as near a log read until 50 ms after it: then measure() must be called.
   void poll_ended(SteadyTime now);
   [[nodiscard]] std::optional<SteadyTime> near_until() const { return near_until_; }
-  void measure(const model::LatencyBuckets& buckets, const std::string& model, SteadyTime now);
+  void measure(const LatencyBuckets& buckets, const std::string& model, SteadyTime now);
 
   /// p99 of the I/Os near log reads divided by that of the others.
   [[nodiscard]] std::optional<double> ratio() const { return ratio_; }
@@ -120,10 +118,10 @@ class LogReadWatch {
  private:
   PollBackoff& backoff_;
   LogReadEffect effect_;
-  unsigned measured_at_ = 1;              // backoff_.intervals() while effect_ was measured
-  model::LatencyBuckets buckets_before_;  // when the poll began
+  unsigned measured_at_ = 1;       // backoff_.intervals() while effect_ was measured
+  LatencyBuckets buckets_before_;  // when the poll began
   bool for_a_spike_ = false;
-  model::LatencyBuckets buckets_counted_;  // already in the effect's total, or to be left out of it
+  LatencyBuckets buckets_counted_;  // already in the effect's total, or to be left out of it
   std::optional<SteadyTime> near_until_;
   std::optional<double> ratio_;
 };

@@ -5,14 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <map>
 #include <set>
 #include <utility>
-
-#include "daemon/nvme/nvme_identity.h"
-#include "daemon/nvme/polled_drive.h"
-#include "daemon/nvme/reader_client.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -25,27 +19,27 @@ constexpr auto kRefusalsLast = 24h;
 
 std::string key_of(const NvmeSubsystem& subsystem) { return subsystem.nqn.raw() + '\n' + subsystem.serial.raw(); }
 
-/// Subsystems of one name and serial number get different names: with their address, and their number where
-/// those are the same, too. Returns a line for each.
+/// Makes subsystems of the same name and serial number different: adds the address to the name, and the number where
+/// the addresses are the same, too. Returns a line for each.
 std::vector<log::Line> keep_apart(std::vector<NvmeSubsystem>& subsystems) {
-  std::map<std::string, int> having;  // a key
-  for (const NvmeSubsystem& one : subsystems) {
-    ++having[key_of(one)];
+  std::map<std::string, int> of_key;
+  for (const NvmeSubsystem& subsystem : subsystems) {
+    ++of_key[key_of(subsystem)];
   }
   std::vector<log::Line> lines;
   std::set<std::string> keys;
-  for (NvmeSubsystem& one : subsystems) {
-    if (having.at(key_of(one)) > 1) {
+  for (NvmeSubsystem& subsystem : subsystems) {
+    if (of_key.at(key_of(subsystem)) > 1) {
       lines.push_back(log::line(log::Level::warning,
                                 "NVMe drives: nvme{} has the subsystem and serial number of another drive, {}: what "
                                 "is known of it is kept by its address, {}",
-                                one.controller, log::quoted("serial", util::for_log(one.serial)),
-                                one.address.empty() ? "its name" : one.address));
-      one.nqn = one.nqn.raw() + " | at " + one.address;
+                                subsystem.controller, log::quoted("serial", util::for_log(subsystem.serial)),
+                                subsystem.address.empty() ? "its name" : subsystem.address));
+      subsystem.nqn = subsystem.nqn.raw() + " | at " + subsystem.address;
     }
-    if (!keys.insert(key_of(one)).second) {
-      one.nqn = one.nqn.raw() + " | name nvme" + std::to_string(one.controller);
-      keys.insert(key_of(one));
+    if (!keys.insert(key_of(subsystem)).second) {
+      subsystem.nqn = subsystem.nqn.raw() + " | name nvme" + std::to_string(subsystem.controller);
+      keys.insert(key_of(subsystem));
     }
   }
   return lines;
@@ -70,7 +64,7 @@ DriveMonitor::DriveMonitor(std::unique_ptr<ReaderClient> reader, std::chrono::na
       interval_(poll_interval),
       reconnect_pause_(reconnect_pause),
       may_ask_(!reader_->ended()),
-      status_{"nvme", may_ask_, "", {}, {}} {
+      status_{.name = "nvme", .up = may_ask_, .reason = "", .errors = {}} {
   lessons_.sys_root = std::move(sys_root);
   refresh_drives();
 }
@@ -79,14 +73,9 @@ int DriveMonitor::descriptor() const { return may_ask_ ? reader_->descriptor() :
 
 std::optional<SteadyTime> DriveMonitor::deadline() const {
   std::optional<SteadyTime> first;
-  if (!may_ask_) {
-    return first;  // nothing is asked any more
-  }
   for (const auto& [key, drive] : drives_) {
-    const auto deadline = drive.deadline();
-    if (deadline && (!first || *deadline < *first)) {
-      first = deadline;
-    }
+    const auto deadline = may_ask_ ? drive.deadline() : std::nullopt;
+    first = deadline ? std::min(*deadline, first.value_or(*deadline)) : first;
   }
   return first;
 }
@@ -256,7 +245,7 @@ void DriveMonitor::advance(BlockLayer& block) {
   }
   bool replaced = false;
   for (auto& [key, drive] : drives_) {
-    if (drive.given_up(now)) {
+    if (drive.timed_out(now)) {
       abandon(drive, key, block);
     }
     drive.advance(now, interval_, block);
@@ -283,31 +272,28 @@ void DriveMonitor::read_counters_again(const std::string& key) {
 }
 
 std::vector<model::DriveTick> DriveMonitor::sample(SteadyTime now) {
-  std::vector<model::DriveTick> seen;
+  std::vector<model::DriveTick> ticks;
   for (auto& [key, drive] : drives_) {
-    seen.push_back(drive.sample(now));
-    seen.back().key = key;
+    ticks.push_back(drive.sample(now));
+    ticks.back().key = key;
   }
-  std::sort(seen.begin(), seen.end(),
+  std::sort(ticks.begin(), ticks.end(),
             [](const auto& a, const auto& b) { return a.drive->identity->controller < b.drive->identity->controller; });
-  return seen;
+  return ticks;
 }
 
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr auto kPollTimeout = 5s;
 
-struct Asked {
-  explicit Asked(NvmeSubsystem subsystem, RefusedPages& refused) : poller(std::move(subsystem), refused) {}
+struct AskedDrive {
   DrivePoller poller;
-  std::optional<DriveReading> reading;
+  std::optional<DriveReading> reading = {};
   std::string failure = "did not answer within 5 s";
 };
 
 /// Takes the drive's reading if it is complete, else sends the next request.
-void ask(Asked& drive, ReaderClient& reader, std::map<std::uint64_t, Asked*>& outstanding) {
+void ask(AskedDrive& drive, ReaderClient& reader, std::map<std::uint64_t, AskedDrive*>& outstanding) {
   if (auto reading = drive.poller.take()) {
     drive.failure = reading->reason;
     drive.reading = std::move(reading);
@@ -322,9 +308,9 @@ void ask(Asked& drive, ReaderClient& reader, std::map<std::uint64_t, Asked*>& ou
   }
 }
 
-void ask_all(std::vector<Asked>& drives, ReaderClient& reader) {
-  std::map<std::uint64_t, Asked*> outstanding;
-  for (Asked& drive : drives) {
+void ask_all(std::vector<AskedDrive>& drives, ReaderClient& reader) {
+  std::map<std::uint64_t, AskedDrive*> outstanding;
+  for (AskedDrive& drive : drives) {
     if (drive.poller.subsystem().live()) {
       drive.poller.begin(DrivePoller::Extent::all);
       ask(drive, reader, outstanding);
@@ -360,18 +346,18 @@ util::Result<std::vector<DriveAnswer>> poll_once() {
     return answers;
   }
   RefusedPages refused;
-  std::vector<Asked> drives;
+  std::vector<AskedDrive> drives;
   for (const NvmeSubsystem& subsystem : host->subsystems) {
-    drives.emplace_back(subsystem, refused);
+    drives.push_back({.poller = DrivePoller(subsystem, refused)});
   }
   if (const auto reader = ReaderClient::spawn()) {
     ask_all(drives, **reader);
   } else {
-    for (Asked& drive : drives) {
+    for (AskedDrive& drive : drives) {
       drive.failure = reader.error().message;
     }
   }
-  for (Asked& drive : drives) {
+  for (AskedDrive& drive : drives) {
     if (drive.reading && !(drive.reading->identity && drive.failure.empty())) {
       drive.reading.reset();
     }

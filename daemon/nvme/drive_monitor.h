@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveMonitor: the NVMe drives of the host, each polled in its turn. Keeps one PolledDrive per subsystem, carries its
+// DriveMonitor: the NVMe drives of the host, each polled in turn. Keeps one PolledDrive per subsystem, carries its
 // requests to the reader process and the answers back, and never waits for any of it. Owned by the daemon's one thread.
+// Commands that exit at once call poll_once() instead.
 #pragma once
 
 #include <chrono>
@@ -14,10 +15,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/result.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/nvme/nvme_identity.h"
 #include "daemon/nvme/polled_drive.h"
 #include "daemon/nvme/reader_client.h"
-#include "daemon/nvme_pages/drive_reading.h"
 
 namespace ssdpulse::nvme {
 
@@ -80,12 +79,11 @@ class DriveMonitor {
   log::Limiter limiter_{std::chrono::minutes(10)};
 };
 
-// poll_once(): what each NVMe drive of this host reports when asked once. For commands that exit at once.
-
+/// What a drive reports when asked once.
 struct DriveAnswer {
   NvmeSubsystem subsystem;
   std::optional<DriveReading> reading;  // of a drive that identified itself
-  std::string failure;                  // why there is none, in words
+  std::string failure;                  // why there is none, as text
 };
 
 /// Asks every live drive, and waits up to 5 s, as long as a healthy drive may take. An error if sysfs cannot be read.

@@ -77,25 +77,21 @@ const model::NvmeFieldDescription& description_of(const model::NvmeValue& value)
   return model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(value.field));
 }
 
-std::string words(const model::NvmeValue& value, const char* what) {
-  return std::string(description_of(value).metric) + (value.label.empty() ? "" : " (" + value.label + ")") + " " + what;
-}
-
-/// More than any drive counts in that time. Some are updated only now and then: hence what comes on top.
+/// More than any drive counts in that time, and on top what a counter that is updated only now and then may add.
 double growth_limit(const model::NvmeValue& value, std::chrono::nanoseconds time) {
-  constexpr double kLargestUnit = 2e9;       // bytes
-  constexpr double kLatest = 86400;          // seconds
-  constexpr double kOperationsAtOnce = 1e4;  // operations whose times are summed
-  constexpr double kEventsLimit = 1e9;       // per second
+  constexpr double kMaxUnitBytes = 2e9;
+  constexpr double kMaxDelaySeconds = 86400;
+  constexpr double kMaxConcurrentOperations = 1e4;  // operations whose times are summed
+  constexpr double kMaxEventsPerSecond = 1e9;
   const double seconds = std::ceil(std::chrono::duration<double>(time).count()) + 1;
   const std::string_view unit = description_of(value).unit;
   if (value.field == F::power_cycles || value.field == F::unsafe_shutdowns) {
     return seconds;
   }
   if (unit == "bytes") {
-    return static_cast<double>(model::most_bytes_in(time)) + kLargestUnit;
+    return static_cast<double>(model::most_bytes_in(time)) + kMaxUnitBytes;
   }
-  return unit == "seconds" ? kOperationsAtOnce * seconds + kLatest : kEventsLimit * seconds;
+  return unit == "seconds" ? kMaxConcurrentOperations * seconds + kMaxDelaySeconds : kMaxEventsPerSecond * seconds;
 }
 
 /// How far a gauge moves at most from one reading to the next; absent: any way.
@@ -113,18 +109,18 @@ std::optional<double> step_limit(const model::NvmeValue& value) {
 }
 
 struct Objection {
-  std::string words;
-  bool only_falls;
+  std::string text;
+  bool only_falls = false;
 };
 
 /// Why one page cannot follow the other, the leaps first; nothing if it can.
 std::optional<Objection> objection(const Values& before, const Values& after, std::chrono::nanoseconds time) {
-  constexpr int kNewWarnings = 2;
+  constexpr int kMaxNewWarnings = 2;
   std::optional<Objection> fall;
   int warnings = 0;
   for (const model::NvmeValue& now : after) {
-    const auto was = std::find_if(before.begin(), before.end(), [&](const model::NvmeValue& one) {
-      return one.field == now.field && one.label == now.label && one.endurance_group == now.endurance_group;
+    const auto was = std::find_if(before.begin(), before.end(), [&](const model::NvmeValue& value) {
+      return value.field == now.field && value.label == now.label && value.endurance_group == now.endurance_group;
     });
     if (was == before.end()) {
       continue;
@@ -132,12 +128,12 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
     const double growth = now.value - was->value;
     warnings += now.field == F::critical_warning && growth > 0 ? 1 : 0;
     const auto step = step_limit(now);
-    if (warnings > kNewWarnings || (step && std::abs(growth) > *step) ||
+    if (warnings > kMaxNewWarnings || (step && std::abs(growth) > *step) ||
         (description_of(now).counter && growth > growth_limit(now, time))) {
-      return Objection{words(now, warnings > kNewWarnings ? "came with several others" : "jumped"), false};
+      return Objection{series_name(now) + (warnings > kMaxNewWarnings ? " came with several others" : " jumped")};
     }
     if (description_of(now).counter && growth < 0 && !fall) {
-      fall = Objection{words(now, "fell"), true};
+      fall = Objection{series_name(now) + " fell", true};
     }
   }
   return fall;
@@ -157,7 +153,7 @@ std::optional<std::string> PageValues::accept(PageState& kept, Page page) {
   }
   kept.waiting = std::move(page);
   ++kept.waited;
-  return doubt->words;
+  return doubt->text;
 }
 
 PageValues::Waiting PageValues::take(const DriveReading& reading, const SettledUnits& units, Time now) {

@@ -12,11 +12,9 @@
 #include "daemon/base/file_descriptor.h"
 #include "daemon/base/outside_text.h"
 #include "daemon/host/sysfs.h"
+#include "daemon/nvme_pages/page_fields.h"
 
 namespace ssdpulse::nvme {
-
-// Where sysfs has namespaces: a multipath head below its subsystem, any other block device below its controller. Hidden
-// paths (nvme0c1n1) do not count as block devices. A block device's first number is not always its controller's.
 
 namespace {
 
@@ -49,6 +47,7 @@ std::optional<std::uint32_t> controller_number(std::string_view name) {
   return name.empty() ? number : std::nullopt;
 }
 
+/// Hidden paths (nvme0c1n1) do not count. A block device's first number is not always its controller's.
 bool is_block_device(std::string_view name) {
   return skip(name, "nvme") && take_number(name) && skip(name, "n") && take_number(name) && name.empty();
 }
@@ -91,6 +90,7 @@ std::map<std::uint32_t, std::string> find_subsystems(const std::string& sys_root
   return subsystem_of;
 }
 
+/// sysfs has a multipath head below its subsystem, any other block device below its controller.
 void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vector<std::string>& warnings) {
   const auto names = sysfs::list_directory(directory);
   if (!names) {
@@ -172,24 +172,14 @@ util::Result<NvmeHost> read_nvme_host(const std::string& sys_root) {
 
 namespace {
 
-constexpr std::uint32_t kAttributeEnduranceGroups = 1U << 4U;
 constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
 constexpr std::uint8_t kOptimalPerformance = 3U << 4U;  // one bit until NVMe 2.0
 constexpr std::uint64_t kHostMemoryUnit = 4096;
 constexpr std::size_t kUuidEntryBytes = 32;
 constexpr std::size_t kMaxEnduranceGroups = 2047;
 
-std::uint16_t little16(Bytes bytes, std::size_t at) {
-  return static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8U);
-}
-
-std::uint32_t little32(Bytes bytes, std::size_t at) {
-  return little16(bytes, at) | static_cast<std::uint32_t>(little16(bytes, at + 2)) << 16U;
-}
-
-std::uint64_t little64(Bytes bytes, std::size_t at) {
-  return little32(bytes, at) | static_cast<std::uint64_t>(little32(bytes, at + 4)) << 32U;
-}
+std::uint16_t little16(Bytes bytes, std::size_t at) { return static_cast<std::uint16_t>(read_number(bytes, at, 2)); }
+std::uint32_t little32(Bytes bytes, std::size_t at) { return static_cast<std::uint32_t>(read_number(bytes, at, 4)); }
 
 util::OutsideText text(Bytes bytes, std::size_t at, std::size_t length) {
   return util::without_padding({reinterpret_cast<const char*>(bytes.data()) + at, length});
@@ -270,8 +260,8 @@ util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& n
   const bool reported = (bytes[24] & kOptimalPerformance) != 0;
   name_space.write_granularity_blocks = reported ? little16(bytes, 64) + 1U : 0;
   name_space.write_alignment_blocks = reported ? little16(bytes, 66) + 1U : 0;
-  const std::uint64_t size = little64(bytes, 0);
-  const std::uint64_t used = little64(bytes, 16);
+  const std::uint64_t size = read_number(bytes, 0, 8);
+  const std::uint64_t used = read_number(bytes, 16, 8);
   name_space.used_share =
       size > 0 && used <= size ? std::optional(static_cast<double>(used) / static_cast<double>(size)) : std::nullopt;
   name_space.block_sizes = block_sizes(bytes);
@@ -314,12 +304,10 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
   return groups;
 }
 
-bool has_uuid_list(const model::NvmeIdentity& identity) {
-  return (identity.controller_attributes & kAttributeUuidList) != 0;
-}
+bool has_uuid_list(const model::NvmeIdentity& identity) { return has_attribute<kAttributeUuidList>(identity); }
 
 bool has_endurance_group_list(const model::NvmeIdentity& identity) {
-  return (identity.controller_attributes & kAttributeEnduranceGroups) != 0;
+  return has_attribute<kHasEnduranceGroups>(identity);
 }
 
 std::shared_ptr<const model::NvmeIdentity> identity_from_sysfs(const NvmeSubsystem& subsystem) {

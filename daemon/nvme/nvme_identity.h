@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's NVMe drives, and which controller of each to read. One pass over sysfs: opens no drive and remembers
-// nothing. A drive is an NVM subsystem: all its controllers report the same.
+// NvmeSubsystem: an NVMe drive of the host as sysfs has it, and which of its controllers to read. A drive is an NVM
+// subsystem: all its controllers report the same. Also what a drive says about itself in the Identify data structures
+// (NVM Express Base 2.x, 5.1.13). Remembers nothing and opens no drive.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace ssdpulse::nvme {
 
 struct NvmeSubsystem {
-  std::uint32_t controller = 0;  // 3 is nvme3: the lowest live one, or the lowest of all if none is live
+  std::uint32_t controller = 0;  // 3 is nvme3: the lowest live controller, or the lowest of all if none is live
   std::string state;             // live, or why it cannot be asked: the kernel's word for it, or ours
   util::OutsideText nqn;
   std::string transport;
@@ -41,9 +42,6 @@ util::Result<NvmeHost> read_nvme_host(const std::string& sys_root = "/sys");
 /// The serial number of the drive that is, for example, nvme3 at this moment; empty if there is none.
 util::OutsideText controller_serial(std::uint32_t controller, const std::string& sys_root = "/sys");
 
-// Parses the Identify data structures (NVM Express Base 2.x, 5.1.13): what a drive is, by its own account, and which of
-// the optional structures it may be asked for. Pure.
-
 /// What Identify Controller (CNS 01h) contains. Fields that only sysfs and the other structures provide stay empty.
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
 
@@ -51,7 +49,7 @@ util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
 /// how much is in use, and how the drive ranks the block sizes that it can be formatted with.
 util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& name_space);
 
-/// CNS 17h, up to its end mark. An entry's place is its UUID index, so none is left out.
+/// CNS 17h, up to its end mark. An entry's position is its UUID index, so none is left out.
 util::Result<std::vector<Uuid>> parse_uuid_list(Bytes bytes);
 
 /// CNS 19h.
@@ -61,9 +59,7 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
 bool has_uuid_list(const model::NvmeIdentity& identity);
 bool has_endurance_group_list(const model::NvmeIdentity& identity);
 
-// The identity of a drive, from sysfs now and from its own last answers.
-
-/// Used until the drive itself has reported more.
+/// What sysfs has: used until the drive itself has reported more.
 std::shared_ptr<const model::NvmeIdentity> identity_from_sysfs(const NvmeSubsystem& subsystem);
 
 /// With the namespaces that sysfs has now: they appear and disappear between two identifications of their drive.

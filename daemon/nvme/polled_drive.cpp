@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/nvme/polled_drive.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,14 +12,17 @@
 #include "daemon/base/log.h"
 #include "daemon/nvme/nvme_identity.h"
 #include "daemon/nvme_pages/drive_reading.h"
+#include "daemon/nvme_pages/page_fields.h"
 
 namespace ssdpulse::nvme {
 namespace {
 
+using log::field;
+using namespace std::chrono_literals;
+
 constexpr unsigned kDoNotRetry = 0x4000;   // in a status as Linux passes it on (include/linux/nvme.h NVME_STATUS_DNR)
 constexpr unsigned kStatusCode = 0x07ff;   // including its type
 constexpr unsigned kFdpDisabled = 0x0029;  // in this endurance group (TP4146)
-constexpr std::uint32_t kFdpAttribute = 1U << 19;
 
 /// The only answers that apply to all drives of the same kind: invalid opcode, invalid field, invalid log page.
 constexpr std::array kNoSuchPage{0x0001U, 0x0002U, 0x0109U};
@@ -28,6 +33,14 @@ constexpr unsigned kTriesToUnderstand = 3;
 /// Without these limits, a drive that lies could make a poll arbitrarily long.
 constexpr std::size_t kMaxPolledGroups = 8;
 constexpr std::size_t kMaxNamespaces = 32;
+
+constexpr auto kSilence = 5s;            // a drive that owes an answer this long is stale
+constexpr auto kCommandTimeout = 10min;  // the kernel's own timeout ends any command long before
+constexpr auto kShortestInterval = 10s;
+constexpr auto kMaxMediaInterval = 1h;  // idle wear is slow
+constexpr auto kMaxIdentifyInterval = 1h;
+constexpr int kForgetAfterIntervals = 5;
+constexpr auto kForgetAfter = 2min;
 
 bool is_smart(const LogPage& page) { return page.lid == kSmartLid; }
 
@@ -210,7 +223,7 @@ void DrivePoller::understand(const Step& step, const Response& response) {
     return;
   }
   // Only Identify Controller is needed: the others report more about some drives, whose pages are as good without them.
-  const auto garbage = [&] { ++reading_.failures["garbage"]; };
+  const auto count_garbage = [&] { ++reading_.failures["garbage"]; };
   switch (step.kind) {
     case RequestKind::identify_controller: {
       auto identity = parse_identify_controller(bytes);
@@ -231,23 +244,20 @@ void DrivePoller::understand(const Step& step, const Response& response) {
       if (auto uuids = parse_uuid_list(bytes)) {
         identity_->uuids = std::move(*uuids);
       } else {
-        garbage();
+        count_garbage();
       }
       break;
     case RequestKind::endurance_group_list:
       if (auto groups = parse_endurance_group_list(bytes)) {
         identity_->endurance_groups = std::move(*groups);
       } else {
-        garbage();
+        count_garbage();
       }
       break;
     case RequestKind::identify_namespace:
       for (model::NvmeNamespace& entry : identity_->namespaces) {
-        if (entry.nsid != step.nsid) {
-          continue;
-        }
-        if (!parse_identify_namespace(bytes, entry)) {
-          garbage();
+        if (entry.nsid == step.nsid && !parse_identify_namespace(bytes, entry)) {
+          count_garbage();
         }
       }
       break;
@@ -261,7 +271,7 @@ void DrivePoller::plan_identification() {
   if (has_uuid_list(*identity_)) {
     steps_.push_back({RequestKind::uuid_list});
   }
-  if (has_endurance_group_list(*identity_) || (identity_->controller_attributes & kFdpAttribute) != 0) {
+  if (has_endurance_group_list(*identity_) || has_attribute<kHasDataPlacement>(*identity_)) {
     steps_.push_back({RequestKind::endurance_group_list});
   }
   for (std::size_t i = 0; i < std::min(identity_->namespaces.size(), kMaxNamespaces); ++i) {
@@ -299,7 +309,7 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
   if (!content) {
     if (is_smart(*step.page)) {
       fail(kind, content.error().message);
-      return;  // every drive has this page: one that is not ready yet is asked until it is
+      return;  // every drive has this page: a drive that is not ready yet is asked until it is
     }
     ++reading_.failures[kind];  // any drive may lack this page: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
@@ -320,19 +330,14 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
 }
 
 void DrivePoller::refuse(const Step& step, unsigned status) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "0x";
-  for (int shift = 12; shift >= 0; shift -= 4) {
-    text += kDigits[(status >> shift) & 0xf];
-  }
-  const std::string what = step.page != nullptr ? std::string(step.page->name) : std::string("identify");
   // Only SMART and Identify Controller are mandatory; that a drive has nothing else is not a failure of the poll.
   const bool for_good = (status & kDoNotRetry) != 0;
   ++reading_.failures[for_good ? "refused" : "error"];
-  const bool duty = step.page != nullptr ? is_smart(*step.page) : step.kind == RequestKind::identify_controller;
-  if (duty && reading_.reason.empty()) {
-    reading_.reason = "the drive refuses " + what + " with status " + text;
-  } else if (step.page == nullptr || duty) {
+  const bool mandatory = step.page != nullptr ? is_smart(*step.page) : step.kind == RequestKind::identify_controller;
+  if (mandatory && reading_.reason.empty()) {
+    reading_.reason = fmt::format("the drive refuses {} with status {:#06x}",
+                                  step.page != nullptr ? step.page->name : "identify", status);
+  } else if (step.page == nullptr || mandatory) {
     // Nothing is remembered about these.
   } else if ((status & kStatusCode) == kFdpDisabled && step.page->per_endurance_group) {
     refused_->add(*identity_, *step.page, step.endurance_group);
@@ -355,25 +360,6 @@ std::optional<DriveReading> DrivePoller::take() {
   finished_ = false;
   return std::move(reading_);
 }
-
-namespace {
-
-using log::field;
-using namespace std::chrono_literals;
-
-constexpr auto kSilence = 5s;    // a drive that owes an answer this long is stale
-constexpr auto kGiveUp = 10min;  // the kernel has given up on any command long before
-constexpr auto kShortestInterval = 10s;
-constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
-constexpr auto kIdentifyAtLeast = 1h;
-constexpr int kForgetAfterIntervals = 5;
-constexpr auto kForgetAfter = 2min;
-
-double seconds_since_epoch() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 PolledDrive::PolledDrive(NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
                          std::chrono::nanoseconds stagger)
@@ -408,17 +394,16 @@ void PolledDrive::notice_silence(SteadyTime now) {
   if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
     silence_noticed_ = true;
     cannot_be_read("timeout", "no answer to a command for more than 5 s");
-    const std::string who = "nvme" + std::to_string(subsystem_.controller);
-    if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
+    if (const auto suppressed = lessons_.limiter.admit("silent " + name(), now)) {
       logged_up_ = false;
-      log::warning("{} does not answer{}", field("controller", who),
+      log::warning("{} does not answer{}", field("controller", name()),
                    succeeded_at_ ? "; its figures are those of its last reading" : "",
                    field("suppressed", *suppressed));
     }
   }
 }
 
-bool PolledDrive::given_up(SteadyTime now) const { return asked_at_ && now - *asked_at_ > kGiveUp; }
+bool PolledDrive::timed_out(SteadyTime now) const { return asked_at_ && now - *asked_at_ > kCommandTimeout; }
 
 bool PolledDrive::can_be_asked() {
   if (!subsystem_.live()) {
@@ -462,7 +447,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
   if (early) {
     due_ = std::max(due_, now + shortest);
   } else {
-    // Drives stay spread out over the interval; one that was late is not polled twice in a row.
+    // Drives stay spread out over the interval; a drive that was late is not polled twice in a row.
     due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(stagger_, 0ns);
   }
   polled_at_ = now;
@@ -480,12 +465,12 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
   before_ = writes_of(subsystem_, block);
   watch_.poll_begins(latency_buckets_of(subsystem_, block), early);
   using Extent = DrivePoller::Extent;
-  if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
+  if (!identity_ || now - identified_at_ >= kMaxIdentifyInterval) {
     identified_at_ = now;
     poller_.begin(Extent::all);
   } else {
     const bool written = !before_.activity || before_.activity != at_media_.activity;
-    const bool wanted = asked_for || written || counters_in_doubt_ || now - media_read_at_ >= kMediaAtLeast;
+    const bool wanted = asked_for || written || counters_in_doubt_ || now - media_read_at_ >= kMaxMediaInterval;
     poller_.begin(wanted ? Extent::media : Extent::wear);
   }
   finish_poll(now, block);  // in case there is nothing to ask
@@ -516,7 +501,7 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   polling_.up = reading->reason.empty();
   polling_.reason = reading->reason;
   if (logged_up_ != polling_.up) {
-    tell_state(now);
+    log_state(now);
   }
   watch_.poll_ended(now);
   if (reading->identity) {
@@ -527,7 +512,8 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
     return;
   }
   succeeded_at_ = now;
-  polling_.last_success_seconds = seconds_since_epoch();
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  polling_.last_success_seconds = std::chrono::duration<double>(wall).count();
   polling_.last_duration_seconds = std::chrono::duration<double>(reading->spent).count();
   if (reading->media_asked) {
     media_read_at_ = now;
@@ -547,9 +533,8 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
 
 void PolledDrive::doubt_page(const std::string& what, SteadyTime now) {
   polling_.doubted = what;
-  const std::string who = "nvme" + std::to_string(subsystem_.controller);
-  if (const auto suppressed = lessons_.limiter.admit("doubt " + who, now)) {
-    log::warning("{} {}", field("controller", who), what, field("suppressed", *suppressed));
+  if (const auto suppressed = lessons_.limiter.admit("doubt " + name(), now)) {
+    log::warning("{} {}", field("controller", name()), what, field("suppressed", *suppressed));
   }
 }
 
@@ -584,20 +569,19 @@ void PolledDrive::take_counters(const DriveReading& reading, const DriveWrites& 
   readings_.push_back(std::move(counters));
 }
 
-void PolledDrive::tell_state(SteadyTime now) {
-  const std::string who = "nvme" + std::to_string(subsystem_.controller);
-  if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
+void PolledDrive::log_state(SteadyTime now) {
+  if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + name(), now)) {
     logged_up_ = polling_.up;
     if (polling_.up) {
-      log::info("{} is read", field("controller", who), field("suppressed", *suppressed));
+      log::info("{} is read", field("controller", name()), field("suppressed", *suppressed));
     } else {
-      log::warning("{} cannot be read: {}", field("controller", who), polling_.reason,
+      log::warning("{} cannot be read: {}", field("controller", name()), polling_.reason,
                    field("suppressed", *suppressed));
     }
   }
 }
 
-/// How much older than it should be a figure may be.
+/// How much older than due a figure may be.
 std::chrono::nanoseconds PolledDrive::slack(SteadyTime now) const {
   const auto former = now < former_slack_until_ ? former_slack_ : 0ns;
   return std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), former);
@@ -609,18 +593,14 @@ bool PolledDrive::known_now(SteadyTime now) const {
   return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
 }
 
-/// The counters of a drive that is not written to stay right without being read.
-std::vector<model::NvmeValue> PolledDrive::values(SteadyTime now) const {
-  return values_.since(now - kMediaAtLeast - slack(now));
-}
-
 model::NvmeDrive PolledDrive::describe(SteadyTime now) const {
   model::NvmeDrive drive;
   drive.identity = identity_ ? with_namespaces(identity_, subsystem_) : identity_from_sysfs(subsystem_);
   drive.polling = polling_;
   drive.polling.interval_seconds = std::chrono::duration<double>(pace()).count();
   if (known_now(now)) {
-    drive.values = values(now);
+    // The counters of a drive that is not written to stay right without being read.
+    drive.values = values_.since(now - kMaxMediaInterval - slack(now));
   }
   drive.polling.read_at = succeeded_at_;
   return drive;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. A
-// page that one drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns
-// only that drive, which may be faulty; a page that is switched off is off only in one endurance group.
+// PolledDrive: one NVMe drive from its first poll to its removal, with what is known about it; DrivePoller: the
+// commands of one poll. Neither talks to a drive: the monitor carries requests and answers. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -28,13 +27,16 @@
 
 namespace ssdpulse::nvme {
 
+/// The pages that are not requested again, and why. Many drives log each refused command as an error. A page that one
+/// drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns only that
+/// drive, which may be faulty; a page that is switched off is off only in one endurance group.
 class RefusedPages {
  public:
   /// The drive reports that there is no such page.
   void add_missing(const model::NvmeIdentity& identity, const LogPage& page);
   /// Only for this drive.
   void add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group = kWholeDrive);
-  /// Only for this drive: it has something else there; `what`: in words.
+  /// Only for this drive: it has something else there; `what`: as text.
   void add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what);
   /// A drive of this kind has the page.
   void understood(const model::NvmeIdentity& identity, const LogPage& page);
@@ -57,14 +59,12 @@ class RefusedPages {
   std::map<std::tuple<Text, Text, Text, std::uint16_t, std::string_view>, std::string> of_group_;
 };
 
-// DrivePoller: the next request for one drive, and the meaning of its answers.
-// The state machine of one controller: it neither talks to a drive nor reads a clock. One command at a time, because
-// the host counter, the media counter and the host counter again must be read in this order to be one sample.
-
 using nvme_reader::Request;
 using nvme_reader::RequestKind;
 using nvme_reader::Response;
 
+/// The next request for one controller, and the meaning of its answers. One command at a time, because the host
+/// counter, the media counter and the host counter again must be read in this order to be one sample. Reads no clock.
 class DrivePoller {
  public:
   DrivePoller(NvmeSubsystem subsystem, RefusedPages& refused) : subsystem_(std::move(subsystem)), refused_(&refused) {}
@@ -78,7 +78,7 @@ class DrivePoller {
   void begin(Extent extent);
   [[nodiscard]] bool busy() const { return busy_; }
 
-  /// The next command to send (its id is left to the sender); nothing while one is unanswered or none is left.
+  /// The next command to send (its id is left to the sender); nothing while a command is unanswered or none is left.
   std::optional<Request> next();
   void answer(const Response& response);
 
@@ -122,17 +122,15 @@ class DrivePoller {
   DriveReading reading_;
 };
 
-// PageValues: what a drive's pages contained when each was last read and accepted. Values of a page that is no longer
-// read expire after a while, and at once with new firmware.
-// A page whose values no drive can have reached since the last one (a counter that falls or leaps, a temperature that
-// jumps) waits for the next reading: only if that goes on from it, it is accepted. Until then the page keeps its
-// values.
-
+/// What a drive's pages contained when each was last read and accepted. Values of a page that is no longer read expire
+/// after a while, and at once with new firmware. A page whose values no drive can have reached since the last one (a
+/// counter that falls or leaps, a temperature that jumps) waits for the next reading: it is accepted only if that goes
+/// on from it. Until then the page keeps its values.
 class PageValues {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Pages of the reading that wait for the next one: why, in words.
+  /// Pages of the reading that wait for the next one: why, as text.
   using Waiting = std::map<const LogPage*, std::string>;
   Waiting take(const DriveReading& reading, const SettledUnits& units, Time now);
 
@@ -155,10 +153,6 @@ class PageValues {
   util::OutsideText firmware_;
 };
 
-// PolledDrive: one drive from its first poll to its removal, with what is known about it. Keeps the drive's schedule
-// and passes its answers to the code that interprets them: values, back-off, readings for the stages. Holds no
-// descriptor and sends nothing itself: the monitor carries requests and answers. Used by one thread.
-
 /// What the drives of a host learn from each other.
 struct DriveLessons {
   RefusedPages refused;
@@ -167,6 +161,7 @@ struct DriveLessons {
   log::Limiter limiter{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
 };
 
+/// Keeps the drive's schedule and passes its answers on: to the values, the back-off, and the readings for the stages.
 class PolledDrive {
  public:
   /// `stagger`: how much later than one interval the drive's second poll is, so that drives are spread out.
@@ -175,7 +170,7 @@ class PolledDrive {
   /// What sysfs reports about the drive now; its controller may be another one of the same subsystem.
   void update(NvmeSubsystem subsystem);
 
-  /// Begins a poll if one is due and the drive can be asked.
+  /// Begins a poll if it is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
   /// Someone needs more than the last poll reported: polls early, but never sooner after the last poll than the
   /// shortest interval that may be configured.
@@ -188,11 +183,11 @@ class PolledDrive {
   /// When advance() has something to do before the next tick.
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
   /// The outstanding command will never be answered: no drive takes that long, so the answer was lost.
-  [[nodiscard]] bool given_up(SteadyTime now) const;
+  [[nodiscard]] bool timed_out(SteadyTime now) const;
   /// Another drive now has the controller's number: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
-  /// The newest reading of its write counters needs another one to confirm it, however idle the drive is.
+  /// The newest reading of its write counters needs another reading to confirm it, however idle the drive is.
   void read_counters_again() { counters_in_doubt_ = true; }
 
   /// Includes the readings since the last call.
@@ -202,7 +197,7 @@ class PolledDrive {
  private:
   [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
   void notice_silence(SteadyTime now);
-  void tell_state(SteadyTime now);
+  void log_state(SteadyTime now);
   bool can_be_asked();
   void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
   void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
@@ -212,7 +207,6 @@ class PolledDrive {
   [[nodiscard]] std::chrono::nanoseconds pace() const;
   [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
   [[nodiscard]] bool known_now(SteadyTime now) const;
-  [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
   void take_counters(const DriveReading& reading, const DriveWrites& after, SteadyTime now);
 
   NvmeSubsystem subsystem_;

@@ -19,9 +19,9 @@
 namespace ssdpulse::nvme {
 namespace {
 
-constexpr int kReaderSocket = 3;       // where the subcommand looks for it
-constexpr int kMaxMessages = 64;       // in one receive(): it returns, however fast the reader is
-constexpr int kFarewellMillis = 1000;  // its supervisor never waits for a drive, so this is ample
+constexpr int kReaderSocket = 3;          // where the subcommand looks for it
+constexpr int kMaxMessages = 64;          // in one receive(): it returns, however fast the reader is
+constexpr int kExitTimeoutMillis = 1000;  // its supervisor never waits for a drive, so this is ample
 
 }  // namespace
 
@@ -89,7 +89,7 @@ ReaderClient::~ReaderClient() {
   }
   const util::UniqueFd process = util::process_descriptor(reader_);
   pollfd end{process.get(), POLLIN, 0};
-  const bool ends = process.valid() && (::poll(&end, 1, kFarewellMillis) > 0 || ::kill(reader_, SIGKILL) == 0);
+  const bool ends = process.valid() && (::poll(&end, 1, kExitTimeoutMillis) > 0 || ::kill(reader_, SIGKILL) == 0);
   // A reader that stays, and that a confined daemon may not kill, dies with us: it asked the kernel for that.
   ::waitpid(reader_, nullptr, ends ? 0 : WNOHANG);
 }
@@ -149,7 +149,7 @@ void ReaderClient::accept(Response response, std::vector<Response>& answers) {
   } else if (outstanding_.erase(response.id) != 0) {
     answers.push_back(response);
   }
-  // Otherwise the request was already given up: sent before the reader died, and taken by its successor.
+  // Otherwise the request has failed already: sent before the reader died, and taken by its successor.
 }
 
 void ReaderClient::fail_outstanding(int error, std::vector<Response>& answers) {

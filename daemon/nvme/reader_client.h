@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReaderClient: the daemon's end of the connection to the NVMe reader. Never waits: answers come later, when the
 // descriptor is readable. Every request is answered exactly once, by the drive or by an error; if a drive hangs, when
-// the kernel gives up on it. The reader is our child, or a service that listens. Used by one thread; has none itself.
+// the kernel aborts its command. The reader is our child, or a service that listens. Used by one thread; has none
+// itself.
 #pragma once
 
 #include <sys/types.h>

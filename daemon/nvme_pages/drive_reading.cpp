@@ -11,36 +11,38 @@
 
 namespace ssdpulse::nvme {
 
+using model::ByteCounter;
+
 const PageReading* DriveReading::smart() const {
   const auto found =
       std::find_if(pages.begin(), pages.end(), [](const PageReading& entry) { return entry.page->lid == kSmartLid; });
   return found == pages.end() ? nullptr : &*found;
 }
 
-std::optional<model::ByteCounter> DriveReading::host_before_media() const {
+std::optional<ByteCounter> DriveReading::host_before_media() const {
   const PageReading* page = smart();
   return page != nullptr ? page->content.writes.host : std::nullopt;
 }
 
-std::optional<model::ByteCounter> DriveReading::host_after_media() const {
+std::optional<ByteCounter> DriveReading::host_after_media() const {
   return smart_again ? smart_again->content.writes.host : std::nullopt;
 }
 
 namespace {
 
-constexpr double kLongestLife = 3.2e9;     // seconds: a hundred years
-constexpr double kBytesLimit = 64e9;       // per second: more than four lanes of PCI Express 7 carry
-constexpr double kEventsLimit = 1e9;       // per second
-constexpr double kOperationsAtOnce = 1e4;  // operations whose times are summed
-constexpr double kColdest = -100;          // degrees Celsius
-constexpr double kHottest = 200;
+constexpr double kMaxLifeSeconds = 3.2e9;    // a hundred years
+constexpr double kMaxBytesPerSecond = 64e9;  // more than four lanes of PCI Express 7 carry
+constexpr double kMaxEventsPerSecond = 1e9;
+constexpr double kMaxConcurrentOperations = 1e4;  // operations whose times are summed
+constexpr double kMinCelsius = -100;
+constexpr double kMaxCelsius = 200;
 
 struct Range {
   double lowest;
   double highest;
 };
 
-Range possible(model::NvmeField field) {
+Range possible_range(model::NvmeField field) {
   switch (field) {
     case F::available_spare_ratio:
     case F::available_spare_threshold_ratio:
@@ -48,66 +50,66 @@ Range possible(model::NvmeField field) {
     case F::endurance_group_available_spare_threshold_ratio:
       return {0, 1};
     case F::power_cycles:
-      return {0, kLongestLife};
+      return {0, kMaxLifeSeconds};
     case F::volume_io_seconds:
     case F::controller_busy_seconds:
-      return {0, kOperationsAtOnce * kLongestLife};
+      return {0, kMaxConcurrentOperations * kMaxLifeSeconds};
     default:
       break;
   }
   const model::NvmeFieldDescription& description = model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(field));
   if (description.unit == "celsius") {
-    return {kColdest, kHottest};
+    return {kMinCelsius, kMaxCelsius};
   }
   if (description.unit == "ratio") {
-    return {0, kEventsLimit};
+    return {0, kMaxEventsPerSecond};
   }
   if (description.counter && description.unit == "seconds") {
-    return {0, kLongestLife};
+    return {0, kMaxLifeSeconds};
   }
-  return {0, kLongestLife * (description.unit == "bytes" ? kBytesLimit : kEventsLimit)};
+  return {0, kMaxLifeSeconds * (description.unit == "bytes" ? kMaxBytesPerSecond : kMaxEventsPerSecond)};
 }
 
 bool within(double value, const Range& range) { return value >= range.lowest && value <= range.highest; }
 
 /// A counter whose unit is not stated counts at least bytes.
-bool within(const std::optional<model::ByteCounter>& counter) {
+bool within(const std::optional<ByteCounter>& counter) {
   return !counter ||
          static_cast<double>(counter->count) * static_cast<double>(std::max<std::uint64_t>(1, counter->unit_bytes)) <=
-             kLongestLife * kBytesLimit;
+             kMaxLifeSeconds * kMaxBytesPerSecond;
 }
 
 bool is_sensor(const model::NvmeValue& value) {
   return value.field == F::temperature_celsius && value.label != "composite";
 }
 
-std::string words(const model::NvmeValue& value) {
-  const auto& description = model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(value.field));
-  return std::string(description.metric) + (value.label.empty() ? "" : " (" + value.label + ")") + " would be " +
-         util::number_text(value.value);
-}
-
 }  // namespace
+
+std::string series_name(const model::NvmeValue& value) {
+  const auto& description = model::kNvmeFieldDescriptions.at(static_cast<std::size_t>(value.field));
+  return std::string(description.metric) + (value.label.empty() ? "" : " (" + value.label + ")");
+}
 
 void drop_missing_sensors(PageContent& content) {
   std::erase_if(content.values, [](const model::NvmeValue& value) {
-    return is_sensor(value) && !within(value.value, possible(value.field));
+    return is_sensor(value) && !within(value.value, possible_range(value.field));
   });
 }
 
 std::optional<std::string> find_impossible(const PageContent& content) {
   const auto found = std::find_if(content.values.begin(), content.values.end(), [](const model::NvmeValue& value) {
-    return !is_sensor(value) && !within(value.value, possible(value.field));
+    return !is_sensor(value) && !within(value.value, possible_range(value.field));
   });
   if (found != content.values.end()) {
-    return words(*found);
+    return series_name(*found) + " would be " + util::number_text(found->value);
   }
-  const auto warns = [](const model::NvmeValue& value) {
-    return value.field == F::critical_warning && value.value > 0;
-  };
-  const auto is_warning = [](const model::NvmeValue& value) { return value.field == F::critical_warning; };
-  const auto warnings = std::count_if(content.values.begin(), content.values.end(), is_warning);
-  if (warnings > 0 && std::count_if(content.values.begin(), content.values.end(), warns) == warnings) {
+  std::size_t warnings = 0;
+  std::size_t raised = 0;
+  for (const model::NvmeValue& value : content.values) {
+    warnings += value.field == F::critical_warning ? 1 : 0;
+    raised += value.field == F::critical_warning && value.value > 0 ? 1 : 0;
+  }
+  if (warnings > 0 && raised == warnings) {
     return "it would warn of everything at once";
   }
   for (const auto& counter : {content.writes.host, content.writes.media}) {
@@ -198,8 +200,6 @@ std::uint64_t unit_of_endurance_groups(model::Uint128 group_data_units, model::U
 
 namespace {
 
-using model::ByteCounter;
-
 constexpr std::uint8_t kEnduranceGroupLid = 0x09;
 constexpr std::uint8_t kFdpStatisticsLid = 0x22;  // cleared when an administrator sets the feature
 
@@ -228,7 +228,7 @@ std::optional<PageContent> content_of(const DriveReading& reading, const LogPage
 /// A sum of `parts` counters that were each rounded up hides as many units as there are parts. It is expressed in units
 /// coarser by that factor, because a counter's doubt is one unit. The true value is within one such unit of the result.
 /// A saturated counter stays saturated. (No page of endurance groups rounds in another way.)
-std::optional<ByteCounter> reported_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
+std::optional<ByteCounter> in_coarser_units(std::optional<ByteCounter> sum, std::size_t parts) {
   if (sum && sum->rounding == model::Rounding::up && parts > 1 && sum->count != ~model::Uint128{0}) {
     sum->count /= parts;
     sum->unit_bytes *= parts;
@@ -283,7 +283,8 @@ std::uint64_t unit_of(const LogPage& page, const ByteCounter& media, const Settl
 }
 
 /// Fills in the choice from this page; otherwise returns why the page cannot be used.
-std::string take(const LogPage& page, const PageContent& content, const DriveReading& reading, SourceChoice& choice) {
+std::string use_page(const LogPage& page, const PageContent& content, const DriveReading& reading,
+                     SourceChoice& choice) {
   if (!content.writes.media) {
     return "counts no media writes";
   }
@@ -295,7 +296,7 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
       return "its host counter contradicts SMART";
     }
     writes.host->unit_bytes = writes.media->unit_bytes;
-    choice.host_before = choice.host_after = reported_coarsely(writes.host, parts);
+    choice.host_before = choice.host_after = in_coarser_units(writes.host, parts);
   } else if (writes.media->unit_bytes == 0) {
     return "its unit is not settled";
   } else if (reading.host_before_media() && reading.host_after_media()) {
@@ -304,7 +305,7 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
   } else {
     return "there is no host counter to go with it";
   }
-  choice.media = reported_coarsely(writes.media, parts);
+  choice.media = in_coarser_units(writes.media, parts);
   choice.at = read_at(reading, page);
   choice.source = page.source;
   choice.since_birth = page.lid != kFdpStatisticsLid;
@@ -354,7 +355,7 @@ SourceChoice choose_source(const DriveReading& reading, const SettledUnits& sett
     if (!choice.source.empty()) {
       continue;
     }
-    std::string why = content ? take(page, *content, reading, choice) : why_not_read(reading, page);
+    std::string why = content ? use_page(page, *content, reading, choice) : why_not_read(reading, page);
     if (why.empty() && page.per_endurance_group) {
       why = not_of_all_groups(reading, page);
     }

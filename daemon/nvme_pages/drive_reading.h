@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveReading: the values that one poll of a drive returned. The poller sets them, the choice of counters reads them.
+// DriveReading: the values that one poll of a drive returned, and what they are worth: which of them cannot be true, in
+// which unit a vendor's counters count, and which counters give the write amplification. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,6 @@
 
 namespace ssdpulse::nvme {
 
-inline constexpr std::uint8_t kSmartLid = 0x02;  // SMART / Health Information (NVMe Base Specification)
-
 struct PageReading {
   const LogPage* page = nullptr;
   std::uint16_t endurance_group = 0;  // 0 where the page is the controller's
@@ -35,11 +34,11 @@ struct DriveReading {
   std::chrono::nanoseconds spent{};                       // time that the drive took for all commands
   std::map<std::string, unsigned> failures;               // by kind: refused, garbage, short, error, not_live, gone,
                                                           // timeout, reader, io
-  std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
-  std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, in words
-  std::string impossible;                                 // the last page that cannot be true, in words; empty: none
+  std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, as text
+  std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, as text
+  std::string impossible;                                 // the last page that cannot be true, as text; empty: none
   bool media_asked = false;                               // also for the pages that count media writes
-  std::string reason;                                     // why the poll failed, in words; empty where SMART was read
+  std::string reason;                                     // why the poll failed, as text; empty where SMART was read
 
   [[nodiscard]] const PageReading* smart() const;
   /// Data units (512000 bytes) that the host has written according to SMART, read before and after the media counters;
@@ -48,24 +47,23 @@ struct DriveReading {
   [[nodiscard]] std::optional<model::ByteCounter> host_after_media() const;
 };
 
-// What no page can contain: values that a standard or physics rules out. A drive that shows one has returned something
-// else than its page, so nothing of it is accepted.
+/// The metric and label of a value, as errors name it.
+std::string series_name(const model::NvmeValue& value);
 
-/// The first such value, in words; nothing if all are possible. Limits are what a drive could reach in a hundred years,
-/// and temperatures between -100 and 200 degrees Celsius.
+/// The first value that a standard or physics rules out, as text; nothing if all are possible. A drive that shows one
+/// has returned something else than its page, so nothing of it is accepted. Limits are what a drive could reach in a
+/// hundred years, and temperatures between -100 and 200 degrees Celsius.
 std::optional<std::string> find_impossible(const PageContent& content);
 
-/// Drives leave anything in the fields of sensors that they do not have: without those out of range.
+/// Removes temperatures out of range: drives leave anything in the fields of sensors that they do not have.
 void drop_missing_sensors(PageContent& content);
 
-// Finds the unit of a drive's counters if its vendor does not publish it.
-// The unit is found by comparison with the health page's data units of 512000 bytes, over the drive's life or over a
-// window: counts and differences of counts both work. Pure; the caller remembers the answer.
-//
-// How a ledger uses it. A page whose host and media counters both have unit 0 counts both in the same unit: their ratio
-// is known at once, bytes are not. unit_of_host_counter gives the bytes too; if it returns 0, only the ratio is
-// reported. A page with only a media counter and LogPage::media_in_bytes_or_data_units waits for unit_of_media_counter:
-// until it finds a unit, there is neither ratio nor bytes.
+// The unit of a drive's counters whose vendor does not publish it is found by comparison with the health page's data
+// units of 512000 bytes, over the drive's life or over a window: counts and differences of counts both work. The caller
+// remembers the answer.
+// A page whose host and media counters both have unit 0 counts both in the same unit: their ratio is known at once, the
+// bytes only if unit_of_host_counter() finds the unit. A page with only a media counter and
+// LogPage::media_in_bytes_or_data_units has neither ratio nor bytes until unit_of_media_counter() finds it.
 
 /// The unit in bytes of a vendor page's host counter, or 0 while none is certain: the only one with which the counters
 /// can agree within 10 % or, if two can (a million bytes and a mebibyte), within 1 %, and certainly do, whatever their
@@ -79,10 +77,6 @@ std::uint64_t unit_of_media_counter(model::Uint128 media_count, model::Uint128 d
 /// The unit of page 09h, which firmware has been known to count in data units: 10^9 or 512000, or 0 while neither fits.
 /// `group_data_units`: summed over all endurance groups.
 std::uint64_t unit_of_endurance_groups(model::Uint128 group_data_units, model::Uint128 data_units_written);
-
-// Chooses the counters behind a drive's write amplification: the best page, by precedence, that counts media writes,
-// and the host counter that goes with it. A page whose counters contradict SMART is not a source. Names any better page
-// that could not be used. Pure.
 
 /// By source: the unit that its counters were found to count in, if the page does not state it, or may state it
 /// wrongly. A unit once found is kept, because the counters that settled it drift apart with time.
@@ -103,7 +97,10 @@ struct SourceChoice {
   SettledUnits units;             // what is settled now
 };
 
-/// For a reading that asked for media pages. `settled`: from earlier readings of this drive.
+/// Chooses the counters behind a drive's write amplification: the best page, by precedence, that counts media writes,
+/// and the host counter that goes with it. A page whose counters contradict SMART is not a source. Names any better
+/// page that could not be used. For a reading that asked for media pages. `settled`: from earlier readings of this
+/// drive.
 SourceChoice choose_source(const DriveReading& reading, const SettledUnits& settled = {});
 
 /// The values of a page; those in a unit that is not settled are left out.

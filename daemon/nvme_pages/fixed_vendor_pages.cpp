@@ -12,7 +12,6 @@ namespace ssdpulse::nvme {
 
 namespace {
 
-constexpr std::uint16_t kSeagateBytes = 512;
 constexpr std::size_t kHeader = 2;
 constexpr std::size_t kAttribute = 12;
 constexpr std::size_t kAttributes = 42;
@@ -68,12 +67,9 @@ util::Result<PageContent> decode_seagate(Bytes bytes, const model::NvmeIdentity&
   if ((page.version != 1 && page.version != 2) || !page.find(kMediaLow) || !page.find(kHostLow)) {
     return util::fail("not Seagate's page: no known version, or no attributes 233 and 241");
   }
-  const auto read = [&](std::uint8_t low_number) -> std::optional<model::ByteCounter> {
+  const auto read = [&](std::uint8_t low_number) {
     const auto count = page.find_wide(low_number);
-    if (!count) {
-      return std::nullopt;
-    }
-    return model::ByteCounter{*count, 0, model::Rounding::unknown};
+    return count ? std::optional(model::ByteCounter{*count, 0, model::Rounding::unknown}) : std::nullopt;
   };
   PageContent content;
   for (const auto& field : kSeagateFields) {
@@ -94,7 +90,6 @@ extern const LogPage kSeagateSmart{
     .name = "seagate_smart",
     .source = "seagate",
     .lid = 0xc4,
-    .bytes = kSeagateBytes,
     .offered =
         [](const model::NvmeIdentity& identity) {
           return identity.vendor_id == kSeagate && !identity.model.starts_with("Seagate ");  // client drives
@@ -106,9 +101,7 @@ extern const LogPage kSeagateSmart{
 
 namespace {
 
-constexpr std::uint16_t kInspurBytes = 2048;
 constexpr std::size_t kParts = 4;
-constexpr std::uint64_t kGigabyte = 1'000'000'000;
 constexpr std::size_t kMaxErases = 1056;
 constexpr std::size_t kWearPart = 44;
 
@@ -128,10 +121,10 @@ constexpr PartField kInspurFields[] = {
 
 util::Result<PageContent> decode_inspur(Bytes page, const model::NvmeIdentity& /*identity*/) {
   model::Uint128 written = 0;
-  std::uint64_t most_erases = 0;
+  std::uint64_t max_erases = 0;
   for (std::size_t part = 0; part < kParts; ++part) {
     written += read_number(page, 336 + 8 * part, 8);
-    most_erases = std::max(most_erases, read_number(page, kMaxErases + kWearPart * part, 4));
+    max_erases = std::max(max_erases, read_number(page, kMaxErases + kWearPart * part, 4));
   }
   if (written == 0) {
     return util::fail("not Inspur's page: no media writes");
@@ -144,8 +137,8 @@ util::Result<PageContent> decode_inspur(Bytes page, const model::NvmeIdentity& /
     }
     content.values.push_back({field.field, std::string(field.label), static_cast<double>(sum)});
   }
-  content.values.push_back({F::block_erases_max, "all", static_cast<double>(most_erases)});
-  content.writes.media = model::ByteCounter{written, kGigabyte, model::Rounding::unknown};
+  content.values.push_back({F::block_erases_max, "all", static_cast<double>(max_erases)});
+  content.writes.media = model::ByteCounter{written, kBillions.numerator, model::Rounding::unknown};
   return content;
 }
 
@@ -155,15 +148,15 @@ extern const LogPage kInspurSmart{
     .name = "inspur_smart",
     .source = "inspur",
     .lid = 0xc0,
-    .bytes = kInspurBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return identity.vendor_id == kInspur; },
+    .bytes = 2048,
+    .offered = is_of_vendor<kInspur>,
     .decode_whole = decode_inspur,
 };
 
 // D0h of Amazon's volumes, EBS and instance store: what the host requested from the volume, which limits it reached,
 // and how long it waited. Nothing about the media.
 // Each bin of its histograms is a series of its own, not summed into those above it: bins have 32 bits and wrap around,
-// which a counter of one bin survives as a reset, while a cumulative one would jump.
+// which a counter of one bin survives as a reset, while a cumulative counter would jump.
 
 namespace {
 

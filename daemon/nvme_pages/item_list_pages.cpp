@@ -5,12 +5,11 @@ namespace ssdpulse::nvme {
 
 // CAh as Intel designed it and others adopted it: twelve-byte items, F4h media and F5h host writes. What the other keys
 // mean differs by vendor, and so does whether the unit of 32 MiB is certain.
-// On Memblaze's drives, byte 511 shows which of its formats it is; the one with ten-byte items is also SSSTC's.
+// On Memblaze's drives, byte 511 shows which of its formats it is; the format with ten-byte items is also SSSTC's.
 // Memblaze's oldest format is not read: its two counters begin at different events.
 
 namespace {
 
-constexpr std::uint16_t kIntelBytes = 512;
 constexpr std::size_t kMemblazeVersion = 511;
 constexpr std::uint8_t kIntelMediaKey = 0xf4;
 constexpr std::uint8_t kHostKey = 0xf5;
@@ -78,6 +77,11 @@ util::Result<PageContent> decode_list(Bytes list, const Format& format) {
   return content;
 }
 
+template <const Format& kFormat>
+util::Result<PageContent> decode_page(Bytes page, const model::NvmeIdentity& /*identity*/) {
+  return decode_list(page, kFormat);
+}
+
 util::Result<PageContent> decode_memblaze(Bytes page, const model::NvmeIdentity& /*identity*/) {
   const Bytes list = page.first(kMemblazeVersion);
   switch (page[kMemblazeVersion]) {
@@ -99,24 +103,17 @@ bool has_current_memblaze_format(const model::NvmeIdentity& identity) {
 
 constexpr LogPage items_page(std::string_view name, std::string_view source,
                              bool (*offered)(const model::NvmeIdentity&),
-                             util::Result<PageContent> (*decode_page)(Bytes, const model::NvmeIdentity&),
+                             util::Result<PageContent> (*decode)(Bytes, const model::NvmeIdentity&),
                              const Uuid* uuid = nullptr) {
-  return {.name = name,
-          .source = source,
-          .lid = 0xca,
-          .bytes = kIntelBytes,
-          .uuid = uuid,
-          .offered = offered,
-          .decode_whole = decode_page};
+  return {.name = name, .source = source, .lid = 0xca, .uuid = uuid, .offered = offered, .decode_whole = decode};
 }
 
 constexpr Family kIntelDrives[] = {{kIntel, ""}, {kSolidigm, ""}};
 
 }  // namespace
 
-extern const LogPage kIntelSmart = items_page(
-    "intel_smart", "intel", [](const model::NvmeIdentity& identity) { return is_of(identity, kIntelDrives); },
-    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kIntelFormat); }, &kAskWith);
+extern const LogPage kIntelSmart =
+    items_page("intel_smart", "intel", is_of<kIntelDrives>, decode_page<kIntelFormat>, &kAskWith);
 
 extern const LogPage kMemblazeSmart =
     items_page("memblaze_smart", "memblaze", has_current_memblaze_format, decode_memblaze);
@@ -126,41 +123,26 @@ extern const LogPage kYmtcSmart = items_page(
     [](const model::NvmeIdentity& identity) {
       return identity.vendor_id == kYmtc && !identity.model.starts_with("ZHITAI");  // client drives
     },
-    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kYmtcFormat); });
+    decode_page<kYmtcFormat>);
 
-extern const LogPage kDapustorSmart = items_page(
-    "dapustor_smart", "dapustor", [](const model::NvmeIdentity& identity) { return identity.vendor_id == kDapustor; },
-    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kOtherFormat); });
+extern const LogPage kDapustorSmart =
+    items_page("dapustor_smart", "dapustor", is_of_vendor<kDapustor>, decode_page<kOtherFormat>);
 
 // It compresses: writing less than one byte to the media for a byte from the host is not an error.
-extern const LogPage kScalefluxSmart = items_page(
-    "scaleflux_smart", "scaleflux",
-    [](const model::NvmeIdentity& identity) { return identity.vendor_id == kScaleflux; },
-    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kOtherFormat); });
+extern const LogPage kScalefluxSmart =
+    items_page("scaleflux_smart", "scaleflux", is_of_vendor<kScaleflux>, decode_page<kOtherFormat>);
 
-extern const LogPage kSsstcSmart = items_page(
-    "ssstc_smart", "ssstc", [](const model::NvmeIdentity& identity) { return identity.vendor_id == kSsstc; },
-    [](Bytes page, const model::NvmeIdentity&) { return decode_list(page, kTenByteFormat); });
+extern const LogPage kSsstcSmart =
+    items_page("ssstc_smart", "ssstc", is_of_vendor<kSsstc>, decode_page<kTenByteFormat>);
 
-// CAh of Samsung's data center drives: Intel's items, then counters at fixed places. The unit of the two write counters
-// is published nowhere, but it is the same for both.
+// CAh of Samsung's data center drives: Intel's items, then counters at fixed offsets. The unit of the two write
+// counters is published nowhere, but it is the same for both.
 
 namespace {
 
-constexpr std::uint16_t kSamsungBytes = 512;
-constexpr std::size_t kItems = 156;  // thirteen; fixed places begin at 256
+constexpr std::size_t kItems = 156;  // thirteen; fixed offsets begin at 256
 constexpr std::size_t kPresence = 3092;
 
-constexpr ItemField kItemFields[] = {
-    {0xab, {0, 6, F::program_failures, kCount, "all"}},
-    {0xac, {0, 6, F::erase_failures, kCount, "all"}},
-    {0xad, {0, 2, F::block_erases_min, kCount, "all"}},
-    {0xad, {2, 2, F::block_erases_max, kCount, "all"}},
-    {0xad, {4, 2, F::block_erases_mean, kCount, "all"}},
-    {0xb8, {0, 6, F::end_to_end_errors, kCount, "detected"}},
-    {0xc7, {0, 6, F::pcie_crc_errors}},
-    {0xea, {1, 4, F::thermal_throttle_events}},
-};
 constexpr Field kSamsungFields[] = {
     {312, 4, F::bad_blocks, kCount, "all"},
     {320, 4, F::reserved_blocks, kCount, "unused"},
@@ -170,14 +152,17 @@ constexpr Field kSamsungFields[] = {
 };
 
 util::Result<PageContent> decode_samsung(Bytes page, const model::NvmeIdentity& /*identity*/) {
-  if (page[0] != kItemFields[0].key) {
+  if (page[0] != kCommon[0].key) {
     return util::fail("not Samsung's page: it does not begin with key abh");
   }
   const auto read = [&](std::size_t offset) {
     return read_counter(page, offset, 16, 0, model::Rounding::unknown, Zero::not_reported);
   };
   PageContent content;
-  add_items(page.first(kItems), kTwelveBytes, kItemFields, content.values);
+  const Bytes items = page.first(kItems);
+  add_items(items, kTwelveBytes, kCommon, content.values);
+  add_items(items, kTwelveBytes, kTwelveByteItems, content.values);
+  add_items(items, kTwelveBytes, kCrcItems, content.values);
   add_fields(page, kSamsungFields, content.values);
   content.writes = {.host = read(264), .media = read(280)};
   return content;
@@ -189,7 +174,6 @@ extern const LogPage kSamsungSmart{
     .name = "samsung_smart",
     .source = "samsung",
     .lid = 0xca,
-    .bytes = kSamsungBytes,
     // Drives that have the page say so in the Identify Controller data structure.
     .offered =
         [](const model::NvmeIdentity& identity) {
@@ -198,12 +182,11 @@ extern const LogPage kSamsungSmart{
     .decode_whole = decode_samsung,
 };
 
-// Micron's D0h (data center drives: fixed places, media writes in bytes) and CAh (client drives: Intel's items under
-// keys of Micron's own, media writes in GiB). FBh is in boot_ssd.cpp, C0h in ocp_smart.cpp.
+// Micron's D0h (data center drives: fixed offsets, media writes in bytes) and CAh (client drives: Intel's items under
+// keys of Micron's own, media writes in GiB). FBh and C0h are in ocp_pages.cpp.
 
 namespace {
 
-constexpr std::uint16_t kMicronBytes = 512;
 constexpr std::uint32_t kGibibyte = 1U << 30;
 constexpr std::uint8_t kMicronMediaKey = 0xf9;
 
@@ -239,8 +222,6 @@ util::Result<PageContent> decode_client(Bytes page, const model::NvmeIdentity& /
   return content;
 }
 
-constexpr Family kDrives[] = {
-    {kMicron, "Micron_7300_"}, {kMicron, "Micron_7400_"}, {kMicron, "Micron_7450_"}, {kMicron, "Micron_9300_"}};
 constexpr Family kClientDrives[] = {{kMicron, "Micron_2"}, {kMicron, "Micron_3"}, {kMicron, "MTFD"}};
 
 }  // namespace
@@ -249,8 +230,7 @@ extern const LogPage kMicronSmart{
     .name = "micron_smart",
     .source = "micron",
     .lid = 0xd0,
-    .bytes = kMicronBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kDrives); },
+    .offered = is_of<kMicronDataCenter>,
     .decode_whole = decode_micron,
 };
 
@@ -258,8 +238,7 @@ extern const LogPage kMicronClientSmart{
     .name = "micron_client_smart",
     .source = "micron_client",
     .lid = 0xca,
-    .bytes = kMicronBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kClientDrives); },
+    .offered = is_of<kClientDrives>,
     .decode_whole = decode_client,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All log pages, in the order in which they are trusted: exact pairs of counters first, then standards, vendors, and
-// coarse ones last. Each is defined in a file of this folder.
+// coarse ones last.
 #include "daemon/nvme_pages/log_page.h"
 
 #include <algorithm>

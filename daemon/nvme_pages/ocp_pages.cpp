@@ -10,9 +10,8 @@ namespace ssdpulse::nvme {
 
 namespace {
 
-constexpr std::uint16_t kOcpBytes = 512;
-constexpr std::size_t kOcpVersionOffset = 494;
-constexpr std::size_t kOcpGuidOffset = 496;
+constexpr std::size_t kVersionOffset = 494;
+constexpr std::size_t kGuidOffset = 496;
 constexpr Uuid kOcpGuid{0xc5, 0xaf, 0x10, 0x28, 0xea, 0xbf, 0xf2, 0xa4, 0x9c, 0x4f, 0x6f, 0x7c, 0xc9, 0x14, 0xd5, 0xaf};
 constexpr Uuid kAskWith{0xc1, 0x94, 0xd5, 0x5b, 0xe0, 0x94, 0x47, 0x94, 0xa2, 0x1d, 0x29, 0x99, 0x8f, 0x56, 0xbe, 0x6f};
 
@@ -66,13 +65,17 @@ constexpr Family kFamilies[] = {
     {kKioxia, "KXD"},      {kToshiba, "KCD"},     {kToshiba, "KCM"},     {kToshiba, "KXD"},        {kSeagate, "XP"},
 };
 
+bool ends_with(Bytes page, const Uuid& guid) {
+  return std::equal(guid.begin(), guid.end(), page.subspan(kGuidOffset).begin());
+}
+
 util::Result<PageContent> decode_ocp(Bytes page, const model::NvmeIdentity& /*identity*/) {
-  if (!std::equal(kOcpGuid.begin(), kOcpGuid.end(), page.begin() + kOcpGuidOffset)) {
+  if (!ends_with(page, kOcpGuid)) {
     return util::fail("not the OCP page: its GUID is different");
   }
   PageContent content;
   add_fields(page, kOcpFields, content.values);
-  if (read_number(page, kOcpVersionOffset, 2) >= kDiesSince) {
+  if (read_number(page, kVersionOffset, 2) >= kDiesSince) {
     add_fields(page, kNewerFields, content.values);
   }
   content.writes.media = read_counter(page, 0, 16, 1, model::Rounding::exact);
@@ -86,7 +89,6 @@ extern const LogPage kOcpSmart{
     .name = "ocp_smart",
     .source = "ocp",
     .lid = 0xc0,
-    .bytes = kOcpBytes,
     .uuid = &kAskWith,
     .offered =
         [](const model::NvmeIdentity& identity) { return lists(identity, kAskWith) || is_of(identity, kFamilies); },
@@ -98,9 +100,6 @@ extern const LogPage kOcpSmart{
 
 namespace {
 
-constexpr std::uint16_t kBootBytes = 512;
-constexpr std::size_t kBootVersionOffset = 494;
-constexpr std::size_t kBootGuidOffset = 496;
 constexpr Uuid kBootGuid{0x65, 0x43, 0x88, 0x78, 0xac, 0xd8, 0x78, 0xa1,
                          0x66, 0x42, 0x1e, 0x0f, 0x92, 0xd7, 0x6d, 0xc4};
 
@@ -155,7 +154,7 @@ PageContent decode_layout(Bytes page) {
 }
 
 util::Result<PageContent> decode_boot(Bytes page, const model::NvmeIdentity& /*identity*/) {
-  if (!std::equal(kBootGuid.begin(), kBootGuid.end(), page.begin() + kBootGuidOffset)) {
+  if (!ends_with(page, kBootGuid)) {
     return util::fail("not the boot SSD page: its GUID is different");
   }
   PageContent content = decode_layout(page);
@@ -164,15 +163,13 @@ util::Result<PageContent> decode_boot(Bytes page, const model::NvmeIdentity& /*i
 }
 
 util::Result<PageContent> decode_micron(Bytes page, const model::NvmeIdentity& /*identity*/) {
-  if (read_number(page, kBootVersionOffset, 2) == 0 || page[156] > 100 || page[168] > 100) {
+  if (read_number(page, kVersionOffset, 2) == 0 || page[156] > 100 || page[168] > 100) {
     return util::fail("not Micron's NAND page: no version, or more than all blocks are free");
   }
   return decode_layout(page);
 }
 
 constexpr Family kBootDrives[] = {{kSandisk, "SN820CL"}};
-constexpr Family kMicronDrives[] = {
-    {kMicron, "Micron_7300_"}, {kMicron, "Micron_7400_"}, {kMicron, "Micron_7450_"}, {kMicron, "Micron_9300_"}};
 constexpr std::size_t kMicronCustomer = 3072 + 536;
 constexpr std::uint8_t kBootCustomer = 0x16;
 
@@ -182,7 +179,6 @@ extern const LogPage kBootSsd{
     .name = "boot_ssd_smart",
     .source = "boot_ssd",
     .lid = 0xc0,
-    .bytes = kBootBytes,
     .offered =
         [](const model::NvmeIdentity& identity) {
           return is_of(identity, kBootDrives) ||
@@ -196,8 +192,7 @@ extern const LogPage kMicronNand{
     .name = "micron_nand",
     .source = "micron_nand",
     .lid = 0xfb,
-    .bytes = kBootBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kMicronDrives); },
+    .offered = is_of<kMicronDataCenter>,
     .decode_whole = decode_micron,
     .media_in_bytes_or_data_units = true,
 };

@@ -9,6 +9,13 @@
 
 namespace ssdpulse::nvme {
 
+using model::Uint128;
+
+namespace {
+constexpr Uint128 kLargest = ~Uint128{0};
+constexpr std::size_t kVendorSpecific = 3072;  // where that part of the Identify Controller data structure begins
+}  // namespace
+
 bool is_of(const model::NvmeIdentity& identity, std::span<const Family> families) {
   return std::any_of(families.begin(), families.end(), [&](const Family& family) {
     return identity.vendor_id == family.vendor && identity.model.starts_with(family.model_begins);
@@ -20,13 +27,7 @@ bool lists(const model::NvmeIdentity& identity, const Uuid& uuid) {
 }
 
 std::uint8_t identify_byte(const model::NvmeIdentity& identity, std::size_t offset) {
-  return identity.vendor_specific.at(offset - 3072);
-}
-
-using model::Uint128;
-
-namespace {
-constexpr Uint128 kLargest = ~Uint128{0};
+  return identity.vendor_specific.at(offset - kVendorSpecific);
 }
 
 std::optional<Uint128> read_count(Bytes bytes, std::size_t offset, std::size_t width, Zero zero) {
@@ -83,14 +84,14 @@ std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, 
   return model::ByteCounter{*count, unit_bytes, rounding};
 }
 
-Uint128 saturating_sum(Uint128 one, Uint128 other) { return one > kLargest - other ? kLargest : one + other; }
+Uint128 saturating_sum(Uint128 a, Uint128 b) { return a > kLargest - b ? kLargest : a + b; }
 
-std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& one,
-                                               const std::optional<model::ByteCounter>& other) {
-  if (!one || !other) {
+std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& a,
+                                               const std::optional<model::ByteCounter>& b) {
+  if (!a || !b) {
     return std::nullopt;
   }
-  return model::ByteCounter{saturating_sum(one->count, other->count), one->unit_bytes, one->rounding};
+  return model::ByteCounter{saturating_sum(a->count, b->count), a->unit_bytes, a->rounding};
 }
 
 bool all_zero(Bytes bytes) {

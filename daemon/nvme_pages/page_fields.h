@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drives may have a page: vendors by PCI vendor identifier, families by how the model begins. The numbers of
-// vendor pages collide, and a drive counts every page that it refuses as an error.
+// Field: where a page has a number, and what value it stands for; Family: which drives may have a page. What the
+// decoders of this folder share: pages with a fixed layout are tables of Field, lists of keyed items are tables of
+// ItemField. Everything is little-endian, and nothing here reads beyond the given bytes. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 
 namespace ssdpulse::nvme {
 
+// PCI vendor identifiers.
 inline constexpr std::uint16_t kToshiba = 0x1179;
 inline constexpr std::uint16_t kMicron = 0x1344;
 inline constexpr std::uint16_t kSamsung = 0x144d;
@@ -37,22 +39,38 @@ inline constexpr std::uint16_t kScaleflux = 0xcc53;
 inline constexpr std::uint32_t kHasEnduranceGroups = 1U << 4;
 inline constexpr std::uint32_t kHasDataPlacement = 1U << 19;
 
-/// Drives of a vendor whose model begins like this; empty: all of them.
+/// Drives of a vendor whose model begins like this; empty: all of them. The numbers of vendor pages collide, and a
+/// drive counts every page that it refuses as an error.
 struct Family {
   std::uint16_t vendor;
   std::string_view model_begins;
 };
 
+/// Micron's data center drives have two pages of their own.
+inline constexpr Family kMicronDataCenter[] = {
+    {kMicron, "Micron_7300_"}, {kMicron, "Micron_7400_"}, {kMicron, "Micron_7450_"}, {kMicron, "Micron_9300_"}};
+
 bool is_of(const model::NvmeIdentity& identity, std::span<const Family> families);
 bool lists(const model::NvmeIdentity& identity, const Uuid& uuid);
+
+// For LogPage::offered.
+template <const auto& kFamilies>
+bool is_of(const model::NvmeIdentity& identity) {
+  return is_of(identity, kFamilies);
+}
+template <std::uint16_t kVendor>
+bool is_of_vendor(const model::NvmeIdentity& identity) {
+  return identity.vendor_id == kVendor;
+}
+template <std::uint32_t kAttribute>
+bool has_attribute(const model::NvmeIdentity& identity) {
+  return (identity.controller_attributes & kAttribute) != 0;
+}
 
 /// Byte of the Identify Controller data structure, in its vendor specific part (3072 to 4095).
 std::uint8_t identify_byte(const model::NvmeIdentity& identity, std::size_t offset);
 
-// Field: where a page has a number, and what value it stands for. A page with a fixed layout is a table of Field.
-// Everything is little-endian. Nothing here reads beyond the given bytes. Pure; any thread.
-
-using F = model::NvmeField;  // short: each row of a page's table names one
+using F = model::NvmeField;  // short, because each row of a page's table names a field
 
 /// value = count * numerator / denominator + offset. The constants are named after the unit that the drive counts in;
 /// values are in seconds, bytes, ratios, degrees Celsius, or plain numbers.
@@ -110,17 +128,16 @@ std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, 
                                                Zero zero = Zero::is_a_value);
 
 /// Stays at the largest 128-bit number instead of wrapping around.
-model::Uint128 saturating_sum(model::Uint128 one, model::Uint128 other);
+model::Uint128 saturating_sum(model::Uint128 a, model::Uint128 b);
 
 /// The sum of two counters of the same unit and rounding, as of two types of flash cells; absent if either is.
-std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& one,
-                                               const std::optional<model::ByteCounter>& other);
+std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& a,
+                                               const std::optional<model::ByteCounter>& b);
 
 bool all_zero(Bytes bytes);
 
-// Reads pages that are lists of keyed items. An item is identified by its key, never by its place; the list ends with
-// key 0 or with the page. If a key occurs twice, the first counts.
-
+/// A list of keyed items. An item is identified by its key, never by its position; the list ends with key 0 or with the
+/// page. If a key occurs twice, the first counts.
 struct ItemLayout {
   std::size_t bytes;  // of an item; byte 0 is its key
   std::size_t raw;    // where its six bytes of raw value begin

@@ -13,8 +13,6 @@ namespace ssdpulse::nvme {
 
 namespace {
 
-constexpr std::uint16_t kSmartBytes = 512;
-
 constexpr Field kSmartFields[] = {
     {1, 2, F::temperature_celsius, kKelvin, "composite", Zero::not_reported},
     {3, 1, F::available_spare_ratio, kPercent},
@@ -53,7 +51,7 @@ util::Result<PageContent> decode_smart(Bytes page, const model::NvmeIdentity& id
   }
   PageContent content;
   add_warnings(page[0], WarningsOf::drive, F::critical_warning, content.values);
-  if ((identity.controller_attributes & kHasEnduranceGroups) != 0) {
+  if (has_attribute<kHasEnduranceGroups>(identity)) {
     add_warnings(page[6], WarningsOf::endurance_group, F::endurance_groups_warning, content.values);
   }
   add_fields(page, kSmartFields, content.values);
@@ -66,18 +64,15 @@ util::Result<PageContent> decode_smart(Bytes page, const model::NvmeIdentity& id
 
 extern const LogPage kSmart{
     .name = "smart",
-    .lid = 0x02,
-    .bytes = kSmartBytes,
+    .lid = kSmartLid,
     .offered = [](const model::NvmeIdentity&) { return true; },
     .decode_whole = decode_smart,
 };
 
 // 09h, Endurance Group Information (NVM Express Base 2.x, 5.1.12.1.10): host and media writes of one group, in units of
-// 10^9 bytes, rounded up; 0 means not reported. unit_calibration.h detects firmware that counts in other units.
+// 10^9 bytes, rounded up; 0 means not reported. unit_of_endurance_groups() detects firmware that counts in other units.
 
 namespace {
-
-constexpr std::uint16_t kEnduranceGroupBytes = 512;
 
 constexpr Field kEnduranceGroupFields[] = {
     {3, 1, F::endurance_group_available_spare_ratio, kPercent},
@@ -100,7 +95,7 @@ util::Result<PageContent> decode_endurance_group(Bytes page, const model::NvmeId
   if (all_zero(page)) {
     return PageContent{};  // nothing is reported about this group: its spare is not 0 either
   }
-  constexpr auto kUnit = std::uint64_t{1'000'000'000};
+  constexpr std::uint64_t kUnit = kBillions.numerator;
   const auto read = [&](std::size_t offset) {
     return read_counter(page, offset, 16, kUnit, model::Rounding::up, Zero::not_reported);
   };
@@ -122,11 +117,9 @@ extern const LogPage kEnduranceGroup{
     .name = "endurance_group",
     .source = "endurance_group",
     .lid = 0x09,
-    .bytes = kEnduranceGroupBytes,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .offered =
-        [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasEnduranceGroups) != 0; },
+    .offered = has_attribute<kHasEnduranceGroups>,
     .decode_whole = decode_endurance_group,
 };
 
@@ -134,6 +127,20 @@ extern const LogPage kEnduranceGroup{
 // list of descriptors that contain their own length. It does not show which one is on: that is a feature, not a log.
 
 namespace {
+
+/// A list that is as long as the drive makes it.
+constexpr LogPage fdp_page(std::string_view name, std::uint8_t lid,
+                           util::Result<PageContent> (*decode)(Bytes, const model::NvmeIdentity&),
+                           std::uint8_t lsp = 0) {
+  return {.name = name,
+          .lid = lid,
+          .lsp = lsp,
+          .bytes = kMaxPageBytes,
+          .scope = Scope::no_namespace,
+          .per_endurance_group = true,
+          .offered = has_attribute<kHasDataPlacement>,
+          .decode_whole = decode};
+}
 
 constexpr std::size_t kConfigurationsHeader = 16;
 constexpr std::size_t kConfigurationBytes = 64;  // without the handles at its end
@@ -177,16 +184,7 @@ util::Result<PageContent> decode_configurations(Bytes page, const model::NvmeIde
 
 }  // namespace
 
-extern const LogPage kFdpConfigurations{
-    .name = "fdp_configurations",
-    .lid = 0x20,
-    .bytes = kMaxPageBytes,
-    .scope = Scope::no_namespace,
-    .per_endurance_group = true,
-    .offered =
-        [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
-    .decode_whole = decode_configurations,
-};
+extern const LogPage kFdpConfigurations = fdp_page("fdp_configurations", 0x20, decode_configurations);
 
 // 21h, Reclaim Unit Handle Usage (NVM Express Base 2.x, 5.1.12.1.29): who uses each handle of an endurance group.
 
@@ -208,23 +206,12 @@ util::Result<PageContent> decode_handle_usage(Bytes page, const model::NvmeIdent
 
 }  // namespace
 
-extern const LogPage kFdpHandleUsage{
-    .name = "fdp_handle_usage",
-    .lid = 0x21,
-    .bytes = kMaxPageBytes,
-    .scope = Scope::no_namespace,
-    .per_endurance_group = true,
-    .offered =
-        [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
-    .decode_whole = decode_handle_usage,
-};
+extern const LogPage kFdpHandleUsage = fdp_page("fdp_handle_usage", 0x21, decode_handle_usage);
 
 // 22h, FDP Statistics (NVM Express Base 2.x, 5.1.12.1.30): host and media writes in bytes, read at the same instant.
 // The best source there is. It saturates, and it is cleared when the placement feature is set.
 
 namespace {
-
-constexpr std::uint16_t kStatisticsBytes = 64;
 
 constexpr Field kStatisticsFields[] = {
     {0, 16, F::fdp_host_written_bytes},
@@ -246,11 +233,10 @@ extern const LogPage kFdpStatistics{
     .name = "fdp_statistics",
     .source = "fdp",
     .lid = 0x22,
-    .bytes = kStatisticsBytes,
+    .bytes = 64,
     .scope = Scope::no_namespace,
     .per_endurance_group = true,
-    .offered =
-        [](const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; },
+    .offered = has_attribute<kHasDataPlacement>,
     .decode_whole = decode_statistics,
 };
 
@@ -290,26 +276,13 @@ util::Result<PageContent> count(Bytes page, std::span<const Kind> kinds, std::st
   return content;
 }
 
-bool offered(const model::NvmeIdentity& identity) { return (identity.controller_attributes & kHasDataPlacement) != 0; }
-
-constexpr LogPage events_page(std::string_view name, std::uint8_t lsp,
-                              util::Result<PageContent> (*decode)(Bytes, const model::NvmeIdentity&)) {
-  return {.name = name,
-          .lid = 0x23,
-          .lsp = lsp,
-          .bytes = kMaxPageBytes,
-          .scope = Scope::no_namespace,
-          .per_endurance_group = true,
-          .offered = offered,
-          .decode_whole = decode};
-}
-
 }  // namespace
 
-extern const LogPage kFdpHostEvents = events_page(
-    "fdp_host_events", 1, [](Bytes page, const model::NvmeIdentity&) { return count(page, kHostKinds, "other_host"); });
-extern const LogPage kFdpControllerEvents = events_page(
-    "fdp_controller_events", 0,
-    [](Bytes page, const model::NvmeIdentity&) { return count(page, kControllerKinds, "other_controller"); });
+extern const LogPage kFdpHostEvents = fdp_page(
+    "fdp_host_events", 0x23,
+    [](Bytes page, const model::NvmeIdentity&) { return count(page, kHostKinds, "other_host"); }, 1);
+extern const LogPage kFdpControllerEvents =
+    fdp_page("fdp_controller_events", 0x23,
+             [](Bytes page, const model::NvmeIdentity&) { return count(page, kControllerKinds, "other_controller"); });
 
 }  // namespace ssdpulse::nvme

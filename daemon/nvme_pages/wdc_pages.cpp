@@ -4,14 +4,12 @@
 namespace ssdpulse::nvme {
 
 // CAh of Western Digital's data center drives, which comes in two customers' layouts and does not show which: one with
-// fixed places and media writes in bytes, and one with Intel's items under keys 0 to Ch. The second is recognised by
+// fixed offsets and media writes in bytes, and one with Intel's items under keys 0 to Ch. The second is recognised by
 // its keys, the first by what it leaves empty; a page that is neither is refused.
 
 namespace {
 
-constexpr std::uint16_t kCustomerBytes = 512;
-
-// Fixed places.
+// Fixed offsets.
 constexpr std::size_t kCustomerUsed = 120;  // all bytes from here are reserved
 constexpr Field kCustomerFields[] = {
     {16, 16, F::media_read_bytes},
@@ -96,8 +94,7 @@ extern const LogPage kWdcCustomerSmart{
     .name = "wdc_customer_smart",
     .source = "wdc_customer",
     .lid = 0xca,
-    .bytes = kCustomerBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kCustomerDrives); },
+    .offered = is_of<kCustomerDrives>,
     .decode_whole = decode_customer,
 };
 
@@ -106,7 +103,6 @@ extern const LogPage kWdcCustomerSmart{
 
 namespace {
 
-constexpr std::uint16_t kNandBytes = 512;
 constexpr std::size_t kVersionOffset = 510;
 
 constexpr std::size_t kUsed0 = 68;  // of version 0: all bytes from here to the version are reserved
@@ -117,7 +113,7 @@ constexpr Field kFields0[] = {
     {52, 8, F::end_to_end_errors, kCount, "detected"},
 };
 
-// The layout of boot_ssd.cpp without its padding.
+// The layout of the boot SSDs' page without its padding.
 constexpr Field kFields3[] = {
     {32, 2, F::bad_blocks_normalized_ratio, kPercent, "user"},
     {34, 6, F::bad_blocks, kCount, "user"},
@@ -183,18 +179,16 @@ extern const LogPage kWdcNand{
     .name = "wdc_nand",
     .source = "wdc_nand",
     .lid = 0xfb,
-    .bytes = kNandBytes,
     .offered = offered,
     .decode_whole = decode_nand,
     .media_in_bytes_or_data_units = true,
 };
 
-// D0h of Western Digital's data center drives: wear at fixed places. Not a source of write amplification: it counts
+// D0h of Western Digital's data center drives: wear at fixed offsets. Not a source of write amplification: it counts
 // media writes in pages whose size it does not report, and host writes in a unit that need not be the same.
 
 namespace {
 
-constexpr std::uint16_t kWearBytes = 512;
 constexpr std::size_t kWearUsed = 104;  // all bytes from here are reserved
 
 constexpr Field kWearFields[] = {
@@ -226,8 +220,7 @@ constexpr Family kWearDrives[] = {{kHgst, "WUS"}, {kWesternDigital, "WUS"}};
 extern const LogPage kWdcSmart{
     .name = "wdc_smart",
     .lid = 0xd0,
-    .bytes = kWearBytes,
-    .offered = [](const model::NvmeIdentity& identity) { return is_of(identity, kWearDrives); },
+    .offered = is_of<kWearDrives>,
     .decode_whole = decode_wear,
 };
 

@@ -12,7 +12,6 @@
 #include <new>
 #include <utility>
 
-#include "daemon/base/file_descriptor.h"
 #include "daemon/base/outside_text.h"
 
 namespace ssdpulse::nvme_reader {
@@ -46,16 +45,11 @@ constexpr std::size_t kMaxStateBytes = 4096;
 constexpr std::uint8_t kMaxUuidIndex = 127;
 constexpr std::uint32_t kAllNamespaces = 0xffffffff;
 
-/// Whether the fields that only log_page uses are 0.
-bool plain(const Request& request) {
-  return request.page == 0 && request.endurance_group == 0 && request.uuid_index == 0;
-}
-
 std::optional<Command> identify(const Request& request) {
-  Command command{Opcode::identify, 0, 0, 0, 0, nvme::kIdentifyBytes, request.nsid};
+  Command command{.bytes = nvme::kIdentifyBytes, .nsid = request.nsid};
   const bool of_namespace = request.kind == RequestKind::identify_namespace;
   const bool nsid_fits = of_namespace ? request.nsid != 0 && request.nsid != kAllNamespaces : request.nsid == 0;
-  if (!nsid_fits || !plain(request)) {
+  if (!nsid_fits || request.page != 0 || request.endurance_group != 0 || request.uuid_index != 0) {
     return std::nullopt;
   }
   switch (request.kind) {
@@ -78,15 +72,7 @@ std::optional<Command> identify(const Request& request) {
 }
 
 std::uint32_t nsid_of(nvme::Scope scope) {
-  switch (scope) {
-    case nvme::Scope::controller:
-      return kAllNamespaces;
-    case nvme::Scope::no_namespace:
-      return 0;
-    case nvme::Scope::first_namespace:
-      return 1;
-  }
-  return 0;
+  return scope == nvme::Scope::controller ? kAllNamespaces : scope == nvme::Scope::first_namespace ? 1 : 0;
 }
 
 std::optional<Command> log_page(const Request& request, std::span<const nvme::LogPage> pages) {
@@ -99,8 +85,13 @@ std::optional<Command> log_page(const Request& request, std::span<const nvme::Lo
       request.uuid_index > highest_index || page.per_endurance_group != (request.endurance_group != 0)) {
     return std::nullopt;
   }
-  return Command{Opcode::get_log_page,    page.lid,   page.lsp,           request.uuid_index,
-                 request.endurance_group, page.bytes, nsid_of(page.scope)};
+  return Command{.opcode = Opcode::get_log_page,
+                 .selector = page.lid,
+                 .lsp = page.lsp,
+                 .uuid_index = request.uuid_index,
+                 .lsi = request.endurance_group,
+                 .bytes = page.bytes,
+                 .nsid = nsid_of(page.scope)};
 }
 
 /// libnvme returns -1 and sets errno, or returns the drive's status.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommandBudget: how many admin commands the reader sends, whatever is asked of it. The daemon's own schedule needs far
-// fewer; a daemon that somebody has taken over could otherwise keep the admin queues of all drives busy.
+// Command: one of the admin commands that may reach a drive; DriveCommands: how they are sent; CommandBudget: how many
+// of them. Identify and the listed log pages, nothing else: a request names one of these, it does not describe a
+// command. All of them only read. No command has a timeout other than the kernel's own: when an admin command times
+// out, the kernel resets the controller under everyone's I/O.
 #pragma once
 
 #include <array>
@@ -24,7 +26,9 @@ struct CommandRate {
   std::uint64_t per_second = 0;
 };
 
-/// Thread-safe, also between processes that share its memory: without locks, which a worker could die with.
+/// How many admin commands the reader sends, whatever is asked of it. The daemon's own schedule needs far fewer; a
+/// daemon that somebody has taken over could otherwise keep the admin queues of all drives busy. Thread-safe, also
+/// between processes that share its memory: without locks, which a worker could die with.
 class CommandBudget {
  public:
   /// A poll has 68 commands at most, and 103 where the drive is identified, too; polls are ten seconds apart or more
@@ -36,7 +40,7 @@ class CommandBudget {
   explicit CommandBudget(CommandRate of_drive = kOfDrive, CommandRate of_all = kOfAll)
       : of_drive_(of_drive), of_all_(of_all) {}
 
-  /// For workers that follow each other: a new one does not begin with a new budget. Never freed; null if there is no
+  /// For successive workers: a new worker does not begin with a new budget. Never freed; null if there is no
   /// memory. To be called before they are forked.
   static CommandBudget* shared();
 
@@ -55,10 +59,6 @@ class CommandBudget {
   std::array<Account, 1024> drives_{};  // by number; controllers beyond share those of others
   Account all_ = 0;
 };
-
-// The commands that may reach a drive, and how they are sent. Identify and the listed log pages, nothing else: a
-// request names one of these, it does not describe a command. All of them only read. No command has a timeout other
-// than the kernel's own: when an admin command times out, the kernel resets the controller under everyone's I/O.
 
 enum class Opcode : std::uint8_t { identify, get_log_page };
 

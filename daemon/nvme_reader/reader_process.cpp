@@ -33,8 +33,6 @@
 
 namespace ssdpulse::nvme_reader {
 
-// System calls that the reader and its supervisor make, and that the C library makes for them, in Debian 12 and 13.
-
 namespace {
 
 using util::SystemCall;
@@ -43,6 +41,7 @@ using When = SystemCall::When;
 /// Opening a file without these flags only allows reading. O_TMPFILE needs one of them.
 constexpr std::uint64_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
 
+/// System calls that the reader and its supervisor make, and that the C library makes for them, in Debian 12 and 13.
 constexpr SystemCall kAllowed[] = {
     // Drives and sysfs. No other request of ioctl(2) reaches any device.
     {"ioctl", When::argument_is, 1, NVME_IOCTL_ADMIN_CMD},

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls that the process with CAP_SYS_ADMIN needs. They are few, and all others are refused: of what the
-// capability permits, only sending admin commands remains, and files can only be read. No filter can look into a
-// command: the worker controls which ones are sent (drive_commands.h).
+// run_nvme_reader(): `ssdpulse nvme-reader`, two processes with the one capability that the daemon gave up. A worker
+// does what the daemon asks; its supervisor only restarts the worker when it dies, because the daemon no longer could.
+// Started by the daemon, both end with it; started by a service manager, with a socket to listen on, they serve one
+// client after the other. Neither waits for a drive before it exits. Of the system calls, all but the few that they
+// need are refused: of what CAP_SYS_ADMIN permits, only sending admin commands remains, and files can only be read. No
+// filter can inspect a command: the worker controls which commands are sent (drive_commands.h).
 #pragma once
 
 #include <chrono>
@@ -11,16 +14,11 @@
 
 namespace ssdpulse::nvme_reader {
 
-/// For good, for the calling process and its children.
+/// Permanently, for the calling process and its children.
 util::Result<void> refuse_calls_but_the_readers();
 
 /// After that, in the worker, which receives messages from outside: it can neither start nor signal another process.
 util::Result<void> refuse_calls_of_the_supervisor();
-
-// `ssdpulse nvme-reader`: two processes with the one capability that the daemon gave up. A worker does what the daemon
-// asks; its supervisor only restarts the worker when it dies, because the daemon no longer could. Started by the
-// daemon, both end with it; started by a service manager, with a socket to listen on, they serve one client after the
-// other. Neither waits for a drive before it exits.
 
 /// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 without a message socket (started by hand).
 int run_nvme_reader(int socket);

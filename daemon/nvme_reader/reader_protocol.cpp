@@ -8,12 +8,9 @@
 #include <cerrno>
 
 namespace ssdpulse::nvme_reader {
-namespace {
-
-constexpr std::uint32_t kMeaningOfMessages = 1;  // to be incremented when the meaning of their fields changes
 
 template <typename Message>
-Reception receive(int socket, Message& message, int flags) {
+Reception receive_message(int socket, Message& message, int flags) {
   while (true) {
     // MSG_TRUNC: the true length, even of a message that is too long. Descriptors sent with it are not taken.
     const ssize_t length = ::recv(socket, &message, sizeof message, flags | MSG_TRUNC);
@@ -33,7 +30,7 @@ Reception receive(int socket, Message& message, int flags) {
 }
 
 template <typename Message>
-int send(int socket, const Message& message, int flags) {
+int send_message(int socket, const Message& message, int flags) {
   while (::send(socket, &message, sizeof message, flags | MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) {
       return errno;
@@ -42,10 +39,14 @@ int send(int socket, const Message& message, int flags) {
   return 0;
 }
 
-}  // namespace
+template Reception receive_message(int socket, Request& request, int flags);
+template Reception receive_message(int socket, Response& response, int flags);
+template int send_message(int socket, const Request& request, int flags);
+template int send_message(int socket, const Response& response, int flags);
 
 // FNV-1a hash of what the page numbers stand for.
 std::uint32_t version_with(std::span<const nvme::LogPage> pages) {
+  constexpr std::uint32_t kMeaningOfMessages = 1;  // to be incremented when the meaning of their fields changes
   std::uint32_t hash = 2166136261U;
   const auto fold = [&hash](std::uint32_t number) {
     for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -73,12 +74,6 @@ bool well_formed(const Response& response) {
   return response.mark == Response::kMark && response.bytes <= response.data.size() &&
          (response.result == 0) == (response.bytes != 0) && response.began_ns <= response.ended_ns;
 }
-
-Reception receive_message(int socket, Request& request, int flags) { return receive(socket, request, flags); }
-Reception receive_message(int socket, Response& response, int flags) { return receive(socket, response, flags); }
-
-int send_message(int socket, const Request& request, int flags) { return send(socket, request, flags); }
-int send_message(int socket, const Response& response, int flags) { return send(socket, response, flags); }
 
 bool hung_up(int socket) {
   pollfd end{socket, POLLRDHUP, 0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the daemon and its NVMe reader: of fixed size, over a SOCK_SEQPACKET pair, in the machine's byte
-// order because both ends are the same program. They are not necessarily of the same version: a service that was not
-// restarted keeps serving, and a page is a number in a list, so every message carries the version that its sender was
-// built with. Neither end trusts the other: a message of the wrong size or without its mark is garbage, and command_of
-// (drive_commands.h) decides what a request may ask for.
+// Request, Response: the messages between the daemon and its NVMe reader, of fixed size, over a SOCK_SEQPACKET pair, in
+// the machine's byte order because both ends are the same program. They are not necessarily of the same version: a
+// service that was not restarted keeps serving, and a page is a number in a list, so every message carries the version
+// that its sender was built with. Neither end trusts the other: a message of the wrong size or without its mark is
+// garbage, and command_of (drive_commands.h) decides what a request may ask for.
 #pragma once
 
 #include <array>
@@ -75,13 +75,13 @@ enum class Reception : std::uint8_t {
   ended,    // the other end is gone
 };
 
-/// `flags`: MSG_DONTWAIT, or 0 to wait.
-Reception receive_message(int socket, Request& request, int flags);
-Reception receive_message(int socket, Response& response, int flags);
+/// `Message`: Request or Response. `flags`: MSG_DONTWAIT, or 0 to wait.
+template <typename Message>
+Reception receive_message(int socket, Message& message, int flags);
 
 /// 0 or errno; never raises SIGPIPE.
-int send_message(int socket, const Request& request, int flags);
-int send_message(int socket, const Response& response, int flags);
+template <typename Message>
+int send_message(int socket, const Message& message, int flags);
 
 /// Whether the other end has been closed by every process that had it.
 bool hung_up(int socket);

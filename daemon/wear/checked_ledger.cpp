@@ -23,13 +23,13 @@ bool leaps(const Counter& from, const Counter& to, Time time) {
   if (!comparable(from, to)) {
     return false;
   }
-  const Uint128 most = most_bytes_in(time) + multiply(kGrains, to->unit_bytes);
+  const Uint128 limit = most_bytes_in(time) + multiply(kGrains, to->unit_bytes);
   return to->count > from->count &&
-         (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > most);
+         (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > limit);
 }
 
 /// No fall, and no growth beyond what a drive can do. (A late counter may show more: the next sample confirms it.)
-bool goes_on(const WriteSample& from, const WriteSample& to) {
+bool continues(const WriteSample& from, const WriteSample& to) {
   const Time time = to.at - from.at;
   return !fell(from, to) && !leaps(from.host_after, to.host_after, time) && !leaps(from.media, to.media, time);
 }
@@ -39,7 +39,7 @@ bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
   return !sample.host_before || !sample.host_after || (other.media && !sample.media);
 }
 
-/// The held sample, between the newest accepted one and the next.
+/// The held sample, between the newest accepted sample and the next.
 struct Trio {
   const WriteLedger::Newest& newest;
   const WriteSample& held;
@@ -99,10 +99,10 @@ SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& 
     held_ = same_drive ? held_ : std::nullopt;
     return verdict;
   }
-  const bool from_newest = goes_on(newest->sample, sample);
+  const bool from_newest = continues(newest->sample, sample);
   if (const auto held = std::exchange(held_, std::nullopt)) {
     const Trio samples{*newest, *held, sample};
-    const bool from_held = goes_on(*held, sample);
+    const bool from_held = continues(*held, sample);
     const bool grew = !fell(newest->sample, *held) && !fell(*held, sample);
     if (!from_newest && (from_held || (grew && !samples.leaps_from_held()))) {
       verdict.leapt = samples.leaps_to_held();

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// SampleGate: keeps samples whose counters cannot be true away from a ledger, which never forgets.
-// A drive may show one absurd page. So a sample that contradicts the newest accepted one, by a fall or by growth that
-// no drive can write in the time, is held until the next one:
-//   the next continues from the one held          both are accepted: the counters did fall, or leap
-//   it continues from the newest one accepted     the one held was an absurd page, or shows a fall that was made up
-//                                                 for since. It certainly was absurd if a counter would have had to
-//                                                 grow faster than any drive, however late counters are; otherwise it
-//                                                 is doubted: there is no way to tell
-//   neither                                       the one held is doubted, unless absurd, and the next is held; so
-//                                                 pages that are absurd in ever other ways confirm nothing
+// CheckedLedger: a ledger that no single absurd page can poison.
+// Such a page costs windows, never totals. A page with impossible values costs nothing. A page that shows a possible
+// fall costs the windows, which restart with the next reading, just as after a real fall. If the daemon is stopped
+// while a page waits, that costs the windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s)
+// is accepted, and so is the very first reading of a drive without history.
+//
+// Its SampleGate keeps samples whose counters cannot be true away from the ledger, which never forgets. A sample that
+// contradicts the newest accepted sample, by a fall or by growth that no drive can write in the time, is held until the
+// next one:
+//   the next continues from the held sample          both are accepted: the counters did fall, or leap
+//   it continues from the newest accepted sample     the held sample was an absurd page, or shows a fall that was made
+//                                                    up for since. It certainly was absurd if a counter would have had
+//                                                    to grow faster than any drive, however late counters are;
+//                                                    otherwise it is doubted
+//   neither                                          the held sample is doubted, unless absurd, and the next is held;
+//                                                    so pages that are absurd in different ways confirm nothing
 // Not detected: an absurd page that looks like growth within what a drive can write.
 #pragma once
 
@@ -30,9 +36,9 @@ bool fell(const WriteSample& from, const WriteSample& to);
 class SampleGate {
  public:
   struct Verdict {
-    std::optional<WriteSample> doubted;  // shows a possible fall, before any of the accepted ones
-    bool fell_further = false;           // from the doubted one to the new sample: another fall, or unknown
-    bool leapt = false;                  // before the last accepted one, by more than any drive can write
+    std::optional<WriteSample> doubted;  // shows a possible fall, before any accepted sample
+    bool fell_further = false;           // from the doubted sample to the new sample: another fall, or unknown
+    bool leapt = false;                  // before the last accepted sample, by more than any drive can write
     std::vector<WriteSample> accepted;   // in order of time
   };
 
@@ -45,12 +51,6 @@ class SampleGate {
  private:
   std::optional<WriteSample> held_;
 };
-
-// CheckedLedger: a ledger that no single absurd page can poison.
-// Such a page costs windows, never totals. A page with impossible values costs nothing. A page that shows a possible
-// fall costs the windows, which restart with the next reading, just as after a real fall. If the daemon is stopped
-// while a page waits, that costs the windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s)
-// is accepted, and so is the very first reading of a drive without history.
 
 class CheckedLedger {
  public:

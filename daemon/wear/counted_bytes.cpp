@@ -5,8 +5,34 @@
 #include <cmath>
 
 namespace ssdpulse::wear {
+namespace {
 
-// Interval arithmetic on counts: see the header.
+/// A drive that shows something else for longer has other counters now.
+constexpr auto kMaxGap = std::chrono::hours(1);
+
+/// The largest (top + some of the tops)/(bottom + the matching bottoms). Every addition whose ratio is above the best
+/// so far raises it, and none below the best can belong to it: ends after at most one round per addition.
+template <typename Falls, typename Top, typename Bottom>
+double largest_ratio(double top, double bottom, const Falls& falls, Top top_of, Bottom bottom_of) {
+  double best = top / bottom;
+  while (true) {
+    double a = top;
+    double b = bottom;
+    for (const auto& fall : falls) {
+      if (top_of(fall) > best * bottom_of(fall)) {
+        a += top_of(fall);
+        b += bottom_of(fall);
+      }
+    }
+    if (!(a / b > best)) {
+      return best;
+    }
+    best = a / b;
+  }
+}
+
+}  // namespace
+
 Interval CounterFormat::interval(CountRange counts) const {
   return {subtract(bytes(counts.low), below()), add(bytes(counts.high), above())};
 }
@@ -24,8 +50,8 @@ RatioBounds rounded_outwards(RatioBounds bounds) {
 }
 
 bool worth_showing(const RatioBounds& bounds) {
-  constexpr double kWidest = 0.2;
-  return std::isfinite(bounds.upper) && bounds.ratio > 0 && bounds.upper - bounds.lower <= kWidest * bounds.ratio;
+  constexpr double kMaxWidth = 0.2;
+  return std::isfinite(bounds.upper) && bounds.ratio > 0 && bounds.upper - bounds.lower <= kMaxWidth * bounds.ratio;
 }
 
 std::optional<RatioBounds> ratio_of(Interval media, Interval host) {
@@ -40,7 +66,6 @@ std::optional<RatioBounds> ratio_of(Interval media, Interval host) {
                            static_cast<double>(media.high) / static_cast<double>(host.low)});
 }
 
-// What changes and standstills prove about a counter's period: see the header.
 void CounterLag::observe(Time at, Uint128 count, const WriteEvidence& evidence, Uint128 hidden) {
   if (!last_ || last_->count != count) {
     if (last_) {
@@ -77,42 +102,13 @@ CounterLag::Time CounterLag::lag(Time poll_interval) const {
   return std::max(longest_stale_, shortest_period_) + poll_interval;
 }
 
-// Totals across falling counters: see the header for the rule.
-
-namespace {
-
-/// A drive that shows something else for longer has other counters now.
-constexpr auto kMaxGap = std::chrono::hours(1);
-
-/// The largest (top + some of the tops)/(bottom + the matching bottoms). Every addition whose ratio is above the best
-/// so far raises it, and none below the best can belong to it: ends after at most one round per addition.
-template <typename Falls, typename Top, typename Bottom>
-double largest_ratio(double top, double bottom, const Falls& falls, Top top_of, Bottom bottom_of) {
-  double best = top / bottom;
-  while (true) {
-    double a = top;
-    double b = bottom;
-    for (const auto& fall : falls) {
-      if (top_of(fall) > best * bottom_of(fall)) {
-        a += top_of(fall);
-        b += bottom_of(fall);
-      }
-    }
-    if (!(a / b > best)) {
-      return best;
-    }
-    best = a / b;
-  }
-}
-
-}  // namespace
-
 bool WrittenTotal::breaks(const CounterFormat& format, CountRange next) const {
   const bool other_unit = format_.known() && !(effective(format) == format_);
   return seen() && (other_unit || next.low < last().high);
 }
 
-std::optional<WrittenTotal::Fall> WrittenTotal::fall(const CounterFormat& format, CountRange next, Uint128 most) const {
+std::optional<WrittenTotal::Fall> WrittenTotal::fall(const CounterFormat& format, CountRange next,
+                                                     Uint128 max_written) const {
   const CounterFormat after = effective(format);
   const Interval shown = after.interval(next);
   const Uint128 old_bytes = format_.bytes(last().high);
@@ -120,7 +116,7 @@ std::optional<WrittenTotal::Fall> WrittenTotal::fall(const CounterFormat& format
   if (!seen() || !(after == format_ ? next.low < last().high : new_bytes < old_bytes)) {
     return std::nullopt;
   }
-  const bool can_have_restarted = !after.known() || shown.low <= most;
+  const bool can_have_restarted = !after.known() || shown.low <= max_written;
   return Fall{can_have_restarted ? shown : Interval{}, can_have_restarted && new_bytes < old_bytes / 2};
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval of bytes that a counter can stand for.
-// A counter of whole units shows that the true bytes lie in an interval; so do the difference of two readings, and the
-// ratio of two differences. Exact, in unsigned 128-bit integers; what does not fit saturates: a lower bound stays
-// valid, an upper bound becomes unbounded. Differences are taken between counts, so that only counts have to fit.
+// Interval: the bytes that a counter can stand for; CounterLag: how old its value can be; WrittenTotal and Lifetime:
+// what it counted in the drive's life, even if it was reset in between. A counter of whole units shows that the true
+// bytes lie in an interval; so do the difference of two readings, and the ratio of two differences. Exact, in unsigned
+// 128-bit integers; what does not fit saturates: a lower bound stays valid, an upper bound becomes unbounded.
+// Differences are taken between counts, so that only counts have to fit.
 #pragma once
 
 #include <chrono>
@@ -107,16 +108,6 @@ bool worth_showing(const RatioBounds& bounds);
 /// media/host; absent if the host may have written nothing, the media certainly wrote nothing, or either is unbounded.
 std::optional<RatioBounds> ratio_of(Interval media, Interval host);
 
-// CounterLag: how old a counter's value can be when it is read.
-// Some drives update a counter only now and then. The readings alone show this much:
-// - If the counter was seen to change twice, its period is shorter than the time around both changes.
-// - If it did not move while certainly more was written than its granules (and the drive's write buffer) can hide, it
-//   was stale for at least that long.
-// Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (an hour is
-// assumed until two changes have been seen); and one with a varying period, once its longest stale stretch has been
-// seen. Not detected: a period below 3 poll intervals (the value is then older than it seems by less than that); a
-// varying period before its longest stretch; a stale host counter if the block layer is not measured.
-
 /// What else is known about writes at a reading: bytes since some fixed time, at least and at most. What is not
 /// measured is unbounded, and so proves nothing.
 struct WriteEvidence {
@@ -124,6 +115,15 @@ struct WriteEvidence {
   Interval block{0, kUnbounded};  // according to the block layer
 };
 
+/// How old a counter's value can be when it is read.
+/// Some drives update a counter only now and then. The readings alone show this much:
+/// - If the counter was seen to change twice, its period is shorter than the time around both changes.
+/// - If it did not move while certainly more was written than its granules (and the drive's write buffer) can hide, it
+///   was stale for at least that long.
+/// Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (an hour is
+/// assumed until two changes have been seen); and a counter with a varying period, once its longest stale stretch has
+/// been seen. Not detected: a period below 3 poll intervals (the value is then older than it seems by less than that);
+/// a varying period before its longest stretch; a stale host counter if the block layer is not measured.
 class CounterLag {
  public:
   using Time = std::chrono::nanoseconds;
@@ -188,18 +188,18 @@ class CommonRefresh {
   std::uint64_t moves_ = 0;  // of both since one last moved alone
 };
 
-// WrittenTotal: how much was written in the drive's life, even if its counters were reset in between.
-// A counter that fell has either restarted from zero (its value now comes on top), or was rolled back a little by a
-// power loss (only its further growth comes on top). The rule: a counter that kept at least half of its value (a drive
-// may lose minutes of counting, never half its life), or shows more than can have been written since a restart, was
-// rolled back; any other restarted. The bounds of the lifetime's ratio cover both explanations of every fall; both
-// counters fell for the same reason unless the rule says otherwise. Bytes written between the last reading before a
-// fall and the fall are in no reading. A fall that one reading shows and the next has made up for may be an absurd
-// page: the total treats it as one, the bounds cover all three cases. A fall that no reading shows cannot be seen.
-// A leap beyond what any drive can have written is no written byte, even if the drive insists on it: the total goes on
-// from where it was. A counter that soon comes back to the values before a fall or a leap continues from those.
+// How falls are explained. A counter that fell has either restarted from zero (its value now comes on top), or was
+// rolled back a little by a power loss (only its further growth comes on top). The rule: a counter that kept at least
+// half of its value (a drive may lose minutes of counting, never half its life), or shows more than can have been
+// written since a restart, was rolled back; any other restarted. The bounds of the lifetime's ratio cover both
+// explanations of every fall; both counters fell for the same reason unless the rule says otherwise. Bytes written
+// between the last reading before a fall and the fall are in no reading. A fall that one reading shows and the next has
+// made up for may be an absurd page: the total treats it as such, the bounds cover all three cases. A fall that no
+// reading shows cannot be seen. A leap beyond what any drive can have written is no written byte, even if the drive
+// insists on it: the total goes on from where it was. A counter that soon comes back to the values before a fall or a
+// leap continues from those.
 
-/// One counter through all epochs.
+/// How much one counter counted through all epochs.
 class WrittenTotal {
  public:
   /// Whether `next` belongs to a different epoch than the readings so far.
@@ -210,8 +210,8 @@ class WrittenTotal {
     Interval if_restarted;
     bool restarted;  // by the rule
   };
-  /// How the counter fell, if it did; `most`: bytes that can have been written since the last reading.
-  [[nodiscard]] std::optional<Fall> fall(const CounterFormat& format, CountRange next, Uint128 most) const;
+  /// How the counter fell, if it did; `max_written`: bytes that can have been written since the last reading.
+  [[nodiscard]] std::optional<Fall> fall(const CounterFormat& format, CountRange next, Uint128 max_written) const;
 
   /// Bytes that were counted before and are not in `next`. Also for a counter that did not fall: whole units hide some.
   [[nodiscard]] Interval lost(const CounterFormat& format, CountRange next) const;

@@ -14,7 +14,22 @@
 namespace ssdpulse::wear {
 namespace {
 
+using log::field;
+using log::quoted;
 using namespace std::chrono_literals;
+
+/// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
+constexpr unsigned kReadingsToSwitch = 3;
+
+constexpr std::size_t kMaxWaiting = 1024;
+
+/// Up to this many epochs are a line each; a drive that has more has them all the time.
+constexpr unsigned kMaxEpochsLogged = 16;
+
+constexpr auto kAskAgain = 10s;
+/// If the disk answers later than this, we keep waiting, but report what is known without it.
+constexpr auto kHistoryTimeout = 10s;
+constexpr auto kPastOfInterest = std::chrono::days(7);
 
 WriteSample sample_of(const model::DriveMinute& minute, std::chrono::nanoseconds at) {
   WriteSample sample;
@@ -55,7 +70,7 @@ std::map<std::string, std::vector<WriteSample>> samples_of(const model::Recalled
 
 /// What add_kept_ledger() wrote: a line with the source, a line with its ledger, and so on.
 std::map<std::string, CheckedLedger> kept_ledgers(const model::Bytes& bytes, std::chrono::nanoseconds interval,
-                                                  const model::Tick& now, std::vector<log::Line>& said) {
+                                                  const model::Tick& now, std::vector<log::Line>& problems) {
   constexpr std::size_t kMaxSources = 32;  // more than a drive could ever have had
   std::map<std::string, CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
@@ -66,49 +81,12 @@ std::map<std::string, CheckedLedger> kept_ledgers(const model::Bytes& bytes, std
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
-      said.push_back(log::line(log::Level::warning, "the stored state of a drive's counters is unusable: {}",
-                               ledger.error().message));
+      problems.push_back(log::line(log::Level::warning, "the stored state of a drive's counters is unusable: {}",
+                                   ledger.error().message));
     }
   }
   return ledgers;
 }
-
-}  // namespace
-
-void add_kept_ledger(model::Bytes& bytes, const std::string& source, const CheckedLedger& ledger) {
-  const std::string text = source + '\n' + ledger.save() + '\n';
-  bytes.insert(bytes.end(), text.begin(), text.end());
-}
-
-std::map<std::string, CheckedLedger> ledgers_of_the_past(const model::Recalled& recalled,
-                                                         std::chrono::nanoseconds interval,
-                                                         std::chrono::nanoseconds until, const model::Tick& now,
-                                                         std::vector<log::Line>& lines) {
-  std::map<std::string, CheckedLedger> ledgers;
-  if (recalled.state) {
-    ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);
-  }
-  for (const auto& [source, samples] : samples_of(recalled, until, now)) {
-    const auto [entry, is_new] = ledgers.try_emplace(source, interval);
-    for (const WriteSample& sample : samples) {
-      is_new ? entry->second.observe(sample) : entry->second.remember(sample);
-    }
-  }
-  return ledgers;
-}
-
-namespace {
-
-using log::field;
-using log::quoted;
-
-/// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
-constexpr unsigned kReadingsToSwitch = 3;
-
-constexpr std::size_t kMaxWaiting = 1024;
-
-/// Up to this many epochs are a line each; a drive that has more has them all the time.
-constexpr unsigned kMaxEpochsLogged = 16;
 
 WriteSample sample_of(const model::CounterReading& reading) {
   WriteSample sample;
@@ -134,7 +112,7 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
   const auto& named = RatioWindows::kNamed;
   std::erase_if(ratios, [&](const model::WriteAmplificationRatio& ratio) {
     const auto width =
-        std::find_if(named.begin(), named.end(), [&](const auto& one) { return ratio.window == one.name; });
+        std::find_if(named.begin(), named.end(), [&](const auto& window) { return ratio.window == window.name; });
     return width != named.end() && age >= width->width;
   });
 }
@@ -163,7 +141,47 @@ std::optional<WriteLedger::Epoch> epoch_opened_by(const WriteSample& sample, Che
   return epoch && (!so_far || so_far->at != epoch->at) ? epoch : std::nullopt;
 }
 
+model::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
+
+model::DriveKey history_key(const model::NvmeIdentity& identity) {
+  return {util::for_history(identity.serial), util::for_history(identity.model), util::for_history(identity.firmware),
+          util::for_history(identity.subsystem_nqn)};
+}
+
+/// Over all namespaces of the drive, cumulative.
+std::uint64_t discarded_bytes(const model::DriveTick& drive, const model::Tick& tick) {
+  std::uint64_t bytes = 0;
+  for (const model::DeviceTick& device : tick.devices) {
+    if (device.block.io && device.drive == drive.drive) {
+      bytes += device.block.io->operation(model::Operation::discard).bytes;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
+
+void add_kept_ledger(model::Bytes& bytes, const std::string& source, const CheckedLedger& ledger) {
+  const std::string text = source + '\n' + ledger.save() + '\n';
+  bytes.insert(bytes.end(), text.begin(), text.end());
+}
+
+std::map<std::string, CheckedLedger> ledgers_of_the_past(const model::Recalled& recalled,
+                                                         std::chrono::nanoseconds interval,
+                                                         std::chrono::nanoseconds until, const model::Tick& now,
+                                                         std::vector<log::Line>& lines) {
+  std::map<std::string, CheckedLedger> ledgers;
+  if (recalled.state) {
+    ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);
+  }
+  for (const auto& [source, samples] : samples_of(recalled, until, now)) {
+    const auto [entry, is_new] = ledgers.try_emplace(source, interval);
+    for (const WriteSample& sample : samples) {
+      is_new ? entry->second.observe(sample) : entry->second.remember(sample);
+    }
+  }
+  return ledgers;
+}
 
 bool DriveLedgers::settle_source(const model::CounterReading& reading, Lines& lines) {
   const bool other = !chosen_ || reading.source != source_;
@@ -201,19 +219,19 @@ void DriveLedgers::observe(const model::CounterReading& reading, Time interval, 
 
 void DriveLedgers::report_epoch(const std::string& source, const WriteLedger::Epoch& epoch, model::SteadyTime now,
                                 Lines& lines) {
-  std::uint64_t unsaid = 0;
+  std::uint64_t suppressed_before = 0;
   if (++epochs_logged_ > kMaxEpochsLogged) {
     const auto suppressed = limiter_.admit("epoch controller=" + controller_, now);
     if (!suppressed) {
       return;
     }
-    unsaid = *suppressed;
+    suppressed_before = *suppressed;
   }
   lines.push_back(log::line(log::Level::warning, "{} the drive's write counters fell, a new epoch begins",
                             field("controller", controller_), field("source", source), quoted("cause", epoch.cause),
                             field("host_before", epoch.before.host), field("host", epoch.then.host),
                             field("media_before", epoch.before.media), field("media", epoch.then.media),
-                            field("suppressed", unsaid)));
+                            field("suppressed", suppressed_before)));
 }
 
 bool DriveLedgers::in_doubt() const {
@@ -276,10 +294,10 @@ model::WriteAmplification DriveLedgers::amplification(Time at) const {
   if (counters == nullptr || !(counters->ledger.newest() || counters->ledger.in_doubt())) {
     return {};
   }
-  model::WriteAmplification said = counters->ledger.ledger().amplification();
+  model::WriteAmplification result = counters->ledger.ledger().amplification();
   const auto& newest = counters->ledger.newest();
-  forget_old(said.ratios, at - (newest ? newest->at : counters->ledger.ledger().newest()->sample.at));
-  return said;
+  forget_old(result.ratios, at - (newest ? newest->at : counters->ledger.ledger().newest()->sample.at));
+  return result;
 }
 
 void DriveLedgers::fill(model::DriveMinute& row) const {
@@ -307,35 +325,6 @@ std::optional<model::Bytes> DriveLedgers::state() const {
   return bytes;
 }
 
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kAskAgain = 10s;
-/// If the disk answers later than this, we keep waiting, but report what is known without it.
-constexpr auto kHistoryTimeout = 10s;
-constexpr auto kPastOfInterest = std::chrono::days(7);
-
-model::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
-
-model::DriveKey history_key(const model::NvmeIdentity& identity) {
-  return {util::for_history(identity.serial), util::for_history(identity.model), util::for_history(identity.firmware),
-          util::for_history(identity.subsystem_nqn)};
-}
-
-/// Over all namespaces of the drive, cumulative.
-std::uint64_t discarded_bytes(const model::DriveTick& drive, const model::Tick& tick) {
-  std::uint64_t bytes = 0;
-  for (const model::DeviceTick& device : tick.devices) {
-    if (device.block.io && device.drive == drive.drive) {
-      bytes += device.block.io->operation(model::Operation::discard).bytes;
-    }
-  }
-  return bytes;
-}
-
-}  // namespace
-
 model::Findings WriteAmplification::observe(const model::Tick& tick) {
   model::Findings findings;
   forget_others(tick);
@@ -347,14 +336,14 @@ model::Findings WriteAmplification::observe(const model::Tick& tick) {
   for (const model::DriveTick& seen : tick.drives) {
     Drive& drive = drives_.try_emplace(seen.key, limiter_).first->second;
     observe_drive(seen, drive, tick, findings.effects);
-    model::WriteAmplification said;
+    model::WriteAmplification value;
     if (seen.known_now && (drive.ledgers.knows_past() || drive.without_past)) {
-      said = drive.ledgers.amplification(tick.boot);
+      value = drive.ledgers.amplification(tick.boot);
     }
-    said.source = drive.ledgers.source();
-    said.reason = drive.ledgers.reason();
-    said.read_at = drive.accepted_at;
-    values.push_back(std::move(said));
+    value.source = drive.ledgers.source();
+    value.reason = drive.ledgers.reason();
+    value.read_at = drive.accepted_at;
+    values.push_back(std::move(value));
   }
   if (tick.last) {
     end_minute(minute, tick, findings.effects);
@@ -426,7 +415,7 @@ void WriteAmplification::begin_without_past(const model::DriveTick& seen, Drive&
                                             model::Effects& effects) {
   if (!std::exchange(drive.without_past, true)) {
     effects.lines.push_back(log::line(log::Level::warning, "{} starts without its history, retrying: {}",
-                                      log::field("controller", seen.drive->identity->controller), why));
+                                      field("controller", seen.drive->identity->controller), why));
   }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a drive's ledgers continue when the daemon starts.
+// WriteAmplification: the stage that determines how much each NVMe drive writes to its media for what the host writes,
+// across restarts; DriveLedgers: the same for one drive. Keeps each drive's ledgers, asks for their past, and makes the
+// history's rows of each minute.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,11 +32,10 @@ std::map<std::string, CheckedLedger> ledgers_of_the_past(const model::Recalled& 
                                                          std::chrono::nanoseconds until, const model::Tick& now,
                                                          std::vector<log::Line>& lines);
 
-// DriveLedgers: how much one drive has written, by which of its counters, including what was known before this process.
-// One ledger for each source that the drive ever had: a page may fail for a while, and what its counters reported
-// before must not be lost. Readings go into the ledgers at once; when the history arrives, however late, the ledgers
-// continue from it and the readings of this process are observed again. Each epoch of the counters is a log line.
-
+/// How much one drive has written, by which of its counters, including what was known before this process.
+/// One ledger for each source that the drive ever had: a page may fail for a while, and what its counters reported
+/// before must not be lost. Readings go into the ledgers at once; when the history arrives, however late, the ledgers
+/// continue from it and the readings of this process are observed again. Each epoch of the counters is a log line.
 class DriveLedgers {
  public:
   using Time = std::chrono::nanoseconds;
@@ -86,9 +86,6 @@ class DriveLedgers {
   bool knows_past_ = false;
   unsigned epochs_logged_ = 0;
 };
-
-// WriteAmplification: the stage that determines how much each NVMe drive writes to its media for what the host writes,
-// across restarts. Keeps each drive's ledgers, asks for their past, and makes the history's rows of each minute.
 
 class WriteAmplification final : public model::Stage {
  public:

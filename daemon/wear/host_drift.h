@@ -5,7 +5,7 @@
 // drift allow for either. It is learned per command, from how much the counter grew beyond the writes:
 //   less than half of what was zeroed (discarded)                                         it does not count that
 //   about as much as was zeroed (within a quarter), and that was more than all the rest   it does
-// between two readings or since the start. An inconsistent drive (it may look at the command's deallocate bit) stays
+// between two readings or since the start. An inconsistent drive (it may depend on the command's deallocate bit) stays
 // unknown. Only counters that follow every poll can show this.
 // The bounds do not cover what the drift is meant to show: commands that the block layer counts as none of these, such
 // as passthrough, and writes by other hosts.
@@ -37,7 +37,7 @@ class HostDrift {
   /// `prompt`: the counter follows every poll. The counter's format stays the same until forget_begin().
   void observe(const HostPoint& point, bool prompt);
 
-  /// From now on, the drift is the one since the next point.
+  /// From now on, the drift counts since the next point.
   void forget_begin() { begin_.reset(), now_.reset(); }
 
   struct Drift {

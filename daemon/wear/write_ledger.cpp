@@ -13,13 +13,14 @@
 #include "daemon/model/nvme_drive.h"
 
 namespace ssdpulse::wear {
+namespace {
 
-// Stores what an analysis has learned across a restart of the daemon, as words of text. Each type lists its fields
-// once, for writing and reading, in
-//   template <typename Self, typename Archive> static void archive(Self& self, Archive& fields) { fields(self.a_, ...);
-//   }
-// The text is not trusted: what does not fit fails the whole read, and sums of accepted numbers do not overflow.
+constexpr std::string_view kStateVersion = "write-ledger-3 ";
+constexpr std::string_view kDigits = "0123456789abcdef";
 
+/// Stores what a ledger has learned across a restart of the daemon, as text. Each type lists its fields once, for
+/// writing and reading, in a static archive(self, fields), as fields(self.a_, self.b_).
+/// Numbers are lower-case hexadecimal digits, strings a leading x and two digits per character; a blank follows each.
 class StateWriter {
  public:
   template <typename... Fields>
@@ -29,7 +30,15 @@ class StateWriter {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  void write(model::Uint128 value);
+  void write(model::Uint128 value) {
+    std::string digits;
+    do {
+      digits += kDigits[static_cast<std::size_t>(value & 15)];
+      value >>= 4;
+    } while (value != 0);
+    std::reverse(digits.begin(), digits.end());
+    text_ += digits + ' ';
+  }
   void write(std::uint64_t value) { write(model::Uint128{value}); }
   void write(bool value) { write(model::Uint128{value}); }
   void write(model::Rounding value) { write(static_cast<model::Uint128>(value)); }
@@ -39,7 +48,15 @@ class StateWriter {
     const auto since_epoch = std::chrono::duration_cast<std::chrono::microseconds>(value.time_since_epoch());
     write(static_cast<std::uint64_t>(std::max<std::int64_t>(since_epoch.count(), 0)));
   }
-  void write(const std::string& value);
+  void write(const std::string& value) {
+    text_ += 'x';
+    for (const char character : value) {
+      const auto byte = static_cast<unsigned char>(character);
+      text_ += kDigits[byte >> 4];
+      text_ += kDigits[byte & 15];
+    }
+    text_ += ' ';
+  }
   template <typename T>
   void write(const std::optional<T>& value) {
     write(value.has_value());
@@ -62,6 +79,7 @@ class StateWriter {
   std::string text_;
 };
 
+/// The text is not trusted: what does not fit fails the whole read, and sums of accepted numbers do not overflow.
 class StateReader {
  public:
   explicit StateReader(std::string_view text) : rest_(text) {}
@@ -77,10 +95,43 @@ class StateReader {
   static constexpr std::uint64_t kMaxElements = 64;
   static constexpr std::uint64_t kMaxMicroseconds = std::uint64_t{1} << 52;  // the year 2112
 
-  std::string_view next_word();
-  std::uint64_t number_up_to(std::uint64_t most);
-  std::int64_t signed_number();
-  void read(model::Uint128& value);
+  std::string_view next_word() {
+    const std::size_t end = rest_.find(' ');
+    if (end == std::string_view::npos || end == 0) {
+      good_ = false;
+      rest_ = {};
+      return "0";
+    }
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return word;
+  }
+  std::uint64_t number_up_to(std::uint64_t max) {
+    model::Uint128 value = 0;
+    read(value);
+    good_ = good_ && value <= max;
+    return good_ ? static_cast<std::uint64_t>(value) : 0;
+  }
+  std::int64_t signed_number() {
+    constexpr std::int64_t kMaxNanoseconds = std::int64_t{1} << 60;  // 36 years of nanoseconds
+    const auto value = static_cast<std::int64_t>(number_up_to(UINT64_MAX));
+    good_ = good_ && value < kMaxNanoseconds && value > -kMaxNanoseconds;
+    return good_ ? value : 0;
+  }
+  void read(model::Uint128& value) {
+    constexpr std::size_t kMaxDigits = 32;
+    value = 0;
+    const std::string_view word = next_word();
+    good_ = good_ && word.size() <= kMaxDigits;
+    for (const char character : word) {
+      const std::size_t digit = kDigits.find(character);
+      if (digit == std::string_view::npos) {
+        good_ = false;
+        return;
+      }
+      value = value << 4 | digit;
+    }
+  }
   void read(std::uint64_t& value) { value = number_up_to(UINT64_MAX); }
   void read(bool& value) { value = number_up_to(1) == 1; }
   void read(model::Rounding& value) {
@@ -91,7 +142,24 @@ class StateReader {
   void read(std::chrono::system_clock::time_point& value) {
     value = std::chrono::system_clock::time_point(std::chrono::microseconds(number_up_to(kMaxMicroseconds)));
   }
-  void read(std::string& value);
+  void read(std::string& value) {
+    constexpr std::size_t kMaxDigits = 512;
+    value.clear();
+    std::string_view word = next_word();
+    if (word[0] != 'x' || word.size() % 2 != 1 || word.size() > kMaxDigits) {
+      good_ = false;
+      return;
+    }
+    for (word.remove_prefix(1); !word.empty(); word.remove_prefix(2)) {
+      const std::size_t high = kDigits.find(word[0]);
+      const std::size_t low = kDigits.find(word[1]);
+      if (high == std::string_view::npos || low == std::string_view::npos) {
+        good_ = false;
+        return;
+      }
+      value += static_cast<char>(high << 4 | low);
+    }
+  }
   template <typename T>
   void read(std::optional<T>& value) {
     bool present = false;
@@ -116,101 +184,6 @@ class StateReader {
   std::string_view rest_;
   bool good_ = true;
 };
-
-// Words of lower-case hexadecimal digits, one blank after each; strings with a leading x, two digits per character.
-
-namespace {
-
-constexpr std::string_view kDigits = "0123456789abcdef";
-
-}  // namespace
-
-void StateWriter::write(model::Uint128 value) {
-  std::string digits;
-  do {
-    digits += kDigits[static_cast<std::size_t>(value & 15)];
-    value >>= 4;
-  } while (value != 0);
-  std::reverse(digits.begin(), digits.end());
-  text_ += digits + ' ';
-}
-
-void StateWriter::write(const std::string& value) {
-  text_ += 'x';
-  for (const char character : value) {
-    const auto byte = static_cast<unsigned char>(character);
-    text_ += kDigits[byte >> 4];
-    text_ += kDigits[byte & 15];
-  }
-  text_ += ' ';
-}
-
-std::string_view StateReader::next_word() {
-  const std::size_t end = rest_.find(' ');
-  if (end == std::string_view::npos || end == 0) {
-    good_ = false;
-    rest_ = {};
-    return "0";
-  }
-  const std::string_view word = rest_.substr(0, end);
-  rest_.remove_prefix(end + 1);
-  return word;
-}
-
-void StateReader::read(model::Uint128& value) {
-  constexpr std::size_t kMaxDigits = 32;
-  value = 0;
-  const std::string_view word = next_word();
-  good_ = good_ && word.size() <= kMaxDigits;
-  for (const char character : word) {
-    const std::size_t digit = kDigits.find(character);
-    if (digit == std::string_view::npos) {
-      good_ = false;
-      return;
-    }
-    value = value << 4 | digit;
-  }
-}
-
-std::uint64_t StateReader::number_up_to(std::uint64_t most) {
-  model::Uint128 value = 0;
-  read(value);
-  good_ = good_ && value <= most;
-  return good_ ? static_cast<std::uint64_t>(value) : 0;
-}
-
-std::int64_t StateReader::signed_number() {
-  constexpr std::int64_t kMaxNanoseconds = std::int64_t{1} << 60;  // 36 years of nanoseconds
-  const auto value = static_cast<std::int64_t>(number_up_to(UINT64_MAX));
-  good_ = good_ && value < kMaxNanoseconds && value > -kMaxNanoseconds;
-  return good_ ? value : 0;
-}
-
-void StateReader::read(std::string& value) {
-  constexpr std::size_t kMaxDigits = 512;
-  value.clear();
-  std::string_view word = next_word();
-  if (word[0] != 'x' || word.size() % 2 != 1 || word.size() > kMaxDigits) {
-    good_ = false;
-    return;
-  }
-  for (word.remove_prefix(1); !word.empty(); word.remove_prefix(2)) {
-    const std::size_t high = kDigits.find(word[0]);
-    const std::size_t low = kDigits.find(word[1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) {
-      good_ = false;
-      return;
-    }
-    value += static_cast<char>(high << 4 | low);
-  }
-}
-
-// How one sample changes the ledger, and how the ledger is stored. What it reports is in write_ledger_report.cpp,
-// and when it starts a new epoch in write_ledger_epochs.cpp.
-
-namespace {
-
-constexpr std::string_view kStateVersion = "write-ledger-3 ";
 
 }  // namespace
 

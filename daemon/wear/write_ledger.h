@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// RatioWindows: the readings behind the windows of 5 minutes, an hour, a day and a week. Keeps the readings of one
-// epoch that are needed: all of the last 5 minutes (at least 2 s apart), one per minute for the last hour, one per 10
-// minutes for the last day, one per hour for the last week; fewer than 500 in all. Knows nothing about units.
+// WriteLedger: the write amplification that follows from a drive's counters of host and media writes, with bounds.
+// One drive and one source of counters: fed one sample per poll, it keeps totals that continue when counters are reset,
+// and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same results.
+//
+// Epochs. A fallen counter, another firmware or another unit starts a new epoch: no window spans two epochs, totals
+// continue (counted_bytes.h has the rule). Another serial number is another drive: everything starts over. Samples are
+// trusted here: SampleGate filters out what a drive may misreport.
+// Bounds. The true ratio of a covered window lies within them, whatever granularity, rounding, the time between the
+// reads of one sample and rarely updated counters hide (the latter as far as CounterLag covers them). A ratio is
+// reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing. Where both counters
+// are refreshed together, a window may begin and end at refreshes instead; its bounds then allow for two refreshes that
+// are a little apart, but not for two that only happened to fall between the same polls. A ratio below 1 that no buffer
+// explains is not reported, unless the drive compresses.
 #pragma once
 
 #include <array>
@@ -27,6 +37,9 @@ struct WritePoint {
   Uint128 media = 0;
 };
 
+/// The readings behind the windows of 5 minutes, an hour, a day and a week. Keeps the readings of one
+/// epoch that are needed: all of the last 5 minutes (at least 2 s apart), one per minute for the last hour, one per 10
+/// minutes for the last day, one per hour for the last week; fewer than 500 in all. Knows nothing about units.
 class RatioWindows {
  public:
   using Time = std::chrono::nanoseconds;
@@ -87,10 +100,9 @@ class RatioWindows {
   std::vector<WritePoint> points_;
 };
 
-// WearRate: how long until the drive's rated endurance is used up, judging by the percentage that it reports. Remembers
-// when each of the last few percentages was first seen; a rate needs a rise of 2 points among them. A percent that
-// lasts longer than the average of those before it shows by itself that wear has slowed down.
-
+/// How long until the drive's rated endurance is used up, judging by the percentage that it reports. Remembers
+/// when each of the last few percentages was first seen; a rate needs a rise of 2 points among them. A percent that
+/// lasts longer than the average of those before it shows by itself that wear has slowed down.
 class WearRate {
  public:
   using Time = std::chrono::nanoseconds;
@@ -125,20 +137,6 @@ class WearRate {
 
 /// From the bytes that the media is rated for: `rate` bytes were written in `window_seconds`. Absent if nothing was.
 std::optional<model::LifeRemaining> life_by_endurance(double rated, double written, double rate, double window_seconds);
-
-// WriteLedger: the write amplification that follows from a drive's counters of host and media writes, with bounds.
-// One drive and one source of counters: fed one sample per poll, it keeps totals that continue when counters are reset,
-// and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same results.
-//
-// Epochs. A fallen counter, another firmware or another unit starts a new epoch: no window spans two epochs, totals
-// continue (written_total.h has the rule). Another serial number is another drive: everything starts over. Samples are
-// trusted here: checked_ledger.h filters out what a drive may misreport.
-// Bounds. The true ratio of a covered window lies within them, whatever granularity, rounding, the time between the
-// reads of one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is
-// reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing. Where both counters
-// are refreshed together, a window may begin and end at refreshes instead; its bounds then allow for two refreshes that
-// are a little apart, but not for two that only happened to fall between the same polls. A ratio below 1 that no buffer
-// explains is not reported, unless the drive compresses.
 
 /// One poll of a drive.
 struct WriteSample {
@@ -178,7 +176,7 @@ class WriteLedger {
   /// continues alone if media was never seen.
   void observe(const WriteSample& sample);
 
-  /// A sample that is not accepted, but may show a real fall since the last accepted one: opens an epoch, in case it
+  /// A sample that is not accepted, but may show a real fall since the last accepted sample: opens an epoch, in case it
   /// does. `fell_further`: another fall followed, or that is unknown.
   void doubt(const WriteSample& sample, bool fell_further);
   /// Nothing before can be compared with anything after: the next sample opens an epoch, the lifetime ratio is lost.
@@ -252,7 +250,7 @@ class WriteLedger {
   void open_epoch(Time at, std::string cause, Epoch::Counts then);
   void begin_epoch(const Reading& reading, const std::string& firmware);
   [[nodiscard]] Time behind(const CounterLag& lag) const;
-  [[nodiscard]] Uint128 most_since(Time at, const CounterLag& lag) const;
+  [[nodiscard]] Uint128 max_written_since(Time at, const CounterLag& lag) const;
   [[nodiscard]] WrittenTotal::Passage passage_to(Time at, const CounterFormat& format, const CounterLag& lag) const;
   [[nodiscard]] Lifetime::CounterFall host_fall(const Reading& reading) const;
   [[nodiscard]] Lifetime::CounterFall media_fall(const Reading& reading) const;

@@ -9,8 +9,6 @@
 
 namespace ssdpulse::wear {
 
-// Thins out readings, and finds the true counts at a given time from lagging counters.
-
 namespace {
 
 using Time = RatioWindows::Time;
@@ -25,10 +23,31 @@ struct Tier {
 constexpr auto kTiers = std::to_array<Tier>(
     {{minutes(5), seconds(2)}, {hours(1), minutes(1)}, {hours(24), minutes(10)}, {hours(24 * 7), hours(1)}});
 
+bool is_before(const WritePoint& point, Time at) { return point.at < at; }
+
 std::chrono::nanoseconds::rep cell(Time at, Time spacing) {
   const auto whole = at / spacing;
   return at < whole * spacing ? whole - 1 : whole;
 }
+
+/// The cause of an epoch, for the log.
+std::string cause_of(const Lifetime::CounterFall& host, const Lifetime::CounterFall& media, bool other_firmware,
+                     bool interrupted) {
+  const auto fate = [](const WrittenTotal::Fall& fall) { return fall.restarted ? " restarted" : " rolled back"; };
+  std::string cause;
+  if (host) {
+    cause = std::string("host counter") + fate(*host);
+  }
+  if (media) {
+    cause += (cause.empty() ? "" : ", ") + std::string("media counter") + fate(*media);
+  }
+  if (!cause.empty()) {
+    return cause;
+  }
+  return other_firmware ? "another firmware" : interrupted ? "readings that contradict each other" : "another unit";
+}
+
+double seconds_of(Time time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -51,7 +70,8 @@ void RatioWindows::thin() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const Time at = points_[i].at;
-    const auto tier = std::find_if(kTiers.begin(), kTiers.end(), [&](const Tier& one) { return now - at <= one.age; });
+    const auto tier =
+        std::find_if(kTiers.begin(), kTiers.end(), [&](const Tier& candidate) { return now - at <= candidate.age; });
     const bool newest = i + 1 == points_.size();
     const bool first_of_cell =
         tier != kTiers.end() && (kept == 0 || cell(points_[kept - 1].at, tier->spacing) != cell(at, tier->spacing));
@@ -73,10 +93,7 @@ RatioWindows::Iterator RatioWindows::newest_known(const Lags& lags) const {
 }
 
 RatioWindows::Moment RatioWindows::moment(Iterator point, const Lags& lags) const {
-  const auto seen_after = [&](Time lag) {
-    return std::lower_bound(point, points_.end(), point->at + lag,
-                            [](const WritePoint& one, Time at) { return one.at < at; });
-  };
+  const auto seen_after = [&](Time lag) { return std::lower_bound(point, points_.end(), point->at + lag, is_before); };
   return {
       point->at, {point->host.low, seen_after(lags.host)->host.high}, {point->media, seen_after(lags.media)->media}};
 }
@@ -91,8 +108,7 @@ std::optional<RatioWindows::Window> RatioWindows::window(Time width, const Lags&
   if (end == points_.end()) {
     return std::nullopt;
   }
-  const auto begin = std::lower_bound(points_.begin(), end, end->at - width,
-                                      [](const WritePoint& one, Time at) { return one.at < at; });
+  const auto begin = std::lower_bound(points_.begin(), end, end->at - width, is_before);
   if (begin == end) {
     return std::nullopt;
   }
@@ -111,8 +127,7 @@ std::optional<RatioWindows::Refreshed> RatioWindows::refreshed(Time width) const
   if (end == points_.begin() || end == points_.end()) {
     return std::nullopt;
   }
-  auto begin = std::lower_bound(points_.begin(), end, end->at - width,
-                                [](const WritePoint& one, Time at) { return one.at < at; });
+  auto begin = std::lower_bound(points_.begin(), end, end->at - width, is_before);
   while (begin != end && !both_moved(begin)) {
     ++begin;
   }
@@ -124,7 +139,6 @@ std::optional<RatioWindows::Refreshed> RatioWindows::refreshed(Time width) const
   return Refreshed{{moment(begin), moment(end)}, wear::add(step(begin), step(end))};
 }
 
-// Extrapolations of wear; a drive beyond its rated life has 0 s left, not less.
 void WearRate::observe(Time at, double used) {
   constexpr double kMaxUsedRatio = 10;
   if (!(used >= 0 && used <= kMaxUsedRatio)) {  // NaN is neither
@@ -158,14 +172,10 @@ std::optional<model::LifeRemaining> WearRate::life_remaining() const {
   }
   const Sighting& first = sightings_.front();
   const Sighting& last = sightings_.back();
-  if (last.percent - first.percent < kMinRise) {
-    return std::nullopt;
-  }
-  // Two sightings at the same time give no rate.
-  if (last.first_at == first.first_at) {
-    return std::nullopt;
-  }
   const auto rise = last.percent - first.percent;
+  if (rise < kMinRise || last.first_at == first.first_at) {  // two sightings at the same time give no rate
+    return std::nullopt;
+  }
   Time window = last.first_at - first.first_at;
   double risen = static_cast<double>(rise);
   if (now_ - last.first_at > window / rise) {
@@ -173,6 +183,7 @@ std::optional<model::LifeRemaining> WearRate::life_remaining() const {
     risen += 1;  // the next percent has not come yet: less than this was used
   }
   const double seconds = std::chrono::duration<double>(window).count();
+  // A drive beyond its rated life has 0 s left, not less.
   const double left = static_cast<double>(std::max<std::int64_t>(100 - last.percent, 0));
   return model::LifeRemaining{"percentage_used", seconds, left * seconds / risen};
 }
@@ -185,29 +196,6 @@ std::optional<model::LifeRemaining> life_by_endurance(double rated, double writt
   return model::LifeRemaining{"endurance_estimate", window_seconds,
                               std::max(rated - written, 0.0) * window_seconds / rate};
 }
-
-// When counters were reset, or may have been: what still holds in a ledger, and why.
-
-namespace {
-
-/// The cause of an epoch, for the log.
-std::string cause_of(const Lifetime::CounterFall& host, const Lifetime::CounterFall& media, bool other_firmware,
-                     bool interrupted) {
-  const auto fate = [](const WrittenTotal::Fall& fall) { return fall.restarted ? " restarted" : " rolled back"; };
-  std::string cause;
-  if (host) {
-    cause = std::string("host counter") + fate(*host);
-  }
-  if (media) {
-    cause += (cause.empty() ? "" : ", ") + std::string("media counter") + fate(*media);
-  }
-  if (!cause.empty()) {
-    return cause;
-  }
-  return other_firmware ? "another firmware" : interrupted ? "readings that contradict each other" : "another unit";
-}
-
-}  // namespace
 
 void WriteLedger::break_off() {
   windows_.clear();
@@ -229,12 +217,12 @@ void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
 }
 
-/// As counter_lag.h explains, a counter that seems to follow may still be almost 3 polls late.
+/// As CounterLag explains, a counter that seems to follow may still be almost 3 polls late.
 WriteLedger::Time WriteLedger::behind(const CounterLag& lag) const {
   return lag.lag(poll_interval_) + 3 * poll_interval_;
 }
 
-Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
+Uint128 WriteLedger::max_written_since(Time at, const CounterLag& lag) const {
   return timed_ ? most_bytes_in(at - at_ + behind(lag)) : kUnbounded;
 }
 
@@ -245,13 +233,13 @@ WrittenTotal::Passage WriteLedger::passage_to(Time at, const CounterFormat& form
 }
 
 Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {
-  return host_.fall(reading.host_format, reading.host, most_since(reading.at, host_lag_));
+  return host_.fall(reading.host_format, reading.host, max_written_since(reading.at, host_lag_));
 }
 
 Lifetime::CounterFall WriteLedger::media_fall(const Reading& reading) const {
-  return reading.media
-             ? media_.fall(reading.media_format, {*reading.media, *reading.media}, most_since(reading.at, media_lag_))
-             : std::nullopt;
+  return reading.media ? media_.fall(reading.media_format, {*reading.media, *reading.media},
+                                     max_written_since(reading.at, media_lag_))
+                       : std::nullopt;
 }
 
 void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmware) {
@@ -292,17 +280,6 @@ void WriteLedger::doubt(const WriteSample& sample, bool fell_further) {
   open_epoch(sample.at, "a fall that the next reading did not confirm",
              {shown(sample.host_after), shown(sample.media)});
 }
-
-// What a ledger reports: totals, ratios, drift and remaining life, as values of the model.
-
-namespace {
-
-using Time = WriteLedger::Time;
-using std::chrono::hours;
-
-double seconds_of(Time time) { return std::chrono::duration<double>(time).count(); }
-
-}  // namespace
 
 bool WriteLedger::cannot_be(Interval media, Interval host) const {
   return !compresses_ && add(media.high, kMaxBufferedBytes) < host.low;
@@ -349,13 +326,13 @@ std::vector<model::WriteAmplificationRatio> WriteLedger::ratios(bool& impossible
     const Interval host = host_.format().difference(begin.host, end.host);
     return show(name, end.at - begin.at, end.at, media, host, ratio_of(media, host));
   };
-  for (const RatioWindows::Named& one : RatioWindows::kNamed) {
-    const auto window = windows_.window(one.width, lags);
-    if (window && show_window(one.name, *window)) {
+  for (const auto& [name, width] : RatioWindows::kNamed) {
+    const auto window = windows_.window(width, lags);
+    if (window && show_window(name, *window)) {
       continue;
     }
-    if (const auto at_refreshes = refreshed(one.width)) {
-      show_window(one.name, at_refreshes->window);
+    if (const auto at_refreshes = refreshed(width)) {
+      show_window(name, at_refreshes->window);
     }
   }
   if (const auto newest = windows_.newest(lags); newest && counted_since_birth_) {
@@ -379,34 +356,34 @@ std::optional<model::LifeRemaining> WriteLedger::life_by_media() const {
 }
 
 model::WriteAmplification WriteLedger::amplification() const {
-  model::WriteAmplification said;
-  said.since = since_;
-  said.epochs = epochs_;
+  model::WriteAmplification result;
+  result.since = since_;
+  result.epochs = epochs_;
   if (host_.seen() && host_.format().known()) {
-    said.host_written_bytes = static_cast<double>(host_.bytes());
-    said.host_doubt_bytes = static_cast<double>(host_.format().doubt());
+    result.host_written_bytes = static_cast<double>(host_.bytes());
+    result.host_doubt_bytes = static_cast<double>(host_.format().doubt());
   }
   if (media_.seen() && media_.format().known()) {
-    said.media_written_bytes = static_cast<double>(media_.bytes());
-    said.media_doubt_bytes = static_cast<double>(media_.format().doubt());
-    said.idle_media_written_bytes = static_cast<double>(idle_media_);
+    result.media_written_bytes = static_cast<double>(media_.bytes());
+    result.media_doubt_bytes = static_cast<double>(media_.format().doubt());
+    result.idle_media_written_bytes = static_cast<double>(idle_media_);
   }
   if (const auto drift = drift_.drift()) {
-    said.host_written_drift_bytes = drift->likely;
-    said.host_written_drift_lower_bytes = drift->lower;
-    said.host_written_drift_upper_bytes = drift->upper;
+    result.host_written_drift_bytes = drift->likely;
+    result.host_written_drift_lower_bytes = drift->lower;
+    result.host_written_drift_upper_bytes = drift->upper;
   }
   bool impossible = false;
-  said.ratios = ratios(impossible);
+  result.ratios = ratios(impossible);
   if (impossible) {
-    said.withheld = "its media counter grew by less than the host's, which no drive does that does not compress";
+    result.withheld = "its media counter grew by less than the host's, which no drive does that does not compress";
   }
   for (const auto& life : {wear_.life_remaining(), life_by_media()}) {
     if (life) {
-      said.life_remaining.push_back(*life);
+      result.life_remaining.push_back(*life);
     }
   }
-  return said;
+  return result;
 }
 
 }  // namespace ssdpulse::wear

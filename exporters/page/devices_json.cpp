@@ -386,7 +386,7 @@ constexpr Object<model::NvmeDrive> kNvme{"nvme", "", kNvmeFields};
 /// What the flash model reports about the drive, in words; null: not modelled yet, or the models are turned off.
 Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
   const model::FlashEstimate* const drive = flash::estimate_of(snapshot, device);
-  return drive == nullptr ? Json() : Json(util::for_json(flash::flash_words(*drive)));
+  return drive == nullptr ? Json() : Json(util::for_json(flash::amplification_text(*drive)));
 }
 
 struct Mount {

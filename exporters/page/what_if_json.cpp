@@ -62,7 +62,7 @@ struct WhatIfView {
 };
 
 std::string words_of(const WhatIfView& view) {
-  return view.drive != nullptr ? util::for_json(view.answer.words)
+  return view.drive != nullptr ? util::for_json(view.answer.text)
          : view.switched_off   ? "none modelled: flash_model.enabled is false"
                                : "none modelled yet: the drive has not been identified";
 }

@@ -110,9 +110,10 @@ def log_pages(cells):
     registered = re.findall(r'(?m)^    \("(\w+)", (?:command|of_groups)\(', text("tests/fixtures/nvme/registry.py"))
     expect(sorted(names) == sorted(registered), f"registry.py has other pages than are defined: {set(names) ^ set(registered)}")
     for path in subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "daemon", "exporters", "tests", "deploy"], check=True, capture_output=True, text=True, cwd=ROOT).stdout.split():
-        if path.endswith((".h", ".cpp", ".py")) and path not in files and (ROOT / path).exists():
+        # The files of the decoders may define several pages each.
+        if path.endswith((".h", ".cpp", ".py")) and path not in {*files, *decoders} and (ROOT / path).exists():
             named = [name for name in names if f'"{name}"' in text(path)]
-            expect(len(named) < 9, f"{path} keeps a list of log pages")
+            expect(len(named) < 9, f"{path} keeps a list of log pages: iterate over nvme::log_pages()")
     return len(names)
 
 

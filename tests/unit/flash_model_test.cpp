@@ -333,7 +333,7 @@ TEST(FlashModel, UnnamedDrives) {
             std::nullopt);
   std::vector<std::string> words;
   for (std::size_t i = 0; i < model::kFlashSilences; ++i) {
-    words.push_back(in_words(static_cast<FlashSilence>(i)));
+    words.push_back(silence_text(static_cast<FlashSilence>(i)));
     EXPECT_FALSE(words.back().empty()) << i;
   }
   std::sort(words.begin(), words.end());

@@ -130,7 +130,7 @@ TEST(WhatIf, SaysTheFigureOfTheWindowThatWasAskedFor) {
   flash::WhatIfQuestion question;
   const auto words = [&](std::optional<FlashWindow> window) {
     question.window = window;
-    return flash::what_if(snapshot, snapshot.flash->drives[0], question).words;
+    return flash::what_if(snapshot, snapshot.flash->drives[0], question).text;
   };
   EXPECT_EQ(words(std::nullopt), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
   EXPECT_EQ(words(FlashWindow::day), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
@@ -167,11 +167,11 @@ TEST(WhatIf, SaysWhichPolicyExplainsTheDrive) {
 
 TEST(FlashWords, SayWhatIsAssumed) {
   auto drive = host().flash->drives[0];
-  EXPECT_EQ(flash::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
+  EXPECT_EQ(flash::amplification_text(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
   drive.overprovisioning.basis = model::OverprovisioningBasis::media_counter;
-  EXPECT_EQ(flash::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare fitted to its counter");
+  EXPECT_EQ(flash::amplification_text(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare fitted to its counter");
   drive.silence = FlashSilence::rotational;
-  EXPECT_EQ(flash::flash_words(drive), "none modelled: it is not flash");
+  EXPECT_EQ(flash::amplification_text(drive), "none modelled: it is not flash");
 }
 
 }  // namespace
