@@ -11,10 +11,7 @@ namespace {
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 std::string lower(std::string_view text) {
@@ -38,10 +35,8 @@ std::string_view take_until(std::string_view& rest, char separator) {
 }
 
 std::string_view unquote(std::string_view value) {
-  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-    return value.substr(1, value.size() - 2);
-  }
-  return value;
+  const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+  return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
 std::optional<double> parse_quality(std::string_view text) {
@@ -98,18 +93,9 @@ bool prefers_gzip(std::string_view accept_encoding) {
   return gzip.value_or(0) > 0 && *gzip >= identity;
 }
 
-// How is a page made smaller?
-
-namespace {
-
-struct Free {
-  void operator()(libdeflate_compressor* compressor) const { libdeflate_free_compressor(compressor); }
-};
-
-}  // namespace
-
 std::optional<std::string> gzip(const std::string& bytes, Effort effort) {
-  const std::unique_ptr<libdeflate_compressor, Free> compressor(libdeflate_alloc_compressor(static_cast<int>(effort)));
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(static_cast<int>(effort)), libdeflate_free_compressor);
   if (!compressor) {
     return std::nullopt;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AcceptItem: one element of an Accept or Accept-Encoding header (RFC 9110, 12.5), with its quality.
+// AcceptItem: one element of an Accept or Accept-Encoding header (RFC 9110, 12.5), with its quality. gzip() compresses
+// a page, with libdeflate: in less than half the time of zlib, and smaller.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +43,6 @@ inline auto named(std::string_view name) {
 /// Whether to compress, by Accept-Encoding: gzip (or *) accepted and not less preferred than identity. False without a
 /// header.
 bool prefers_gzip(std::string_view accept_encoding);
-
-// gzip(): compresses a page, with libdeflate: in less than half the time of zlib, and smaller.
 
 /// Levels of libdeflate. The fastest shrinks a page of metrics of 64 busy devices to 15 %. Those beyond 9 take
 /// megabytes of memory while they work, for 3 % less.

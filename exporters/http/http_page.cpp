@@ -21,16 +21,10 @@ constexpr const char* kLandingPage = R"(<!DOCTYPE html>
 </html>
 )";
 
-Response text(unsigned status, std::string words) {
+Response text(unsigned status, std::string body) {
   Response response;
   response.status = status;
-  response.body = std::make_shared<const std::string>(std::move(words));
-  return response;
-}
-
-Response landing_page() {
-  auto response = text(200, kLandingPage);
-  response.content_type = "text/html; charset=utf-8";
+  response.body = std::make_shared<const std::string>(std::move(body));
   return response;
 }
 
@@ -39,16 +33,20 @@ Response landing_page() {
 Routes daemon_pages(Handler metrics, std::function<Readiness()> readiness) {
   return {
       {"/metrics", {std::move(metrics), Lane::scrape}},
-      {"/", {[](const Request&) { return landing_page(); }}},
+      {"/", {[](const Request&) {
+         auto response = text(200, kLandingPage);
+         response.content_type = "text/html; charset=utf-8";
+         return response;
+       }}},
       {"/-/healthy", {[](const Request&) { return text(200, "healthy\n"); }, Lane::instant}},
       {"/-/ready",
        {[readiness = std::move(readiness)](const Request&) {
           const Readiness now = readiness();
-          std::string words = now.ready ? "ready\n" : "not ready: no sample was taken lately\n";
-          for (const std::string& one : now.missing) {
-            words += one + '\n';
+          std::string body = now.ready ? "ready\n" : "not ready: no sample was taken lately\n";
+          for (const std::string& missing : now.missing) {
+            body += missing + '\n';
           }
-          return text(now.ready ? 200 : 503, std::move(words));
+          return text(now.ready ? 200 : 503, std::move(body));
         },
         Lane::instant}},
   };

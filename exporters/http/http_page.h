@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server asks of a page, and what it gets. Values only; the server shares the body's bytes and never copies
-// them.
+// Request and Response: what the server asks of a page, and what it gets. Values only; the server shares the body's
+// bytes and never copies them.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ struct Request {
   }
   [[nodiscard]] std::vector<std::string> parameters(std::string_view name) const {
     std::vector<std::string> all;
-    for (auto [one, end] = query.equal_range(name); one != end; ++one) {
-      all.push_back(one->second);
+    for (auto [found, end] = query.equal_range(name); found != end; ++found) {
+      all.push_back(found->second);
     }
     return all;
   }
@@ -84,15 +84,14 @@ struct Route {
 /// for that method, and for an empty body: all data is in the query. All others are for GET and HEAD.
 using Routes = std::map<std::string, Route, std::less<>>;
 
-// The pages that the daemon serves: their paths, and the three that need no more than a sentence.
-
-/// /metrics as given; / (links to the others); /-/healthy (200 while the server answers at all);
-/// /-/ready (200 while it is ready, else 503; and what cannot be answered now, a line each). `readiness` is called on
-/// the server's own thread, and must not wait.
 struct Readiness {
   bool ready = false;
   std::vector<std::string> missing;  // "history: its disk does not answer"
 };
+
+/// The pages that every daemon serves: /metrics as given; / (links to the others); /-/healthy (200 while the server
+/// answers at all); /-/ready (200 while it is ready, else 503; and what cannot be answered now, a line each).
+/// `readiness` is called on the server's own thread, and must not wait.
 Routes daemon_pages(Handler metrics, std::function<Readiness()> readiness);
 
 }  // namespace ssdpulse::http

@@ -14,32 +14,9 @@
 #include "exporters/http/http_server_implementation.h"
 
 namespace ssdpulse::http {
-
-// Requests and responses in libmicrohttpd's terms. Only for the server; bodies are shared, not copied.
-bool has_header(const Headers& headers, const char* name);  // in any case of letters
-Response short_answer(unsigned status, const char* words);
-
-/// Queues the response, with these headers in addition to its own.
-MHD_Result queue(MHD_Connection* connection, const Response& response, const Headers& headers);
-
-/// Empty if the client did not send it. Borrows from the connection.
-std::string_view header_of(MHD_Connection* connection, const char* name);
-
-/// Over a unix socket, or from a loopback address.
-bool is_local(const Peer& peer);
-
-/// The page that is requested. At most 16 query parameters, whose total size is bounded by the memory of a connection.
-Request request_of(MHD_Connection* connection, std::string_view path);
-
-/// The user ID of the process at the other end; absent unless it is a unix socket.
-std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection);
-/// A proxy in front may have read it otherwise: no Host, two Host, Content-Length or Authorization fields, a blank in a
-/// field's name, a line break in its value, a field that is continued on the next line, or a version other than 1.0
-/// and 1.1.
-bool is_ambiguous(MHD_Connection* connection, std::string_view version);
-bool has_body(MHD_Connection* connection);
-
 namespace {
+
+// Requests and responses in libmicrohttpd's terms; bodies are shared, not copied.
 
 using ResponsePtr = std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)>;
 
@@ -97,8 +74,8 @@ MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* val
   fields.hosts += ::strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 ? 1 : 0;
   fields.lengths += ::strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ? 1 : 0;
   fields.credentials += ::strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION) == 0 ? 1 : 0;
-  fields.has_control = fields.has_control || std::any_of(content.begin(), content.end(), [](char one) {
-                         return one != '\t' && static_cast<unsigned char>(one) < ' ';
+  fields.has_control = fields.has_control || std::any_of(content.begin(), content.end(), [](char c) {
+                         return c != '\t' && static_cast<unsigned char>(c) < ' ';
                        });
   fields.has_blank_name =
       fields.has_blank_name || std::string_view(name).find_first_of(" \t") != std::string_view::npos;
@@ -106,28 +83,28 @@ MHD_Result note_field(void* to, MHD_ValueKind, const char* name, const char* val
   return MHD_YES;
 }
 
-constexpr std::size_t kParameters = 16;
+constexpr std::size_t kMaxParameters = 16;
 
 MHD_Result note_parameter(void* query, MHD_ValueKind, const char* name, const char* value) {
   auto& parameters = *static_cast<decltype(Request::query)*>(query);
   parameters.emplace(name, value == nullptr ? "" : value);
-  return parameters.size() < kParameters ? MHD_YES : MHD_NO;
+  return parameters.size() < kMaxParameters ? MHD_YES : MHD_NO;
 }
 
-}  // namespace
-
+/// In any case of letters.
 bool has_header(const Headers& headers, const char* name) {
   return std::any_of(headers.begin(), headers.end(),
                      [name](const auto& header) { return ::strcasecmp(header.first.c_str(), name) == 0; });
 }
 
-Response short_answer(unsigned status, const char* words) {
+Response short_answer(unsigned status, const char* text) {
   Response response;
   response.status = status;
-  response.body = std::make_shared<const std::string>(words);
+  response.body = std::make_shared<const std::string>(text);
   return response;
 }
 
+/// Queues the response, with these headers in addition to its own.
 MHD_Result queue(MHD_Connection* connection, const Response& response, const Headers& headers) {
   const auto converted = to_mhd(response);
   if (!converted) {
@@ -147,11 +124,13 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
   return MHD_queue_response(connection, response.status, converted.get());
 }
 
+/// Empty if the client did not send it. Borrows from the connection.
 std::string_view header_of(MHD_Connection* connection, const char* name) {
   const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? std::string_view() : value;
 }
 
+/// The page that is requested. At most kMaxParameters, whose total size is bounded by the memory of a connection.
 Request request_of(MHD_Connection* connection, std::string_view path) {
   Request request;
   request.path = path;
@@ -164,6 +143,7 @@ Request request_of(MHD_Connection* connection, std::string_view path) {
   return request;
 }
 
+/// Over a unix socket, or from a loopback address.
 bool is_local(const Peer& peer) {
   constexpr char kLoopback = 127;
   constexpr std::size_t kVersion4 = 4;
@@ -172,6 +152,7 @@ bool is_local(const Peer& peer) {
                                   : std::all_of(peer.begin(), peer.end(), [](char byte) { return byte == 0; });
 }
 
+/// The user ID of the process at the other end; absent unless it is a unix socket.
 std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   sockaddr_storage own{};
@@ -186,6 +167,9 @@ std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
                                                                                       : std::nullopt;
 }
 
+/// A proxy in front may have read it otherwise: no Host, two Host, Content-Length or Authorization fields, a blank in a
+/// field's name, a line break in its value, a field that is continued on the next line, or a version other than 1.0
+/// and 1.1.
 bool is_ambiguous(MHD_Connection* connection, std::string_view version) {
   Fields fields;
   MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
@@ -200,8 +184,6 @@ bool has_body(MHD_Connection* connection) {
 }
 
 // The path of one request: method and body, login, page; each step may end it.
-
-namespace {
 
 // Sent unless the operator or the page sets another value: browsers neither guess another type of content, nor let
 // pages of other sites embed an answer.
@@ -419,7 +401,7 @@ bool Server::Implementation::check_password(Exchange& exchange) {
     }
   }
   exchange.password_matches = matches;
-  hand_back(exchange);
+  resume_later(exchange);
   return matches;
 }
 
@@ -431,17 +413,17 @@ void Server::Implementation::make_page(Exchange& exchange) {
       exchange.response = short_answer(500, "the page could not be made\n");
     }
   }
-  hand_back(exchange);
+  resume_later(exchange);
 }
 
 // From here on the exchange belongs to the loop, which may delete it at any time.
-void Server::Implementation::hand_back(const Exchange& exchange) {
+void Server::Implementation::resume_later(const Exchange& exchange) {
   MHD_resume_connection(exchange.connection);
   // libmicrohttpd's own signal is lost if MHD_run() takes it after it has looked for resumed connections.
   wake();
 }
 
-// Also gives back the place that it took among the logins or the requests of its lane.
+// Also releases its part of the quota of logins, or of its lane.
 void Server::Implementation::end_exchange(void** context) {
   const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*context));
   *context = &headers_seen;

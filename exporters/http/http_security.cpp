@@ -25,6 +25,25 @@ bool equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && gnutls_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
+bool is_address(const std::string& text, int family) {
+  in6_addr address{};
+  return ::inet_pton(family, text.c_str(), &address) == 1;
+}
+
+bool is_port(std::string_view text) {
+  return text.size() <= 5 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool is_localhost(std::string_view name) {
+  constexpr std::string_view kBelow = ".localhost";  // RFC 6761, 6.3
+  return is_same_name(name, "localhost") ||
+         (name.size() > kBelow.size() && is_same_name(name.substr(name.size() - kBelow.size()), kBelow));
+}
+
 }  // namespace
 
 Credentials::~Credentials() { wipe(password); }
@@ -98,7 +117,7 @@ bool Users::verify(const Credentials& credentials) const {
 }
 
 std::pair<std::size_t, bool> Users::find(const std::string& name) const {
-  const auto user = std::find_if(users_.begin(), users_.end(), [&](const User& one) { return one.name == name; });
+  const auto user = std::find_if(users_.begin(), users_.end(), [&](const User& known) { return known.name == name; });
   if (user != users_.end()) {
     return {static_cast<std::size_t>(user - users_.begin()), true};
   }
@@ -129,30 +148,6 @@ util::Result<std::shared_ptr<const Protection>> make_protection(const Security& 
   }
   return protection;
 }
-
-namespace {
-
-bool is_address(const std::string& text, int family) {
-  in6_addr address{};
-  return ::inet_pton(family, text.c_str(), &address) == 1;
-}
-
-bool is_port(std::string_view text) {
-  return text.size() <= 5 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-bool is_same_name(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool is_localhost(std::string_view name) {
-  constexpr std::string_view kLocalhost = "localhost";
-  constexpr std::string_view kBelow = ".localhost";  // RFC 6761, 6.3
-  return is_same_name(name, kLocalhost) ||
-         (name.size() > kBelow.size() && is_same_name(name.substr(name.size() - kBelow.size()), kBelow));
-}
-
-}  // namespace
 
 bool is_own_host(std::string_view host, const std::vector<std::string>& names) {
   if (host.empty()) {

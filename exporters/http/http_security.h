@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users: basic authentication against bcrypt hashes.
-// A password that was right is recognised by a keyed hash of it, so that a scrape costs no bcrypt; the password itself
-// is not kept. An unknown user costs as much as a known one: some known user's hash is compared, and the result
-// ignored.
+// Protection: who may read the pages, and over which transport; Security: the plain values that it is made from; Users:
+// basic authentication against bcrypt hashes.
 #pragma once
 
 #include <array>
@@ -35,6 +33,9 @@ struct Credentials {
 /// From an Authorization header; nothing if not Basic, or malformed.
 std::optional<Credentials> parse_basic(std::string_view header);
 
+/// A password that was right is recognised by a keyed hash of it, so that a scrape costs no bcrypt; the password itself
+/// is not kept. An unknown user costs as much as a known one: some known user's hash is compared, and the result
+/// ignored.
 class Users {
  public:
   /// At least one user. `previous`: passwords that it has seen to be right are taken over if name and hash are the
@@ -65,9 +66,6 @@ class Users {
   mutable std::vector<User> users_;
 };
 
-// Protection: who may read the pages, and over which transport; and the plain values that it is made from. A Protection
-// never changes: the server replaces it, for connections and requests that begin afterwards.
-
 struct TlsSettings {
   std::string certificate;  // PEM, followed by the certificates that lead to a known authority
   std::string key;          // PEM
@@ -90,8 +88,8 @@ struct Security {
 };
 
 class Tls;
-class Users;
 
+/// Never changes: the server replaces it, for connections and requests that begin afterwards.
 struct Protection {
   std::shared_ptr<const Tls> tls;             // null: plain HTTP
   bool requires_client_certificates = false;  // that are verified
@@ -105,11 +103,10 @@ struct Protection {
 util::Result<std::shared_ptr<const Protection>> make_protection(const Security& security,
                                                                 const Protection* previous = nullptr);
 
-// is_own_host(): whether a browser may call this host by this name. A web site can point its own name at 127.0.0.1, and
-// its scripts can then read what is served here (DNS rebinding); they cannot make the browser send any other Host.
-
-/// `host`: a Host header's value. True for IP addresses, for localhost and its subdomains, and for `names`, each with
-/// any port; and if empty, as no browser leaves the header out.
+/// Whether a browser may call this host by this name. A web site can point its own name at 127.0.0.1, and its scripts
+/// can then read what is served here (DNS rebinding); they cannot make the browser send any other Host. `host`: a Host
+/// header's value. True for IP addresses, for localhost and its subdomains, and for `names`, each with any port; and if
+/// empty, as no browser leaves the header out.
 bool is_own_host(std::string_view host, const std::vector<std::string>& names);
 
 }  // namespace ssdpulse::http

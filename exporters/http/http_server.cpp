@@ -20,15 +20,20 @@
 namespace ssdpulse::http {
 namespace {
 
+constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
+constexpr std::size_t kCrowdedPeak = 256;               // connections
+constexpr std::size_t kNotablePeak = 64;
+constexpr std::size_t kLargeBacklogBytes = 8 << 20;  // bytes of answers
+
 template <typename Address>
-Peer bytes_of(const Address& address, std::size_t from, std::size_t size) {
-  return {reinterpret_cast<const char*>(&address) + from, size};
+Peer first_bytes(const Address& address, std::size_t size) {
+  return {reinterpret_cast<const char*>(&address), size};
 }
 
 /// A process of this host chooses freely among the addresses of the loopback network.
 Peer peer_of_v4(const in_addr& v4) {
-  return bytes_of(ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET ? in_addr{htonl(INADDR_LOOPBACK)} : v4, 0,
-                  sizeof(v4));
+  return first_bytes(ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET ? in_addr{htonl(INADDR_LOOPBACK)} : v4,
+                     sizeof(v4));
 }
 
 }  // namespace
@@ -45,12 +50,12 @@ Peer peer_of(const sockaddr* address) {
       std::memcpy(&v4, reinterpret_cast<const char*>(&v6) + sizeof(v6) - sizeof(v4), sizeof(v4));
       return peer_of_v4(v4);
     }
-    return bytes_of(v6, 0, kNetwork);
+    return first_bytes(v6, kNetwork);
   }
   return {};
 }
 
-std::string words_of(const sockaddr* address) {
+std::string address_text(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "a unix socket";
   if (address != nullptr && address->sa_family == AF_INET) {
     ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
@@ -69,21 +74,12 @@ bool PeerQuota::take(const Peer& peer) {
 }
 
 void PeerQuota::leave(const Peer& peer) {
-  if (const auto one = std::find(taken_.begin(), taken_.end(), peer); one != taken_.end()) {
-    taken_.erase(one);
+  if (const auto found = std::find(taken_.begin(), taken_.end(), peer); found != taken_.end()) {
+    taken_.erase(found);
   }
 }
 
-// Accepts connections, moves bytes and keeps deadlines; server_requests.cpp decides what is answered.
-
-namespace {
-
-constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr std::size_t kCrowdedPeak = 256;               // connections
-constexpr std::size_t kNotablePeak = 64;
-constexpr std::size_t kLargeBacklogBytes = 8 << 20;  // bytes of answers
-
-}  // namespace
+// Accepts connections, moves bytes and keeps deadlines; http_requests.cpp decides what is answered.
 
 util::Result<void> Server::Implementation::start() {
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -221,8 +217,8 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
 void Server::Implementation::note_failed_handshake(MHD_Connection* connection, const Handshake& handshake) {
   ++failed_handshakes_;
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  if (const auto suppressed = handshake_words_.admit(std::string(handshake.reason()))) {
-    log::warning("TLS handshake failed", log::field("from", info == nullptr ? "?" : words_of(info->client_addr)),
+  if (const auto suppressed = handshake_reasons_.admit(std::string(handshake.reason()))) {
+    log::warning("TLS handshake failed", log::field("from", info == nullptr ? "?" : address_text(info->client_addr)),
                  log::quoted("reason", handshake.reason()), log::field("suppressed", *suppressed));
   }
 }

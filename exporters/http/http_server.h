@@ -1,7 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// PeerQuota: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out
-// the others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself, and 127.0.0.0/8
-// as a whole). Clients of unix sockets are one peer. Used by one thread only.
+// Server: serves pages to many clients at once, at a bounded cost, however many and slow they are.
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of a few), no request
+// bodies.
+//
+// One thread moves all bytes, others run the page handlers, those of each lane apart; a slow client holds none. Routes
+// of Lane::instant are answered by the first, whatever the others do. Everything is bounded from the start:
+//   pages being made          of each lane LaneLimits::requests, and LaneLimits::requests_of_one for one address (all
+//                             of 127.0.0.0/8 is one, and so is an IPv6 /64); one more gets 503 with
+//                             Retry-After at once. A page that is being sent no longer counts: a client that does not
+//                             receive it keeps no page from others
+//   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
+//                             address; one more gets 503, too
+//   open connections          Limits::connections; more wait in the kernel's backlog and are neither lost nor
+//                             refused; while they do, a connection that asks for nothing, or does not take what it
+//                             asked for, has Limits::pressed_time
+//   memory                    Limits::connection_memory for each connection (TLS needs about as much again), and in the
+//                             kernel Limits::send_buffer and Limits::receive_buffer (Linux doubles both): together
+//                             200 MiB if all connections fill both; bodies are shared, and those
+//                             being sent have Limits::unread_bytes: for one more, whoever has not read its answer
+//                             within Limits::unread_time is reset, the oldest first; if that is not enough, it gets 503
+//   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
+//                             bytes of that bound; a request with a body gets 413
+//   time                      headers within Limits::request_time of the connection, the next request within
+//                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
+//                             times, not silences; a client that closes its side has Limits::answer_time for all its
+//                             requests. A client that misses one of these is reset.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,13 +44,17 @@
 
 namespace ssdpulse::http {
 
-using Peer = std::string;  // bytes of the address
+/// Whose requests count together: bytes of an address (the first 64 bits for IPv6, because a host chooses the rest
+/// itself, and 127.0.0.0/8 as a whole). Clients of unix sockets are one peer.
+using Peer = std::string;
 
 Peer peer_of(const sockaddr* address);  // null: as a unix socket
 
 /// The address as people write it, without its port; "a unix socket" for null and other families.
-std::string words_of(const sockaddr* address);
+std::string address_text(const sockaddr* address);
 
+/// A bounded number of waiting requests, of which one peer may have only a part, so that no client locks out the
+/// others. Used by one thread only.
 class PeerQuota {
  public:
   PeerQuota(unsigned all, unsigned of_one) : all_(all), of_one_(of_one) {}
@@ -40,34 +67,6 @@ class PeerQuota {
   std::ptrdiff_t of_one_;
   std::vector<Peer> taken_;
 };
-
-// Server: serves pages to many clients at once, at a bounded cost, however many and slow they are.
-// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of a few), no request
-// bodies.
-//
-// One thread moves all bytes, others run the page handlers, those of each lane apart; a slow client holds none. Routes
-// of Lane::instant are answered by the first, whatever the others do. Everything is bounded from the start:
-//   pages being made          of each lane LaneLimits::requests, and LaneLimits::requests_of_one for one address (all
-//   of
-//                             127.0.0.0/8 is one, and so is an IPv6 /64); one more gets 503 with
-//                             Retry-After at once. A page that is being sent no longer counts: a client that does not
-//                             receive it keeps no page from others
-//   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
-//                             address; one more gets 503, too
-//   open connections          Limits::connections; more wait in the kernel's backlog and are neither lost nor
-//                             refused; while they do, a connection that asks for nothing, or does not take what it
-//                             asked for, has Limits::pressed_time
-//   memory                    Limits::connection_memory for each connection (TLS needs about as much again), and in the
-//                             kernel Limits::send_buffer and Limits::receive_buffer (Linux doubles both): together
-//                             200 MiB if all connections fill both; bodies are shared, and those
-//                             being sent have Limits::unread_bytes: for one more, whoever has not read its answer
-//                             within Limits::unread_time is reset, the oldest first; if that is not enough, it gets 503
-//   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
-//                             bytes of that bound; a request with a body gets 413
-//   time                      headers within Limits::request_time of the connection, the next request within
-//                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
-//                             times, not silences; a client that closes its side has Limits::answer_time for all its
-//                             requests. A client that misses one of these is reset.
 
 struct LaneLimits {
   unsigned workers = 1;  // threads

@@ -168,12 +168,6 @@ void Workers::run() {
   }
 }
 
-namespace {
-
-constexpr int kPausePerWork = 3;
-
-}  // namespace
-
 Logins::~Logins() {
   {
     const std::lock_guard lock(mutex_);
@@ -186,6 +180,7 @@ void Logins::submit(std::function<bool()> check) noexcept {
   worker_.submit([this, check = std::move(check)] {
     const auto begin = std::chrono::steady_clock::now();
     if (!check()) {
+      constexpr int kPausePerWork = 3;
       pause(kPausePerWork * (std::chrono::steady_clock::now() - begin));
     }
   });

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections: which are open, and the deadline of each.
-// libmicrohttpd limits only silence; a client that sends or takes a byte now and then would stay forever. Here every
-// phase of a connection has a deadline; a client that misses it is reset, which also frees what the kernel buffered for
-// it. While others wait for a place, connections that hold one without requesting anything have less time. Used by one
-// thread only; does not close sockets (their owner does, once it sees the shutdown).
+// Server::Implementation: the internals of the server, for http_server.cpp, which moves connections and bytes, and for
+// http_requests.cpp. libmicrohttpd runs without threads and listening sockets of its own: the loop polls its epoll
+// descriptor along with ours, so that connections, deadlines and counters belong to one thread and need no lock. A
+// request that waits for its page or its login is suspended; the thread that did the work resumes it.
 #pragma once
 
 #include <microhttpd.h>
@@ -31,6 +30,11 @@
 
 namespace ssdpulse::http {
 
+/// Which connections are open, and the deadline of each. libmicrohttpd limits only silence; a client that sends or
+/// takes a byte now and then would stay forever. Here every phase of a connection has a deadline; a client that misses
+/// it is reset, which also frees what the kernel buffered for it. While others wait for a connection, those that
+/// request nothing have less time. Used by one thread only; does not close sockets (their owner does, once it sees the
+/// shutdown).
 class Connections {
  public:
   using Clock = std::chrono::steady_clock;
@@ -55,7 +59,7 @@ class Connections {
   /// The client has closed its side: its requests may still be answered until `deadline`.
   void hang_up(int fd, Clock::time_point deadline);
 
-  /// Resets the connections whose deadline has passed and returns how many. `pressed`: others wait for a place.
+  /// Resets the connections whose deadline has passed and returns how many. `pressed`: others wait for a connection.
   std::size_t cut_overdue(Clock::time_point now, bool pressed);
 
   /// The answer that is on its way to the client; null: none.
@@ -84,9 +88,8 @@ class Connections {
   Clock::time_point earliest_pressed_ = Clock::time_point::max();
 };
 
-// Workers: a few threads and a queue, which render pages while the server's own thread keeps answering. The caller
-// bounds the queue.
-
+/// A few threads and a queue, which render pages while the server's own thread keeps answering. The caller bounds the
+/// queue.
 class Workers {
  public:
   /// `name`: of the threads, at most 15 letters.
@@ -109,9 +112,8 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// Logins: hashes passwords on one thread, while known clients are still answered. The caller limits how many wait for
-// it. A wrong password is followed by a pause three times as long as the check, so guessing gets a quarter of one CPU.
-
+/// Hashes passwords on one thread, while known clients are still answered. The caller limits how many wait for it. A
+/// wrong password is followed by a pause three times as long as the check, so guessing gets a quarter of one CPU.
 class Logins {
  public:
   Logins() : worker_(1, "http-login") {}
@@ -129,14 +131,8 @@ class Logins {
   Workers worker_;  // last: it uses the others
 };
 
-// The internals of the server: for server.cpp, which moves connections and bytes, and for server_requests.cpp.
-//
-// libmicrohttpd runs without threads and listening sockets of its own: the loop polls its epoll descriptor along with
-// ours, so that connections, deadlines and counters belong to one thread and need no lock. A request that waits for its
-// page or its login is suspended; the thread that did the work resumes it.
-
-// One request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
-// between it belongs to the other thread.
+/// A request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
+/// between it belongs to the other thread.
 struct Exchange {
   MHD_Connection* connection = nullptr;
   Peer peer;
@@ -182,7 +178,7 @@ class Server::Implementation {
                             MHD_ConnectionNotificationCode code);
 
   MHD_Result begin(MHD_Connection* connection, std::string_view method, std::string_view path);
-  // `context`: of the request, see server_requests.cpp. `user`: who logged in; absent: no login is needed.
+  // `context`: of the request, see http_requests.cpp. `user`: who logged in; absent: no login is needed.
   MHD_Result answer(MHD_Connection* connection, std::string_view path, void** context);
   MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
                     void** context);
@@ -194,7 +190,7 @@ class Server::Implementation {
   MHD_Result unauthorized(MHD_Connection* connection);
   bool check_password(Exchange& exchange);
   void make_page(Exchange& exchange);
-  void hand_back(const Exchange& exchange);
+  void resume_later(const Exchange& exchange);
   void end_exchange(void** context);
   static Connections::Connection* tracked(MHD_Connection* connection);  // null: not known, or gone
   void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
@@ -219,8 +215,8 @@ class Server::Implementation {
   MHD_Daemon* daemon_ = nullptr;
   int daemon_fd_ = -1;  // its epoll descriptor
   util::UniqueFd wake_event_;
-  util::UniqueFd
-      hang_ups_;  // an epoll of all connections: libmicrohttpd misses some hang-ups, and would keep those as idle
+  // An epoll of all connections: libmicrohttpd misses some hang-ups, and would keep those connections as idle.
+  util::UniqueFd hang_ups_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   struct LaneState {
@@ -239,8 +235,8 @@ class Server::Implementation {
   Clock::time_point accept_again_{};
   Clock::time_point listen_again_ = Clock::time_point::max();  // where an address is taken
   bool accepting_loopback_ = false;                            // of the listener whose connection is being added
-  log::Limiter handshake_words_{std::chrono::minutes(1)};
-  std::size_t peak_connections_ = 0;                         // since memory was given back
+  log::Limiter handshake_reasons_{std::chrono::minutes(1)};
+  std::size_t peak_connections_ = 0;                         // since memory was released
   std::size_t peak_unread_ = 0;                              // bytes, likewise
   Clock::time_point release_at_ = Clock::time_point::max();  // after slow pages, and a crowd
 

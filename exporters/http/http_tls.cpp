@@ -11,10 +11,9 @@
 #include <string_view>
 
 namespace ssdpulse::http {
+namespace {
 
 // The names are those that exporters written in Go accept.
-
-namespace {
 
 struct Name {
   std::string_view ours;
@@ -51,52 +50,52 @@ constexpr auto kSuites =
                           {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA", "AES-256-GCM", "AEAD"},
                           {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA", "CHACHA20-POLY1305", "AEAD"}});
 
-using Words = std::vector<std::string_view>;
+using Keywords = std::vector<std::string_view>;  // of a priority string
 
-void add_once(Words& words, std::string_view word) {
-  if (!word.empty() && std::find(words.begin(), words.end(), word) == words.end()) {
-    words.push_back(word);
+void add_once(Keywords& keywords, std::string_view keyword) {
+  if (!keyword.empty() && std::find(keywords.begin(), keywords.end(), keyword) == keywords.end()) {
+    keywords.push_back(keyword);
   }
 }
 
-bool holds(const Words& words, std::string_view word) {
-  return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
+bool holds(const Keywords& keywords, std::string_view keyword) {
+  return keyword.empty() || std::find(keywords.begin(), keywords.end(), keyword) != keywords.end();
 }
 
-/// Allows only these words of this kind.
-std::string only(std::string_view kind, const Words& words) {
+/// Allows only these keywords of this kind.
+std::string only(std::string_view kind, const Keywords& keywords) {
   std::string text = ":-" + std::string(kind) + "-ALL";
-  for (const auto word : words) {
-    text += ":+" + std::string(word);
+  for (const auto keyword : keywords) {
+    text += ":+" + std::string(keyword);
   }
   return text;
 }
 
 template <std::size_t N>
-util::Result<Words> translated(const std::vector<std::string>& names, const std::array<Name, N>& known,
-                               const std::string& setting) {
-  Words words;
+util::Result<Keywords> translated(const std::vector<std::string>& names, const std::array<Name, N>& known,
+                                  const std::string& setting) {
+  Keywords keywords;
   for (const auto& name : names) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Name& one) { return one.ours == name; });
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Name& entry) { return entry.ours == name; });
     if (found == known.end()) {
       std::string all;
-      for (const auto& one : known) {
-        all += (all.empty() ? "" : ", ") + std::string(one.ours);
+      for (const Name& entry : known) {
+        all += (all.empty() ? "" : ", ") + std::string(entry.ours);
       }
       return util::fail(setting + ": unknown '" + name + "'; expected one of " + all);
     }
-    words.push_back(found->gnutls);
+    keywords.push_back(found->gnutls);
   }
-  return words;
+  return keywords;
 }
 
 util::Result<std::string> suites_of(const std::vector<std::string>& names) {
-  Words exchanges;
-  Words ciphers;
-  Words macs;
+  Keywords exchanges;
+  Keywords ciphers;
+  Keywords macs;
   for (const auto& name : names) {
     const auto* suite =
-        std::find_if(kSuites.begin(), kSuites.end(), [&](const Suite& one) { return one.name == name; });
+        std::find_if(kSuites.begin(), kSuites.end(), [&](const Suite& known) { return known.name == name; });
     if (suite == kSuites.end()) {
       return util::fail("cipher_suites: unknown '" + name + "'; expected a name such as " +
                         std::string(kSuites.back().name));
@@ -120,36 +119,7 @@ util::Result<std::string> suites_of(const std::vector<std::string>& names) {
   return only("KX", exchanges) + only("CIPHER", ciphers) + only("MAC", macs);
 }
 
-}  // namespace
-
-util::Result<std::string> priorities_of(const TlsSettings& settings) {
-  const auto is_named = [](const std::string& wanted) {
-    return [&wanted](const Name& one) { return one.ours == wanted; };
-  };
-  const auto least = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.min_version));
-  const auto most = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.max_version));
-  if (least == kVersions.end() || most == kVersions.end() || least > most) {
-    return util::fail("min_version and max_version: expected TLS10, TLS11, TLS12 or TLS13, the lower one first");
-  }
-  Words versions;
-  for (auto version = most + 1; version != least;) {
-    versions.push_back((--version)->gnutls);
-  }
-  const auto curves = translated(settings.curve_preferences, kCurves, "curve_preferences");
-  if (!curves) {
-    return tl::unexpected(curves.error());
-  }
-  auto suites = suites_of(settings.cipher_suites);
-  if (!suites) {
-    return suites;
-  }
-  return "NORMAL" + only("VERS", versions) + *suites + (curves->empty() ? "" : only("GROUP", *curves)) +
-         (settings.prefer_server_cipher_suites ? ":%SERVER_PRECEDENCE" : "");
-}
-
-namespace {
-
-// The most that a client may send in one handshake message, such as its certificates: GnuTLS would hold 128 KiB for
+// What a client may send in one handshake message, such as its certificates: GnuTLS would hold 128 KiB for
 // each of many clients.
 constexpr std::size_t kMaxHandshakeBytes = std::size_t{24} * 1024;
 
@@ -184,6 +154,31 @@ int find_no_certificate(gnutls_session_t, const gnutls_datum_t*, int, const gnut
 }
 
 }  // namespace
+
+util::Result<std::string> priorities_of(const TlsSettings& settings) {
+  const auto is_named = [](const std::string& wanted) {
+    return [&wanted](const Name& version) { return version.ours == wanted; };
+  };
+  const auto lowest = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.min_version));
+  const auto highest = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.max_version));
+  if (lowest == kVersions.end() || highest == kVersions.end() || lowest > highest) {
+    return util::fail("min_version and max_version: expected TLS10, TLS11, TLS12 or TLS13, the lower one first");
+  }
+  Keywords versions;
+  for (auto version = highest + 1; version != lowest;) {
+    versions.push_back((--version)->gnutls);
+  }
+  const auto curves = translated(settings.curve_preferences, kCurves, "curve_preferences");
+  if (!curves) {
+    return tl::unexpected(curves.error());
+  }
+  auto suites = suites_of(settings.cipher_suites);
+  if (!suites) {
+    return suites;
+  }
+  return "NORMAL" + only("VERS", versions) + *suites + (curves->empty() ? "" : only("GROUP", *curves)) +
+         (settings.prefer_server_cipher_suites ? ":%SERVER_PRECEDENCE" : "");
+}
 
 gnutls_certificate_retrieve_function2* no_certificate() { return &find_no_certificate; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handshake: how far the TLS handshake of one connection got. Written only by the server's thread, during the
-// handshake; lives as long as the connection.
+// Tls: the TLS session of a connection, before its handshake and while it lives; Handshake: how far the handshake got.
+// Only for the server. libmicrohttpd makes a session and drives it; certificates, versions and the check of the
+// client's certificate are set here, per connection, so that new certificates need no new server.
 #pragma once
 
 #include <gnutls/abstract.h>
@@ -18,6 +19,7 @@ namespace ssdpulse::http {
 
 class Tls;
 
+/// Written only by the server's thread, during the handshake; lives as long as the connection.
 struct Handshake {
   const Tls* tls = nullptr;  // whose certificates were shown; null: the connection has no TLS
   bool began = false;        // the client's first message was understood
@@ -37,15 +39,9 @@ struct Handshake {
   }
 };
 
-// Translates versions, cipher suites and curves for GnuTLS, whose language chooses key exchange and cipher separately.
-
-/// A priority string of GnuTLS. An error if a name is unknown, or if the cipher suites that would be offered are not
-/// exactly those that are listed.
+/// Versions, cipher suites and curves as a priority string of GnuTLS, which chooses key exchange and cipher separately.
+/// An error if a name is unknown, or if the cipher suites that would be offered are not exactly those that are listed.
 util::Result<std::string> priorities_of(const TlsSettings& settings);
-
-// The TLS session of a connection, before its handshake and while it lives. Only for the server. libmicrohttpd makes a
-// session and drives it; certificates, versions and the check of the client's certificate are set here, per connection,
-// so that new certificates need no new server.
 
 /// For libmicrohttpd, which needs to know where certificates come from before any session is prepared.
 gnutls_certificate_retrieve_function2* no_certificate();

@@ -84,15 +84,14 @@ struct OperationNow {
 };
 
 constexpr Field<OperationNow> kOperationFields[] = {
-    {"ios", kCount, [](const OperationNow& one) { return one.ios; }},
-    {"bytes", kCount, [](const OperationNow& one) { return one.bytes; }},
+    {"ios", kCount, member_of<&OperationNow::ios>},
+    {"bytes", kCount, member_of<&OperationNow::bytes>},
     {"p50", or_null(kSeconds), [](const OperationNow& one) { return one.quantile(0.5); }},
     {"p99", or_null(kSeconds), [](const OperationNow& one) { return one.quantile(0.99); }},
     {"p999", or_null(kSeconds), [](const OperationNow& one) { return one.quantile(0.999); }},
-    {"standstill_seconds", or_null(kSeconds), [](const OperationNow& one) { return one.standstill; },
+    {"standstill_seconds", may_be_absent(or_null(kSeconds)), member_of<&OperationNow::standstill>,
      "Of reads, writes and commits: for how long none has completed while some wait; the quantiles are of those that "
-     "did before. null: that is not so.",
-     Presence::sometimes},
+     "did before. null: that is not so."},
 };
 constexpr Object<OperationNow> kOperation{"now", "", kOperationFields};
 
@@ -122,12 +121,11 @@ Json operation_of(const Now& now) {
 }
 
 constexpr Field<Now> kNowFields[] = {
-    {"from", kCount, [](const Now& now) { return now.from; }},
-    {"to", kCount, [](const Now& now) { return now.to; }},
-    {"begin", kNumber, [](const Now& now) { return seconds_of(now.begin); },
-     "When the snapshot `from` was taken; `end`: the snapshot `to`."},
-    {"end", kNumber, [](const Now& now) { return seconds_of(now.end); }},
-    {"seconds", kSeconds, [](const Now& now) { return now.seconds; }},
+    {"from", kCount, member_of<&Now::from>},
+    {"to", kCount, member_of<&Now::to>},
+    {"begin", kNumber, time_of<&Now::begin>, "When the snapshot `from` was taken; `end`: the snapshot `to`."},
+    {"end", kNumber, time_of<&Now::end>},
+    {"seconds", kSeconds, member_of<&Now::seconds>},
     {"read", defined_as("now"), [](const Now& now) { return operation_of<Operation::read>(now); }},
     {"write", defined_as("now"), [](const Now& now) { return operation_of<Operation::write>(now); }},
     {"flush", defined_as("now"), [](const Now& now) { return operation_of<Operation::flush>(now); }},
@@ -140,7 +138,7 @@ constexpr Field<Now> kNowFields[] = {
      [](const Now& now) { return now.timed ? kDuring(now.sum.reads_during_flush) : Json(); }},
     {"queue_share", or_null(kRatio), [](const Now& now) { return queue_share_of(now.sum.queue_ns, now.sum.device_ns); },
      "Of the time of reads and writes in queue and device; null: the time in the queue is not known."},
-    {"in_flight", kInteger, [](const Now& now) { return now.in_flight; }},
+    {"in_flight", kInteger, member_of<&Now::in_flight>},
     {"busy_ratio", or_null(kSeconds), [](const Now& now) { return now.busy_ratio ? rounded(*now.busy_ratio) : Json(); },
      "Share of the last seconds in which anything was in flight; null: the kernel keeps no count."},
 };
@@ -236,7 +234,7 @@ struct AboveBaseline {
 constexpr auto kShownNames = names_of(kShown);
 
 constexpr Field<AboveBaseline> kAboveBaselineFields[] = {
-    {"operation", one_of(kShownNames), [](const AboveBaseline& above) { return above.operation; }},
+    {"operation", one_of(kShownNames), member_of<&AboveBaseline::operation>},
     {"times",
      {.name = "number", .limits = R"("minimum": 3)"},
      [](const AboveBaseline& above) { return std::round(above.times * 10) / 10; },
@@ -277,8 +275,8 @@ struct Strip {
 
 constexpr Field<Strip> kStripFields[] = {
     {"columns_per_cell", kCount, [](const Strip&) { return kStrip; }},
-    {"p99", defined_as("words"), [](const Strip& strip) { return strip.tails; }},
-    {"marks", defined_as("counts"), [](const Strip& strip) { return strip.marks; }},
+    {"p99", defined_as("words"), member_of<&Strip::tails>},
+    {"marks", defined_as("counts"), member_of<&Strip::marks>},
 };
 constexpr Object<Strip> kStripObject{
     "strip",
@@ -341,12 +339,12 @@ struct Amplification {
 constexpr Field<Amplification> kAmplificationFields[] = {
     {"ratio", or_null(kSeconds), [](const Amplification& one) { return one.best ? Json(one.best->ratio) : Json(); },
      "null: not known; then the next three are absent."},
-    {"lower", kSeconds, [](const Amplification& one) { return one.best ? Json(one.best->lower) : absent(); }, "",
-     Presence::sometimes},
-    {"upper", kSeconds, [](const Amplification& one) { return one.best ? Json(one.best->upper) : absent(); }, "",
-     Presence::sometimes},
-    {"window", kText, [](const Amplification& one) { return one.best ? Json(one.best->window) : absent(); }, "",
-     Presence::sometimes},
+    {"lower", may_be_absent(kSeconds),
+     [](const Amplification& one) { return one.best ? Json(one.best->lower) : absent(); }},
+    {"upper", may_be_absent(kSeconds),
+     [](const Amplification& one) { return one.best ? Json(one.best->upper) : absent(); }},
+    {"window", may_be_absent(kText),
+     [](const Amplification& one) { return one.best ? Json(one.best->window) : absent(); }},
     {"source", kText, [](const Amplification& one) { return util::for_json(one.waf.source); }, "Empty: there is none."},
     {"reason", kText, [](const Amplification& one) { return util::for_json(one.waf.reason); },
      "Why there is no better source, or none."},
@@ -404,7 +402,7 @@ constexpr Field<Mount> kMountFields[] = {
      "null: not known; likewise the next."},
     {"available_bytes", or_null(kCount),
      [](const Mount& mount) { return mount.room ? Json(mount.room->available_bytes) : Json(); }},
-    {"full_in_seconds", or_null(kSeconds), [](const Mount& mount) { return mount.full_in_seconds; },
+    {"full_in_seconds", or_null(kSeconds), member_of<&Mount::full_in_seconds>,
      "If it goes on filling as in the last hours; null: it does not."},
 };
 constexpr Object<Mount> kMount{"mount", "", kMountFields};
@@ -530,7 +528,7 @@ constexpr Field<DeviceView> kDeviceFields[] = {
        return kBaselines({*view.recent.device, &model::SpikeBaseline::learned_seconds});
      },
      "Seconds without a spike, with enough I/Os, that the baseline rests on."},
-    {"spikes", list_of(defined_as("spike")), [](const DeviceView& view) { return view.spikes; }, "Those that go on."},
+    {"spikes", list_of(defined_as("spike")), member_of<&DeviceView::spikes>, "Those that go on."},
     {"spikes_ended", kCount, [](const DeviceView& view) { return spikes_ended_of(view); }},
     {"spike_seconds", kCount, [](const DeviceView& view) { return spike_seconds(view.recent); }},
     {"bursts", kCount, [](const DeviceView& view) { return bursts_of(view); }},
@@ -539,7 +537,7 @@ constexpr Field<DeviceView> kDeviceFields[] = {
      "What the flash model says of the drive, in words; null: nothing yet, or it is switched off."},
     {"nvme", or_null(defined_as("nvme")),
      [](const DeviceView& view) {
-       const model::NvmeDrive* drive = drive_of(view.snapshot, view.device.name);
+       const model::NvmeDrive* drive = model::drive_of(view.snapshot, view.device.name);
        return drive == nullptr ? Json() : kNvme(*drive);
      },
      "null: no NVMe drive."},
@@ -564,8 +562,7 @@ struct Devices {
 };
 
 constexpr Field<history::Ring::Reach> kReachFields[] = {
-    {"first", kCount, [](const history::Ring::Reach& reach) { return reach.first; },
-     "The number of the oldest snapshot."},
+    {"first", kCount, member_of<&history::Ring::Reach::first>, "The number of the oldest snapshot."},
     {"begin", or_null(kNumber),
      [](const history::Ring::Reach& reach) { return reach.first == 0 ? Json() : Json(seconds_of(reach.begin)); }},
 };
@@ -574,7 +571,7 @@ constexpr Object<history::Ring::Reach> kReach{"reach", "How far back the seconds
 constexpr Field<Devices> kDevicesFields[] = {
     {"why", defined_as("why"), [](const Devices& all) { return why_json(all.why, all.bursts); }},
     {"reach", defined_as("reach"), [](const Devices& all) { return kReach(all.reach); }},
-    {"devices", list_of(defined_as("device")), [](const Devices& all) { return all.devices; }},
+    {"devices", list_of(defined_as("device")), member_of<&Devices::devices>},
 };
 constexpr Object<Devices> kDevicesAnswer{"devices", "/api/v1/devices: the measured ones, worst first.", kDevicesFields,
                                          Head::snapshot};
@@ -600,9 +597,7 @@ Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& pa
   for (Entry& entry : entries) {
     all.devices.push_back(std::move(entry.second));
   }
-  Json answer = head_of(snapshot);
-  kDevicesAnswer.append_to(answer, all);
-  return answer;
+  return kDevicesAnswer.answer(snapshot, all);
 }
 
 }  // namespace ssdpulse::page

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "daemon/model/tenant_io.h"
 #include "daemon/spikes/past_spikes.h"
@@ -16,6 +16,7 @@ namespace {
 
 using model::Latency;
 using model::Operation;
+using model::PastDay;
 using model::SparseHistogram;
 
 Json time_json(const std::optional<model::PastTime>& time) { return time ? Json(seconds_of(*time)) : Json(); }
@@ -26,13 +27,14 @@ Json mean(const SparseHistogram& histogram) {
              : rounded(static_cast<double>(histogram.sum_ns) / 1e9 / static_cast<double>(histogram.count()));
 }
 
-/// Bounds of the quickest and of the slowest I/O: those of the words that hold them.
-Json least(const SparseHistogram& histogram) {
-  const std::uint8_t word = histogram.empty() ? std::uint8_t{0} : histogram.words.front().first;
-  return histogram.empty() ? Json() : word == 0 ? Json(0.0) : latency_of(static_cast<std::uint8_t>(word - 1));
+/// Lower bound of the bucket of the quickest I/O.
+Json shortest(const SparseHistogram& histogram) {
+  const std::uint8_t bucket = histogram.empty() ? std::uint8_t{0} : histogram.words.front().first;
+  return histogram.empty() ? Json() : bucket == 0 ? Json(0.0) : latency_of(static_cast<std::uint8_t>(bucket - 1));
 }
 
-Json most(const SparseHistogram& histogram) {
+/// Upper bound of the bucket of the slowest I/O.
+Json longest(const SparseHistogram& histogram) {
   return histogram.empty() ? Json() : latency_of(histogram.words.back().first);
 }
 
@@ -61,50 +63,50 @@ Json p99_during(const KindPoint& point) {
 
 constexpr Field<KindPoint> kKindPointFields[] = {
     {"ios", kCount, [](const KindPoint& point) { return point.total().count(); }},
-    {"min", or_null(kSeconds), [](const KindPoint& point) { return least(point.total()); }},
+    {"min", or_null(kSeconds), [](const KindPoint& point) { return shortest(point.total()); }},
     {"mean", or_null(kSeconds), [](const KindPoint& point) { return mean(point.total()); }},
-    {"max", or_null(kSeconds), [](const KindPoint& point) { return most(point.total()); }},
+    {"max", or_null(kSeconds), [](const KindPoint& point) { return longest(point.total()); }},
     {"p50", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.5); }},
     {"p99", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.99); }},
     {"p999", or_null(kSeconds), [](const KindPoint& point) { return quantile_of(point.total(), 0.999); }},
-    {"bytes", kCount,
+    {"bytes", may_be_absent(kCount),
      [](const KindPoint& point) {
        return point.operation ? Json(point.load.operations[index(*point.operation)].bytes) : absent();
      },
-     "Of reads, writes and discards.", Presence::sometimes},
-    {"queue_p99", or_null(kSeconds),
+     "Of reads, writes and discards."},
+    {"queue_p99", may_be_absent(or_null(kSeconds)),
      [](const KindPoint& point) {
        const Latency queue = point.operation == Operation::read ? Latency::read_queue : Latency::write_queue;
        return point.is_transfer() ? quantile_of(point.load.latency(queue), 0.99) : absent();
      },
-     "Of reads and writes, as all that follow.", Presence::sometimes},
-    {"device_p99", or_null(kSeconds),
+     "Of reads and writes, as all that follow."},
+    {"device_p99", may_be_absent(or_null(kSeconds)),
      [](const KindPoint& point) {
        return point.is_transfer() ? quantile_of(point.load.operation(*point.operation).in_device(), 0.99) : absent();
-     },
-     "", Presence::sometimes},
-    {"during_none_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::none>(point); },
-     "By what else was in flight; p99: in the device.", Presence::sometimes},
-    {"during_none_p99", or_null(kSeconds),
-     [](const KindPoint& point) { return p99_during<model::During::none>(point); }, "", Presence::sometimes},
-    {"during_discard_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::discard>(point); }, "",
-     Presence::sometimes},
-    {"during_discard_p99", or_null(kSeconds),
-     [](const KindPoint& point) { return p99_during<model::During::discard>(point); }, "", Presence::sometimes},
-    {"during_flush_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::flush>(point); }, "",
-     Presence::sometimes},
-    {"during_flush_p99", or_null(kSeconds),
-     [](const KindPoint& point) { return p99_during<model::During::flush>(point); }, "", Presence::sometimes},
-    {"during_both_ios", kCount, [](const KindPoint& point) { return ios_during<model::During::both>(point); }, "",
-     Presence::sometimes},
-    {"during_both_p99", or_null(kSeconds),
-     [](const KindPoint& point) { return p99_during<model::During::both>(point); }, "", Presence::sometimes},
+     }},
+    {"during_none_ios", may_be_absent(kCount),
+     [](const KindPoint& point) { return ios_during<model::During::none>(point); },
+     "By what else was in flight; p99: in the device."},
+    {"during_none_p99", may_be_absent(or_null(kSeconds)),
+     [](const KindPoint& point) { return p99_during<model::During::none>(point); }},
+    {"during_discard_ios", may_be_absent(kCount),
+     [](const KindPoint& point) { return ios_during<model::During::discard>(point); }},
+    {"during_discard_p99", may_be_absent(or_null(kSeconds)),
+     [](const KindPoint& point) { return p99_during<model::During::discard>(point); }},
+    {"during_flush_ios", may_be_absent(kCount),
+     [](const KindPoint& point) { return ios_during<model::During::flush>(point); }},
+    {"during_flush_p99", may_be_absent(or_null(kSeconds)),
+     [](const KindPoint& point) { return p99_during<model::During::flush>(point); }},
+    {"during_both_ios", may_be_absent(kCount),
+     [](const KindPoint& point) { return ios_during<model::During::both>(point); }},
+    {"during_both_p99", may_be_absent(or_null(kSeconds)),
+     [](const KindPoint& point) { return p99_during<model::During::both>(point); }},
 };
-constexpr Object<KindPoint> kKindPoint{"history_kind",
-                                       "Arrays with one entry a point: min and max are bounds of the quickest and the "
-                                       "slowest, mean is exact, quantiles are "
-                                       "upper bounds of buckets.",
-                                       kKindPointFields, Head::none, Layout::arrays};
+constexpr Object<KindPoint> kKindPoint{
+    "history_kind",
+    "Arrays with one entry a point: min and max are bounds of the quickest and the slowest, mean is exact, quantiles "
+    "are upper bounds of buckets.",
+    kKindPointFields, Head::none, Layout::arrays};
 
 using Points = std::vector<model::SeriesPoint>;
 
@@ -126,19 +128,13 @@ Json kind_json(const Points& points, Latency latency, std::optional<Operation> o
 }
 
 std::uint64_t errors_of(const model::DeviceInterval& load) {
-  std::uint64_t errors = 0;
-  for (const model::OperationInterval& operation : load.operations) {
-    errors += operation.errors;
-  }
-  return errors;
+  return std::accumulate(
+      load.operations.begin(), load.operations.end(), std::uint64_t{0},
+      [](std::uint64_t errors, const model::OperationInterval& operation) { return errors + operation.errors; });
 }
 
 std::uint64_t losses_of(const model::DeviceInterval& load) {
-  std::uint64_t losses = 0;
-  for (const std::uint64_t lost : load.losses) {
-    losses += lost;
-  }
-  return losses;
+  return std::accumulate(load.losses.begin(), load.losses.end(), std::uint64_t{0});
 }
 
 constexpr Field<Points> kPointsFields[] = {
@@ -151,29 +147,24 @@ constexpr Field<Points> kPointsFields[] = {
        return starts;
      },
      "Of each point. Without points, all else is absent."},
-    {"measured_seconds", list_of(kSeconds),
+    {"measured_seconds", may_be_absent(list_of(kSeconds)),
      [](const Points& points) {
        return by_point(points,
                        [](const model::DeviceInterval& load) { return static_cast<double>(load.measured_ms) / 1000; });
      },
-     "Of the point's time.", Presence::sometimes},
-    {"read", defined_as("history_kind"),
-     [](const Points& points) { return kind_json(points, Latency::read_total, Operation::read); }, "",
-     Presence::sometimes},
-    {"write", defined_as("history_kind"),
-     [](const Points& points) { return kind_json(points, Latency::write_total, Operation::write); }, "",
-     Presence::sometimes},
-    {"flush", defined_as("history_kind"), [](const Points& points) { return kind_json(points, Latency::flush); }, "",
-     Presence::sometimes},
-    {"commit", defined_as("history_kind"), [](const Points& points) { return kind_json(points, Latency::commit); }, "",
-     Presence::sometimes},
-    {"discard", defined_as("history_kind"),
-     [](const Points& points) { return kind_json(points, Latency::discard, Operation::discard); }, "",
-     Presence::sometimes},
-    {"errors", list_of(kCount), [](const Points& points) { return by_point(points, errors_of); }, "",
-     Presence::sometimes},
-    {"losses", list_of(kCount), [](const Points& points) { return by_point(points, losses_of); }, "",
-     Presence::sometimes},
+     "Of the point's time."},
+    {"read", may_be_absent(defined_as("history_kind")),
+     [](const Points& points) { return kind_json(points, Latency::read_total, Operation::read); }},
+    {"write", may_be_absent(defined_as("history_kind")),
+     [](const Points& points) { return kind_json(points, Latency::write_total, Operation::write); }},
+    {"flush", may_be_absent(defined_as("history_kind")),
+     [](const Points& points) { return kind_json(points, Latency::flush); }},
+    {"commit", may_be_absent(defined_as("history_kind")),
+     [](const Points& points) { return kind_json(points, Latency::commit); }},
+    {"discard", may_be_absent(defined_as("history_kind")),
+     [](const Points& points) { return kind_json(points, Latency::discard, Operation::discard); }},
+    {"errors", may_be_absent(list_of(kCount)), [](const Points& points) { return by_point(points, errors_of); }},
+    {"losses", may_be_absent(list_of(kCount)), [](const Points& points) { return by_point(points, losses_of); }},
 };
 constexpr Object<Points> kPoints{"history_points", "", kPointsFields};
 
@@ -182,22 +173,20 @@ struct TenantView {
   std::optional<std::size_t> point = {};  // absent: of the whole window
 };
 
-template <model::Operation kOperation>
+template <Operation kOperation>
 Json totals_of(const TenantView& view) {
   return attributed_json(view.tenant.totals[kOperation]);
 }
 
 constexpr Field<TenantView> kPastTenantFields[] = {
-    {"point", kCount, [](const TenantView& view) { return view.point ? Json(*view.point) : absent(); },
-     "Its number, counted from 0.", Presence::sometimes},
+    {"point", may_be_absent(kCount), [](const TenantView& view) { return view.point ? Json(*view.point) : absent(); },
+     "Its number, counted from 0."},
     {"name", kText, [](const TenantView& view) { return util::for_json(view.tenant.name); }},
     {"title", kText, [](const TenantView& view) { return util::for_json(model::tenant_title(view.tenant.name)); },
      "For people: the root's is not its name."},
-    {"read", defined_as("attributed"), [](const TenantView& view) { return totals_of<model::Operation::read>(view); }},
-    {"write", defined_as("attributed"),
-     [](const TenantView& view) { return totals_of<model::Operation::write>(view); }},
-    {"discard", defined_as("attributed"),
-     [](const TenantView& view) { return totals_of<model::Operation::discard>(view); }},
+    {"read", defined_as("attributed"), [](const TenantView& view) { return totals_of<Operation::read>(view); }},
+    {"write", defined_as("attributed"), [](const TenantView& view) { return totals_of<Operation::write>(view); }},
+    {"discard", defined_as("attributed"), [](const TenantView& view) { return totals_of<Operation::discard>(view); }},
 };
 constexpr Object<TenantView> kPastTenant{"history_tenant", "", kPastTenantFields};
 
@@ -219,7 +208,7 @@ Json past_tenants_json(const model::Series& series, bool totals) {
   return all;
 }
 
-const SparseHistogram& histogram_of(const model::DeviceInterval& load, model::Operation operation) {
+const SparseHistogram& histogram_of(const model::DeviceInterval& load, Operation operation) {
   constexpr model::ByOperation<Latency, model::kLiveOperations> kLatencies{
       Latency::read_total, Latency::write_total, Latency::flush, Latency::discard, Latency::commit};
   return load.latency(kLatencies[operation]);
@@ -236,42 +225,35 @@ Json levels_of(const model::Series& series, const std::string& name) {
 }
 
 constexpr Field<model::PastDevice> kPastDeviceFields[] = {
-    {"name", kText, [](const model::PastDevice& device) { return util::for_json(device.name); },
-     "The kernel's last one."},
-    {"model", kText, [](const model::PastDevice& device) { return util::for_json(device.model); }},
-    {"serial", kText, [](const model::PastDevice& device) { return util::for_json(device.serial); }},
-    {"first", kNumber, [](const model::PastDevice& device) { return seconds_of(device.first); },
-     "Of what is kept, as the next."},
-    {"last", kNumber, [](const model::PastDevice& device) { return seconds_of(device.last); }},
+    {"name", kText, text_of<&model::PastDevice::name>, "The kernel's last one."},
+    {"model", kText, text_of<&model::PastDevice::model>},
+    {"serial", kText, text_of<&model::PastDevice::serial>},
+    {"first", kNumber, time_of<&model::PastDevice::first>, "Of what is kept, as the next."},
+    {"last", kNumber, time_of<&model::PastDevice::last>},
 };
 constexpr Object<model::PastDevice> kPastDevice{"history_device", "", kPastDeviceFields};
 
 constexpr std::string_view kClockAhead = "It was stamped by a clock that went back to an earlier time since.";
 
 constexpr Field<model::SettingChange> kSettingFields[] = {
-    {"at", kNumber, [](const model::SettingChange& change) { return seconds_of(change.at); }},
-    {"device", or_null(kText),
-     [](const model::SettingChange& change) {
-       return change.device.empty() ? Json() : Json(util::for_json(change.device));
-     },
+    {"at", kNumber, time_of<&model::SettingChange::at>},
+    {"device", or_null(kText), [](const model::SettingChange& change) { return text_or_null(change.device); },
      "null: the host."},
-    {"name", kText,
-     [](const model::SettingChange& change) { return util::for_json(change.name, util::kLongestSentence); }},
+    {"name", kText, sentence_of<&model::SettingChange::name>},
     {"before", or_null(kText),
      [](const model::SettingChange& change) {
        return change.before ? Json(util::for_json(*change.before, util::kLongestSentence)) : Json();
      },
      "null: seen for the first time."},
-    {"value", kText,
-     [](const model::SettingChange& change) { return util::for_json(change.value, util::kLongestSentence); }},
-    {"clock_ahead", kFlag, [](const model::SettingChange& change) { return change.clock_ahead; }, kClockAhead},
+    {"value", kText, sentence_of<&model::SettingChange::value>},
+    {"clock_ahead", kFlag, member_of<&model::SettingChange::clock_ahead>, kClockAhead},
 };
 constexpr Object<model::SettingChange> kSetting{"history_setting", "", kSettingFields};
 
 constexpr Field<model::Mark> kMarkFields[] = {
-    {"at", kNumber, [](const model::Mark& mark) { return seconds_of(mark.at); }},
-    {"text", kText, [](const model::Mark& mark) { return util::for_json(mark.text); }},
-    {"clock_ahead", kFlag, [](const model::Mark& mark) { return mark.clock_ahead; }, kClockAhead},
+    {"at", kNumber, time_of<&model::Mark::at>},
+    {"text", kText, text_of<&model::Mark::text>},
+    {"clock_ahead", kFlag, member_of<&model::Mark::clock_ahead>, kClockAhead},
 };
 constexpr Object<model::Mark> kMark{"history_mark", "", kMarkFields};
 
@@ -282,35 +264,35 @@ struct PastSpikeView {
 };
 
 constexpr Field<PastSpikeView> kPastSpikeFields[] = {
-    {"begin", kNumber, [](const PastSpikeView& one) { return seconds_of(one.past.begin); }},
-    {"seconds", kSeconds, [](const PastSpikeView& one) { return one.past.duration_seconds; }},
-    {"operation", kText, [](const PastSpikeView& one) { return util::for_json(one.past.operation); }},
-    {"cause", kText, [](const PastSpikeView& one) { return util::for_json(one.past.cause); }},
+    {"begin", kNumber, [](const PastSpikeView& view) { return seconds_of(view.past.begin); }},
+    {"seconds", kSeconds, [](const PastSpikeView& view) { return view.past.duration_seconds; }},
+    {"operation", kText, [](const PastSpikeView& view) { return util::for_json(view.past.operation); }},
+    {"cause", kText, [](const PastSpikeView& view) { return util::for_json(view.past.cause); }},
     {"words", kText,
-     [](const PastSpikeView& one) {
-       return util::for_json(one.explanation.because, util::kLongestSentence) +
-              (one.past.clock_ahead ? " It was stamped by a clock that was ahead." : "");
+     [](const PastSpikeView& view) {
+       return util::for_json(view.explanation.because, util::kLongestSentence) +
+              (view.past.clock_ahead ? " It was stamped by a clock that was ahead." : "");
      }},
-    {"peak_seconds", kNumber, [](const PastSpikeView& one) { return one.past.peak_seconds; }},
-    {"baseline_seconds", kNumber, [](const PastSpikeView& one) { return one.past.baseline_seconds; }},
-    {"excess_seconds", kNumber, [](const PastSpikeView& one) { return one.past.excess_seconds; }},
-    {"ios", kCount, [](const PastSpikeView& one) { return one.past.ios; }},
+    {"peak_seconds", kNumber, [](const PastSpikeView& view) { return view.past.peak_seconds; }},
+    {"baseline_seconds", kNumber, [](const PastSpikeView& view) { return view.past.baseline_seconds; }},
+    {"excess_seconds", kNumber, [](const PastSpikeView& view) { return view.past.excess_seconds; }},
+    {"ios", kCount, [](const PastSpikeView& view) { return view.past.ios; }},
     {"evidence", kText,
-     [](const PastSpikeView& one) { return util::for_json(one.past.evidence, util::kLongestSentence); },
+     [](const PastSpikeView& view) { return util::for_json(view.past.evidence, util::kLongestSentence); },
      "As it is kept: names and numbers."},
-    {"sentences", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.decided); },
+    {"sentences", list_of(kText), [](const PastSpikeView& view) { return sentences_json(view.evidence.decided); },
      "What decided the cause."},
-    {"ruled_out", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.ruled_out); },
+    {"ruled_out", list_of(kText), [](const PastSpikeView& view) { return sentences_json(view.evidence.ruled_out); },
      "Why it is not another cause."},
-    {"other", list_of(kText), [](const PastSpikeView& one) { return sentences_json(one.evidence.other); },
+    {"other", list_of(kText), [](const PastSpikeView& view) { return sentences_json(view.evidence.other); },
      "Figures that decided nothing."},
     {"missing", kText,
-     [](const PastSpikeView& one) { return util::for_json(one.past.missing, util::kLongestSentence); }},
-    {"next", kText, [](const PastSpikeView& one) { return one.explanation.next; }},
-    {"runbook", defined_as("runbook"), [](const PastSpikeView& one) { return one.explanation.runbook; }},
-    {"has_columns", kFlag, [](const PastSpikeView& one) { return one.past.has_columns; },
+     [](const PastSpikeView& view) { return util::for_json(view.past.missing, util::kLongestSentence); }},
+    {"next", kText, [](const PastSpikeView& view) { return view.explanation.next; }},
+    {"runbook", defined_as("runbook"), [](const PastSpikeView& view) { return view.explanation.runbook; }},
+    {"has_columns", kFlag, [](const PastSpikeView& view) { return view.past.has_columns; },
      "The seconds around it are kept."},
-    {"clock_ahead", kFlag, [](const PastSpikeView& one) { return one.past.clock_ahead; }, kClockAhead},
+    {"clock_ahead", kFlag, [](const PastSpikeView& view) { return view.past.clock_ahead; }, kClockAhead},
 };
 constexpr Object<PastSpikeView> kPastSpike{"history_spike", "", kPastSpikeFields};
 
@@ -329,11 +311,11 @@ Json spikes_json(const model::Series& series) {
 }
 
 constexpr Field<model::PastBurst> kPastBurstFields[] = {
-    {"begin", kNumber, [](const model::PastBurst& burst) { return seconds_of(burst.begin); }},
-    {"seconds", kSeconds, [](const model::PastBurst& burst) { return burst.duration_seconds; }},
-    {"trigger", kText, [](const model::PastBurst& burst) { return util::for_json(burst.trigger); }},
-    {"bytes", kCount, [](const model::PastBurst& burst) { return burst.bytes; }},
-    {"clock_ahead", kFlag, [](const model::PastBurst& burst) { return burst.clock_ahead; }, kClockAhead},
+    {"begin", kNumber, time_of<&model::PastBurst::begin>},
+    {"seconds", kSeconds, member_of<&model::PastBurst::duration_seconds>},
+    {"trigger", kText, text_of<&model::PastBurst::trigger>},
+    {"bytes", kCount, member_of<&model::PastBurst::bytes>},
+    {"clock_ahead", kFlag, member_of<&model::PastBurst::clock_ahead>, kClockAhead},
 };
 constexpr Object<model::PastBurst> kPastBurst{"history_burst", "", kPastBurstFields};
 
@@ -349,15 +331,15 @@ Json waits_json(const std::vector<model::PastWait>& waits) {
 }
 
 constexpr Field<model::PastWear> kWearFields[] = {
-    {"at", kNumber, [](const model::PastWear& one) { return seconds_of(one.at); }},
-    {"percentage_used", or_null(kNumber), [](const model::PastWear& one) { return one.percentage_used; },
+    {"at", kNumber, time_of<&model::PastWear::at>},
+    {"percentage_used", or_null(kNumber), member_of<&model::PastWear::percentage_used>,
      "0.01 is one percent, like the spare."},
-    {"available_spare", or_null(kNumber), [](const model::PastWear& one) { return one.available_spare; }},
-    {"temperature_celsius", or_null(kNumber), [](const model::PastWear& one) { return one.temperature_celsius; }},
-    {"host_bytes", or_null(kNumber), [](const model::PastWear& one) { return one.host_bytes; },
+    {"available_spare", or_null(kNumber), member_of<&model::PastWear::available_spare>},
+    {"temperature_celsius", or_null(kNumber), member_of<&model::PastWear::temperature_celsius>},
+    {"host_bytes", or_null(kNumber), member_of<&model::PastWear::host_bytes>,
      "Written since the point before, by the drive's own counters, as media_bytes."},
-    {"media_bytes", or_null(kNumber), [](const model::PastWear& one) { return one.media_bytes; }},
-    {"source", kText, [](const model::PastWear& one) { return util::for_json(one.source); }},
+    {"media_bytes", or_null(kNumber), member_of<&model::PastWear::media_bytes>},
+    {"source", kText, text_of<&model::PastWear::source>},
     {"host_unit_bytes", or_null(kSeconds),
      [](const model::PastWear& one) { return one.host_unit_bytes > 0 ? Json(one.host_unit_bytes) : Json(); },
      "In which the drive counts, as media_unit_bytes: host_bytes and media_bytes are each off by less than one."},
@@ -367,8 +349,8 @@ constexpr Field<model::PastWear> kWearFields[] = {
 constexpr Object<model::PastWear> kWear{"history_wear", "", kWearFields};
 
 constexpr Field<model::Window> kWindowFields[] = {
-    {"from", kNumber, [](const model::Window& window) { return seconds_of(window.from); }},
-    {"to", kNumber, [](const model::Window& window) { return seconds_of(window.to); }},
+    {"from", kNumber, time_of<&model::Window::from>},
+    {"to", kNumber, time_of<&model::Window::to>},
 };
 constexpr Object<model::Window> kPastWindow{"history_window", "", kWindowFields};
 
@@ -393,14 +375,12 @@ constexpr Field<HistoryView> kHistoryFields[] = {
      [](const HistoryView& view) { return std::chrono::seconds(view.series.step).count(); }},
     {"reach", defined_as("history_reach"), [](const HistoryView& view) { return kPastReach(view.series.reach); }},
     {"points", defined_as("history_points"), [](const HistoryView& view) { return kPoints(view.series.points); }},
-    {"heat", defined_as("heat"),
+    {"heat", may_be_absent(defined_as("heat")),
      [](const HistoryView& view) {
        return view.wish.heat.empty() ? absent() : heat_json(view.wish.heat, levels_of(view.series, view.wish.heat));
-     },
-     "", Presence::sometimes},
-    {"bounds_seconds", list_of(kSeconds),
-     [](const HistoryView& view) { return view.wish.heat.empty() ? absent() : bounds_json(); }, "With heat.",
-     Presence::sometimes},
+     }},
+    {"bounds_seconds", may_be_absent(list_of(kSeconds)),
+     [](const HistoryView& view) { return view.wish.heat.empty() ? absent() : bounds_json(); }, "With heat."},
     {"tenants", list_of(defined_as("history_tenant")),
      [](const HistoryView& view) { return past_tenants_json(view.series, view.wish.tenant_totals); }},
     {"wear", list_of(defined_as("history_wear")), [](const HistoryView& view) { return kWear.list(view.series.wear); }},
@@ -437,7 +417,7 @@ constexpr Field<HistoryList> kHistoryListFields[] = {
     {"devices", list_of(defined_as("history_device")),
      [](const HistoryList& all) { return kPastDevice.list(all.devices); },
      "Of more than 1000, those that were measured last."},
-    {"devices_left_out", kCount, [](const HistoryList& all) { return all.devices_left_out; }},
+    {"devices_left_out", kCount, member_of<&HistoryList::devices_left_out>},
     {"settings", list_of(defined_as("history_setting")),
      [](const HistoryList& all) { return kSetting.list(all.settings); }},
     {"marks", list_of(defined_as("history_mark")), [](const HistoryList& all) { return kMark.list(all.marks); }},
@@ -449,6 +429,121 @@ constexpr Object<HistoryList> kHistoryList{
     kHistoryListFields};
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The last day of every device in slots, and its last hour in figures.
+
+template <typename Value>
+Json by_slot(const PastDay::Device& device, Value value) {
+  Json all = Json::array();
+  for (const PastDay::Slot& slot : device.slots) {
+    all.push_back(value(slot));
+  }
+  return all;
+}
+
+struct Worst {
+  std::size_t slot;
+  const PastDay::Worst& spike;
+};
+
+constexpr Field<Worst> kWorstFields[] = {
+    {"slot", {.name = "integer", .limits = R"("minimum": 0, "maximum": 95)"}, member_of<&Worst::slot>},
+    {"begin", kNumber, [](const Worst& worst) { return seconds_of(worst.spike.begin); }},
+    {"seconds", kSeconds, [](const Worst& worst) { return worst.spike.duration_seconds; }},
+    {"operation", kText, [](const Worst& worst) { return util::for_json(worst.spike.operation); }},
+    {"cause", kText, [](const Worst& worst) { return util::for_json(worst.spike.cause); }},
+    {"peak_seconds", kNumber, [](const Worst& worst) { return worst.spike.peak_seconds; }},
+    {"excess_seconds", kNumber, [](const Worst& worst) { return worst.spike.excess_seconds; }},
+};
+constexpr Object<Worst> kWorst{"day_worst", "", kWorstFields};
+
+Json worst_of(const PastDay::Device& device) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < device.slots.size(); ++i) {
+    if (const auto& worst = device.slots.at(i).worst) {
+      all.push_back(kWorst({i, *worst}));
+    }
+  }
+  return all;
+}
+
+constexpr Field<SparseHistogram> kFigureFields[] = {
+    {"ios", kCount, [](const SparseHistogram& total) { return total.count(); }},
+    {"p50", or_null(kSeconds), [](const SparseHistogram& total) { return quantile_of(total, 0.5); }},
+    {"p99", or_null(kSeconds), [](const SparseHistogram& total) { return quantile_of(total, 0.99); }},
+    {"p999", or_null(kSeconds), [](const SparseHistogram& total) { return quantile_of(total, 0.999); }},
+};
+constexpr Object<SparseHistogram> kFigures{
+    "day_figures", "Of total latency; quantiles are upper bounds of buckets, null without I/Os.", kFigureFields};
+
+constexpr Field<PastDay::Device> kHourFields[] = {
+    {"measured_seconds", kSeconds,
+     [](const PastDay::Device& device) { return static_cast<double>(device.hour_measured_ms) / 1000; }},
+    {"read", defined_as("day_figures"), [](const PastDay::Device& device) { return kFigures(device.hour_reads); }},
+    {"write", defined_as("day_figures"), [](const PastDay::Device& device) { return kFigures(device.hour_writes); }},
+};
+constexpr Object<PastDay::Device> kHour{"day_hour", "", kHourFields};
+
+constexpr Field<PastDay::Device> kDayDeviceFields[] = {
+    {"name", kText, text_of<&PastDay::Device::name>},
+    {"measured_minutes", list_of(kCount, PastDay::kSlots),
+     [](const PastDay::Device& device) { return by_slot(device, member_of<&PastDay::Slot::measured_minutes>); },
+     "Of each slot; 0: nothing was recorded."},
+    {"spikes", list_of(kCount, PastDay::kSlots),
+     [](const PastDay::Device& device) { return by_slot(device, member_of<&PastDay::Slot::spikes>); },
+     "That touch the slot, as the next."},
+    {"bursts", list_of(kCount, PastDay::kSlots),
+     [](const PastDay::Device& device) { return by_slot(device, member_of<&PastDay::Slot::bursts>); }},
+    {"worst", list_of(defined_as("day_worst")), [](const PastDay::Device& device) { return worst_of(device); },
+     "Of each slot with spikes the one by which most was waited."},
+    {"spikes_in_all", kCount, member_of<&PastDay::Device::spikes>, "Each once, however many slots it touches."},
+    {"bursts_in_all", kCount, member_of<&PastDay::Device::bursts>},
+    {"hour", or_null(defined_as("day_hour")),
+     [](const PastDay::Device& device) { return device.hour_measured_ms == 0 ? Json() : kHour(device); },
+     "null: nothing was recorded."},
+};
+constexpr Object<PastDay::Device> kDayDevice{"day_device", "", kDayDeviceFields};
+
+constexpr Object<model::Window> kDayWindow{"day_window", "", kWindowFields};
+
+/// The time before which nothing is kept.
+Json oldest(const model::PastReach& reach) {
+  if (!reach.minutes && !reach.hours) {
+    return {};
+  }
+  return seconds_of(
+      std::min(reach.minutes.value_or(model::PastTime::max()), reach.hours.value_or(model::PastTime::max())));
+}
+
+struct Day {
+  const PastDay* past;  // null: nothing is known
+  std::string_view reason;
+};
+
+constexpr Field<Day> kDayFields[] = {
+    {"reason", or_null(kText),
+     [](const Day& day) {
+       return day.past == nullptr ? Json(util::for_json(day.reason, util::kLongestSentence)) : Json();
+     },
+     "Why nothing is known; null: it is."},
+    {"day", or_null(defined_as("day_window")),
+     [](const Day& day) { return day.past ? kDayWindow(day.past->window) : Json(); }, "The last slot is not over."},
+    {"hour", or_null(defined_as("day_window")),
+     [](const Day& day) { return day.past ? kDayWindow(day.past->hour) : Json(); }},
+    {"slot_seconds",
+     {.name = "integer", .limits = R"("const": 900)"},
+     [](const Day&) { return std::chrono::seconds(PastDay::kSlot).count(); }},
+    {"oldest", or_null(kNumber), [](const Day& day) { return day.past ? oldest(day.past->reach) : Json(); },
+     "Before it nothing is kept."},
+    {"devices", list_of(defined_as("day_device")),
+     [](const Day& day) { return day.past ? kDayDevice.list(day.past->devices) : Json::array(); },
+     "Those that were there in the day; of a name, the device that had it last."},
+};
+constexpr Object<Day> kDay{
+    "day",
+    "/api/v1/day: by the history, the last 24 hours of every device in slots, and its last 60 whole minutes. Made once "
+    "a minute, with an ETag. A spike is here once it is over.",
+    kDayFields};
 
 }  // namespace
 
@@ -483,12 +578,12 @@ void MinutesJson::add(const model::MinuteOf& minute) {
   for (std::size_t i = 0; i < model::kLatencies; ++i) {
     const SparseHistogram& histogram = minute.load.latency(static_cast<Latency>(i));
     if (!histogram.empty()) {
-      Json words = Json::array();
-      for (const auto& [word, ios] : histogram.words) {
-        words.push_back({word, ios});
+      Json buckets = Json::array();
+      for (const auto& [bucket, ios] : histogram.words) {
+        buckets.push_back({bucket, ios});
       }
       one["latencies"][std::string(model::kLatencyNames.at(i))] = {{"sum_ns", histogram.sum_ns},
-                                                                   {"words", std::move(words)}};
+                                                                   {"words", std::move(buckets)}};
     }
   }
   text_ += (any_ ? "," : "") + dumped(one);
@@ -505,146 +600,12 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
 
 bool is_heat(const std::string& name) { return !name.empty() && operation_in(name).has_value(); }
 
-bool is_printable(const std::string& words) {
-  constexpr std::size_t kMaxCharacters = 128;  // characters, as many as util::for_json() keeps
-  return !words.empty() && words.size() <= 4 * kMaxCharacters && util::for_json(words) == words;
+bool is_printable(const std::string& text) {
+  constexpr std::size_t kMaxCharacters = 128;  // as many as util::for_json() keeps
+  return !text.empty() && text.size() <= 4 * kMaxCharacters && util::for_json(text) == text;
 }
 
-// The last day of every device in slots, and its last hour in figures.
-
-namespace {
-
-using model::PastDay;
-
-template <typename Value>
-Json by_slot(const PastDay::Device& device, Value value) {
-  Json all = Json::array();
-  for (const PastDay::Slot& slot : device.slots) {
-    all.push_back(value(slot));
-  }
-  return all;
-}
-
-struct Worst {
-  std::size_t slot;
-  const PastDay::Worst& spike;
-};
-
-constexpr Field<Worst> kWorstFields[] = {
-    {"slot",
-     {.name = "integer", .limits = R"("minimum": 0, "maximum": 95)"},
-     [](const Worst& worst) { return worst.slot; }},
-    {"begin", kNumber, [](const Worst& worst) { return seconds_of(worst.spike.begin); }},
-    {"seconds", kSeconds, [](const Worst& worst) { return worst.spike.duration_seconds; }},
-    {"operation", kText, [](const Worst& worst) { return util::for_json(worst.spike.operation); }},
-    {"cause", kText, [](const Worst& worst) { return util::for_json(worst.spike.cause); }},
-    {"peak_seconds", kNumber, [](const Worst& worst) { return worst.spike.peak_seconds; }},
-    {"excess_seconds", kNumber, [](const Worst& worst) { return worst.spike.excess_seconds; }},
-};
-constexpr Object<Worst> kWorst{"day_worst", "", kWorstFields};
-
-Json worst_of(const PastDay::Device& device) {
-  Json all = Json::array();
-  for (std::size_t i = 0; i < device.slots.size(); ++i) {
-    if (const auto& worst = device.slots.at(i).worst) {
-      all.push_back(kWorst({i, *worst}));
-    }
-  }
-  return all;
-}
-
-constexpr Field<model::SparseHistogram> kFigureFields[] = {
-    {"ios", kCount, [](const model::SparseHistogram& total) { return total.count(); }},
-    {"p50", or_null(kSeconds), [](const model::SparseHistogram& total) { return quantile_of(total, 0.5); }},
-    {"p99", or_null(kSeconds), [](const model::SparseHistogram& total) { return quantile_of(total, 0.99); }},
-    {"p999", or_null(kSeconds), [](const model::SparseHistogram& total) { return quantile_of(total, 0.999); }},
-};
-constexpr Object<model::SparseHistogram> kFigures{
-    "day_figures", "Of total latency; quantiles are upper bounds of buckets, null without I/Os.", kFigureFields};
-
-constexpr Field<PastDay::Device> kHourFields[] = {
-    {"measured_seconds", kSeconds,
-     [](const PastDay::Device& device) { return static_cast<double>(device.hour_measured_ms) / 1000; }},
-    {"read", defined_as("day_figures"), [](const PastDay::Device& device) { return kFigures(device.hour_reads); }},
-    {"write", defined_as("day_figures"), [](const PastDay::Device& device) { return kFigures(device.hour_writes); }},
-};
-constexpr Object<PastDay::Device> kHour{"day_hour", "", kHourFields};
-
-constexpr Field<PastDay::Device> kDayDeviceFields[] = {
-    {"name", kText, [](const PastDay::Device& device) { return util::for_json(device.name); }},
-    {"measured_minutes", list_of(kCount, PastDay::kSlots),
-     [](const PastDay::Device& device) {
-       return by_slot(device, [](const PastDay::Slot& slot) { return slot.measured_minutes; });
-     },
-     "Of each slot; 0: nothing was recorded."},
-    {"spikes", list_of(kCount, PastDay::kSlots),
-     [](const PastDay::Device& device) {
-       return by_slot(device, [](const PastDay::Slot& slot) { return slot.spikes; });
-     },
-     "That touch the slot, as the next."},
-    {"bursts", list_of(kCount, PastDay::kSlots),
-     [](const PastDay::Device& device) {
-       return by_slot(device, [](const PastDay::Slot& slot) { return slot.bursts; });
-     }},
-    {"worst", list_of(defined_as("day_worst")), [](const PastDay::Device& device) { return worst_of(device); },
-     "Of each slot with spikes the one by which most was waited."},
-    {"spikes_in_all", kCount, [](const PastDay::Device& device) { return device.spikes; },
-     "Each once, however many slots it touches."},
-    {"bursts_in_all", kCount, [](const PastDay::Device& device) { return device.bursts; }},
-    {"hour", or_null(defined_as("day_hour")),
-     [](const PastDay::Device& device) { return device.hour_measured_ms == 0 ? Json() : kHour(device); },
-     "null: nothing was recorded."},
-};
-constexpr Object<PastDay::Device> kDayDevice{"day_device", "", kDayDeviceFields};
-
-constexpr Field<model::Window> kDayWindowFields[] = {
-    {"from", kNumber, [](const model::Window& window) { return seconds_of(window.from); }},
-    {"to", kNumber, [](const model::Window& window) { return seconds_of(window.to); }},
-};
-constexpr Object<model::Window> kWindow{"day_window", "", kDayWindowFields};
-
-/// The time before which nothing is kept.
-Json oldest(const model::PastReach& reach) {
-  if (!reach.minutes && !reach.hours) {
-    return {};
-  }
-  return seconds_of(
-      std::min(reach.minutes.value_or(model::PastTime::max()), reach.hours.value_or(model::PastTime::max())));
-}
-
-struct Day {
-  const PastDay* past;  // null: nothing is known
-  std::string_view reason;
-};
-
-constexpr Field<Day> kDayFields[] = {
-    {"reason", or_null(kText),
-     [](const Day& day) {
-       return day.past == nullptr ? Json(util::for_json(day.reason, util::kLongestSentence)) : Json();
-     },
-     "Why nothing is known; null: it is."},
-    {"day", or_null(defined_as("day_window")),
-     [](const Day& day) { return day.past ? kWindow(day.past->window) : Json(); }, "The last slot is not over."},
-    {"hour", or_null(defined_as("day_window")),
-     [](const Day& day) { return day.past ? kWindow(day.past->hour) : Json(); }},
-    {"slot_seconds",
-     {.name = "integer", .limits = R"("const": 900)"},
-     [](const Day&) { return std::chrono::seconds(PastDay::kSlot).count(); }},
-    {"oldest", or_null(kNumber), [](const Day& day) { return day.past ? oldest(day.past->reach) : Json(); },
-     "Before it nothing is kept."},
-    {"devices", list_of(defined_as("day_device")),
-     [](const Day& day) { return day.past ? kDayDevice.list(day.past->devices) : Json::array(); },
-     "Those that were there in the day; of a name, the device that had it last."},
-};
-constexpr Object<Day> kDay{"day",
-                           "/api/v1/day: by the history, the last 24 hours of every device in slots, and its last 60 "
-                           "whole minutes. Made once a "
-                           "minute, with an ETag. A spike is here once it is over.",
-                           kDayFields};
-
-}  // namespace
-
-Definitions day_definitions() { return {kWorst, kFigures, kHour, kDayDevice, kWindow, kDay}; }
+Definitions day_definitions() { return {kWorst, kFigures, kHour, kDayDevice, kDayWindow, kDay}; }
 
 Json day_json(const model::PastDay* past, std::string_view reason) { return kDay({past, reason}); }
 

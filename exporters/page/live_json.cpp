@@ -97,9 +97,9 @@ struct Marks {
 };
 
 constexpr Field<Marks> kMarksFields[] = {
-    {"spikes", list_of(defined_as("spike")), [](const Marks& marks) { return marks.spikes; }},
-    {"bursts", list_of(defined_as("burst")), [](const Marks& marks) { return marks.bursts; }},
-    {"waits", list_of(defined_as("wait")), [](const Marks& marks) { return marks.waits; }},
+    {"spikes", list_of(defined_as("spike")), member_of<&Marks::spikes>},
+    {"bursts", list_of(defined_as("burst")), member_of<&Marks::bursts>},
+    {"waits", list_of(defined_as("wait")), member_of<&Marks::waits>},
 };
 constexpr Object<Marks> kMarks{"live_marks", "", kMarksFields};
 
@@ -149,9 +149,9 @@ struct ClockStep {
 };
 
 constexpr Field<ClockStep> kClockStepFields[] = {
-    {"column", kCount, [](const ClockStep& step) { return step.column; }},
-    {"at", kNumber, [](const ClockStep& step) { return seconds_of(step.at); }},
-    {"milliseconds", kInteger, [](const ClockStep& step) { return step.milliseconds; }},
+    {"column", kCount, member_of<&ClockStep::column>},
+    {"at", kNumber, time_of<&ClockStep::at>},
+    {"milliseconds", kInteger, member_of<&ClockStep::milliseconds>},
 };
 constexpr Object<ClockStep> kClockStep{"clock_step", "", kClockStepFields};
 
@@ -161,9 +161,9 @@ struct Heat {
 };
 
 constexpr Field<Heat> kHeatFields[] = {
-    {"operation", one_of(model::kLiveOperationNames), [](const Heat& heat) { return heat.operation; }},
+    {"operation", one_of(model::kLiveOperationNames), member_of<&Heat::operation>},
     {"levels", list_of(or_null({.name = "string", .limits = R"("pattern": "^([0-9]+:[0-r]+)?$")"})),
-     [](const Heat& heat) { return heat.levels; },
+     member_of<&Heat::levels>,
      "FIRST:LEVELS, the word of the first level and one level for each word from there: '0' none, '1' one I/O, '2' two "
      "or three, each sign further twice as many. Empty: no I/Os. null: not measured."},
 };
@@ -183,19 +183,18 @@ struct LiveView {
 constexpr std::size_t kWords = std::size_t{LATENCY_OVER_WORD} + 1;
 
 constexpr Field<LiveView> kLiveFields[] = {
-    {"device", kText, [](const LiveView& view) { return view.device; }},
-    {"from", kCount, [](const LiveView& view) { return view.from; }},
-    {"to", kCount, [](const LiveView& view) { return view.to; }},
-    {"begin", or_null(kNumber), [](const LiveView& view) { return view.begin; }, "When the first column begins."},
-    {"columns", defined_as("columns"), [](const LiveView& view) { return view.columns; }},
+    {"device", kText, member_of<&LiveView::device>},
+    {"from", kCount, member_of<&LiveView::from>},
+    {"to", kCount, member_of<&LiveView::to>},
+    {"begin", or_null(kNumber), member_of<&LiveView::begin>, "When the first column begins."},
+    {"columns", defined_as("columns"), member_of<&LiveView::columns>},
     {"clock_steps", list_of(defined_as("clock_step")), [](const LiveView& view) { return kClockStep.list(view.steps); },
      "Columns that do not begin when the one before ended, and by how much: the clock was set, or the host slept. "
      "Elsewhere each begins where the one before ends."},
     {"heat", defined_as("heat"), [](const LiveView& view) { return kHeat(view.heat); }},
-    {"marks", defined_as("live_marks"), [](const LiveView& view) { return view.marks; }},
-    {"bounds_seconds", list_of(kSeconds, kWords),
-     [](const LiveView& view) { return view.from == 0 ? bounds_json() : absent(); }, "With since=0.",
-     Presence::sometimes},
+    {"marks", defined_as("live_marks"), member_of<&LiveView::marks>},
+    {"bounds_seconds", may_be_absent(list_of(kSeconds, kWords)),
+     [](const LiveView& view) { return view.from == 0 ? bounds_json() : absent(); }, "With since=0."},
 };
 constexpr Object<LiveView> kLive{
     "live",
@@ -244,17 +243,17 @@ struct PastSeconds {
 };
 
 constexpr Field<PastSeconds> kPastSecondsFields[] = {
-    {"device", kText, [](const PastSeconds& past) { return util::for_json(past.device); }},
-    {"end", list_of(kNumber), [](const PastSeconds& past) { return past.end; }},
-    {"columns", defined_as("columns"), [](const PastSeconds& past) { return past.columns; }},
+    {"device", kText, [](const PastSeconds& view) { return util::for_json(view.device); }},
+    {"end", list_of(kNumber), member_of<&PastSeconds::end>},
+    {"columns", defined_as("columns"), member_of<&PastSeconds::columns>},
     {"heat", defined_as("heat"), [](const PastSeconds& past) { return kHeat(past.heat); }},
     {"bounds_seconds", list_of(kSeconds), [](const PastSeconds&) { return bounds_json(); }},
 };
-constexpr Object<PastSeconds> kPastSeconds{"history_seconds",
-                                           "/api/v1/history/DEVICE?seconds=1&from=&to=&heat=: of an hour at most, the "
-                                           "seconds around spikes, as far as they are "
-                                           "kept; columns as in live, and when each ends.",
-                                           kPastSecondsFields};
+constexpr Object<PastSeconds> kPastSeconds{
+    "history_seconds",
+    "/api/v1/history/DEVICE?seconds=1&from=&to=&heat=: of an hour at most, the seconds around spikes, as far as they "
+    "are kept; columns as in live, and when each ends.",
+    kPastSecondsFields};
 
 }  // namespace
 
@@ -287,9 +286,7 @@ Json live_json(const model::Snapshot& snapshot, const history::RecentPast& past,
   view.heat.operation = name(heat);
   view.columns = columns.take(view.heat.levels);
   view.marks = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
-  Json answer = head_of(snapshot);
-  kLive.append_to(answer, view);
-  return answer;
+  return kLive.answer(snapshot, view);
 }
 
 Json column_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
@@ -301,9 +298,7 @@ Json column_json(const model::Snapshot& snapshot, const history::RecentPast& pas
   if (!column) {
     return {};
   }
-  Json answer = head_of(snapshot);
-  kColumn.append_to(answer, {device, seconds.front(), *column});
-  return answer;
+  return kColumn.answer(snapshot, {device, seconds.front(), *column});
 }
 
 std::string past_seconds_json(const std::string& device, const std::vector<std::vector<std::uint8_t>>& blobs,

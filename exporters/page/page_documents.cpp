@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kDescription =
     "GET alone, but for POST /api/v1/marks?text=&id= with the header X-Ssdpulse. Times are seconds since the epoch, "
-    "all "
-    "else is in base units; null is what is not known, 0 what is known to be none. An answer is made once a snapshot, "
+    "all else is in base units; null is what is not known, 0 what is known to be none. An answer is made once a "
+    "snapshot, "
     "with an ETag (but for /api/v1/measured, which has none). A word is the number of a latency bucket: bounds_seconds "
     "of a first live answer has their upper bounds. Fields may be added; those that are here stay within v1.";
 
@@ -244,7 +244,7 @@ Json definition_json(const Definition& definition) {
   json["type"] = "object";
   json["required"] = Json::array();
   for (const Definition::Member& member : definition.members) {
-    if (member.presence == Presence::always) {
+    if (member.type.required) {
       json["required"].push_back(member.name);
     }
     Json property = Json::object();

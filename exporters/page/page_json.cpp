@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <bit>
 
 #include "daemon/model/incident.h"
 #include "daemon/spikes/host_wait_words.h"
@@ -19,12 +18,12 @@ double seconds_of(model::WallTime time) {
 
 Json rounded(double value) { return value == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", value)); }
 
-Json latency_of(std::size_t word) { return rounded(model::upper_bound_seconds(word)); }
+Json latency_of(std::size_t bucket) { return rounded(model::upper_bound_seconds(bucket)); }
 
 Json bounds_json() {
   Json seconds = Json::array();
-  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
-    seconds.push_back(latency_of(word));
+  for (std::size_t bucket = 0; bucket <= LATENCY_OVER_WORD; ++bucket) {
+    seconds.push_back(latency_of(bucket));
   }
   return seconds;
 }
@@ -37,14 +36,11 @@ std::string heat_text(const model::SparseBuckets& buckets) {
   if (buckets.empty()) {
     return "";
   }
-  // An answer with two levels per octave is a third longer, and the eye sees no difference.
-  const auto level_of = [](std::uint64_t ios) {
-    return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios)));
-  };
   const std::uint8_t first = buckets.front().first;
   std::string levels(static_cast<std::size_t>(buckets.back().first - first) + 1, '0');
-  for (const auto& [word, ios] : buckets) {
-    levels[static_cast<std::size_t>(word - first)] = level_of(ios);
+  for (const auto& [bucket, ios] : buckets) {
+    // An answer with two levels per octave is a third longer, and the eye sees no difference.
+    levels[static_cast<std::size_t>(bucket - first)] = static_cast<char>('0' + std::bit_width(ios));
   }
   return fmt::format("{}:{}", first, levels);
 }
@@ -61,26 +57,27 @@ Json head_of(const model::Snapshot& snapshot) {
   return {{"run", run_of(snapshot)}, {"snapshot", snapshot.number}, {"taken_at", seconds_of(snapshot.taken_at)}};
 }
 
-// Spikes, bursts and the page's first line.
 Json sentences_json(const std::vector<std::string>& sentences) {
   Json list = Json::array();
-  for (const std::string& one : sentences) {
-    list.push_back(util::for_json(one, util::kLongestSentence));
+  for (const std::string& sentence : sentences) {
+    list.push_back(util::for_json(sentence, util::kLongestSentence));
   }
   return list;
 }
 
+// Spikes, bursts and the page's first line.
+
 namespace {
 
 constexpr Field<model::SpikeTenant> kHeaviestFields[] = {
-    {"tenant", kText, [](const model::SpikeTenant& tenant) { return util::for_json(tenant.name); }},
-    {"bytes", kCount, [](const model::SpikeTenant& tenant) { return tenant.bytes; }},
+    {"tenant", kText, text_of<&model::SpikeTenant::name>},
+    {"bytes", kCount, member_of<&model::SpikeTenant::bytes>},
 };
 constexpr Object<model::SpikeTenant> kHeaviest{"heaviest_tenant", "", kHeaviestFields};
 
 constexpr Field<model::SpikeTenant> kSlowedFields[] = {
-    {"tenant", kText, [](const model::SpikeTenant& tenant) { return util::for_json(tenant.name); }},
-    {"waited_seconds", kSeconds, [](const model::SpikeTenant& tenant) { return tenant.waited_seconds; }},
+    {"tenant", kText, text_of<&model::SpikeTenant::name>},
+    {"waited_seconds", kSeconds, member_of<&model::SpikeTenant::waited_seconds>},
 };
 constexpr Object<model::SpikeTenant> kSlowed{"slowed_tenant", "", kSlowedFields};
 
@@ -106,43 +103,49 @@ Json missing_of(const model::LatencySpike& spike) {
 }
 
 constexpr Field<SpikeView> kSpikeFields[] = {
-    {"id", kText, [](const SpikeView& one) { return fmt::format("{}-{:.0f}", one.operation(), one.begin() * 1000); }},
-    {"operation", one_of(model::kSpikeOperationNames), [](const SpikeView& one) { return one.operation(); }},
+    {"id", kText,
+     [](const SpikeView& view) { return fmt::format("{}-{:.0f}", view.operation(), view.begin() * 1000); }},
+    {"operation", one_of(model::kSpikeOperationNames), [](const SpikeView& view) { return view.operation(); }},
     {"cause", defined_as("spike_cause"),
-     [](const SpikeView& one) { return name(one.spike.cause, model::kSpikeCauseNames); }},
+     [](const SpikeView& view) { return name(view.spike.cause, model::kSpikeCauseNames); }},
     {"words", kText,
-     [](const SpikeView& one) { return util::for_json(one.explanation.because, util::kLongestSentence); }},
+     [](const SpikeView& view) { return util::for_json(view.explanation.because, util::kLongestSentence); }},
     {"short_words", kText,
-     [](const SpikeView& one) { return util::for_json(spikes::short_words(one.spike, one.load)); },
+     [](const SpikeView& view) { return util::for_json(spikes::short_words(view.spike, view.load)); },
      "For a column: too much load by backup.service."},
-    {"begin", kNumber, [](const SpikeView& one) { return one.begin(); }},
+    {"begin", kNumber, [](const SpikeView& view) { return view.begin(); }},
     {"end", or_null(kNumber),
-     [](const SpikeView& one) { return one.over ? Json(one.begin() + one.seconds()) : Json(); }, "null: it goes on."},
-    {"seconds", kSeconds, [](const SpikeView& one) { return one.seconds(); }},
-    {"peak_seconds", kSeconds, [](const SpikeView& one) { return one.spike.peak_seconds; }, "p99 of the worst second."},
+     [](const SpikeView& view) { return view.over ? Json(view.begin() + view.seconds()) : Json(); },
+     "null: it goes on."},
+    {"seconds", kSeconds, [](const SpikeView& view) { return view.seconds(); }},
+    {"peak_seconds", kSeconds, [](const SpikeView& view) { return view.spike.peak_seconds; },
+     "p99 of the worst second."},
     {"baseline_seconds", or_null(kSeconds),
-     [](const SpikeView& one) { return one.spike.baseline_seconds > 0 ? Json(one.spike.baseline_seconds) : Json(); }},
-    {"excess_seconds", kNumber, [](const SpikeView& one) { return one.spike.excess_seconds; },
+     [](const SpikeView& view) {
+       return view.spike.baseline_seconds > 0 ? Json(view.spike.baseline_seconds) : Json();
+     }},
+    {"excess_seconds", kNumber, [](const SpikeView& view) { return view.spike.excess_seconds; },
      "That I/Os waited beyond the baseline, all together."},
-    {"ios", kCount, [](const SpikeView& one) { return one.spike.ios; }, "Slower than the limit."},
-    {"evidence", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.decided); },
+    {"ios", kCount, [](const SpikeView& view) { return view.spike.ios; }, "Slower than the limit."},
+    {"evidence", list_of(kText), [](const SpikeView& view) { return sentences_json(view.evidence.decided); },
      "What decided the cause."},
-    {"ruled_out", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.ruled_out); },
+    {"ruled_out", list_of(kText), [](const SpikeView& view) { return sentences_json(view.evidence.ruled_out); },
      "Why it is not another cause."},
-    {"other", list_of(kText), [](const SpikeView& one) { return sentences_json(one.evidence.other); },
+    {"other", list_of(kText), [](const SpikeView& view) { return sentences_json(view.evidence.other); },
      "Figures that decided nothing."},
-    {"missing", list_of(kText), [](const SpikeView& one) { return missing_of(one.spike); }, "What could not be known."},
+    {"missing", list_of(kText), [](const SpikeView& view) { return missing_of(view.spike); },
+     "What could not be known."},
     {"heaviest", list_of(defined_as("heaviest_tenant")),
-     [](const SpikeView& one) { return kHeaviest.list(one.spike.heaviest); },
+     [](const SpikeView& view) { return kHeaviest.list(view.spike.heaviest); },
      "At most three tenants with most bytes, or most discarded where that is the cause."},
     {"slowed", list_of(defined_as("slowed_tenant")),
-     [](const SpikeView& one) { return kSlowed.list(one.spike.slowed); },
+     [](const SpikeView& view) { return kSlowed.list(view.spike.slowed); },
      "At most three tenants whose I/Os waited longest in the device beyond their own baseline."},
-    {"next", kText, [](const SpikeView& one) { return one.explanation.next; }, "What to do."},
-    {"runbook", defined_as("runbook"), [](const SpikeView& one) { return one.explanation.runbook; }},
-    {"device", kText,
-     [](const SpikeView& one) { return one.with_device ? Json(util::for_json(one.spike.device)) : absent(); },
-     "Of an incident, which may be of several.", Presence::sometimes},
+    {"next", kText, [](const SpikeView& view) { return view.explanation.next; }, "What to do."},
+    {"runbook", defined_as("runbook"), [](const SpikeView& view) { return view.explanation.runbook; }},
+    {"device", may_be_absent(kText),
+     [](const SpikeView& view) { return view.with_device ? Json(util::for_json(view.spike.device)) : absent(); },
+     "Of an incident, which may be of several."},
 };
 constexpr Object<SpikeView> kSpike{"spike", "", kSpikeFields};
 
@@ -161,11 +164,11 @@ constexpr Field<history::Burst> kBurstFields[] = {
      }},
     {"trigger", one_of(model::kDiscardTriggerNames),
      [](const history::Burst& burst) { return name(burst.trigger, model::kDiscardTriggerNames); }},
-    {"begin", kNumber, [](const history::Burst& burst) { return seconds_of(burst.begin); }},
+    {"begin", kNumber, time_of<&history::Burst::begin>},
     {"end", or_null(kNumber),
      [](const history::Burst& burst) { return burst.end ? Json(seconds_of(*burst.end)) : Json(); },
      "null: it goes on."},
-    {"bytes", kCount, [](const history::Burst& burst) { return burst.bytes; }},
+    {"bytes", kCount, member_of<&history::Burst::bytes>},
 };
 constexpr Object<history::Burst> kBurst{"burst", "", kBurstFields};
 
@@ -194,35 +197,15 @@ constexpr Field<WaitMark> kWaitMarkFields[] = {
      [](const WaitMark& mark) { return std::chrono::duration<double>(mark.wait.duration).count(); }},
     {"next", kText, [](const WaitMark& mark) { return mark.words.next; }, "What to do."},
     {"runbook", defined_as("runbook"), [](const WaitMark&) { return spikes::kHostWaitRunbook; }},
-    {"clock_ahead", kFlag, [](const WaitMark& mark) { return mark.past ? Json(mark.clock_ahead) : absent(); },
-     "Of the past: it was stamped by a clock that went back to an earlier time since.", Presence::sometimes},
+    {"clock_ahead", may_be_absent(kFlag),
+     [](const WaitMark& mark) { return mark.past ? Json(mark.clock_ahead) : absent(); },
+     "Of the past: it was stamped by a clock that went back to an earlier time since."},
 };
 constexpr Object<WaitMark> kWaitMark{
     "wait",
     "What held up I/O above the drives: this device, a volume or file system on it, or the whole host. In the past, "
     "volumes and file systems of other devices, too.",
     kWaitMarkFields};
-
-}  // namespace
-
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
-                std::optional<model::Load> load) {
-  return spike_json(spike, over, bursts, load, false);
-}
-
-Json burst_json(const history::Burst& burst) { return kBurst(burst); }
-
-Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead) {
-  return kWaitMark({wait, spikes::host_wait_words(wait, now, wait.over ? spikes::Tense::past : spikes::Tense::present),
-                    clock_ahead.has_value(), clock_ahead.value_or(false)});
-}
-
-spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
-  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
-          {},        "no history is kept", past.ended_waits()};
-}
-
-namespace {
 
 struct IncidentView {
   const model::Incident& incident;
@@ -260,16 +243,14 @@ Json evidence_of(const model::HostWait& wait) {
 constexpr Field<model::HostWait> kWaitFields[] = {
     {"cause", defined_as("host_wait_cause"),
      [](const model::HostWait& wait) { return name(wait.cause, model::kHostWaitCauseNames); }},
-    {"subject", kText, [](const model::HostWait& wait) { return util::for_json(wait.subject); },
+    {"subject", kText, text_of<&model::HostWait::subject>,
      "A volume, a mount point or whom a limit is set on; empty: the host."},
-    {"begin", kNumber, [](const model::HostWait& wait) { return seconds_of(wait.begin); }},
+    {"begin", kNumber, time_of<&model::HostWait::begin>},
     {"end", or_null(kNumber),
      [](const model::HostWait& wait) { return wait.over ? Json(seconds_of(end_of(wait))) : Json(); },
      "null: it is going on."},
-    {"source", kText, [](const model::HostWait& wait) { return wait.file; },
-     "The kernel's file or function that says so."},
-    {"command", or_null(kText),
-     [](const model::HostWait& wait) { return wait.command.empty() ? Json() : Json(util::for_json(wait.command)); },
+    {"source", kText, member_of<&model::HostWait::file>, "The kernel's file or function that says so."},
+    {"command", or_null(kText), [](const model::HostWait& wait) { return text_or_null(wait.command); },
      "That brought it about; null: not known."},
     {"evidence", map_of(kNumber), [](const model::HostWait& wait) { return evidence_of(wait); }},
 };
@@ -278,7 +259,7 @@ constexpr Object<model::HostWait> kWait{"why_wait", "", kWaitFields};
 constexpr Field<spikes::Moment> kMomentFields[] = {
     {"coverage", one_of(spikes::kCoverageNames),
      [](const spikes::Moment& moment) { return model::name(moment.coverage, spikes::kCoverageNames); }},
-    {"begin", kNumber, [](const spikes::Moment& moment) { return seconds_of(moment.begin); }},
+    {"begin", kNumber, time_of<&spikes::Moment::begin>},
     {"step_seconds", kCount, [](const spikes::Moment& moment) { return std::chrono::seconds(moment.step).count(); },
      "60, or 3600 where minutes are no longer kept."},
 };
@@ -313,11 +294,9 @@ constexpr Field<WhyView> kWhyFields[] = {
      "In which somebody waited most; like the next four, of the incident that the sentence is about, null without "
      "one."},
     {"cause", or_null(defined_as("cause")), [](const WhyView& view) { return cause_of(view.why); }},
-    {"culprit", or_null(kText),
-     [](const WhyView& view) { return view.why.culprit.empty() ? Json() : Json(util::for_json(view.why.culprit)); },
+    {"culprit", or_null(kText), [](const WhyView& view) { return text_or_null(view.why.culprit); },
      "The tenant that caused it; null: the cause has no sender, or it is not known."},
-    {"victim", or_null(kText),
-     [](const WhyView& view) { return view.why.victim.empty() ? Json() : Json(util::for_json(view.why.victim)); },
+    {"victim", or_null(kText), [](const WhyView& view) { return text_or_null(view.why.victim); },
      "The tenant that was slowed most; null: not known."},
     {"when", or_null(one_of(spikes::kWhenNames)),
      [](const WhyView& view) { return view.why.when ? Json(model::name(*view.why.when, spikes::kWhenNames)) : Json(); },
@@ -347,13 +326,28 @@ constexpr Object<WhyView> kWhyAnswer{
 
 }  // namespace
 
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+                std::optional<model::Load> load) {
+  return spike_json(spike, over, bursts, load, false);
+}
+
+Json burst_json(const history::Burst& burst) { return kBurst(burst); }
+
+Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead) {
+  return kWaitMark({wait, spikes::host_wait_words(wait, now, wait.over ? spikes::Tense::past : spikes::Tense::present),
+                    clock_ahead.has_value(), clock_ahead.value_or(false)});
+}
+
+spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
+  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
+          {},        "no history is kept", past.ended_waits()};
+}
+
 Json why_json(const spikes::Why& why, const std::vector<history::Burst>& bursts) { return kWhy({why, bursts}); }
 
 Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why,
                      const std::vector<history::Burst>& bursts) {
-  Json answer = head_of(snapshot);
-  kWhyAnswer.append_to(answer, {why, bursts});
-  return answer;
+  return kWhyAnswer.answer(snapshot, {why, bursts});
 }
 
 Definitions mark_definitions() {

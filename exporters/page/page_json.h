@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Object: one JSON object of the API as a table with an entry for each field. Both the answers and api.schema.json are
-// made from it, so neither can have a field that the other lacks. Only for the files of this folder.
+// made from it, so neither can have a field that the other lacks. Only for the files of this folder. Also the values
+// that several answers share, and the answers of /api/v1 themselves.
 #pragma once
 
 #include <chrono>
@@ -40,12 +41,17 @@ struct Type {
   bool empty = true;       // whether a list may be
   bool nullable = false;   // the value, or the list as a whole
   bool has_nulls = false;  // the list's or map's entries may be null
+  bool required = true;    // false: the field may be absent
 };
 
 /// As the schema's definition of that name says: an object, mostly.
 constexpr Type defined_as(std::string_view definition) { return {definition}; }
 constexpr Type or_null(Type type) {
   type.nullable = true;
+  return type;
+}
+constexpr Type may_be_absent(Type type) {
+  type.required = false;
   return type;
 }
 constexpr Type one_of(std::span<const std::string_view> values) { return {.name = "string", .values = values}; }
@@ -77,6 +83,11 @@ inline constexpr Type kInteger{"integer"};
 inline constexpr Type kCount{.name = "integer", .limits = R"("minimum": 0)"};
 inline constexpr Type kFlag{"boolean"};
 
+/// Times are seconds since the epoch, to the millisecond.
+double seconds_of(model::WallTime time);
+/// The head of every answer: the run of the daemon, and the number and time of its snapshot.
+Json head_of(const model::Snapshot& snapshot);
+
 /// The value of a field that may be absent, when it is.
 inline Json absent() { return Json(Json::value_t::discarded); }
 
@@ -90,7 +101,17 @@ Json json_of(std::optional<Value> value) {
   return value ? Json(std::move(*value)) : Json();
 }
 
-enum class Presence : std::uint8_t { always, sometimes };
+/// What a field shows of a member of what its object is made from: the member itself, or as a text that did not come
+/// from ssdpulse, or as a time.
+template <auto Member>
+inline constexpr auto member_of = [](const auto& from) { return from.*Member; };
+template <auto Member>
+inline constexpr auto text_of = [](const auto& from) { return util::for_json(from.*Member); };
+template <auto Member>
+inline constexpr auto sentence_of =
+    [](const auto& from) { return util::for_json(from.*Member, util::kLongestSentence); };
+template <auto Member>
+inline constexpr auto time_of = [](const auto& from) { return seconds_of(from.*Member); };
 
 /// `From`: what the object is made from.
 template <typename From>
@@ -98,19 +119,13 @@ struct Field {
   /// `get`: a lambda without captures that returns the value. `help`: what the name does not say.
   template <typename Get>
   // NOLINTNEXTLINE(google-explicit-constructor): an entry of a table
-  constexpr Field(std::string_view field, Type of, Get /*get*/, std::string_view text = "",
-                  Presence when = Presence::always)
-      : name(field),
-        type(of),
-        value([](const From& from) -> Json { return json_of(Get{}(from)); }),
-        help(text),
-        presence(when) {}
+  constexpr Field(std::string_view field, Type of, Get /*get*/, std::string_view text = "")
+      : name(field), type(of), value([](const From& from) -> Json { return json_of(Get{}(from)); }), help(text) {}
 
   std::string_view name;
   Type type;
   Json (*value)(const From&);
   std::string_view help;
-  Presence presence;
 };
 
 /// What the schema says of an object.
@@ -119,7 +134,6 @@ struct Definition {
     std::string_view name;
     Type type;
     std::string_view help;
-    Presence presence;
   };
   std::string_view name;
   std::string_view help;
@@ -139,25 +153,25 @@ struct Object {
   Head head = Head::none;
   Layout layout = Layout::values;  // arrays: made by arrays()
 
-  void append_to(Json& json, const From& from) const {
-    for (const Field<From>& field : fields) {
-      if (Json value = field.value(from); !value.is_discarded()) {
-        json[std::string(field.name)] = std::move(value);
-      }
-    }
-  }
   [[nodiscard]] Json operator()(const From& from) const {
     Json json = Json::object();
     append_to(json, from);
     return json;
   }
-  /// Each field as an array with an entry for each of them, for series: neighbours in time are alike and compress well.
+  /// The whole answer to a request: the head, and the fields.
+  [[nodiscard]] Json answer(const model::Snapshot& snapshot, const From& from) const {
+    Json json = head_of(snapshot);
+    append_to(json, from);
+    return json;
+  }
+  /// Each field as an array with an entry for each of `all`, for series: neighbours in time are alike and compress
+  /// well.
   template <typename List>
   [[nodiscard]] Json arrays(const List& all) const {
     Json json = Json::object();
     for (const Field<From>& field : fields) {
-      for (const From& one : all) {
-        if (Json value = field.value(one); !value.is_discarded()) {
+      for (const From& from : all) {
+        if (Json value = field.value(from); !value.is_discarded()) {
           json[std::string(field.name)].push_back(std::move(value));
         }
       }
@@ -167,8 +181,8 @@ struct Object {
   template <typename List>
   [[nodiscard]] Json list(const List& all) const {
     Json json = Json::array();
-    for (const From& one : all) {
-      json.push_back((*this)(one));
+    for (const From& from : all) {
+      json.push_back((*this)(from));
     }
     return json;
   }
@@ -177,32 +191,40 @@ struct Object {
     Definition definition{name, help, head == Head::snapshot, {}};
     for (const Field<From>& field : fields) {
       const Type type = layout == Layout::arrays ? list_of(field.type) : field.type;
-      definition.members.push_back({field.name, type, field.help, field.presence});
+      definition.members.push_back({field.name, type, field.help});
     }
     return definition;
   }
+
+  void append_to(Json& json, const From& from) const {
+    for (const Field<From>& field : fields) {
+      if (Json value = field.value(from); !value.is_discarded()) {
+        json[std::string(field.name)] = std::move(value);
+      }
+    }
+  }
 };
 
-// Values of the model as JSON. Only for the files of this folder. Times are seconds since the epoch, to the
-// millisecond; all else is in base units. Unknown values are null.
-double seconds_of(model::WallTime time);
-Json rounded(double value);         // to four digits: words are 9 % apart
-Json latency_of(std::size_t word);  // upper bound of the word, in seconds
-Json bounds_json();                 // of all words
-/// Upper bound of the word in which this share of the I/Os has ended; null without I/Os.
+// Values of the model as JSON: unknown ones are null, all are in base units.
+
+Json rounded(double value);           // to four digits: buckets are 9 % apart
+Json latency_of(std::size_t bucket);  // its upper bound, in seconds
+Json bounds_json();                   // of all buckets
+/// Upper bound of the bucket in which this share of the I/Os has ended; null without I/Os.
 Json quantile_of(const model::SparseHistogram& histogram, double share);
 
-/// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level per word. '0': none, '1': one
-/// I/O, '2': two or three, '3': four to seven, and so on. Empty without I/Os.
+/// One column of a heatmap, "FIRST:LEVELS": the bucket of the first level, and one level per bucket. '0': none, '1':
+/// one I/O, '2': two or three, '3': four to seven, and so on. Empty without I/Os.
 std::string heat_text(const model::SparseBuckets& buckets);
-/// One of those that have histograms. Empty: reads; nothing: there is no such operation.
+/// The operation of this name, of those that have histograms. Empty: reads; nothing: there is no such operation.
 std::optional<model::Operation> operation_in(const std::string& name);
 
-/// The run of the daemon, and the number and time of its snapshot: the head of every answer.
-Json head_of(const model::Snapshot& snapshot);
+/// A text that did not come from ssdpulse; null if it is empty.
+template <typename Text>
+Json text_or_null(const Text& text) {
+  return text.empty() ? Json() : Json(util::for_json(text));
+}
 std::string run_of(const model::Snapshot& snapshot);
-
-using model::drive_of;
 
 Json sentences_json(const std::vector<std::string>& sentences);
 /// `over`: the spike has ended.

@@ -30,8 +30,8 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   if (!object.is_object()) {
     return std::nullopt;
   }
-  const std::string verdict = text_in(object, "verdict");
-  const auto* const known = std::find(model::kVerdictNames.begin(), model::kVerdictNames.end(), verdict);
+  const auto* const known =
+      std::find(model::kVerdictNames.begin(), model::kVerdictNames.end(), text_in(object, "verdict"));
   if (known == model::kVerdictNames.end()) {
     return std::nullopt;
   }
@@ -71,54 +71,7 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   return one;
 }
 
-}  // namespace
-
-Json findings_json(const std::vector<model::Finding>& findings) {
-  Json list = Json::array();
-  for (const model::Finding& one : findings) {
-    Json evidence = Json::object();
-    for (const auto& [name, value] : one.evidence) {
-      evidence[name] = value;
-    }
-    list.push_back({{"id", one.id},
-                    {"verdict", model::kVerdictNames[static_cast<std::size_t>(one.verdict)]},
-                    {"device", util::for_json(one.device)},
-                    {"title", one.title},
-                    {"found", one.found},
-                    {"why", one.why},
-                    {"evidence", std::move(evidence)},
-                    {"change", one.change},
-                    {"persistent", one.persistent},
-                    {"undo", one.undo},
-                    {"risk", one.risk},
-                    {"source", one.source},
-                    {"proof", one.proof},
-                    {"since", one.since ? Json(floored_seconds(*one.since)) : Json()},
-                    {"excess_seconds_per_day", json_of(one.excess_seconds_per_day)},
-                    {"wear_bytes_per_day", json_of(one.wear_bytes_per_day)},
-                    {"observed_seconds", json_of(one.observed_seconds)},
-                    {"observed_by", model::kObserverNames[static_cast<std::size_t>(one.observer)]}});
-  }
-  return {{"findings", std::move(list)}};
-}
-
-std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& answer) {
-  const auto list = answer.find("findings");
-  if (!answer.is_object() || list == answer.end() || !list->is_array()) {
-    return std::nullopt;
-  }
-  std::vector<model::Finding> findings;
-  for (const nlohmann::json& object : *list) {
-    if (auto one = finding_in(object)) {
-      findings.push_back(std::move(*one));
-    }
-  }
-  return findings;
-}
-
-// How is the daemon itself doing, what is not measured here, and why?
-
-namespace {
+// How the daemon itself is doing; what is not measured here, and why.
 
 /// What is missing, why, and what would change it, if anything.
 struct Gap {
@@ -128,15 +81,14 @@ struct Gap {
 };
 
 constexpr Field<Gap> kGapFields[] = {
-    {"what", kSentence, [](const Gap& gap) { return util::for_json(gap.what, util::kLongestSentence); }},
-    {"why", kSentence, [](const Gap& gap) { return util::for_json(gap.why, util::kLongestSentence); }},
-    {"change", kText, [](const Gap& gap) { return util::for_json(gap.change, util::kLongestSentence); },
-     "Empty: nothing on this host would."},
+    {"what", kSentence, sentence_of<&Gap::what>},
+    {"why", kSentence, sentence_of<&Gap::why>},
+    {"change", kText, sentence_of<&Gap::change>, "Empty: nothing on this host would."},
 };
 constexpr Object<Gap> kGap{"gap", "", kGapFields};
 
 /// The doctor's findings, as sentences.
-void not_measured(const model::Snapshot& snapshot, std::vector<Gap>& gaps) {
+void add_failed_checks(const model::Snapshot& snapshot, std::vector<Gap>& gaps) {
   for (const model::Finding& one : advice::examine(snapshot)) {
     if (one.verdict != model::Verdict::ok) {
       gaps.push_back({one.device.empty() ? one.found : one.who() + ": " + one.found, one.why, one.change});
@@ -144,7 +96,7 @@ void not_measured(const model::Snapshot& snapshot, std::vector<Gap>& gaps) {
   }
 }
 
-void forgotten(const history::RecentPast& past, std::vector<Gap>& gaps) {
+void add_short_memory(const history::RecentPast& past, std::vector<Gap>& gaps) {
   const auto reach = past.ring().reach();
   if (reach.last - reach.first + 1 < history::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
@@ -163,7 +115,7 @@ constexpr Field<model::Finding> kAuditFields[] = {
      [](const model::Finding& one) {
        return util::for_json(terminal::evidence_sentence(one), util::kLongestSentence);
      }},
-    {"change", kText, [](const model::Finding& one) { return util::for_json(one.change, util::kLongestSentence); }},
+    {"change", kText, sentence_of<&model::Finding::change>},
     {"runbook", defined_as("runbook"),
      [](const model::Finding& one) {
        return one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger";
@@ -172,14 +124,12 @@ constexpr Field<model::Finding> kAuditFields[] = {
 constexpr Object<model::Finding> kAudit{"audit_finding", "", kAuditFields};
 
 constexpr Field<model::SourceStatus> kSourceFields[] = {
-    {"name", kText, [](const model::SourceStatus& source) { return source.name; }},
-    {"controller", or_null(kText),
-     [](const model::SourceStatus& source) { return source.controller.empty() ? Json() : Json(source.controller); },
+    {"name", kText, member_of<&model::SourceStatus::name>},
+    {"controller", or_null(kText), [](const model::SourceStatus& source) { return text_or_null(source.controller); },
      "null: it is of the host."},
-    {"up", kFlag, [](const model::SourceStatus& source) { return source.up; }},
-    {"reason", kText, [](const model::SourceStatus& source) { return util::for_json(source.reason); },
-     "Why it is not up."},
-    {"errors", map_of(kCount), [](const model::SourceStatus& source) { return source.errors; }, "By kind."},
+    {"up", kFlag, member_of<&model::SourceStatus::up>},
+    {"reason", kText, text_of<&model::SourceStatus::reason>, "Why it is not up."},
+    {"errors", map_of(kCount), member_of<&model::SourceStatus::errors>, "By kind."},
 };
 constexpr Object<model::SourceStatus> kSource{"source", "", kSourceFields};
 
@@ -224,21 +174,60 @@ constexpr Object<advice::Findings> kDoctor{"doctor",
 
 }  // namespace
 
+Json findings_json(const std::vector<model::Finding>& findings) {
+  Json list = Json::array();
+  for (const model::Finding& one : findings) {
+    Json evidence = Json::object();
+    for (const auto& [name, value] : one.evidence) {
+      evidence[name] = value;
+    }
+    list.push_back({{"id", one.id},
+                    {"verdict", name(one.verdict, model::kVerdictNames)},
+                    {"device", util::for_json(one.device)},
+                    {"title", one.title},
+                    {"found", one.found},
+                    {"why", one.why},
+                    {"evidence", std::move(evidence)},
+                    {"change", one.change},
+                    {"persistent", one.persistent},
+                    {"undo", one.undo},
+                    {"risk", one.risk},
+                    {"source", one.source},
+                    {"proof", one.proof},
+                    {"since", one.since ? Json(floored_seconds(*one.since)) : Json()},
+                    {"excess_seconds_per_day", json_of(one.excess_seconds_per_day)},
+                    {"wear_bytes_per_day", json_of(one.wear_bytes_per_day)},
+                    {"observed_seconds", json_of(one.observed_seconds)},
+                    {"observed_by", name(one.observer, model::kObserverNames)}});
+  }
+  return {{"findings", std::move(list)}};
+}
+
+std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& answer) {
+  const auto list = answer.find("findings");
+  if (!answer.is_object() || list == answer.end() || !list->is_array()) {
+    return std::nullopt;
+  }
+  std::vector<model::Finding> findings;
+  for (const nlohmann::json& object : *list) {
+    if (auto one = finding_in(object)) {
+      findings.push_back(std::move(*one));
+    }
+  }
+  return findings;
+}
+
 Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor}; }
 
 Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
   std::vector<Gap> gaps;
-  not_measured(snapshot, gaps);
-  forgotten(past, gaps);
-  Json answer = head_of(snapshot);
-  kStatus.append_to(answer, {snapshot, std::move(gaps)});
-  return answer;
+  add_failed_checks(snapshot, gaps);
+  add_short_memory(past, gaps);
+  return kStatus.answer(snapshot, {snapshot, std::move(gaps)});
 }
 
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages) {
-  Json answer = head_of(snapshot);
-  kDoctor.append_to(answer, finding_ages.examine(snapshot));
-  return answer;
+  return kDoctor.answer(snapshot, finding_ages.examine(snapshot));
 }
 
 }  // namespace ssdpulse::page

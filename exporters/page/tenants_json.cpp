@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it on one device, how does it enter the kernel, and what was declared about writes? Totals since the
-// daemon started: rates are differences.
+// Whose I/O it is on one device, how it enters the kernel, and what was declared about writes: totals since the daemon
+// started.
 #include <array>
 #include <vector>
 
@@ -11,25 +11,25 @@
 namespace ssdpulse::page {
 namespace {
 
+using model::Operation;
+
 struct NamedTotals {
   std::string name;
   const model::TotalsByOperation& totals;
   Json title = absent();
 };
 
-template <model::Operation kOperation>
+template <Operation kOperation>
 Json totals_of(const NamedTotals& one) {
   return attributed_json(one.totals[kOperation]);
 }
 
 constexpr Field<NamedTotals> kNamedTotalsFields[] = {
-    {"name", kText, [](const NamedTotals& one) { return util::for_json(one.name); }},
-    {"read", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<model::Operation::read>(one); }},
-    {"write", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<model::Operation::write>(one); }},
-    {"discard", defined_as("attributed"),
-     [](const NamedTotals& one) { return totals_of<model::Operation::discard>(one); }},
-    {"title", kText, [](const NamedTotals& one) { return one.title; }, "For people: the root's is not its name.",
-     Presence::sometimes},
+    {"name", kText, text_of<&NamedTotals::name>},
+    {"read", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<Operation::read>(one); }},
+    {"write", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<Operation::write>(one); }},
+    {"discard", defined_as("attributed"), [](const NamedTotals& one) { return totals_of<Operation::discard>(one); }},
+    {"title", may_be_absent(kText), member_of<&NamedTotals::title>, "For people: the root's is not its name."},
 };
 constexpr Object<NamedTotals> kNamedTotals{"tenant", "", kNamedTotalsFields};
 
@@ -53,8 +53,8 @@ struct NamedBytes {
 };
 
 constexpr Field<NamedBytes> kNamedBytesFields[] = {
-    {"name", kText, [](const NamedBytes& one) { return one.name; }},
-    {"bytes", kCount, [](const NamedBytes& one) { return one.bytes; }},
+    {"name", kText, member_of<&NamedBytes::name>},
+    {"bytes", kCount, member_of<&NamedBytes::bytes>},
 };
 constexpr Object<NamedBytes> kNamedBytes{"named_bytes", "", kNamedBytesFields};
 
@@ -102,12 +102,8 @@ Json writes_json(const model::DeviceSnapshot& device, const model::Snapshot& sna
 }
 
 constexpr Field<model::WriteHintPath> kHintPathFields[] = {
-    {"kernel", kText,
-     [](const model::WriteHintPath& path) { return model::kHintReachWords.at(static_cast<std::size_t>(path.kernel)); }},
-    {"drive", kText,
-     [](const model::WriteHintPath& path) {
-       return model::kDriveSeparationWords.at(static_cast<std::size_t>(path.drive));
-     }},
+    {"kernel", kText, [](const model::WriteHintPath& path) { return name(path.kernel, model::kHintReachWords); }},
+    {"drive", kText, [](const model::WriteHintPath& path) { return name(path.drive, model::kDriveSeparationWords); }},
 };
 constexpr Object<model::WriteHintPath> kHintPath{"hint_path", "", kHintPathFields};
 
@@ -147,8 +143,9 @@ Json tenants_of(const TenantsView& view) {
     return {};
   }
   Json all = Json::array();
-  for (const model::TenantIo& one : view.device.tenants->tenants) {
-    all.push_back(kNamedTotals({one.tenant.name, one.totals, util::for_json(model::tenant_title(one.tenant.name))}));
+  for (const model::TenantIo& tenant : view.device.tenants->tenants) {
+    all.push_back(
+        kNamedTotals({tenant.tenant.name, tenant.totals, util::for_json(model::tenant_title(tenant.tenant.name))}));
   }
   all.push_back(kNamedTotals({std::string(model::kOtherTenants), view.device.tenants->other}));
   return all;
@@ -182,7 +179,7 @@ constexpr Field<TenantsView> kTenantsFields[] = {
      [](const TenantsView& view) { return view.device.hint_path ? kHintPath(*view.device.hint_path) : Json(); },
      "In words: how far the kernel carries a hint, and what the drive could do with it. null: not known yet."},
     {"placement_handles", or_null(defined_as("placement_handles")),
-     [](const TenantsView& view) { return handles_json(drive_of(view.snapshot, view.device.device->name)); },
+     [](const TenantsView& view) { return handles_json(model::drive_of(view.snapshot, view.device.device->name)); },
      "How many reclaim unit handles (FDP) are in use, and by whom. null: the drive does not say."},
 };
 constexpr Object<TenantsView> kTenants{
@@ -192,8 +189,8 @@ constexpr Object<TenantsView> kTenants{
     kTenantsFields, Head::snapshot};
 
 constexpr Field<model::AttributedTotals> kAttributedFields[] = {
-    {"ios", kCount, [](const model::AttributedTotals& one) { return one.ios; }},
-    {"bytes", kCount, [](const model::AttributedTotals& one) { return one.bytes; }},
+    {"ios", kCount, member_of<&model::AttributedTotals::ios>},
+    {"bytes", kCount, member_of<&model::AttributedTotals::bytes>},
     {"device_seconds", kSeconds,
      [](const model::AttributedTotals& one) { return static_cast<double>(one.device_ns) / 1e9; }},
 };
@@ -208,9 +205,7 @@ Definitions tenant_definitions() {
 }
 
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
-  Json answer = head_of(snapshot);
-  kTenants.append_to(answer, {device, snapshot});
-  return answer;
+  return kTenants.answer(snapshot, {device, snapshot});
 }
 
 }  // namespace ssdpulse::page

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive do with more spare flash, without discards, with hints?
+// What a drive would write with more spare flash, without discards, with hints.
 #include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
@@ -20,21 +20,21 @@ std::optional<Bounds> bounds_of(const std::optional<Given>& value) {
 }
 
 constexpr Field<Bounds> kBoundsFields[] = {
-    {"ratio", kNumber, [](const Bounds& bounds) { return bounds.ratio; }},
-    {"lower", kNumber, [](const Bounds& bounds) { return bounds.lower; }},
-    {"upper", kNumber, [](const Bounds& bounds) { return bounds.upper; }},
-    {"window", kText, [](const Bounds& bounds) { return bounds.window; }, "Of what was measured.", Presence::sometimes},
-    {"basis", one_of(model::kOverprovisioningBasisNames), [](const Bounds& bounds) { return bounds.basis; },
-     "Of over-provisioning: what it is derived from.", Presence::sometimes},
+    {"ratio", kNumber, member_of<&Bounds::ratio>},
+    {"lower", kNumber, member_of<&Bounds::lower>},
+    {"upper", kNumber, member_of<&Bounds::upper>},
+    {"window", may_be_absent(kText), member_of<&Bounds::window>, "Of what was measured."},
+    {"basis", may_be_absent(one_of(model::kOverprovisioningBasisNames)), member_of<&Bounds::basis>,
+     "Of over-provisioning: what it is derived from."},
 };
 constexpr Object<Bounds> kBounds{"bounds", "", kBoundsFields};
 
 Json bounds_json(const std::optional<Bounds>& bounds) { return bounds ? kBounds(*bounds) : Json(); }
 
 constexpr Field<model::Estimate> kLifeFields[] = {
-    {"seconds", or_null(kSeconds), [](const model::Estimate& life) { return life.ratio; }},
-    {"lower", or_null(kSeconds), [](const model::Estimate& life) { return life.lower; }},
-    {"upper", or_null(kSeconds), [](const model::Estimate& life) { return life.upper; }},
+    {"seconds", or_null(kSeconds), member_of<&model::Estimate::ratio>},
+    {"lower", or_null(kSeconds), member_of<&model::Estimate::lower>},
+    {"upper", or_null(kSeconds), member_of<&model::Estimate::upper>},
 };
 constexpr Object<model::Estimate> kLife{"what_if_life", "", kLifeFields};
 
@@ -48,7 +48,7 @@ constexpr Field<flash::WhatIfRow> kRowFields[] = {
      [](const flash::WhatIfRow& row) { return name(row.what.placement, model::kPlacementNames); }},
     {"write_amplification", or_null(defined_as("bounds")),
      [](const flash::WhatIfRow& row) { return bounds_json(bounds_of(std::optional(row.estimate))); }},
-    {"interpolated", kFlag, [](const flash::WhatIfRow& row) { return row.interpolated; }, "Between what was modelled."},
+    {"interpolated", kFlag, member_of<&flash::WhatIfRow::interpolated>, "Between what was modelled."},
     {"life", or_null(defined_as("what_if_life")),
      [](const flash::WhatIfRow& row) { return row.life_seconds ? kLife(*row.life_seconds) : Json(); }},
 };
@@ -108,46 +108,41 @@ constexpr auto kSilences = [] {
 
 constexpr Field<WhatIfView> kWhatIfFields[] = {
     {"device", kText, [](const WhatIfView& view) { return util::for_json(view.device); }},
-    {"drive", kText,
+    {"drive", may_be_absent(kText),
      [](const WhatIfView& view) { return view.drive ? Json(util::for_json(view.drive->name())) : absent(); },
-     "The controller, or the disk.", Presence::sometimes},
+     "The controller, or the disk."},
     {"words", kSentence, [](const WhatIfView& view) { return words_of(view); }},
     {"silence", or_null(one_of(kSilences)), [](const WhatIfView& view) { return silence_of(view); },
      "Why there are no rows; null: there are."},
-    {"window", one_of(model::kFlashWindowNames),
+    {"window", may_be_absent(one_of(model::kFlashWindowNames)),
      [](const WhatIfView& view) {
        return view.drive ? Json(name(view.answer.window, model::kFlashWindowNames)) : absent();
-     },
-     "", Presence::sometimes},
-    {"drive_writes", or_null(kSeconds),
+     }},
+    {"drive_writes", may_be_absent(or_null(kSeconds)),
      [](const WhatIfView& view) {
        return !view.drive ? absent() : view.drive->report ? Json(view.drive->report->drive_writes) : Json();
      },
-     "Seen since the model began.", Presence::sometimes},
-    {"unknown_ratio", or_null(kRatio),
+     "Seen since the model began."},
+    {"unknown_ratio", may_be_absent(or_null(kRatio)),
      [](const WhatIfView& view) {
        return !view.drive ? absent() : view.drive->report ? Json(view.drive->report->unknown_pages) : Json();
-     },
-     "", Presence::sometimes},
-    {"overprovisioning", or_null(defined_as("bounds")),
-     [](const WhatIfView& view) { return view.drive ? overprovisioning_of(*view.drive) : absent(); }, "",
-     Presence::sometimes},
-    {"modelled", or_null(defined_as("bounds")),
+     }},
+    {"overprovisioning", may_be_absent(or_null(defined_as("bounds"))),
+     [](const WhatIfView& view) { return view.drive ? overprovisioning_of(*view.drive) : absent(); }},
+    {"modelled", may_be_absent(or_null(defined_as("bounds"))),
      [](const WhatIfView& view) { return view.drive ? bounds_json(bounds_of(view.answer.likely)) : absent(); },
-     "Of the drive as it is.", Presence::sometimes},
-    {"measured", or_null(defined_as("bounds")),
+     "Of the drive as it is."},
+    {"measured", may_be_absent(or_null(defined_as("bounds"))),
      [](const WhatIfView& view) { return view.drive ? measured_of(view.answer) : absent(); },
-     "By the drive's own counter.", Presence::sometimes},
-    {"life_seconds", or_null(kSeconds),
-     [](const WhatIfView& view) { return view.drive ? json_of(view.answer.life_seconds) : absent(); }, "",
-     Presence::sometimes},
+     "By the drive's own counter."},
+    {"life_seconds", may_be_absent(or_null(kSeconds)),
+     [](const WhatIfView& view) { return view.drive ? json_of(view.answer.life_seconds) : absent(); }},
     {"rows", list_of(defined_as("what_if_row")), [](const WhatIfView& view) { return kRow.list(view.answer.rows); }},
-    {"assumptions", list_of(kText),
-     [](const WhatIfView& view) { return view.drive ? assumptions_of(view.answer) : absent(); }, "",
-     Presence::sometimes},
-    {"beyond", list_of(kNumber),
+    {"assumptions", may_be_absent(list_of(kText)),
+     [](const WhatIfView& view) { return view.drive ? assumptions_of(view.answer) : absent(); }},
+    {"beyond", may_be_absent(list_of(kNumber)),
      [](const WhatIfView& view) { return view.drive ? Json(view.answer.beyond) : absent(); },
-     "Over-provisioning that is not modelled.", Presence::sometimes},
+     "Over-provisioning that is not modelled."},
 };
 constexpr Object<WhatIfView> kWhatIf{
     "what_if",

@@ -10,20 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "exporters/prometheus/metric_family.h"
-
 namespace ssdpulse::exposition {
+
+namespace {
 
 // The fleet profile: what critical and warning alerts read about a disk, about 60 series, for a Prometheus that
 // scrapes thousands of them. A series that no such alert reads is left out; values of a label that no alert
 // distinguishes are added up under one. Names and types are those of the full page, so rules and dashboards need no
 // other form.
-
-/// Reduces the samples of a family to the profile: a family that is not in it keeps none. `of_daemon`: the family is
-/// about the daemon itself, and kept whole unless the profile names it. Histograms keep few of their classic bounds.
-void reduce_to_fleet(const FamilyDescription& family, bool of_daemon, std::vector<Sample>& samples);
-
-namespace {
 
 constexpr std::string_view kOther = "other";
 
@@ -37,19 +31,17 @@ constexpr HistogramScale kFleetLatencyScale{kLatencyScale.schema,
                                             kLatencyScale.classic_step,
                                             kClassicIndexes};
 
-using Words = std::initializer_list<std::string_view>;
-
 Label* find(Labels& labels, std::string_view name) {
   const auto found = std::find_if(labels.begin(), labels.end(), [&](const Label& label) { return label.name == name; });
   return found == labels.end() ? nullptr : &*found;
 }
 
-bool is_one_of(Labels& labels, std::string_view name, Words values) {
+bool is_one_of(Labels& labels, std::string_view name, std::initializer_list<std::string_view> values) {
   const Label* const label = find(labels, name);
   return label != nullptr && std::find(values.begin(), values.end(), label->value) != values.end();
 }
 
-void forget(Labels& labels, std::string_view name) {
+void remove(Labels& labels, std::string_view name) {
   std::erase_if(labels, [&](const Label& label) { return label.name == name; });
 }
 
@@ -72,7 +64,7 @@ bool by_cause(Labels& labels) {
 }
 
 bool of_any_cause(Labels& labels) {
-  forget(labels, "cause");
+  remove(labels, "cause");
   return reads_and_writes(labels);
 }
 
@@ -83,7 +75,7 @@ bool errors(Labels& labels) {
        !is_one_of(labels, "error", {"io", "timeout", "transport", "target", "offline", "protection", "nospace"}))) {
     return false;
   }
-  forget(labels, "operation");
+  remove(labels, "operation");
   find(labels, "error")->value = medium ? "medium" : "io";
   return true;
 }
@@ -92,7 +84,7 @@ bool losses(Labels& labels) {
   if (is_one_of(labels, "cause", {"clock", "unstamped"})) {
     return false;
   }
-  forget(labels, "program");
+  remove(labels, "program");
   if (find(labels, "device") != nullptr) {
     find(labels, "cause")->value = kOther;
   }
@@ -100,7 +92,7 @@ bool losses(Labels& labels) {
 }
 
 bool of_any_level(Labels& labels) {
-  forget(labels, "level");
+  remove(labels, "level");
   return true;
 }
 
@@ -160,11 +152,11 @@ constexpr ProfileEntry kProfile[] = {
     {"ssdpulse_accounting_drift_ios", reads_and_writes},
 };
 
-}  // namespace
-
+/// Reduces the samples of a family to the profile: a family that is not in it keeps none. `of_daemon`: the family is
+/// about the daemon itself, and kept whole unless the profile names it. Histograms keep few of their classic bounds.
 void reduce_to_fleet(const FamilyDescription& family, bool of_daemon, std::vector<Sample>& samples) {
   const auto* const kept = std::find_if(std::begin(kProfile), std::end(kProfile),
-                                        [&](const ProfileEntry& one) { return one.family == family.name; });
+                                        [&](const ProfileEntry& entry) { return entry.family == family.name; });
   if (kept == std::end(kProfile)) {
     if (!of_daemon) {
       samples.clear();
@@ -172,7 +164,7 @@ void reduce_to_fleet(const FamilyDescription& family, bool of_daemon, std::vecto
     return;
   }
   std::vector<Sample> result;
-  std::map<Labels, std::size_t> places;  // in the result
+  std::map<Labels, std::size_t> indexes;  // in the result
   for (Sample& sample : samples) {
     auto* const histogram = std::get_if<Histogram>(&sample.value);
     if (!kept->cut(sample.labels) || (histogram == nullptr && !kept->zeroes && std::get<double>(sample.value) == 0)) {
@@ -181,14 +173,16 @@ void reduce_to_fleet(const FamilyDescription& family, bool of_daemon, std::vecto
     if (histogram != nullptr) {
       histogram->scale = &kFleetLatencyScale;
       result.push_back(std::move(sample));
-    } else if (const auto [place, is_new] = places.emplace(sample.labels, result.size()); is_new) {
+    } else if (const auto [known, is_new] = indexes.emplace(sample.labels, result.size()); is_new) {
       result.push_back(std::move(sample));
     } else {
-      std::get<double>(result[place->second].value) += std::get<double>(sample.value);
+      std::get<double>(result[known->second].value) += std::get<double>(sample.value);
     }
   }
   samples = std::move(result);
 }
+
+}  // namespace
 
 std::span<const Topic> topics() {
   static constexpr Topic kTopics[] = {
@@ -223,11 +217,12 @@ std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups
   const bool detached = snapshot.own_cost.effort == model::Effort::nothing;
   std::vector<Family> families;
   for (std::size_t group = 0; group < topics().size(); ++group) {
+    const Topic& topic = topics()[group];
     const bool whole = groups.test(group);
-    if ((!whole && !groups.test(model::kFleetGroup)) || (detached && topics()[group].measured)) {
+    if ((!whole && !groups.test(model::kFleetGroup)) || (detached && topic.measured)) {
       continue;
     }
-    for (const auto& description : topics()[group].families()) {
+    for (const auto& description : topic.families()) {
       if (completion_only && description.modes == Modes::full_only) {
         continue;
       }
@@ -235,7 +230,7 @@ std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups
       description.collect(snapshot, samples);
       Family family{&description, samples.take()};
       if (!whole) {
-        reduce_to_fleet(description, topics()[group].group == "self", family.samples);
+        reduce_to_fleet(description, topic.group == "self", family.samples);
       }
       if (!family.samples.empty()) {
         families.push_back(std::move(family));

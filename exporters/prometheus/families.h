@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels that families of several topics share: their names, their values, and what `ssdpulse metrics` prints about
-// them.
+// Topic: the metrics that ssdpulse exports, one table of families for each, and what the tables share. Names, types and
+// labels are a contract: changing one is a breaking change.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/model/block_io.h"
@@ -25,6 +27,31 @@ constexpr auto join(const std::array<std::string_view, Sizes>&... parts) {
   return all;
 }
 
+/// An enum's value as a label shows it.
+template <typename Enum, std::size_t Size>
+std::string label_of(Enum value, const std::array<std::string_view, Size>& names) {
+  return std::string(name(value, names));
+}
+
+inline Labels with(Labels labels, std::initializer_list<Label> more) {
+  labels.insert(labels.end(), more);
+  return labels;
+}
+
+/// For each device whose requests are seen: visit(device, since). `since`: when its counters began; absent: they are 0,
+/// as nothing was measured yet.
+template <typename Visit>
+void for_each_seen_device(const model::Snapshot& snapshot, Visit visit) {
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    if (!device.unseen) {
+      visit(device, device.io ? std::optional(device.io->since) : std::nullopt);
+    }
+  }
+}
+
+/// When counters that belong to no device began: with the daemon. Absent until /proc/self has been read.
+std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot);
+
 inline constexpr auto kTrueOrFalse = std::to_array<std::string_view>({"true", "false"});
 inline constexpr auto kReadAndWrite = std::to_array<std::string_view>({"read", "write"});
 
@@ -37,9 +64,7 @@ inline constexpr LabelDescription kDeviceLabels[]{kDevice};
 inline constexpr LabelDescription kDeviceOperationLabels[]{kDevice, kOperation};
 inline constexpr LabelDescription kControllerLabels[]{kController};
 
-// The metrics that ssdpulse exports: one list per topic. A new topic adds its list here and in families.cpp.
-// Names, types and labels are a contract: changing one is a breaking change.
-
+/// A new topic adds its table here and in families.cpp.
 struct Topic {
   std::string_view group;  // of model::kMetricGroups, in the same order
   std::string_view title;
@@ -63,14 +88,10 @@ std::span<const FamilyDescription> host_families();
 std::span<const FamilyDescription> web_families();
 std::span<const FamilyDescription> self_families();
 
-/// When counters that belong to no device began: with the daemon. Absent until /proc/self has been read.
-std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot);
-
 /// Every family of these groups that has a sample in this Snapshot. The result borrows from the Snapshot.
 std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups groups = model::all_metric_groups());
 
-// The list of every metric that ssdpulse exports, for people and programs: what `ssdpulse metrics` prints.
-// Comes from the tables that pages are made from, so it cannot disagree with them.
+// What `ssdpulse metrics` prints about every metric, from the tables that pages are made from.
 
 /// For a terminal.
 std::string metric_list_text();

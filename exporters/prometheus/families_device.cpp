@@ -13,40 +13,52 @@ namespace {
 
 using model::Snapshot;
 
-void audit_findings(const Snapshot& snapshot, Samples& out) {
-  if (snapshot.audit) {
-    for (const model::Finding& one : *snapshot.audit) {
-      out.add_info({{"id", one.id},
-                    {"device", util::for_label(one.device)},
-                    {"verdict", std::string(model::kVerdictNames[static_cast<std::size_t>(one.verdict)])}});
-    }
-  }
-}
-
 std::string true_or_false(bool value) { return value ? "true" : "false"; }
 
 void device_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& entry : snapshot.devices) {
     const auto& device = *entry.device;
-    out.add_info({{"device", device.name},
-                  {"model", util::for_label(device.model)},
-                  {"serial", util::for_label(device.serial)},
-                  {"firmware", util::for_label(device.firmware)},
-                  {"wwid", util::for_label(device.wwid)},
-                  {"transport", device.transport},
-                  {"scheduler", device.scheduler},
-                  {"rotational", true_or_false(device.rotational)},
-                  {"write_back_cache", true_or_false(device.write_back_cache)},
-                  {"discard", true_or_false(device.discard)},
-                  {"iostats", true_or_false(device.iostats)},
-                  {"medium", std::string(model::name(model::medium_of(device, model::drive_of(snapshot, device.name)),
-                                                     model::kMediumNames))}});
+    out.add_info(
+        {{"device", device.name},
+         {"model", util::for_label(device.model)},
+         {"serial", util::for_label(device.serial)},
+         {"firmware", util::for_label(device.firmware)},
+         {"wwid", util::for_label(device.wwid)},
+         {"transport", device.transport},
+         {"scheduler", device.scheduler},
+         {"rotational", true_or_false(device.rotational)},
+         {"write_back_cache", true_or_false(device.write_back_cache)},
+         {"discard", true_or_false(device.discard)},
+         {"iostats", true_or_false(device.iostats)},
+         {"medium", label_of(model::medium_of(device, model::drive_of(snapshot, device.name)), model::kMediumNames)}});
   }
 }
 
 void device_size(const Snapshot& snapshot, Samples& out) {
   for (const auto& entry : snapshot.devices) {
     out.add({{"device", entry.device->name}}, to_double(entry.device->size_bytes));
+  }
+}
+
+void device_unseen(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.devices) {
+    out.add({{"device", entry.device->name}}, entry.unseen ? 1 : 0);
+  }
+}
+
+void busy_seconds(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.devices) {
+    if (entry.utilisation) {
+      out.add({{"device", entry.device->name}}, entry.utilisation->busy_seconds);
+    }
+  }
+}
+
+void depth(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.devices) {
+    if (entry.io && !entry.depth.words.empty()) {
+      out.add({{"device", entry.device->name}}, to_histogram(entry.depth), entry.io->since);
+    }
   }
 }
 
@@ -65,6 +77,16 @@ void filesystem_info(const Snapshot& snapshot, Samples& out) {
                   {"mountpoint", util::for_label(filesystem.mountpoint)},
                   {"fstype", util::for_label(filesystem.fstype)},
                   {"discard", true_or_false(filesystem.discard)}});
+  }
+}
+
+void audit_findings(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.audit) {
+    for (const model::Finding& finding : *snapshot.audit) {
+      out.add_info({{"id", finding.id},
+                    {"device", util::for_label(finding.device)},
+                    {"verdict", label_of(finding.verdict, model::kVerdictNames)}});
+    }
   }
 }
 
@@ -104,70 +126,35 @@ constexpr LabelDescription kAuditFinding[] = {
 };
 
 constexpr FamilyDescription kFamilies[] = {
-
-    {"ssdpulse_device_info", "A measured disk and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
-     device_info},
-    {"ssdpulse_device_size_bytes", "Capacity of the disk.", "bytes", Type::gauge, Modes::all, kDeviceLabels, "",
-     device_size},
+    {"ssdpulse_device_info", "A measured disk and its identity; always 1.", device_info, kIdentity},
+    {"ssdpulse_device_size_bytes", "Capacity of the disk.", device_size, kDeviceLabels},
     {"ssdpulse_device_unseen",
      "Whether no request of the device is seen, although it does I/O or may do so: then none of it is measured. Its "
-     "driver "
-     "takes I/O without requests, or the kernel counts I/O of which no request is seen.",
-     "", Type::gauge, Modes::all, kDeviceLabels, "",
-     [](const Snapshot& s, Samples& out) {
-       for (const auto& entry : s.devices) {
-         out.add({{"device", entry.device->name}}, entry.unseen ? 1 : 0);
-       }
-     }},
+     "driver takes I/O without requests, or the kernel counts I/O of which no request is seen.",
+     device_unseen, kDeviceLabels},
     {"ssdpulse_device_busy_seconds_total",
      "Time in which anything was in flight, by the kernel's account in steps of a jiffy: its rate is what iostat shows "
-     "as "
-     "%util. Of a multipath head, that of its busiest path.",
-     "seconds", Type::counter, Modes::all, kDeviceLabels, "queue/iostats is 0",
-     [](const Snapshot& s, Samples& out) {
-       for (const auto& entry : s.devices) {
-         if (entry.utilisation) {
-           out.add({{"device", entry.device->name}}, entry.utilisation->busy_seconds);
-         }
-       }
-     }},
+     "as %util. Of a multipath head, that of its busiest path.",
+     busy_seconds, kDeviceLabels, "queue/iostats is 0"},
     {"ssdpulse_device_depth_ios",
-     "I/Os in flight, sampled once a second. Its 50th percentile is what the drive usually has to do at once.", "ios",
-     Type::histogram, Modes::all, kDeviceLabels, "before the first sampling",
-     [](const Snapshot& s, Samples& out) {
-       for (const auto& entry : s.devices) {
-         if (entry.io && !entry.depth.words.empty()) {
-           out.add({{"device", entry.device->name}}, to_histogram(entry.depth), entry.io->since);
-         }
-       }
-     }},
+     "I/Os in flight, sampled once a second. Its 50th percentile is what the drive usually has to do at once.", depth,
+     kDeviceLabels, "before the first sampling", Modes::all, Type::histogram},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
-     "", Type::gauge, Modes::all, kMember, "the disk is part of no such device", device_member_info},
-    {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,
-     kFilesystem, "no file system on the disk is mounted", filesystem_info},
+     device_member_info, kMember, "the disk is part of no such device"},
+    {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", filesystem_info, kFilesystem,
+     "no file system on the disk is mounted"},
     {"ssdpulse_filesystems_unnamed",
      "Mounted file systems that are only counted: more than 64 are on a measured device, or 256 on all. Those that "
-     "were "
-     "mounted first have their own series, settings and findings.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+     "were mounted first have their own series, settings and findings.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.unnamed_filesystems.in_all)); }},
     {"ssdpulse_devices_left_out",
      "Devices that should be measured and are not: the tables in the kernel have room for those that were there when "
      "the daemon started, and a few more.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
      [](const Snapshot& s, Samples& out) { out.add({}, static_cast<double>(s.devices_left_out.size())); }},
     {"ssdpulse_audit_finding_info",
      "A finding of `ssdpulse audit` that has not been accepted: something on this host is in danger, or a change is "
      "advised. Evaluated every five minutes; always 1.",
-     "", Type::gauge, Modes::all, kAuditFinding, "there is no such finding", audit_findings},
+     audit_findings, kAuditFinding, "there is no such finding"},
 };
 
 }  // namespace

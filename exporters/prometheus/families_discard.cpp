@@ -11,18 +11,31 @@ namespace {
 using model::DiscardBursts;
 using model::Snapshot;
 
-template <typename Select>
-void add_each(const Snapshot& snapshot, Samples& out, bool is_counter, Select select) {
-  for (const auto& entry : snapshot.devices) {
-    if (entry.unseen) {
-      continue;
-    }
-    const auto since = is_counter && entry.io ? std::optional(entry.io->since) : std::nullopt;
+template <typename Value>
+void add_by_trigger(const Snapshot& snapshot, Samples& out, Type type, Value value) {
+  for_each_seen_device(snapshot, [&](const model::DeviceSnapshot& device, const auto& since) {
     for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
-      out.add({{"device", entry.device->name}, {"trigger", std::string(model::kDiscardTriggerNames[i])}},
-              select(entry.discards[i]), since);
+      out.add({{"device", device.device->name}, {"trigger", std::string(model::kDiscardTriggerNames[i])}},
+              value(device.discards[i]), type == Type::counter ? since : std::nullopt);
     }
-  }
+  });
+}
+
+void bursts(const Snapshot& snapshot, Samples& out) {
+  add_by_trigger(snapshot, out, Type::counter, [](const DiscardBursts& bursts) { return to_double(bursts.bursts); });
+}
+
+void burst_bytes(const Snapshot& snapshot, Samples& out) {
+  add_by_trigger(snapshot, out, Type::counter, [](const DiscardBursts& bursts) { return to_double(bursts.bytes); });
+}
+
+void burst_seconds(const Snapshot& snapshot, Samples& out) {
+  add_by_trigger(snapshot, out, Type::counter,
+                 [](const DiscardBursts& bursts) { return to_seconds(bursts.duration_ns); });
+}
+
+void burst_active(const Snapshot& snapshot, Samples& out) {
+  add_by_trigger(snapshot, out, Type::gauge, [](const DiscardBursts& bursts) { return bursts.active ? 1 : 0; });
 }
 
 void array_active(const Snapshot& snapshot, Samples& out) {
@@ -46,11 +59,11 @@ void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-constexpr LabelDescription kTrigger{"trigger",
-                                    "who submitted them: a program of this name; fstrim: also FITRIM of others; "
-                                    "online: a file system mounted with discard; other: any "
-                                    "other program, or a submitter that was not seen",
-                                    model::kDiscardTriggerNames};
+constexpr LabelDescription kTrigger{
+    "trigger",
+    "who submitted them: a program of this name; fstrim: also FITRIM of others; online: a file system mounted "
+    "with discard; other: any other program, or a submitter that was not seen",
+    model::kDiscardTriggerNames};
 constexpr LabelDescription kTriggerLabels[] = {kDevice, kTrigger};
 constexpr LabelDescription kArrayLabels[] = {{"array", "the md or dm device"}, kTrigger};
 constexpr LabelDescription kFilesystemLabels[] = {
@@ -61,41 +74,28 @@ constexpr LabelDescription kFilesystemLabels[] = {
 };
 
 constexpr FamilyDescription kFamilies[] = {
-
     {"ssdpulse_discard_bursts_total",
-     "Bursts of discards that started. A burst ends once discard.burst_gap has passed without a completed discard.", "",
-     Type::counter, Modes::all, kTriggerLabels, "",
-     [](const Snapshot& s, Samples& out) {
-       add_each(s, out, true, [](const DiscardBursts& bursts) { return to_double(bursts.bursts); });
-     }},
+     "Bursts of discards that started. A burst ends once discard.burst_gap has passed without a completed discard.",
+     bursts, kTriggerLabels},
     {"ssdpulse_discard_burst_bytes_total",
      "Bytes of completed discards. When several triggers are active at once, each is credited with what it submitted "
      "to the device, once all of it has completed. On members of arrays that pass discards down themselves (dm, "
      "raid1), each trigger is credited with its share of what was submitted to the array.",
-     "bytes", Type::counter, Modes::all, kTriggerLabels, "",
-     [](const Snapshot& s, Samples& out) {
-       add_each(s, out, true, [](const DiscardBursts& bursts) { return to_double(bursts.bytes); });
-     }},
+     burst_bytes, kTriggerLabels},
     {"ssdpulse_discard_burst_seconds_total",
-     "Time from a burst's first submission to its last completion; grows while the burst lasts.", "seconds",
-     Type::counter, Modes::all, kTriggerLabels, "",
-     [](const Snapshot& s, Samples& out) {
-       add_each(s, out, true, [](const DiscardBursts& bursts) { return to_seconds(bursts.duration_ns); });
-     }},
-    {"ssdpulse_discard_burst_active", "1 while a burst lasts, and until discard.burst_gap has confirmed its end.", "",
-     Type::gauge, Modes::all, kTriggerLabels, "",
-     [](const Snapshot& s, Samples& out) {
-       add_each(s, out, false, [](const DiscardBursts& bursts) { return bursts.active ? 1 : 0; });
-     }},
+     "Time from a burst's first submission to its last completion; grows while the burst lasts.", burst_seconds,
+     kTriggerLabels},
+    {"ssdpulse_discard_burst_active", "1 while a burst lasts, and until discard.burst_gap has confirmed its end.",
+     burst_active, kTriggerLabels},
     {"ssdpulse_array_discard_burst_active",
-     "1 while a member of this md or dm device has a burst that was submitted to the array.", "", Type::gauge,
-     Modes::all, kArrayLabels, "the host has no md or dm device", array_active},
+     "1 while a member of this md or dm device has a burst that was submitted to the array.", array_active,
+     kArrayLabels, "the host has no md or dm device"},
     {"ssdpulse_filesystem_discard_bytes_total",
      "Bytes of discards submitted to the disk or partition directly below a mounted file system, since it was first "
      "seen mounted there.",
-     "bytes", Type::counter, Modes::all, kFilesystemLabels,
-     "no watched file system is mounted, and before Linux 5.12 on partitions where the kernel allows no function hooks",
-     filesystem_bytes},
+     filesystem_bytes, kFilesystemLabels,
+     "no watched file system is mounted, and before Linux 5.12 on partitions where the kernel allows no function "
+     "hooks"},
 };
 
 }  // namespace

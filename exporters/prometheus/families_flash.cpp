@@ -16,11 +16,6 @@ using model::FlashEstimate;
 using model::FlashReport;
 using model::Snapshot;
 
-template <typename Enum, std::size_t N>
-std::string word(Enum value, const std::array<std::string_view, N>& names) {
-  return std::string(names[static_cast<std::size_t>(value)]);
-}
-
 /// For each drive: visit(estimate, {{"controller", NAME}}), or "device" if it is not an NVMe drive.
 template <typename Visit>
 void for_each_drive(const Snapshot& snapshot, Visit visit) {
@@ -41,11 +36,6 @@ void for_each_report(const Snapshot& snapshot, Visit visit) {
   });
 }
 
-Labels with(Labels labels, std::initializer_list<Label> more) {
-  labels.insert(labels.end(), more);
-  return labels;
-}
-
 template <double Estimate::*Member>
 void amplification(const Snapshot& snapshot, Samples& out) {
   for_each_report(snapshot, [&](const FlashEstimate& drive, const FlashReport& report, const Labels& labels) {
@@ -56,7 +46,7 @@ void amplification(const Snapshot& snapshot, Samples& out) {
     const auto policy = drive.overprovisioning.policy;
     for (std::size_t i = 0; i < drive.likely.size(); ++i) {
       if (drive.likely[i]) {
-        out.add(with(labels, {{"policy", policy ? word(*policy, model::kCollectionPolicyNames) : "any"},
+        out.add(with(labels, {{"policy", policy ? label_of(*policy, model::kCollectionPolicyNames) : "any"},
                               {"overprovisioning", fitted ? "fitted" : "typical"},
                               {"discards", "honoured"},
                               {"placement", "none"},
@@ -66,11 +56,11 @@ void amplification(const Snapshot& snapshot, Samples& out) {
     }
     for (const model::ModelledAmplification& found : report.amplification) {
       const model::WhatIf& what = found.what_if;
-      out.add(with(labels, {{"policy", word(what.policy, model::kCollectionPolicyNames)},
+      out.add(with(labels, {{"policy", label_of(what.policy, model::kCollectionPolicyNames)},
                             {"overprovisioning", fmt::format("{:.3g}", what.overprovisioning)},
-                            {"discards", word(what.discards, model::kDiscardsNames)},
-                            {"placement", word(what.placement, model::kPlacementNames)},
-                            {"window", word(found.window, model::kFlashWindowNames)}}),
+                            {"discards", label_of(what.discards, model::kDiscardsNames)},
+                            {"placement", label_of(what.placement, model::kPlacementNames)},
+                            {"window", label_of(found.window, model::kFlashWindowNames)}}),
               found.estimate.*Member);
     }
   });
@@ -82,7 +72,7 @@ void silence(const Snapshot& snapshot, Samples& out) {
       const auto reason = drive.silence ? drive.silence : drive.report ? drive.report->silence[i] : std::nullopt;
       if (reason) {
         out.add_info(with(labels, {{"window", std::string(model::kFlashWindowNames[i])},
-                                   {"reason", word(*reason, model::kFlashSilenceNames)}}));
+                                   {"reason", label_of(*reason, model::kFlashSilenceNames)}}));
       }
     }
   });
@@ -91,7 +81,7 @@ void silence(const Snapshot& snapshot, Samples& out) {
 template <double model::EffectiveOverprovisioning::*Member>
 void overprovisioning(const Snapshot& snapshot, Samples& out) {
   for_each_report(snapshot, [&](const FlashEstimate& drive, const FlashReport&, const Labels& labels) {
-    out.add(with(labels, {{"basis", word(drive.overprovisioning.basis, model::kOverprovisioningBasisNames)}}),
+    out.add(with(labels, {{"basis", label_of(drive.overprovisioning.basis, model::kOverprovisioningBasisNames)}}),
             drive.overprovisioning.*Member);
   });
 }
@@ -149,9 +139,7 @@ void lifetime(const Snapshot& snapshot, Samples& out) {
 void alive(const Snapshot& snapshot, Samples& out) {
   for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, const Labels& labels) {
     for (std::uint8_t i = 0; i < model::kWriteHints; ++i) {
-      if (report.alive[i]) {
-        out.add(with(labels, {{"hint", hint(i)}}), *report.alive[i]);
-      }
+      out.add(with(labels, {{"hint", hint(i)}}), report.alive[i]);
     }
   });
 }
@@ -167,8 +155,8 @@ void order_violation(const Snapshot& snapshot, Samples& out) {
 
 void since_discard(const Snapshot& snapshot, Samples& out) {
   for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, Labels labels) {
-    if (report.written_since_full_discard_bytes) {
-      out.add(std::move(labels), to_double(*report.written_since_full_discard_bytes));
+    if (const auto& bytes = report.written_since_full_discard_bytes) {
+      out.add(std::move(labels), to_double(*bytes));
     }
   });
 }
@@ -183,7 +171,7 @@ void collection_begins(const Snapshot& snapshot, Samples& out) {
 }
 
 template <std::uint64_t model::FlashFigures::*Member>
-void of_all(const Snapshot& snapshot, Samples& out) {
+void memory(const Snapshot& snapshot, Samples& out) {
   if (snapshot.flash) {
     out.add({}, to_double((*snapshot.flash).*Member));
   }
@@ -212,33 +200,32 @@ constexpr auto kKinds = std::to_array<std::string_view>({"write", "discard"});
 constexpr auto kStateFailures = std::to_array<std::string_view>({"rejected", "not_written"});
 constexpr auto kScales = std::to_array<std::string_view>({"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"});
 
-constexpr LabelDescription kDrive{"controller", "the NVMe drive: the lowest live controller of its subsystem"};
 constexpr LabelDescription kDisk{"device", "the disk, if it is not an NVMe drive"};
 constexpr LabelDescription kWindow{
     "window", "the period; drive_write: the time the host took to write as much as the drive holds",
     model::kFlashWindowNames};
 constexpr LabelDescription kHint{"hint", "the lifetime that the writer declared", model::kWriteHintNames};
 
-constexpr LabelDescription kDriveLabels[]{kDrive, kDisk};
+constexpr LabelDescription kDriveLabels[]{kController, kDisk};
 constexpr LabelDescription kAmplificationLabels[]{
-    kDrive,
+    kController,
     kDisk,
     {"policy", "how the drive collects garbage; any: the bounds hold for every policy that the drive may use"},
     {"overprovisioning",
      "flash beyond what the host sees, divided by what it sees: a number; fitted: to the drive's media counter; "
-     "typical: "
-     "for drives of this size"},
+     "typical: for drives of this size"},
     {"discards", "whether the drive makes use of them", model::kDiscardsNames},
     {"placement", "what the drive keeps apart", model::kPlacementNames},
     kWindow};
 constexpr LabelDescription kSilenceLabels[]{
-    kDrive, kDisk, kWindow, {"reason", "why there is no estimate", model::kFlashSilenceNames}};
+    kController, kDisk, kWindow, {"reason", "why there is no estimate", model::kFlashSilenceNames}};
 constexpr LabelDescription kBasisLabels[]{
-    kDrive, kDisk, {"basis", "how it is known", model::kOverprovisioningBasisNames}};
-constexpr LabelDescription kKindLabels[]{kDrive, kDisk, {"kind", "of event; discard: also zeroes", kKinds}};
-constexpr LabelDescription kHintLabels[]{kDrive, kDisk, kHint};
-constexpr LabelDescription kLifetimeLabels[]{kDrive, kDisk, kHint, {"share", "0.1, 0.5 or 0.9 of what was written"}};
-constexpr LabelDescription kOrderLabels[]{kDrive,
+    kController, kDisk, {"basis", "how it is known", model::kOverprovisioningBasisNames}};
+constexpr LabelDescription kKindLabels[]{kController, kDisk, {"kind", "of event; discard: also zeroes", kKinds}};
+constexpr LabelDescription kHintLabels[]{kController, kDisk, kHint};
+constexpr LabelDescription kLifetimeLabels[]{
+    kController, kDisk, kHint, {"share", "0.1, 0.5 or 0.9 of what was written"}};
+constexpr LabelDescription kOrderLabels[]{kController,
                                           kDisk,
                                           {"shorter", "the hint that is declared shorter", model::kWriteHintNames},
                                           {"longer", "the hint that is declared longer", model::kWriteHintNames}};
@@ -258,96 +245,78 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_modelled_write_amplification_ratio",
      "Media writes per host write that follow from what the host writes, for a drive that works as the labels say. "
      "Modelled, not measured.",
-     "ratio", Type::gauge, Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::ratio>},
+     amplification<&Estimate::ratio>, kAmplificationLabels, kSilent},
     {"ssdpulse_modelled_write_amplification_lower_ratio",
-     "Lower bound of the modelled write amplification: sampling, lost events, unknown pages.", "ratio", Type::gauge,
-     Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::lower>},
+     "Lower bound of the modelled write amplification: sampling, lost events, unknown pages.",
+     amplification<&Estimate::lower>, kAmplificationLabels, kSilent},
     {"ssdpulse_modelled_write_amplification_upper_ratio",
-     "Upper bound of the modelled write amplification: sampling, lost events, unknown pages.", "ratio", Type::gauge,
-     Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::upper>},
+     "Upper bound of the modelled write amplification: sampling, lost events, unknown pages.",
+     amplification<&Estimate::upper>, kAmplificationLabels, kSilent},
     {"ssdpulse_modelled_write_amplification_silence_info",
-     "Why the write amplification of a window is not modelled; always 1.", "", Type::gauge, Modes::all, kSilenceLabels,
-     "there is an estimate", silence},
+     "Why the write amplification of a window is not modelled; always 1.", silence, kSilenceLabels,
+     "there is an estimate"},
     {"ssdpulse_model_effective_overprovisioning_ratio",
-     "Flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.", "ratio",
-     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::likely>},
-    {"ssdpulse_model_effective_overprovisioning_lower_ratio", "Lower bound of that over-provisioning.", "ratio",
-     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::lower>},
-    {"ssdpulse_model_effective_overprovisioning_upper_ratio", "Upper bound of that over-provisioning.", "ratio",
-     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::upper>},
+     "Flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.",
+     overprovisioning<&model::EffectiveOverprovisioning::likely>, kBasisLabels, kNoModel},
+    {"ssdpulse_model_effective_overprovisioning_lower_ratio", "Lower bound of that over-provisioning.",
+     overprovisioning<&model::EffectiveOverprovisioning::lower>, kBasisLabels, kNoModel},
+    {"ssdpulse_model_effective_overprovisioning_upper_ratio", "Upper bound of that over-provisioning.",
+     overprovisioning<&model::EffectiveOverprovisioning::upper>, kBasisLabels, kNoModel},
     {"ssdpulse_model_drift_ratio",
      "Modelled divided by measured write amplification of the last day, minus 1, at the over-provisioning that was "
      "fitted before. If 0 is outside the bounds, the drive works differently from the model.",
-     "ratio", Type::gauge, Modes::all, kDriveLabels, kNoDrift, drift<&model::ModelDrift::ratio>},
-    {"ssdpulse_model_drift_lower_ratio", "Lower bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
-     kNoDrift, drift<&model::ModelDrift::lower>},
-    {"ssdpulse_model_drift_upper_ratio", "Upper bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
-     kNoDrift, drift<&model::ModelDrift::upper>},
+     drift<&model::ModelDrift::ratio>, kDriveLabels, kNoDrift},
+    {"ssdpulse_model_drift_lower_ratio", "Lower bound of that drift.", drift<&model::ModelDrift::lower>, kDriveLabels,
+     kNoDrift},
+    {"ssdpulse_model_drift_upper_ratio", "Upper bound of that drift.", drift<&model::ModelDrift::upper>, kDriveLabels,
+     kNoDrift},
     {"ssdpulse_model_written_drive_writes",
      "What the host wrote since the model started, divided by what the drive holds. The model is meaningful from 0.5 "
      "to 1 on, and steady from 2 on.",
-     "", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::drive_writes>},
+     figure<&FlashReport::drive_writes>, kDriveLabels, kNoModel},
     {"ssdpulse_model_unknown_pages_ratio",
      "Share of the drive that has been neither written nor discarded since the model started: whether it holds data is "
      "unknown.",
-     "ratio", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::unknown_pages>},
-    {"ssdpulse_model_sampled_writes_total", "Writes to followed pages that reached the model.", "", Type::counter,
-     Modes::all, kDriveLabels, kNoModel, count<&FlashReport::sampled_writes>},
-    {"ssdpulse_model_lost_events_total", "Events of followed pages that never reached the model.", "", Type::counter,
-     Modes::all, kKindLabels, kNoModel, lost_events},
+     figure<&FlashReport::unknown_pages>, kDriveLabels, kNoModel},
+    {"ssdpulse_model_sampled_writes_total", "Writes to followed pages that reached the model.",
+     count<&FlashReport::sampled_writes>, kDriveLabels, kNoModel},
+    {"ssdpulse_model_lost_events_total", "Events of followed pages that never reached the model.", lost_events,
+     kKindLabels, kNoModel},
     {"ssdpulse_model_lost_events_ratio",
      "Share of the events of the last drive write that were lost. Above 0.03 of writes or 0.005 of discards, there is "
      "no estimate.",
-     "ratio", Type::gauge, Modes::all, kKindLabels, kNoModel, lost_share},
+     lost_share, kKindLabels, kNoModel},
     {"ssdpulse_model_block_bytes",
-     "Size of the modelled erase block. If real ones are smaller than files, the model reads high.", "bytes",
-     Type::gauge, Modes::all, kDriveLabels, kNoModel, count<&FlashReport::block_bytes>},
+     "Size of the modelled erase block. If real ones are smaller than files, the model reads high.",
+     count<&FlashReport::block_bytes>, kDriveLabels, kNoModel},
     {"ssdpulse_write_lifetime_bytes",
      "How much the host writes to the drive until this share of what was written with this hint is overwritten or "
      "discarded.",
-     "bytes", Type::gauge, Modes::all, kLifetimeLabels, kFewPages, lifetime},
-    {"ssdpulse_write_lifetime_alive_ratio", "Share of what was written with this hint that is still there.", "ratio",
-     Type::gauge, Modes::all, kHintLabels, kFewPages, alive},
+     lifetime, kLifetimeLabels, kFewPages},
+    {"ssdpulse_write_lifetime_alive_ratio", "Share of what was written with this hint that is still there.", alive,
+     kHintLabels, kFewPages},
     {"ssdpulse_write_hint_order_violation",
-     "Data declared shorter-lived lives longer: its median lifetime divided by that of the other.", "", Type::gauge,
-     Modes::all, kOrderLabels, "no two hints are known to be in the wrong order", order_violation},
+     "Data declared shorter-lived lives longer: its median lifetime divided by that of the other.", order_violation,
+     kOrderLabels, "no two hints are known to be in the wrong order"},
     {"ssdpulse_written_since_full_discard_bytes", "What the host wrote since a discard of at least 95 % of the drive.",
-     "bytes", Type::gauge, Modes::all, kDriveLabels, kNoDiscard, since_discard},
+     since_discard, kDriveLabels, kNoDiscard},
     {"ssdpulse_collection_begins_lower_bytes",
-     "Bytes written after a full discard before garbage collection begins, at the earliest.", "bytes", Type::gauge,
-     Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::lower>},
+     "Bytes written after a full discard before garbage collection begins, at the earliest.",
+     collection_begins<&model::ByteRange::lower>, kDriveLabels, kNoDiscard},
     {"ssdpulse_collection_begins_upper_bytes",
-     "Bytes written after a full discard before garbage collection begins, at the latest.", "bytes", Type::gauge,
-     Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::upper>},
-    {"ssdpulse_model_memory_bytes",
-     "Memory of all flash models.",
-     "bytes",
-     Type::gauge,
-     Modes::all,
-     {},
-     kOff,
-     of_all<&model::FlashFigures::memory_bytes>},
-    {"ssdpulse_model_memory_limit_bytes",
-     "Memory that all flash models may take: flash_model.memory.",
-     "bytes",
-     Type::gauge,
-     Modes::all,
-     {},
-     kOff,
-     of_all<&model::FlashFigures::memory_limit_bytes>},
+     "Bytes written after a full discard before garbage collection begins, at the latest.",
+     collection_begins<&model::ByteRange::upper>, kDriveLabels, kNoDiscard},
+    {"ssdpulse_model_memory_bytes", "Memory of all flash models.", memory<&model::FlashFigures::memory_bytes>,
+     kNoLabels, kOff},
+    {"ssdpulse_model_memory_limit_bytes", "Memory that all flash models may take: flash_model.memory.",
+     memory<&model::FlashFigures::memory_limit_bytes>, kNoLabels, kOff},
     {"ssdpulse_model_scale_info",
-     "Whether the memory suffices for all what-ifs of all drives, and if not, what was given up; always 1.", "",
-     Type::gauge, Modes::all, kScaleLabels, kOff, scale},
+     "Whether the memory suffices for all what-ifs of all drives, and if not, what was given up; always 1.", scale,
+     kScaleLabels, kOff},
     {"ssdpulse_model_overflowed_events_total",
-     "Events that the models' thread did not take in time; included in the lost ones.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     kOff,
-     overflowed},
-    {"ssdpulse_model_state_failures_total", "Model states that could not be saved, or resumed after a restart.", "",
-     Type::counter, Modes::all, kStateLabels, kOff, state_failures},
+     "Events that the models' thread did not take in time; included in the lost ones.", overflowed, kNoLabels, kOff},
+    {"ssdpulse_model_state_failures_total", "Model states that could not be saved, or resumed after a restart.",
+     state_failures, kStateLabels, kOff},
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // NVMe drives: what they report, how fast they wear, and how well they can be polled.
 // The fields of log pages come from model/nvme_fields.h, one family each; everything else has an entry in kFamilies. A
 // figure that is not known is absent.
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -25,49 +27,41 @@ void for_each_drive(const Snapshot& snapshot, Visit visit) {
 template <typename Visit>
 void for_each_source(const Snapshot& snapshot, Visit visit) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
-    if (!drive.write_amplification.source.empty()) {
-      labels.push_back({"source", drive.write_amplification.source});
-      visit(drive.write_amplification, std::move(labels));
+    if (const auto& waf = drive.write_amplification; !waf.source.empty()) {
+      visit(waf, with(std::move(labels), {{"source", waf.source}}));
     }
   });
 }
 
-std::string hexadecimal(std::uint16_t value) {
-  std::string text = "0x0000";
-  for (std::size_t digit = 0; digit < 4; ++digit) {
-    text[5 - digit] = "0123456789abcdef"[(value >> (4 * digit)) & 0xf];
-  }
-  return text;
+/// 0: none, or the whole drive.
+Label endurance_group_label(std::uint16_t group) {
+  return {"endurance_group", group == 0 ? "" : std::to_string(group)};
 }
 
 void nvme_info(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& labels) {
     const auto& identity = *drive.identity;
-    const std::string version = identity.version == 0 ? ""
-                                                      : std::to_string(identity.version >> 16) + "." +
-                                                            std::to_string((identity.version >> 8) & 0xff) + "." +
-                                                            std::to_string(identity.version & 0xff);
-    labels.insert(labels.end(), {{"model", util::for_label(identity.model)},
-                                 {"serial", util::for_label(identity.serial)},
-                                 {"firmware", util::for_label(identity.firmware)},
-                                 {"transport", identity.transport},
-                                 {"vendor_id", hexadecimal(identity.vendor_id)},
-                                 {"nvme_version", version},
-                                 {"subsystem_nqn", util::for_label(identity.subsystem_nqn)}});
-    out.add_info(std::move(labels));
+    const std::string version =
+        identity.version == 0
+            ? ""
+            : fmt::format("{}.{}.{}", identity.version >> 16, (identity.version >> 8) & 0xff, identity.version & 0xff);
+    out.add_info(with(labels, {{"model", util::for_label(identity.model)},
+                               {"serial", util::for_label(identity.serial)},
+                               {"firmware", util::for_label(identity.firmware)},
+                               {"transport", identity.transport},
+                               {"vendor_id", fmt::format("{:#06x}", identity.vendor_id)},
+                               {"nvme_version", version},
+                               {"subsystem_nqn", util::for_label(identity.subsystem_nqn)}}));
   });
 }
 
 void namespace_info(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     for (const auto& entry : drive.identity->namespaces) {
-      Labels labels{{"device", entry.device}};
-      labels.push_back(controller.front());
-      labels.push_back({"nsid", std::to_string(entry.nsid)});
-      if (entry.endurance_group != 0) {
-        labels.push_back({"endurance_group", std::to_string(entry.endurance_group)});
-      }
-      out.add_info(std::move(labels));
+      out.add_info({{"device", entry.device},
+                    controller.front(),
+                    {"nsid", std::to_string(entry.nsid)},
+                    endurance_group_label(entry.endurance_group)});
     }
   });
 }
@@ -86,7 +80,7 @@ void host_memory(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     const model::NvmeIdentity& identity = *drive.identity;
     for (const auto& [amount, bytes] : {std::pair("preferred", identity.host_memory_preferred_bytes),
-                                        std::pair("minimum", identity.host_memory_minimum_bytes)}) {
+                                        {"minimum", identity.host_memory_minimum_bytes}}) {
       if (bytes) {
         out.add({controller.front(), {"amount", amount}}, to_double(*bytes));
       }
@@ -95,31 +89,24 @@ void host_memory(const Snapshot& snapshot, Samples& out) {
 }
 
 void host_written(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     const auto& waf = drive.write_amplification;
-    if (waf.host_written_bytes) {
-      // Every drive has the health page; without a source of media writes, the host's counter is from that page.
-      labels.push_back({"source", waf.source.empty() ? "smart" : waf.source});
-      out.add(std::move(labels), *waf.host_written_bytes);
-    }
+    // Every drive has the health page; without a source of media writes, the host's counter is from that page.
+    out.add(with(controller, {{"source", waf.source.empty() ? "smart" : waf.source}}), waf.host_written_bytes);
   });
 }
 
 void media_written(const Snapshot& snapshot, Samples& out) {
   for_each_source(snapshot, [&](const model::WriteAmplification& waf, Labels labels) {
-    if (waf.media_written_bytes) {
-      out.add(std::move(labels), *waf.media_written_bytes);
-    }
+    out.add(std::move(labels), waf.media_written_bytes);
   });
 }
 
 template <double model::WriteAmplificationRatio::*Member>
-void ratio(const Snapshot& snapshot, Samples& out) {
+void by_window(const Snapshot& snapshot, Samples& out) {
   for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
     for (const auto& entry : waf.ratios) {
-      Labels labels = source;
-      labels.push_back({"window", entry.window});
-      out.add(std::move(labels), entry.*Member);
+      out.add(with(source, {{"window", entry.window}}), entry.*Member);
     }
   });
 }
@@ -128,31 +115,17 @@ void covered_window(const Snapshot& snapshot, Samples& out) {
   for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
     for (const auto& entry : waf.ratios) {
       if (entry.covered_seconds > 0) {
-        Labels labels = source;
-        labels.push_back({"window", entry.window});
-        out.add(std::move(labels), entry.covered_seconds);
+        out.add(with(source, {{"window", entry.window}}), entry.covered_seconds);
       }
     }
   });
 }
 
-void window_age(const Snapshot& snapshot, Samples& out) {
-  for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
-    for (const auto& entry : waf.ratios) {
-      Labels labels = source;
-      labels.push_back({"window", entry.window});
-      out.add(std::move(labels), entry.age_seconds);
-    }
-  });
-}
-
 void source_info(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     const auto& waf = drive.write_amplification;
     if (!waf.reason.empty()) {  // else the drive has not yet reported what it has
-      labels.push_back({"source", waf.source.empty() ? "none" : waf.source});
-      labels.push_back({"reason", waf.reason});
-      out.add_info(std::move(labels));
+      out.add_info(with(controller, {{"source", waf.source.empty() ? "none" : waf.source}, {"reason", waf.reason}}));
     }
   });
 }
@@ -167,29 +140,16 @@ void idle_media_written(const Snapshot& snapshot, Samples& out) {
 
 template <std::optional<double> model::WriteAmplification::*Member>
 void drift(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
-    if (const auto& value = drive.write_amplification.*Member) {
-      out.add(std::move(labels), *value);
-    }
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
+    out.add(std::move(controller), drive.write_amplification.*Member);
   });
 }
 
+template <double model::LifeRemaining::*Seconds>
 void life_remaining(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     for (const auto& entry : drive.write_amplification.life_remaining) {
-      Labels labels = controller;
-      labels.push_back({"basis", entry.basis});
-      out.add(std::move(labels), entry.seconds);
-    }
-  });
-}
-
-void life_window(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
-    for (const auto& entry : drive.write_amplification.life_remaining) {
-      Labels labels = controller;
-      labels.push_back({"basis", entry.basis});
-      out.add(std::move(labels), entry.window_seconds);
+      out.add(with(controller, {{"basis", entry.basis}}), entry.*Seconds);
     }
   });
 }
@@ -203,50 +163,43 @@ void epochs(const Snapshot& snapshot, Samples& out) {
 }
 
 void polls(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
-    out.add(std::move(labels), to_double(drive.polling.polls), daemon_start(snapshot));
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
+    out.add(std::move(controller), to_double(drive.polling.polls), daemon_start(snapshot));
   });
 }
 
 void last_poll(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
-    if (drive.polling.last_success_seconds) {
-      out.add(std::move(labels), *drive.polling.last_success_seconds);
-    }
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
+    out.add(std::move(controller), drive.polling.last_success_seconds);
   });
 }
 
 void poll_duration(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
     if (drive.polling.last_success_seconds) {
-      out.add(std::move(labels), drive.polling.last_duration_seconds);
+      out.add(std::move(controller), drive.polling.last_duration_seconds);
     }
   });
 }
 
 void poll_interval(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
     if (drive.polling.interval_seconds > 0) {
-      out.add(std::move(labels), drive.polling.interval_seconds);
+      out.add(std::move(controller), drive.polling.interval_seconds);
     }
   });
 }
 
 void read_effect(const Snapshot& snapshot, Samples& out) {
-  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
-    if (drive.polling.read_effect_ratio) {
-      out.add(std::move(labels), *drive.polling.read_effect_ratio);
-    }
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels controller) {
+    out.add(std::move(controller), drive.polling.read_effect_ratio);
   });
 }
 
 void refused_pages(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     for (const auto& [page, reason] : drive.polling.refused_pages) {
-      Labels labels = controller;
-      labels.push_back({"page", page});
-      labels.push_back({"reason", reason});
-      out.add_info(std::move(labels));
+      out.add_info(with(controller, {{"page", page}, {"reason", reason}}));
     }
   });
 }
@@ -294,84 +247,77 @@ constexpr auto kAmounts = std::to_array<std::string_view>({"preferred", "minimum
 constexpr LabelDescription kHostMemory[] = {kController, {"amount", "what the drive asks for", kAmounts}};
 
 constexpr FamilyDescription kFamilies[] = {
-
-    {"ssdpulse_nvme_info", "An NVMe drive and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
-     nvme_info},
-    {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", "", Type::gauge,
-     Modes::all, kNamespace, "", namespace_info},
+    {"ssdpulse_nvme_info", "An NVMe drive and its identity; always 1.", nvme_info, kIdentity},
+    {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", namespace_info,
+     kNamespace},
     {"ssdpulse_nvme_block_size_rank",
      "How the drive ranks its own performance if formatted with blocks of this size and no metadata. 0: best, 3: "
      "degraded.",
-     "", Type::gauge, Modes::all, kBlockSize, "the drive has not been read yet, or it is formatted with metadata",
-     block_sizes},
-    {"ssdpulse_nvme_host_memory_buffer_bytes", "Host memory that the drive requests for its own use; 0: none.", "bytes",
-     Type::gauge, Modes::all, kHostMemory, kNoReading, host_memory},
+     block_sizes, kBlockSize, "the drive has not been read yet, or it is formatted with metadata"},
+    {"ssdpulse_nvme_host_memory_buffer_bytes", "Host memory that the drive requests for its own use; 0: none.",
+     host_memory, kHostMemory, kNoReading},
     {"ssdpulse_nvme_host_written_bytes_total",
      "Bytes that hosts wrote to the drive over its life, by the drive's own counter. Continues when that counter is "
      "reset. With source fdp: since placement was set up.",
-     "bytes", Type::counter, Modes::all, kHostSourceLabels, kNoReading, host_written},
+     host_written, kHostSourceLabels, kNoReading},
     {"ssdpulse_nvme_media_written_bytes_total",
      "Bytes that the drive wrote to its media over its life: for hosts, garbage collection, refresh, metadata. "
      "Continues when the drive's counter is reset. With source fdp: since placement was set up.",
-     "bytes", Type::counter, Modes::all, kSourceLabels, kNoMediaWrites, media_written},
-    {"ssdpulse_write_amplification_ratio", "Media writes per host write in the window.", "ratio", Type::gauge,
-     Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::ratio>},
+     media_written, kSourceLabels, kNoMediaWrites},
+    {"ssdpulse_write_amplification_ratio", "Media writes per host write in the window.",
+     by_window<&model::WriteAmplificationRatio::ratio>, kWindowLabels, kWideBounds},
     {"ssdpulse_write_amplification_lower_ratio",
-     "Lower bound of the write amplification, allowing for the granularity of the drive's counters.", "ratio",
-     Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::lower>},
+     "Lower bound of the write amplification, allowing for the granularity of the drive's counters.",
+     by_window<&model::WriteAmplificationRatio::lower>, kWindowLabels, kWideBounds},
     {"ssdpulse_write_amplification_upper_ratio",
-     "Upper bound of the write amplification, allowing for the granularity of the drive's counters.", "ratio",
-     Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::upper>},
+     "Upper bound of the write amplification, allowing for the granularity of the drive's counters.",
+     by_window<&model::WriteAmplificationRatio::upper>, kWindowLabels, kWideBounds},
     {"ssdpulse_write_amplification_covered_seconds",
-     "How much of the window the write amplification covers: less than the window after a start.", "seconds",
-     Type::gauge, Modes::all, kCoveredLabels, kWideBounds, covered_window},
+     "How much of the window the write amplification covers: less than the window after a start.", covered_window,
+     kCoveredLabels, kWideBounds},
     {"ssdpulse_write_amplification_age_seconds",
-     "How long before the newest reading the window ends: more than 0 if the drive's counters lag.", "seconds",
-     Type::gauge, Modes::all, kWindowLabels, kWideBounds, window_age},
-    {"ssdpulse_write_amplification_source_info", "Which of the drive's counters is used; always 1.", "", Type::gauge,
-     Modes::all, kSourceInfoLabels, "the drive has not been read yet", source_info},
+     "How long before the newest reading the window ends: more than 0 if the drive's counters lag.",
+     by_window<&model::WriteAmplificationRatio::age_seconds>, kWindowLabels, kWideBounds},
+    {"ssdpulse_write_amplification_source_info", "Which of the drive's counters is used; always 1.", source_info,
+     kSourceInfoLabels, "the drive has not been read yet"},
     {"ssdpulse_nvme_write_epochs_total",
      "Number of times that the drive's write counters fell: they were reset or rolled back, or the firmware was "
      "replaced.",
-     "", Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, epochs},
+     epochs, kControllerLabels, kNoMediaWrites},
     {"ssdpulse_nvme_idle_media_written_bytes_total",
-     "Bytes written to the media while hosts wrote nothing: refresh, garbage collection, wear levelling.", "bytes",
-     Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, idle_media_written},
+     "Bytes written to the media while hosts wrote nothing: refresh, garbage collection, wear levelling.",
+     idle_media_written, kControllerLabels, kNoMediaWrites},
     {"ssdpulse_nvme_host_written_drift_bytes",
      "Growth of the drive's own host counter minus the bytes that the block layer wrote to it, with write zeroes and "
      "discards if the drive is known to count them. If 0 is outside the bounds, someone else writes (by passthrough or "
      "from another host) or a counter is wrong.",
-     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
-     drift<&model::WriteAmplification::host_written_drift_bytes>},
+     drift<&model::WriteAmplification::host_written_drift_bytes>, kControllerLabels, kNoDrift},
     {"ssdpulse_nvme_host_written_drift_lower_bytes",
      "Lower bound of that drift: the counter is kept in whole units and may include write zeroes and discards, and "
      "I/Os that were lost to ssdpulse may have been writes.",
-     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
-     drift<&model::WriteAmplification::host_written_drift_lower_bytes>},
+     drift<&model::WriteAmplification::host_written_drift_lower_bytes>, kControllerLabels, kNoDrift},
     {"ssdpulse_nvme_host_written_drift_upper_bytes",
      "Upper bound of that drift: the counter is kept in whole units and may not include write zeroes and discards.",
-     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
-     drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
+     drift<&model::WriteAmplification::host_written_drift_upper_bytes>, kControllerLabels, kNoDrift},
     {"ssdpulse_nvme_life_remaining_seconds",
-     "Time until the rated endurance is used up, if the drive is written to as in the window.", "seconds", Type::gauge,
-     Modes::all, kBasisLabels, kNoWear, life_remaining},
-    {"ssdpulse_nvme_life_remaining_window_seconds", "Length of the window behind the remaining life.", "seconds",
-     Type::gauge, Modes::all, kBasisLabels, kNoWear, life_window},
-    {"ssdpulse_nvme_polls_total", "Attempts to read the drive's log pages.", "", Type::counter, Modes::all,
-     kControllerLabels, "", polls},
-    {"ssdpulse_nvme_last_poll_timestamp_seconds", "When the drive's log pages were last read successfully.", "seconds",
-     Type::gauge, Modes::all, kControllerLabels, kNoReading, last_poll},
+     "Time until the rated endurance is used up, if the drive is written to as in the window.",
+     life_remaining<&model::LifeRemaining::seconds>, kBasisLabels, kNoWear},
+    {"ssdpulse_nvme_life_remaining_window_seconds", "Length of the window behind the remaining life.",
+     life_remaining<&model::LifeRemaining::window_seconds>, kBasisLabels, kNoWear},
+    {"ssdpulse_nvme_polls_total", "Attempts to read the drive's log pages.", polls, kControllerLabels},
+    {"ssdpulse_nvme_last_poll_timestamp_seconds", "When the drive's log pages were last read successfully.", last_poll,
+     kControllerLabels, kNoReading},
     {"ssdpulse_nvme_last_poll_duration_seconds", "How long the drive took to answer the commands of the last poll.",
-     "seconds", Type::gauge, Modes::all, kControllerLabels, kNoReading, poll_duration},
+     poll_duration, kControllerLabels, kNoReading},
     {"ssdpulse_nvme_poll_interval_seconds",
-     "Time between two polls: longer than configured where reading log pages slows down I/O.", "seconds", Type::gauge,
-     Modes::all, kControllerLabels, kNoReading, poll_interval},
+     "Time between two polls: longer than configured where reading log pages slows down I/O.", poll_interval,
+     kControllerLabels, kNoReading},
     {"ssdpulse_nvme_log_read_latency_effect_ratio",
      "99th percentile of reads and writes within 50 ms of a scheduled poll, divided by that of all others. If polls "
      "hurt, drives of that model are polled less often until a day has been calm.",
-     "ratio", Type::gauge, Modes::all, kControllerLabels, "too few I/Os have been compared", read_effect},
-    {"ssdpulse_nvme_refused_page_info", "A log page that is not requested again for a day; always 1.", "", Type::gauge,
-     Modes::all, kRefusedLabels, "the drive has refused no page", refused_pages},
+     read_effect, kControllerLabels, "too few I/Os have been compared"},
+    {"ssdpulse_nvme_refused_page_info", "A log page that is not requested again for a day; always 1.", refused_pages,
+     kRefusedLabels, "the drive has refused no page"},
 };
 
 template <std::size_t Field>
@@ -380,14 +326,9 @@ void log_field(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
     for (const auto& value : drive.values) {
       if (model::index(value.field) == Field) {
-        Labels labels = controller;
-        if (!kDescription.label.empty()) {
-          labels.push_back({kDescription.label, value.label});
-        }
-        if (value.endurance_group != 0) {
-          labels.push_back({"endurance_group", std::to_string(value.endurance_group)});
-        }
-        out.add(std::move(labels), value.value);
+        out.add(with(controller, {{kDescription.label, kDescription.label.empty() ? "" : value.label},
+                                  endurance_group_label(value.endurance_group)}),
+                value.value);
       }
     }
   });
@@ -434,14 +375,13 @@ constexpr LabelsOfField kLabelsOf = describe_labels(model::kNvmeFieldDescription
 template <std::size_t Field>
 constexpr FamilyDescription describe_log_field() {
   constexpr auto& kField = model::kNvmeFieldDescriptions[Field];
-  return {kField.metric,
-          kField.help,
-          kField.unit,
-          kField.counter ? Type::counter : Type::gauge,
-          Modes::all,
-          std::span(kLabelsOf<Field>.labels).first(kLabelsOf<Field>.count),
-          "no log page of the drive has it",
-          log_field<Field>};
+  return {.name = kField.metric,
+          .help = kField.help,
+          .collect = log_field<Field>,
+          .labels = std::span(kLabelsOf<Field>.labels).first(kLabelsOf<Field>.count),
+          .absent = "no log page of the drive has it",
+          .type = kField.counter ? Type::counter : Type::gauge,
+          .unit = kField.unit};
 }
 
 template <std::size_t... Field>

@@ -29,20 +29,15 @@ bool visible(Loss loss, bool completion_only) {
 void lost_events(const Snapshot& snapshot, Samples& out) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
   const bool detached = snapshot.own_cost.effort == model::Effort::nothing;
-  for (const auto& device : snapshot.devices) {
-    if (detached) {
-      break;  // nothing can be lost any more
-    }
-    if (device.unseen) {
-      continue;
-    }
-    const auto since = device.io ? std::optional(device.io->since) : std::nullopt;
-    for (std::size_t i = 0; i < model::kLosses; ++i) {
-      if (visible(static_cast<Loss>(i), completion_only)) {
-        out.add({{"cause", std::string(model::kLossNames[i])}, {"device", device.device->name}},
-                device.io ? to_double(device.io->losses[i]) : 0.0, since);
+  if (!detached) {  // else nothing can be lost any more
+    for_each_seen_device(snapshot, [&](const model::DeviceSnapshot& device, const auto& since) {
+      for (std::size_t i = 0; i < model::kLosses; ++i) {
+        if (visible(static_cast<Loss>(i), completion_only)) {
+          out.add({{"cause", std::string(model::kLossNames[i])}, {"device", device.device->name}},
+                  device.io ? to_double(device.io->losses[i]) : 0.0, since);
+        }
       }
-    }
+    });
   }
   for (std::size_t i = 0; i < model::kHostLosses; ++i) {
     out.add({{"cause", std::string(model::kHostLossNames[i])}}, to_double(snapshot.losses[i]), daemon_start(snapshot));
@@ -66,26 +61,17 @@ void accounting_drift(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-Labels labels_of(const model::SourceStatus& source) {
-  Labels labels{{"source", source.name}};
-  if (!source.controller.empty()) {
-    labels.push_back({"controller", source.controller});
-  }
-  return labels;
-}
-
 void source_up(const Snapshot& snapshot, Samples& out) {
   for (const auto& source : snapshot.sources) {
-    out.add(labels_of(source), source.up ? 1 : 0);
+    out.add({{"source", source.name}, {"controller", source.controller}}, source.up ? 1 : 0);
   }
 }
 
 void source_errors(const Snapshot& snapshot, Samples& out) {
   for (const auto& source : snapshot.sources) {
     for (const auto& [kind, errors] : source.errors) {
-      Labels labels = labels_of(source);
-      labels.push_back({"kind", kind});
-      out.add(std::move(labels), to_double(errors), daemon_start(snapshot));
+      out.add({{"source", source.name}, {"controller", source.controller}, {"kind", kind}}, to_double(errors),
+              daemon_start(snapshot));
     }
   }
 }
@@ -98,30 +84,25 @@ void kernel_memory(const Snapshot& snapshot, Samples& out) {
 
 void kernel_features(const Snapshot& snapshot, Samples& out) {
   for (const auto& [feature, decision] : snapshot.kernel_features) {
-    out.add_info({{"feature", std::string(name(feature, model::kKernelFeatureNames))},
-                  {"decision", std::string(name(decision, model::kKernelDecisionNames))}});
-  }
-}
-
-template <typename Select>
-void add_per_program(const Snapshot& snapshot, Samples& out, Select select) {
-  for (const auto& program : snapshot.programs) {
-    if (const std::optional<double> value = select(program)) {
-      out.add({{"program", program.name}}, *value, daemon_start(snapshot));
-    }
+    out.add_info({{"feature", label_of(feature, model::kKernelFeatureNames)},
+                  {"decision", label_of(decision, model::kKernelDecisionNames)}});
   }
 }
 
 void bpf_runs(const Snapshot& snapshot, Samples& out) {
-  add_per_program(snapshot, out, [](const model::ProgramStats& program) {
-    return program.runs ? std::optional(to_double(*program.runs)) : std::nullopt;
-  });
+  for (const auto& program : snapshot.programs) {
+    if (program.runs) {
+      out.add({{"program", program.name}}, to_double(*program.runs), daemon_start(snapshot));
+    }
+  }
 }
 
 void bpf_run_seconds(const Snapshot& snapshot, Samples& out) {
-  add_per_program(snapshot, out, [](const model::ProgramStats& program) {
-    return program.run_ns ? std::optional(to_seconds(*program.run_ns)) : std::nullopt;
-  });
+  for (const auto& program : snapshot.programs) {
+    if (program.run_ns) {
+      out.add({{"program", program.name}}, to_seconds(*program.run_ns), daemon_start(snapshot));
+    }
+  }
 }
 
 void cpu_limit_steps(const Snapshot& snapshot, Samples& out) {
@@ -129,7 +110,7 @@ void cpu_limit_steps(const Snapshot& snapshot, Samples& out) {
   out.add({{"direction", "up"}}, to_double(snapshot.own_cost.steps_up), daemon_start(snapshot));
 }
 
-/// Those that are none only where they are usual.
+/// A count of 0 is shown only for the `usual` value of the label.
 void add_rows(const Snapshot& snapshot, const model::HistoryFigures::Rows& rows, const char* label,
               std::string_view usual, Samples& out) {
   for (const auto& [table, count] : rows) {
@@ -139,8 +120,49 @@ void add_rows(const Snapshot& snapshot, const model::HistoryFigures::Rows& rows,
   }
 }
 
+void history_rows(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.history) {
+    add_rows(snapshot, snapshot.history->rows, "fate", "written", out);
+  }
+}
+
+void history_rows_waiting(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.history) {
+    for (const auto& [table, rows] : snapshot.history->rows_waiting) {
+      out.add({{"table", table}}, to_double(rows));
+    }
+  }
+}
+
+void history_rows_deleted(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.history) {
+    add_rows(snapshot, snapshot.history->rows_deleted, "reason", "age", out);
+  }
+}
+
+void history_size(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.history) {
+    out.add({}, to_double(snapshot.history->bytes_on_disk));
+  }
+}
+
 double seconds_since_epoch(model::WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+void history_begin(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.history && snapshot.history->minutes_from) {
+    out.add({{"resolution", "minute"}}, seconds_since_epoch(*snapshot.history->minutes_from));
+  }
+  if (snapshot.history && snapshot.history->hours_from) {
+    out.add({{"resolution", "hour"}}, seconds_since_epoch(*snapshot.history->hours_from));
+  }
+}
+
+void cpu_limit(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.own_cost.limit > 0) {
+    out.add({}, snapshot.own_cost.limit);
+  }
 }
 
 constexpr std::string_view kNoHistory = "no history is kept (history.directory is empty)";
@@ -211,229 +233,85 @@ constexpr LabelDescription kStepLabels[] = {
     {"direction", "down: something was turned off; up: it was turned on again", kDirections}};
 
 constexpr FamilyDescription kFamilies[] = {
-
-    {"ssdpulse_lost_events_total", "I/Os that could not be measured, or only in part.", "", Type::counter, Modes::all,
-     kLossLabels, "", lost_events},
+    {"ssdpulse_lost_events_total", "I/Os that could not be measured, or only in part.", lost_events, kLossLabels},
     {"ssdpulse_accounting_drift_ios",
-     "I/Os counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. 0 is "
-     "correct.",
-     "ios", Type::gauge, Modes::all, kDriftLabels,
-     "the disk has not been quiet yet, or the kernel keeps no statistics for it (queue/iostats is 0)",
-     accounting_drift},
+     "I/Os counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. 0 is correct.",
+     accounting_drift, kDriftLabels,
+     "the disk has not been quiet yet, or the kernel keeps no statistics for it (queue/iostats is 0)"},
     {"ssdpulse_config_last_reload_successful",
      "1 if the last attempt to load the configuration succeeded, 0 if it was refused and the previous one stays in "
      "force.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
      [](const Snapshot& s, Samples& out) { out.add({}, s.configuration.last_reload_successful ? 1 : 0); }},
-    {"ssdpulse_config_last_reload_success_timestamp_seconds",
-     "When the running configuration was loaded.",
-     "seconds",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"ssdpulse_config_last_reload_success_timestamp_seconds", "When the running configuration was loaded.",
      [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.configuration.loaded_at)); }},
-    {"ssdpulse_source_up", "1 if the source delivers data, 0 if it does not.", "", Type::gauge, Modes::all,
-     kSourceLabels, "", source_up},
-    {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", "", Type::counter, Modes::all,
-     kSourceErrorLabels, "the source has had no error of this kind", source_errors},
+    {"ssdpulse_source_up", "1 if the source delivers data, 0 if it does not.", source_up, kSourceLabels},
+    {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", source_errors,
+     kSourceErrorLabels, "the source has had no error of this kind"},
     {"ssdpulse_history_rows_total",
      "What became of the rows that the history was given: one per drive and minute, one per device and minute, and one "
      "for each event. Others are waiting.",
-     "", Type::counter, Modes::all, kFateLabels, kNoHistory,
-     [](const Snapshot& s, Samples& out) {
-       if (s.history) {
-         add_rows(s, s.history->rows, "fate", kFates[0], out);
-       }
-     }},
-    {"ssdpulse_history_rows_waiting", "Rows of the history that wait for its disk.", "", Type::gauge, Modes::all,
-     kTableLabels, kNoHistory,
-     [](const Snapshot& s, Samples& out) {
-       if (s.history) {
-         for (const auto& [table, rows] : s.history->rows_waiting) {
-           out.add({{"table", table}}, to_double(rows));
-         }
-       }
-     }},
-    {"ssdpulse_history_rows_deleted_total", "Rows that left a table of the history.", "", Type::counter, Modes::all,
-     kDeletedLabels, kNoHistory,
-     [](const Snapshot& s, Samples& out) {
-       if (s.history) {
-         add_rows(s, s.history->rows_deleted, "reason", kReasons[0], out);
-       }
-     }},
-    {"ssdpulse_history_size_bytes",
-     "Size of the history's files.",
-     "bytes",
-     Type::gauge,
-     Modes::all,
-     {},
-     kNoHistory,
-     [](const Snapshot& s, Samples& out) {
-       if (s.history) {
-         out.add({}, to_double(s.history->bytes_on_disk));
-       }
-     }},
+     history_rows, kFateLabels, kNoHistory},
+    {"ssdpulse_history_rows_waiting", "Rows of the history that wait for its disk.", history_rows_waiting, kTableLabels,
+     kNoHistory},
+    {"ssdpulse_history_rows_deleted_total", "Rows that left a table of the history.", history_rows_deleted,
+     kDeletedLabels, kNoHistory},
+    {"ssdpulse_history_size_bytes", "Size of the history's files.", history_size, kNoLabels, kNoHistory},
     {"ssdpulse_history_begin_timestamp_seconds",
-     "The oldest time for which the history has histograms: by minute, and by hour, which go back further.", "seconds",
-     Type::gauge, Modes::all, kResolutionLabels, "no history is kept, or nothing was written yet",
-     [](const Snapshot& s, Samples& out) {
-       const auto add = [&](std::string_view resolution, const std::optional<model::WallTime>& from) {
-         if (from) {
-           out.add({{"resolution", std::string(resolution)}},
-                   std::chrono::duration<double>(from->time_since_epoch()).count());
-         }
-       };
-       if (s.history) {
-         add(kResolutions[0], s.history->minutes_from);
-         add(kResolutions[1], s.history->hours_from);
-       }
-     }},
+     "The oldest time for which the history has histograms: by minute, and by hour, which go back further.",
+     history_begin, kResolutionLabels, "no history is kept, or nothing was written yet"},
     {"ssdpulse_log_lines_suppressed_total",
      "Lines that are not in the log, because there were more than 120 of their kind in a minute. A line a minute says "
      "how many.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.log_lines_left_out), daemon_start(s)); }},
     {"ssdpulse_setting_changes_waiting",
      "Changes of settings, mounts among them, that are not in the log and in the history yet, because there were more "
      "than 128 of a device, or 1024 of all, in an hour.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.setting_changes_waiting)); }},
-    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at startup.", "bytes", Type::gauge,
-     Modes::all, kUseLabels, "", kernel_memory},
-    {"ssdpulse_kernel_feature_info", "What the running kernel offers, and what follows from it; always 1.", "",
-     Type::gauge, Modes::all, kFeatureLabels, "", kernel_features},
-    {"ssdpulse_latency_mode_info", "The latency mode in force; always 1.", "", Type::gauge, Modes::all, kModeLabels, "",
+    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at startup.", kernel_memory,
+     kUseLabels},
+    {"ssdpulse_kernel_feature_info", "What the running kernel offers, and what follows from it; always 1.",
+     kernel_features, kFeatureLabels},
+    {"ssdpulse_latency_mode_info", "The latency mode in force; always 1.",
      [](const Snapshot& s, Samples& out) {
        out.add_info({{"mode", s.latency_mode}});
-     }},
-    {"ssdpulse_build_info", "The running build; always 1.", "", Type::gauge, Modes::all, kBuildLabels, "",
+     },
+     kModeLabels},
+    {"ssdpulse_build_info", "The running build; always 1.",
      [](const Snapshot&, Samples& out) {
        out.add_info({{"version", model::kVersion}, {"revision", model::kRevision}});
-     }},
-    {"ssdpulse_snapshot_timestamp_seconds",
-     "When the values on this page were sampled.",
-     "seconds",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+     },
+     kBuildLabels},
+    {"ssdpulse_snapshot_timestamp_seconds", "When the values on this page were sampled.",
      [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.taken_at)); }},
-    {"ssdpulse_missed_ticks_total",
-     "Samples taken more than half an interval late.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
+    {"ssdpulse_missed_ticks_total", "Samples taken more than half an interval late.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.missed_ticks), daemon_start(s)); }},
-    {"ssdpulse_bpf_runs_total", "Runs of a BPF program.", "", Type::counter, Modes::all, kProgramLabels, kNoBpfStats,
-     bpf_runs},
-    {"ssdpulse_bpf_run_seconds_total", "Time spent in a BPF program.", "seconds", Type::counter, Modes::all,
-     kProgramLabels, kNoBpfStats, bpf_run_seconds},
+    {"ssdpulse_bpf_runs_total", "Runs of a BPF program.", bpf_runs, kProgramLabels, kNoBpfStats},
+    {"ssdpulse_bpf_run_seconds_total", "Time spent in a BPF program.", bpf_run_seconds, kProgramLabels, kNoBpfStats},
     {"ssdpulse_estimated_bpf_cpu_ratio",
      "Share of all CPUs' time that the BPF programs take: their runs times the cost of one, as measured on this host "
      "at startup, or the kernel's own figure while kernel.bpf_stats_enabled is on.",
-     "ratio",
-     Type::gauge,
-     Modes::all,
-     {},
-     "the cost of a run could not be measured, and the kernel keeps no figure",
-     [](const Snapshot& s, Samples& out) {
-       if (s.own_cost.ratio) {
-         out.add({}, *s.own_cost.ratio);
-       }
-     }},
-    {"ssdpulse_cpu_limit_ratio",
-     "Largest share of all CPUs' time that the BPF programs may take (limits.cpu).",
-     "ratio",
-     Type::gauge,
-     Modes::all,
-     {},
-     "there is no limit (limits.cpu is 0%)",
-     [](const Snapshot& s, Samples& out) {
-       if (s.own_cost.limit > 0) {
-         out.add({}, s.own_cost.limit);
-       }
-     }},
+     [](const Snapshot& s, Samples& out) { out.add({}, s.own_cost.ratio); }, kNoLabels,
+     "the cost of a run could not be measured, and the kernel keeps no figure"},
+    {"ssdpulse_cpu_limit_ratio", "Largest share of all CPUs' time that the BPF programs may take (limits.cpu).",
+     cpu_limit, kNoLabels, "there is no limit (limits.cpu is 0%)"},
     {"ssdpulse_cpu_limit_level",
      "What is turned off to stay below limits.cpu: 0 nothing; 1 tenants, paths, and samples for the flash models; 2 "
      "also everything that latency.mode completion-only omits; 3 the programs are detached until a restart.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
      [](const Snapshot& s, Samples& out) { out.add({}, static_cast<double>(s.own_cost.effort)); }},
-    {"ssdpulse_cpu_limit_steps_total", "Changes of ssdpulse_cpu_limit_level.", "", Type::counter, Modes::all,
-     kStepLabels, "", cpu_limit_steps},
-    {"process_cpu_seconds_total",
-     "User and system CPU time of the daemon.",
-     "seconds",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
+    {"ssdpulse_cpu_limit_steps_total", "Changes of ssdpulse_cpu_limit_level.", cpu_limit_steps, kStepLabels},
+    {"process_cpu_seconds_total", "User and system CPU time of the daemon.",
      [](const Snapshot& s, Samples& out) { out.add({}, s.process.cpu_seconds, daemon_start(s)); }},
-    {"process_resident_memory_bytes",
-     "Resident memory of the daemon.",
-     "bytes",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_resident_memory_bytes", "Resident memory of the daemon.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.resident_bytes)); }},
-    {"process_virtual_memory_bytes",
-     "Virtual memory of the daemon.",
-     "bytes",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_virtual_memory_bytes", "Virtual memory of the daemon.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.virtual_bytes)); }},
-    {"process_open_fds",
-     "Open file descriptors of the daemon.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_open_fds", "Open file descriptors of the daemon.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.open_fds)); }},
-    {"process_max_fds",
-     "Maximum number of file descriptors that the daemon may open.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_max_fds", "Maximum number of file descriptors that the daemon may open.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.max_fds)); }},
-    {"process_threads",
-     "Threads of the daemon.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_threads", "Threads of the daemon.",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.threads)); }},
-    {"process_start_time_seconds",
-     "When the daemon started.",
-     "seconds",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
+    {"process_start_time_seconds", "When the daemon started.",
      [](const Snapshot& s, Samples& out) { out.add({}, s.process.start_time_seconds); }},
 };
 

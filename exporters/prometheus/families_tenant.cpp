@@ -10,8 +10,11 @@ namespace ssdpulse::exposition {
 namespace {
 
 using model::AttributedTotals;
+using model::DeviceTenants;
 using model::Snapshot;
+using model::TenantIo;
 using model::TotalsByOperation;
+using model::WallTime;
 
 double ios(const AttributedTotals& totals) { return to_double(totals.ios); }
 double bytes(const AttributedTotals& totals) { return to_double(totals.bytes); }
@@ -21,20 +24,19 @@ using Value = double (*)(const AttributedTotals&);
 constexpr const char* kOther = "other";
 
 /// One sample for each operation with anything counted; `more`: labels after device and operation.
-void add_operations(const std::string& device, const TotalsByOperation& totals, const Labels& more,
-                    std::optional<model::WallTime> since, Value value, Samples& out) {
+void add_operations(const std::string& device, const TotalsByOperation& totals, std::initializer_list<Label> more,
+                    std::optional<WallTime> since, Value value, Samples& out) {
   for (const model::Operation operation : model::kAttributedOperations) {
     if (totals[operation].ios == 0) {
       continue;
     }
-    Labels labels{{"device", device}, {"operation", std::string(name(operation))}};
-    labels.insert(labels.end(), more.begin(), more.end());
-    out.add(std::move(labels), value(totals[operation]), since);
+    out.add(with({{"device", device}, {"operation", std::string(name(operation))}}, more), value(totals[operation]),
+            since);
   }
 }
 
 template <typename Visit>
-void each_named_device(const Snapshot& snapshot, Visit visit) {
+void for_each_named_device(const Snapshot& snapshot, Visit visit) {
   for (const auto& entry : snapshot.devices) {
     if (entry.tenants && entry.tenants->named && entry.io) {
       visit(entry.device->name, *entry.tenants, entry.io->since);
@@ -44,19 +46,18 @@ void each_named_device(const Snapshot& snapshot, Visit visit) {
 
 template <Value value>
 void by_tenant(const Snapshot& snapshot, Samples& out) {
-  each_named_device(snapshot,
-                    [&](const std::string& device, const model::DeviceTenants& counted, model::WallTime since) {
-                      for (const model::TenantIo& one : counted.tenants) {
-                        add_operations(device, one.totals, {{"tenant", one.tenant.name}}, one.since, value, out);
-                      }
-                      add_operations(device, counted.other, {{"tenant", kOther}}, since, value, out);
-                    });
+  for_each_named_device(snapshot, [&](const std::string& device, const DeviceTenants& tenants, WallTime since) {
+    for (const TenantIo& tenant : tenants.tenants) {
+      add_operations(device, tenant.totals, {{"tenant", tenant.tenant.name}}, tenant.since, value, out);
+    }
+    add_operations(device, tenants.other, {{"tenant", kOther}}, since, value, out);
+  });
 }
 
 template <Value value>
 void departed(const Snapshot& snapshot, Samples& out) {
-  each_named_device(snapshot, [&](const std::string& device, const model::DeviceTenants& counted, model::WallTime) {
-    add_operations(device, counted.departed, {}, std::nullopt, value, out);
+  for_each_named_device(snapshot, [&](const std::string& device, const DeviceTenants& tenants, WallTime) {
+    add_operations(device, tenants.departed, {}, std::nullopt, value, out);
   });
 }
 
@@ -75,28 +76,27 @@ void by_path(const Snapshot& snapshot, Samples& out) {
 }
 
 void commits(const Snapshot& snapshot, Samples& out) {
-  each_named_device(snapshot,
-                    [&](const std::string& device, const model::DeviceTenants& counted, model::WallTime since) {
-                      for (const model::TenantIo& one : counted.tenants) {
-                        if (one.commits > 0) {
-                          out.add({{"device", device}, {"tenant", one.tenant.name}}, to_double(one.commits), one.since);
-                        }
-                      }
-                      if (counted.other_commits > 0) {
-                        out.add({{"device", device}, {"tenant", kOther}}, to_double(counted.other_commits), since);
-                      }
-                    });
+  for_each_named_device(snapshot, [&](const std::string& device, const DeviceTenants& tenants, WallTime since) {
+    for (const TenantIo& tenant : tenants.tenants) {
+      if (tenant.commits > 0) {
+        out.add({{"device", device}, {"tenant", tenant.tenant.name}}, to_double(tenant.commits), tenant.since);
+      }
+    }
+    if (tenants.other_commits > 0) {
+      out.add({{"device", device}, {"tenant", kOther}}, to_double(tenants.other_commits), since);
+    }
+  });
 }
 
-/// One per name, so that other metrics can be joined with it.
+/// One sample per name, so that other metrics can be joined with it.
 void info(const Snapshot& snapshot, Samples& out) {
   std::set<std::string> named;
-  each_named_device(snapshot, [&](const std::string&, const model::DeviceTenants& counted, model::WallTime) {
-    for (const model::TenantIo& one : counted.tenants) {
-      if (named.insert(one.tenant.name).second) {
-        out.add_info({{"tenant", one.tenant.name},
-                      {"kind", std::string(model::kTenantKindNames[static_cast<std::size_t>(one.tenant.kind)])},
-                      {"cgroup", util::for_label(one.tenant.cgroup)}});
+  for_each_named_device(snapshot, [&](const std::string&, const DeviceTenants& tenants, WallTime) {
+    for (const TenantIo& tenant : tenants.tenants) {
+      if (named.insert(tenant.tenant.name).second) {
+        out.add_info({{"tenant", tenant.tenant.name},
+                      {"kind", label_of(tenant.tenant.kind, model::kTenantKindNames)},
+                      {"cgroup", util::for_label(tenant.tenant.cgroup)}});
       }
     }
   });
@@ -133,38 +133,34 @@ constexpr std::string_view kOff = "attribution.enabled is false, attribution.nam
 constexpr std::string_view kNoPaths = "attribution.enabled is false, or nothing was counted";
 
 constexpr FamilyDescription kFamilies[] = {
-
     {"ssdpulse_tenant_ios_total",
      "Completed I/Os, by the tenant that sent them. Summed over all tenants, with ssdpulse_tenant_departed_ios, it "
      "equals ssdpulse_path_ios_total summed over all paths. A tenant's series ends some minutes after its last cgroup, "
      "or earlier if another tenant needs the place; if the tenant comes back, it counts from 0.",
-     "ios", Type::counter, Modes::all, kTenantLabels, kOff, by_tenant<ios>},
-    {"ssdpulse_tenant_bytes_total", "Bytes of those I/Os.", "bytes", Type::counter, Modes::all, kTenantLabels, kOff,
-     by_tenant<bytes>},
+     by_tenant<ios>, kTenantLabels, kOff},
+    {"ssdpulse_tenant_bytes_total", "Bytes of those I/Os.", by_tenant<bytes>, kTenantLabels, kOff},
     {"ssdpulse_tenant_device_seconds_total",
      "Time from issue to completion of those I/Os, summed over I/Os, without those whose issue was not seen. Divided "
      "by the I/Os, it is how long the device takes for one I/O of this tenant.",
-     "seconds", Type::counter, Modes::full_only, kTenantLabels, kOff, by_tenant<seconds>},
+     by_tenant<seconds>, kTenantLabels, kOff, Modes::full_only},
     {"ssdpulse_tenant_commits_total", "Completed flush sequences and FUA writes, by the tenant that asked for them.",
-     "", Type::counter, Modes::all, kCommitLabels, kOff, commits},
+     commits, kCommitLabels, kOff},
     {"ssdpulse_tenant_departed_ios",
      "I/Os of tenants whose series have ended. A gauge, because it grows by a tenant's whole total at once: do not "
      "take its rate.",
-     "ios", Type::gauge, Modes::all, kDepartedLabels, kOff, departed<ios>},
-    {"ssdpulse_tenant_departed_bytes", "Bytes of those I/Os.", "bytes", Type::gauge, Modes::all, kDepartedLabels, kOff,
-     departed<bytes>},
-    {"ssdpulse_tenant_departed_device_seconds", "Device time of those I/Os.", "seconds", Type::gauge, Modes::full_only,
-     kDepartedLabels, kOff, departed<seconds>},
-    {"ssdpulse_tenant_info", "The tenants; always 1.", "", Type::gauge, Modes::all, kInfoLabels, kOff, info},
+     departed<ios>, kDepartedLabels, kOff},
+    {"ssdpulse_tenant_departed_bytes", "Bytes of those I/Os.", departed<bytes>, kDepartedLabels, kOff},
+    {"ssdpulse_tenant_departed_device_seconds", "Device time of those I/Os.", departed<seconds>, kDepartedLabels, kOff,
+     Modes::full_only},
+    {"ssdpulse_tenant_info", "The tenants; always 1.", info, kInfoLabels, kOff},
     {"ssdpulse_path_ios_total",
      "Completed I/Os, by how they entered the kernel. Summed over all paths, it is the number of I/Os of the "
      "operation, strays included.",
-     "ios", Type::counter, Modes::all, kPathLabels, kNoPaths, by_path<ios>},
-    {"ssdpulse_path_bytes_total", "Bytes of those I/Os.", "bytes", Type::counter, Modes::all, kPathLabels, kNoPaths,
-     by_path<bytes>},
+     by_path<ios>, kPathLabels, kNoPaths},
+    {"ssdpulse_path_bytes_total", "Bytes of those I/Os.", by_path<bytes>, kPathLabels, kNoPaths},
     {"ssdpulse_path_device_seconds_total",
      "Time from issue to completion of those I/Os, summed over I/Os, without those whose issue was not seen.",
-     "seconds", Type::counter, Modes::full_only, kPathLabels, kNoPaths, by_path<seconds>},
+     by_path<seconds>, kPathLabels, kNoPaths, Modes::full_only},
 };
 
 }  // namespace

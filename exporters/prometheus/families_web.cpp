@@ -17,6 +17,12 @@ void counter(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+void connections(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.web) {
+    out.add({}, to_double(snapshot.web->connections));
+  }
+}
+
 void refusals(const Snapshot& snapshot, Samples& out) {
   if (!snapshot.web) {
     return;
@@ -39,54 +45,20 @@ constexpr LabelDescription kRefusalLabels[] = {
      kRefusalReasons}};
 
 constexpr FamilyDescription kFamilies[] = {
-
-    {"ssdpulse_web_answers_total",
-     "Answers that were sent completely, whatever their status.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
+    {"ssdpulse_web_answers_total", "Answers that were sent completely, whatever their status.",
      counter<&WebFigures::answers>},
-    {"ssdpulse_web_refusals_total", "Requests that were turned away.", "", Type::counter, Modes::all, kRefusalLabels,
-     "", refusals},
+    {"ssdpulse_web_refusals_total", "Requests that were turned away.", refusals, kRefusalLabels},
     {"ssdpulse_web_connections_cut_total",
      "Connections reset because the client took too long, also if it delayed its answer while memory was short.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
      counter<&WebFigures::cut_connections>},
     {"ssdpulse_web_accept_errors_total",
      "Connections that could not be accepted at once, for lack of file descriptors or memory.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
      counter<&WebFigures::accept_errors>},
     {"ssdpulse_web_failed_handshakes_total",
      "Connections that ended before their TLS handshake did: clients that sent nothing, did not speak TLS, had no "
      "accepted certificate, or did not accept ours. The log reports one a minute for each reason.",
-     "",
-     Type::counter,
-     Modes::all,
-     {},
-     "",
      counter<&WebFigures::failed_handshakes>},
-    {"ssdpulse_web_connections",
-     "Open connections.",
-     "",
-     Type::gauge,
-     Modes::all,
-     {},
-     "",
-     [](const Snapshot& s, Samples& out) {
-       if (s.web) {
-         out.add({}, to_double(s.web->connections));
-       }
-     }},
+    {"ssdpulse_web_connections", "Open connections.", connections},
 };
 
 }  // namespace

@@ -55,8 +55,10 @@ Histogram to_histogram(const model::DepthHistogram& depth) {
   return {&kDepthScale, depth.words[0], std::span(depth.words).subspan(1), to_double(depth.sum_ios)};
 }
 
-void Samples::add(Labels labels, double value, std::optional<model::WallTime> created) {
-  samples_.push_back({without_empty(std::move(labels)), value, created});
+void Samples::add(Labels labels, std::optional<double> value, std::optional<model::WallTime> created) {
+  if (value) {
+    samples_.push_back({without_empty(std::move(labels)), *value, created});
+  }
 }
 
 void Samples::add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created) {

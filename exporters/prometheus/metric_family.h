@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metric family before it is rendered. One description per family drives both formats and the list of metrics.
-// Values borrow the Snapshot's histogram words: a Family must not outlive the Snapshot that it was collected from.
+// Family: a metric family before it is rendered. Its FamilyDescription drives all formats and the list of metrics.
+// Histograms borrow the Snapshot's buckets: a Family must not outlive the Snapshot that it was collected from.
 #pragma once
 
 #include <linux/types.h>
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -26,21 +27,20 @@ struct Label {
 };
 using Labels = std::vector<Label>;
 
-/// Which native index each word has, and at which native indexes the classic bounds lie. Classic bounds are a subset
+/// Which native index each bucket has, and at which native indexes the classic bounds lie. Classic bounds are a subset
 /// of the native ones, so deriving them loses nothing; anything above the last is only in le="+Inf".
 struct HistogramScale {
   int schema;       // index i holds (2^((i-1)/2^schema), 2^(i/2^schema)]
-  int first_index;  // native index of the first word after the zero word
+  int first_index;  // native index of the first bucket after the zero bucket
   int first_classic_index;
   int last_classic_index;
   int classic_step;
-  std::span<const int> classic_indexes = {};  // only these, ascending, if there are any
+  std::span<const int> classic_indexes = {};  // ascending, instead of the range above; empty: the range
 };
 /// Classic bounds: the powers of two of a second from 2^-20 (954 ns) to 2^6 (64 s).
 inline constexpr HistogramScale kLatencyScale{3, LATENCY_FIRST_NATIVE_INDEX - 1, -160, LATENCY_LAST_NATIVE_INDEX, 8};
 /// Classic bounds: the powers of two from 512 bytes to 2 GiB; a request never exceeds 4 GiB - 1.
 inline constexpr HistogramScale kSizeScale{0, 0, 9, 31, 1};
-
 /// Classic bounds: the powers of two from 1 I/O to 65536.
 inline constexpr HistogramScale kDepthScale{0, 0, 0, 16, 1};
 
@@ -63,15 +63,16 @@ struct ClassicBucket {
 /// All classic buckets except +Inf, which is the histogram's count().
 std::vector<ClassicBucket> classic_buckets(const Histogram& histogram);
 
-/// Seconds and bytes are doubles in both formats. The sums below are kept exactly as integers; the one rounding is
-/// here, so the exposed value is the nearest double as long as the integer is below 2^53 (104 days of summed
-/// nanoseconds, 9 PB) and within 2^-52 of it, relatively, beyond.
+/// Seconds and bytes are doubles in both formats. Sums are kept exactly as integers; the one rounding is here, so the
+/// exposed value is the nearest double as long as the integer is below 2^53 (104 days of summed nanoseconds, 9 PB) and
+/// within 2^-52 of it, relatively, beyond.
 inline double to_double(std::uint64_t value) { return static_cast<double>(value); }
 inline double to_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-Histogram to_histogram(const model::LatencyHistogram& latency);  // not for an empty one
-Histogram to_histogram(const model::SizeHistogram& size);        // not for an empty one
-Histogram to_histogram(const model::DepthHistogram& depth);      // not for an empty one
+/// The histogram must not be empty.
+Histogram to_histogram(const model::LatencyHistogram& latency);
+Histogram to_histogram(const model::SizeHistogram& size);
+Histogram to_histogram(const model::DepthHistogram& depth);
 
 struct Sample {
   Labels labels;
@@ -82,9 +83,10 @@ struct Sample {
 /// Collects the samples of one family. Labels with an empty value are left out, as Prometheus sees no difference.
 class Samples {
  public:
-  void add(Labels labels, double value, std::optional<model::WallTime> created = std::nullopt);
+  /// A value that is not known adds no sample.
+  void add(Labels labels, std::optional<double> value, std::optional<model::WallTime> created = std::nullopt);
   void add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created);
-  /// A gauge of 1; a second one with the same labels is dropped, because a server may refuse duplicates.
+  /// A gauge of 1; a second with the same labels is dropped, because a server may refuse duplicates.
   void add_info(Labels labels);
 
   [[nodiscard]] std::vector<Sample> take() { return std::move(samples_); }
@@ -105,16 +107,34 @@ struct LabelDescription {
   std::span<const std::string_view> values = {};  // every value that there can be; empty if they are not enumerated
 };
 
-/// One entry of a list in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` prints about it.
+constexpr Type type_of(std::string_view family) { return family.ends_with("_total") ? Type::counter : Type::gauge; }
+
+/// The base unit that the name carries, or empty.
+constexpr std::string_view unit_of(std::string_view family) {
+  if (family.ends_with("_total")) {
+    family.remove_suffix(std::string_view("_total").size());
+  }
+  for (const std::string_view unit : std::to_array<std::string_view>({"seconds", "bytes", "ratio", "ios"})) {
+    if (family.ends_with(unit) && family[family.size() - unit.size() - 1] == '_') {
+      return unit;
+    }
+  }
+  return {};
+}
+
+inline constexpr std::span<const LabelDescription> kNoLabels{};
+inline constexpr std::string_view kNeverAbsent;
+
+/// One entry of a table in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` prints about it.
 struct FamilyDescription {
   std::string_view name;
   std::string_view help;  // sentences
-  std::string_view unit;  // the base unit that the name carries, or empty
-  Type type;
-  Modes modes;
-  std::span<const LabelDescription> labels;  // a label with an empty value is left out of a sample
-  std::string_view absent;                   // when, apart from `modes`: a phrase; empty: never
   void (*collect)(const model::Snapshot&, Samples&);
+  std::span<const LabelDescription> labels = kNoLabels;  // a label with an empty value is left out of a sample
+  std::string_view absent = kNeverAbsent;                // when, apart from `modes`: a phrase
+  Modes modes = Modes::all;
+  Type type = type_of(name);
+  std::string_view unit = unit_of(name);
 };
 
 struct Family {

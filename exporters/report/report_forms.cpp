@@ -4,17 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ctime>
-#include <map>
 
 #include "daemon/base/number_text.h"
 #include "daemon/base/text_table.h"
 #include "daemon/compare/load_classes.h"
 
 namespace ssdpulse::report {
-
 namespace {
 
 using compare::kMinCommonShare;
@@ -87,6 +84,78 @@ std::string when(std::time_t seconds, const char* format) {
   return {text, std::strftime(text, sizeof(text), format, &parts)};
 }
 
+/// `escaped`: makes a text that came from outside safe for the form.
+template <typename Escaped>
+void print_remarks(const Comparison& comparison, Escaped escaped, std::ostream& out) {
+  for (const std::string& remark : row_remarks(comparison)) {
+    out << "- " << remark << '\n';
+  }
+  for (const model::SettingChange& change : comparison.differing) {
+    out << "- changed: " << escaped(setting_text(change)) << '\n';
+  }
+  for (const auto& note : comparison.notes) {
+    out << "- " << note.text << '\n';
+  }
+  out << '\n';
+}
+
+void print_text_of(const DeviceReport& device, std::ostream& out) {
+  const Comparison& comparison = device.comparison;
+  out << util::for_terminal(device_text(comparison.device), util::kLongestSentence) << '\n';
+  const std::string after = measured_text(comparison.after, comparison.hours_after);
+  if (comparison.before) {
+    out << "  before  " << measured_text(*comparison.before, comparison.hours_before) << "\n  after   " << after
+        << "\n  " << summary_text(comparison) << "\n\n";
+  } else {
+    out << "  " << after << "\n\n";
+  }
+  if (comparison.rows.empty()) {
+    out << "nothing was measured of this device in these windows\n\n";
+    return;
+  }
+  util::print_table(verdict_table(comparison), out);
+  out << '\n';
+  util::print_table(load_table(comparison), out);
+  out << '\n';
+  print_remarks(
+      comparison, [](const std::string& text) { return util::for_terminal(text, util::kLongestSentence); }, out);
+}
+
+/// For texts of our own, which contain no pipe.
+void print_markdown_table(const Table& table, std::ostream& out) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    for (const std::string& field : table[row]) {
+      out << "| " << (field.empty() && row > 0 ? "-" : field) << ' ';
+    }
+    out << "|\n";
+    for (std::size_t column = 0; row == 0 && column < table[0].size(); ++column) {
+      out << (column == 0 ? "|---" : "|---:");
+    }
+    out << (row == 0 ? "|\n" : "");
+  }
+  out << '\n';
+}
+
+void print_markdown_of(const DeviceReport& device, std::ostream& out) {
+  const Comparison& comparison = device.comparison;
+  out << "## " << util::for_markdown(device_text(comparison.device), util::kLongestSentence) << "\n\n";
+  const std::string after = measured_text(comparison.after, comparison.hours_after);
+  if (comparison.before) {
+    out << "Before: " << measured_text(*comparison.before, comparison.hours_before) << ". After: " << after << ".\n**"
+        << summary_text(comparison) << "**\n\n";
+  } else {
+    out << after << ".\n\n";
+  }
+  if (comparison.rows.empty()) {
+    out << "Nothing was measured of this device in these windows.\n\n";
+    return;
+  }
+  print_markdown_table(verdict_table(comparison), out);
+  print_markdown_table(load_table(comparison), out);
+  print_remarks(
+      comparison, [](const std::string& text) { return util::for_markdown(text, util::kLongestSentence); }, out);
+}
+
 }  // namespace
 
 std::string value_text(std::optional<double> value, Unit unit) {
@@ -127,7 +196,7 @@ std::string change_text(const std::optional<Change>& change) {
 }
 
 std::string count_text(const Row& row, double count) {
-  return row.id.substr(0, 5) == "wear." ? bytes_text(count) : plain(count);
+  return row.id.starts_with("wear.") ? bytes_text(count) : plain(count);
 }
 
 std::string minute_text(model::WallTime time) {
@@ -144,14 +213,15 @@ std::string window_text(const model::Window& window) {
          when(seconds(window.to), same_day ? "%H:%M UTC" : "%Y-%m-%d %H:%M UTC");
 }
 
+std::string measured_text(const model::Window& window, double hours) {
+  return fmt::format("{}, {} measured", window_text(window), util::duration_text(3600 * hours));
+}
+
 Table verdict_table(const Comparison& comparison) {
   const bool compared = comparison.before.has_value();
-  Table table;
-  if (compared) {
-    table.push_back({"figure", "before", "after", "change (95 %)", "verdict", "n before", "n after"});
-  } else {
-    table.push_back({"figure", "value", "n"});
-  }
+  Table table{compared ? std::vector<std::string>{"figure", "before", "after", "change (95 %)", "verdict", "n before",
+                                                  "n after"}
+                       : std::vector<std::string>{"figure", "value", "n"}};
   for (const Row& row : comparison.rows) {
     if (compared) {
       table.push_back({row.what, side_text(row, row.before, row.n_before), side_text(row, row.after, row.n_after),
@@ -166,9 +236,8 @@ Table verdict_table(const Comparison& comparison) {
 
 Table load_table(const Comparison& comparison) {
   const bool compared = comparison.before.has_value();
-  Table table;
-  table.push_back(compared ? std::vector<std::string>{"load", "before", "after"}
-                           : std::vector<std::string>{"load", "value"});
+  Table table{compared ? std::vector<std::string>{"load", "before", "after"}
+                       : std::vector<std::string>{"load", "value"}};
   for (const LoadRow& row : comparison.load) {
     table.push_back({row.what});
     if (compared) {
@@ -200,8 +269,8 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
       remarks.push_back(row.what + fmt::format(": {} % in the median minute: a few minutes make the difference",
                                                percent(*row.usual)));
     }
-    constexpr double kMatters = 0.01;
-    if (row.adjusted && row.raw && std::fabs(std::log(row.adjusted->ratio / row.raw->ratio)) > kMatters) {
+    constexpr double kMinShift = 0.01;
+    if (row.adjusted && row.raw && std::fabs(std::log(row.adjusted->ratio / row.raw->ratio)) > kMinShift) {
       remarks.push_back(row.what + ": " + change_text(row.raw) + " as measured, before the load is adjusted for");
     }
   }
@@ -237,43 +306,6 @@ std::string setting_text(const model::SettingChange& change) {
          util::for_json(change.value, util::kLongestSentence);
 }
 
-namespace {
-
-void print_text_of(const DeviceReport& device, std::ostream& out) {
-  const Comparison& comparison = device.comparison;
-  out << util::for_terminal(device_text(comparison.device), util::kLongestSentence) << '\n';
-  if (comparison.before) {
-    out << "  before  " << window_text(*comparison.before)
-        << ", " + util::duration_text(3600 * comparison.hours_before) + " measured\n";
-    out << "  after   " << window_text(comparison.after)
-        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured\n";
-    out << "  " << summary_text(comparison) << "\n\n";
-  } else {
-    out << "  " << window_text(comparison.after)
-        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured\n\n";
-  }
-  if (comparison.rows.empty()) {
-    out << "nothing was measured of this device in these windows\n\n";
-    return;
-  }
-  util::print_table(verdict_table(comparison), out);
-  out << '\n';
-  util::print_table(load_table(comparison), out);
-  out << '\n';
-  for (const std::string& remark : row_remarks(comparison)) {
-    out << "- " << remark << '\n';
-  }
-  for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << util::for_terminal(setting_text(change), util::kLongestSentence) << '\n';
-  }
-  for (const auto& note : comparison.notes) {
-    out << "- " << note.text << '\n';
-  }
-  out << '\n';
-}
-
-}  // namespace
-
 void print_text(const Report& report, std::ostream& out) {
   if (!report.change.empty()) {
     out << "Change: " << util::for_terminal(report.change, util::kLongestSentence) << "\n";
@@ -288,56 +320,6 @@ void print_text(const Report& report, std::ostream& out) {
     print_text_of(device, out);
   }
 }
-
-namespace {
-
-/// For our own words, which contain no pipe.
-void print_table(const Table& table, std::ostream& out) {
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    for (const std::string& field : table[row]) {
-      out << "| " << (field.empty() && row > 0 ? "-" : field) << ' ';
-    }
-    out << "|\n";
-    for (std::size_t column = 0; row == 0 && column < table[0].size(); ++column) {
-      out << (column == 0 ? "|---" : "|---:");
-    }
-    out << (row == 0 ? "|\n" : "");
-  }
-  out << '\n';
-}
-
-void print_markdown_of(const DeviceReport& device, std::ostream& out) {
-  const Comparison& comparison = device.comparison;
-  out << "## " << util::for_markdown(device_text(comparison.device), util::kLongestSentence) << "\n\n";
-  if (comparison.before) {
-    out << "Before: " << window_text(*comparison.before)
-        << ", " + util::duration_text(3600 * comparison.hours_before) + " measured. "
-        << "After: " << window_text(comparison.after)
-        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured.\n"
-        << "**" << summary_text(comparison) << "**\n\n";
-  } else {
-    out << window_text(comparison.after)
-        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured.\n\n";
-  }
-  if (comparison.rows.empty()) {
-    out << "Nothing was measured of this device in these windows.\n\n";
-    return;
-  }
-  print_table(verdict_table(comparison), out);
-  print_table(load_table(comparison), out);
-  for (const std::string& remark : row_remarks(comparison)) {
-    out << "- " << remark << '\n';
-  }
-  for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << util::for_markdown(setting_text(change), util::kLongestSentence) << '\n';
-  }
-  for (const auto& note : comparison.notes) {
-    out << "- " << note.text << '\n';
-  }
-  out << '\n';
-}
-
-}  // namespace
 
 void print_markdown(const Report& report, std::ostream& out) {
   out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is reported about some disks: a comparison of each, and the minutes behind it. Values in, bytes out.
-//
-// Names of devices, models, settings and marks come from outside: each form shows them without bytes that it would
-// interpret.
+// Report: what is reported about some disks, a comparison of each and the minutes behind it, as text, Markdown, JSON or
+// HTML. Names of devices, models, settings and marks come from outside: each form shows them without bytes that it
+// would interpret.
 #pragma once
 
 #include <optional>
@@ -57,10 +56,12 @@ std::string count_text(const Row& row, double count);
 
 /// "2026-11-23 09:00 to 17:00 UTC"
 std::string window_text(const model::Window& window);
+/// The same with how long was measured of it: "..., 8 h measured".
+std::string measured_text(const model::Window& window, double hours);
 /// "2026-11-23 09:00 UTC"
 std::string minute_text(model::WallTime time);
 
-/// The table of a device; the first row is the heading.
+/// Of a device; the first row is the heading.
 using Table = std::vector<std::vector<std::string>>;
 Table verdict_table(const Comparison& comparison);
 Table load_table(const Comparison& comparison);

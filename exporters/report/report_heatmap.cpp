@@ -7,18 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/model/latency_buckets.h"
-#include "exporters/report/report_forms.h"
 
 namespace ssdpulse::report {
+namespace {
 
-// A small picture for a page: 256 colours, as a data: URI. Only for the files of this folder.
+using compare::Side;
 
 struct Colour {
   std::uint8_t red = 0;
@@ -26,21 +23,12 @@ struct Colour {
   std::uint8_t blue = 0;
 };
 
-/// Cividis (Nunez and others, 2018), which the colour-blind read as well as everybody else: 0 light, 1 dark.
-Colour cividis(double share);
-std::string css(const Colour& colour);
-
 /// Rows from the top, each of `width` bytes that are indexes into the palette.
 struct Bitmap {
   std::size_t width = 0;
   std::vector<std::uint8_t> pixels;
   std::array<Colour, 256> palette{};
 };
-
-/// A Windows bitmap in base64, which every browser shows and which needs no library.
-std::string data_uri(const Bitmap& bitmap);
-
-namespace {
 
 void append(std::string& bytes, std::uint32_t value, std::size_t length) {
   for (std::size_t i = 0; i < length; ++i) {
@@ -64,8 +52,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-}  // namespace
-
+/// Cividis (Nunez and others, 2018), which the colour-blind read as well as everybody else: 0 light, 1 dark.
 Colour cividis(double share) {
   constexpr Colour kStops[] = {{0x00, 0x22, 0x4e}, {0x12, 0x35, 0x70}, {0x3b, 0x49, 0x6c}, {0x57, 0x5d, 0x6d},
                                {0x70, 0x71, 0x73}, {0x8a, 0x86, 0x78}, {0xa5, 0x9c, 0x74}, {0xc3, 0xb3, 0x69},
@@ -85,6 +72,7 @@ std::string css(const Colour& colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
 
+/// A Windows bitmap in base64, which every browser shows and which needs no library.
 std::string data_uri(const Bitmap& bitmap) {
   constexpr std::uint32_t kFileHeader = 14;
   constexpr std::uint32_t kHeader = 40;
@@ -116,10 +104,6 @@ std::string data_uri(const Bitmap& bitmap) {
   return "data:image/bmp;base64," + base64(bytes);
 }
 
-namespace {
-
-using compare::Side;
-
 constexpr std::size_t kMaxColumns = 240;
 constexpr std::size_t kMaxRows = 64;
 constexpr double kWidth = 480;
@@ -129,15 +113,15 @@ constexpr double kBottom = 18;
 
 /// A stretch of the window, and what was in it.
 struct Column {
-  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(LATENCY_OVER_WORD + 1);
+  std::vector<std::uint64_t> buckets = std::vector<std::uint64_t>(LATENCY_OVER_WORD + 1);
   double minutes = 0;  // measured; 0: none
 };
 
 std::vector<Column> columns_of(const Side& side, model::Latency latency) {
   const double length = std::chrono::duration<double, std::ratio<60>>(side.window.to - side.window.from).count();
   const double longest =
-      std::accumulate(side.minutes.begin(), side.minutes.end(), 1.0, [](double most, const model::MinuteOf& minute) {
-        return std::max(most, static_cast<double>(minute.length.count()));
+      std::accumulate(side.minutes.begin(), side.minutes.end(), 1.0, [](double minutes, const model::MinuteOf& minute) {
+        return std::max(minutes, static_cast<double>(minute.length.count()));
       });
   const double step = std::max(longest, std::ceil(length / kMaxColumns));
   std::vector<Column> columns(static_cast<std::size_t>(std::max(1.0, std::ceil(length / step))));
@@ -148,8 +132,8 @@ std::vector<Column> columns_of(const Side& side, model::Latency latency) {
     }
     Column& column = columns[static_cast<std::size_t>(at)];
     column.minutes += static_cast<double>(minute.load.measured_ms) / 60000;
-    for (const auto& [word, count] : minute.load.latency(latency).words) {
-      column.words[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += count;
+    for (const auto& [bucket, count] : minute.load.latency(latency).words) {
+      column.buckets[std::min<std::size_t>(bucket, LATENCY_OVER_WORD)] += count;
     }
   }
   return columns;
@@ -159,20 +143,21 @@ std::vector<Column> columns_of(const Side& side, model::Latency latency) {
 double cell(const Column& column, const HeatScale& scale, std::size_t row) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < scale.merged; ++i) {
-    const std::size_t word = scale.first + row * scale.merged + i;
-    count += word <= scale.last ? column.words[word] : 0;
+    const std::size_t bucket = scale.first + row * scale.merged + i;
+    count += bucket <= scale.last ? column.buckets[bucket] : 0;
   }
   return column.minutes > 0 ? static_cast<double>(count) / column.minutes : 0;
 }
 
 double below_range(const Column& column) {
   return column.minutes > 0
-             ? static_cast<double>(column.words[LATENCY_ZERO_WORD] + column.words[LATENCY_UNDER_WORD]) / column.minutes
+             ? static_cast<double>(column.buckets[LATENCY_ZERO_WORD] + column.buckets[LATENCY_UNDER_WORD]) /
+                   column.minutes
              : 0;
 }
 
 double above_range(const Column& column) {
-  return column.minutes > 0 ? static_cast<double>(column.words[LATENCY_OVER_WORD]) / column.minutes : 0;
+  return column.minutes > 0 ? static_cast<double>(column.buckets[LATENCY_OVER_WORD]) / column.minutes : 0;
 }
 
 constexpr std::uint8_t kNone = 0;
@@ -180,12 +165,13 @@ constexpr std::uint8_t kGap = 255;
 constexpr int kLevels = 254;
 
 /// 0 for none; else the index of a count in the palette, by its logarithm.
-std::uint8_t level(double count, double most) {
+std::uint8_t level(double count, double max_count) {
   if (count <= 0) {
     return kNone;
   }
   constexpr double kMinCount = 1.0 / 60;  // one I/O per hour
-  const double share = std::log(std::max(count, kMinCount) / kMinCount) / std::log(std::max(most, 1.0) / kMinCount);
+  const double share =
+      std::log(std::max(count, kMinCount) / kMinCount) / std::log(std::max(max_count, 1.0) / kMinCount);
   return static_cast<std::uint8_t>(1 + std::lround(std::clamp(share, 0.0, 1.0) * (kLevels - 1)));
 }
 
@@ -204,20 +190,20 @@ Bitmap bitmap_of(const std::vector<Column>& columns, const HeatScale& scale) {
     }
   };
   const auto gap = [](const Column&) { return kGap; };
-  add_row([&](const Column& column) { return level(above_range(column), scale.most); });
+  add_row([&](const Column& column) { return level(above_range(column), scale.max_rate); });
   add_row(gap);
   for (std::size_t row = scale.rows(); row-- > 0;) {
-    add_row([&](const Column& column) { return level(cell(column, scale, row), scale.most); });
+    add_row([&](const Column& column) { return level(cell(column, scale, row), scale.max_rate); });
   }
   add_row(gap);
-  add_row([&](const Column& column) { return level(below_range(column), scale.most); });
+  add_row([&](const Column& column) { return level(below_range(column), scale.max_rate); });
   return bitmap;
 }
 
 /// Where a latency is drawn, from the top; two rows of the bitmap are above the scale, and two below.
 double height_of(double seconds, const HeatScale& scale) {
-  const double word = std::log2(seconds) * 8 - LATENCY_FIRST_NATIVE_INDEX + LATENCY_FIRST_NATIVE_WORD + 1;
-  const double row = (word - static_cast<double>(scale.first)) / static_cast<double>(scale.merged);
+  const double bucket = std::log2(seconds) * 8 - LATENCY_FIRST_NATIVE_INDEX + LATENCY_FIRST_NATIVE_WORD + 1;
+  const double row = (bucket - static_cast<double>(scale.first)) / static_cast<double>(scale.merged);
   const double rows = static_cast<double>(scale.rows()) + 4;
   return kHeight * (rows - 2 - row) / rows;
 }
@@ -260,10 +246,10 @@ std::string line(const std::vector<Column>& columns, const HeatScale& scale, dou
   std::string path;
   bool drawing = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto count = static_cast<double>(model::count(columns[i].words));
+    const auto count = static_cast<double>(model::count(columns[i].buckets));
     const bool enough = count * (1 - share) >= static_cast<double>(kMinBeyond);
     if (enough) {
-      const double y = height_of(model::upper_bound_seconds(model::quantile_bucket(columns[i].words, share)), scale);
+      const double y = height_of(model::upper_bound_seconds(model::quantile_bucket(columns[i].buckets, share)), scale);
       path += fmt::format("{}{:.1f} {:.1f}", drawing ? "L" : "M", kLeft + (static_cast<double>(i) + 0.5) * width,
                           std::clamp(y, 0.0, kHeight));
     }
@@ -282,10 +268,10 @@ std::optional<HeatScale> heat_scale(const std::vector<const Side*>& sides, model
   for (const Side* side : sides) {
     all.push_back(columns_of(*side, latency));
     for (const Column& column : all.back()) {
-      for (std::size_t word = LATENCY_FIRST_NATIVE_WORD; word < LATENCY_OVER_WORD; ++word) {
-        if (column.words[word] > 0) {
-          scale.first = std::min(scale.first, word);
-          scale.last = std::max(scale.last, word);
+      for (std::size_t bucket = LATENCY_FIRST_NATIVE_WORD; bucket < LATENCY_OVER_WORD; ++bucket) {
+        if (column.buckets[bucket] > 0) {
+          scale.first = std::min(scale.first, bucket);
+          scale.last = std::max(scale.last, bucket);
         }
       }
     }
@@ -297,7 +283,7 @@ std::optional<HeatScale> heat_scale(const std::vector<const Side*>& sides, model
   for (const auto& columns : all) {
     for (const Column& column : columns) {
       for (std::size_t row = 0; row < scale.rows(); ++row) {
-        scale.most = std::max(scale.most, cell(column, scale, row));
+        scale.max_rate = std::max(scale.max_rate, cell(column, scale, row));
       }
     }
   }
@@ -332,7 +318,7 @@ std::string heat_key_svg(const HeatScale& scale) {
     svg += fmt::format(R"(<rect x="{}" y="2" width="6" height="12" fill="{}"/>)", 62 + 6 * i,
                        css(cividis(0.05 + 0.95 * i / (kStops - 1))));
   }
-  return svg + fmt::format(R"(<text x="212" y="12">{} a minute</text></svg>)", value_text(scale.most, Unit::count));
+  return svg + fmt::format(R"(<text x="212" y="12">{} a minute</text></svg>)", value_text(scale.max_rate, Unit::count));
 }
 
 }  // namespace ssdpulse::report

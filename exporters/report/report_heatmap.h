@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window as a picture: latency over time, the colour shows I/Os per minute. Only for the files of this folder.
-//
-// Three states that never look alike: none (background), a time that was not measured (hatched), out of range (rows of
-// their own at the top and the bottom).
+// HeatScale: the scale of a window's picture: latency over time, the colour shows I/Os per minute. Only for the files
+// of this folder. Three states that never look alike: none (background), a time that was not measured (hatched), out of
+// range (rows of their own at the top and the bottom).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@
 
 namespace ssdpulse::report {
 
-/// One scale for both windows: words from `first` to `last`, `merged` of them per row.
+/// One scale for both windows: buckets from `first` to `last`, `merged` of them per row.
 struct HeatScale {
   std::size_t first = 0;
   std::size_t last = 0;
   std::size_t merged = 1;
-  double most = 0;  // I/Os per minute in one cell
+  double max_rate = 0;  // I/Os per minute in one cell
 
   [[nodiscard]] std::size_t rows() const { return (last - first) / merged + 1; }
 };

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The HTML page of a report.
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "daemon/base/number_text.h"
 #include "exporters/report/report_forms.h"
 #include "exporters/report/report_heatmap.h"
 
 namespace ssdpulse::report {
-
 namespace {
 
 using compare::Verdict;
@@ -92,15 +91,13 @@ std::string list_html(const Comparison& comparison) {
 
 std::string head_html(const Comparison& comparison) {
   std::string html = "<h2>" + util::for_html(device_text(comparison.device), util::kLongestSentence) + "</h2>\n<p>";
-  if (comparison.before) {
-    html += fmt::format("before: {}, {} measured<br>\n", window_text(*comparison.before),
-                        util::duration_text(3600 * comparison.hours_before));
-    html += fmt::format("after: {}, {} measured</p>\n", window_text(comparison.after),
-                        util::duration_text(3600 * comparison.hours_after));
-    return html + "<p><strong>" + summary_text(comparison) + "</strong></p>\n";
+  const std::string after = measured_text(comparison.after, comparison.hours_after);
+  if (!comparison.before) {
+    return html + after + "</p>\n";
   }
-  return html + fmt::format("{}, {} measured</p>\n", window_text(comparison.after),
-                            util::duration_text(3600 * comparison.hours_after));
+  return html + fmt::format("before: {}<br>\nafter: {}</p>\n<p><strong>{}</strong></p>\n",
+                            measured_text(*comparison.before, comparison.hours_before), after,
+                            summary_text(comparison));
 }
 
 std::string body_html(const Comparison& comparison) {

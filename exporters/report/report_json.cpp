@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times are seconds since the epoch; all else is in base units, changes are ratios after / before. Unknown values are
-// null.
+// The JSON of a report. Times are seconds since the epoch; all else is in base units, changes are ratios after /
+// before. Unknown values are null.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "daemon/base/complete.h"
+#include "daemon/model/block_io.h"  // name()
 #include "exporters/report/report_forms.h"
 
 namespace ssdpulse::report {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -18,10 +19,7 @@ Json seconds(model::WallTime time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-Json window_json(const model::Window& window) {
-  return {{"from", std::chrono::seconds(window.from.time_since_epoch()).count()},
-          {"to", std::chrono::seconds(window.to.time_since_epoch()).count()}};
-}
+Json window_json(const model::Window& window) { return {{"from", seconds(window.from)}, {"to", seconds(window.to)}}; }
 
 Json change_json(const std::optional<Change>& change) {
   return change ? Json{{"ratio", optional(change->ratio)},
@@ -35,19 +33,12 @@ Json interval_json(const std::optional<compare::Interval>& interval) {
   return interval ? Json{{"lower", optional(interval->lower)}, {"upper", optional(interval->upper)}} : Json();
 }
 
-const char* interval_from(compare::IntervalFrom from) {
-  constexpr const char* kNames[] = {"windows", "last day", "few minutes"};
-  return kNames[static_cast<std::size_t>(from)];
-}
-
-const char* unit_name(Unit unit) {
-  constexpr const char* kNames[] = {"seconds",      "share", "ratio", "bytes/day", "1/second",
-                                    "bytes/second", "bytes", "count", "celsius"};
-  return kNames[static_cast<std::size_t>(unit)];
-}
+constexpr auto kIntervalFromNames = util::names<compare::IntervalFrom>({"windows", "last day", "few minutes"});
+constexpr auto kUnitNames = util::names<Unit>(
+    {"seconds", "share", "ratio", "bytes/day", "1/second", "bytes/second", "bytes", "count", "celsius"});
 
 Json row_json(const Row& row, bool compared) {
-  Json json{{"id", row.id}, {"unit", unit_name(row.unit)}};
+  Json json{{"id", row.id}, {"unit", model::name(row.unit, kUnitNames)}};
   if (compared) {
     json["before"] = optional(row.before);
     json["n_before"] = row.n_before;
@@ -59,7 +50,7 @@ Json row_json(const Row& row, bool compared) {
     json["change"] = change_json(row.raw);
     json["adjusted_change"] = change_json(row.adjusted);
     json["corrected_interval"] = interval_json(row.corrected);
-    json["interval_from"] = row.answer() ? Json(interval_from(row.from)) : Json();
+    json["interval_from"] = row.answer() ? Json(model::name(row.from, kIntervalFromNames)) : Json();
     json["median_minute_ratio"] = optional(row.usual);
     json["verdict"] = std::string(name(row.verdict.value_or(compare::Verdict::cannot_tell)));
     json["hours_needed"] = optional(row.hours_needed);
@@ -69,7 +60,7 @@ Json row_json(const Row& row, bool compared) {
 }
 
 Json load_json(const LoadRow& row, bool compared) {
-  Json json{{"id", row.id}, {"unit", unit_name(row.unit)}};
+  Json json{{"id", row.id}, {"unit", model::name(row.unit, kUnitNames)}};
   if (compared) {
     json["before"] = optional(row.before);
   }

@@ -2,7 +2,6 @@
 #include "exporters/terminal/device_list.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -14,10 +13,17 @@
 namespace ssdpulse::terminal {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+constexpr auto kStates = util::names<model::Coverage>({"measured", "excluded", "stacked", "empty"});
+
+bool is_unseen(const model::Device& device) {
+  return device.coverage == model::Coverage::measured && !device.has_requests;
+}
+
 std::string state_of(const model::Device& device) {
-  return device.coverage == model::Coverage::measured && !device.has_requests
-             ? "not measured: " + std::string(model::unseen_text(false))
-             : std::string(name(device.coverage, model::kCoverageWords));
+  return is_unseen(device) ? "not measured: " + std::string(model::unseen_text(false))
+                           : std::string(name(device.coverage, model::kCoverageWords));
 }
 
 std::string human_size(std::uint64_t bytes) {
@@ -30,6 +36,50 @@ std::string human_size(std::uint64_t bytes) {
   }
   std::string text = std::to_string(value);
   return text.substr(0, text.find('.') + (value < 10 && unit > 0 ? 2 : 0)) + " " + kUnits[unit];
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : " ") + name;
+  }
+  return text;
+}
+
+Json device_json(const model::Device& device, const std::vector<HintLine>& hints,
+                 const std::vector<std::string>& same_identity) {
+  const bool has_queue = !device.paths.empty();
+  const auto hint =
+      std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
+  const bool has_hint = hint != hints.end();
+  return {{"device", device.name},
+          {"size_bytes", device.size_bytes},
+          {"transport", device.transport},
+          {"model", util::for_terminal(device.model)},
+          {"serial", util::for_terminal(device.serial)},
+          {"firmware", util::for_terminal(device.firmware)},
+          {"wwid", util::for_terminal(device.wwid)},
+          {"scheduler", device.scheduler},
+          {"queues", has_queue ? Json(device.paths[0].hardware_queues) : Json()},
+          {"queue_depth", has_queue ? Json(device.paths[0].queue_depth) : Json()},
+          {"rotational", device.rotational},
+          {"discard", device.discard},
+          {"write_back_cache", device.write_back_cache},
+          {"iostats", device.iostats},
+          {"state", is_unseen(device) ? "unseen" : name(device.coverage, kStates)},
+          {"same_identity", same_identity},
+          {"write_hints", has_hint ? Json(name(hint->path.kernel, model::kHintReachNames)) : Json()},
+          {"write_separation", has_hint ? Json(name(hint->path.drive, model::kDriveSeparationNames)) : Json()}};
+}
+
+Json drive_json(const DriveLine& drive) {
+  return {{"controller", drive.controller},
+          {"devices", drive.namespaces},
+          {"firmware", util::for_terminal(drive.firmware)},
+          {"log_pages", drive.log_pages},
+          {"write_amplification_source", drive.source},
+          {"reason", drive.reason},
+          {"failure", drive.failure ? Json(*drive.failure) : Json()}};
 }
 
 }  // namespace
@@ -59,7 +109,6 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
   }
 }
 
-/// People tag their writes for years without knowing that no hint arrives.
 void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
   std::vector<std::vector<std::string>> rows{{"DEVICE", "WRITE HINTS", "THE DRIVE"}};
   for (const HintLine& line : lines) {
@@ -75,23 +124,10 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out) {
   if (accounting == model::IoAccounting::root_only) {
     out << "\ntenants: this host accounts all I/O to the root of its cgroups, so that tenants cannot be told apart; "
-           "with "
-           "systemd, set\nDefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run systemctl "
+           "with systemd, set\nDefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run systemctl "
            "daemon-reexec\n";
   }
 }
-
-namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : " ") + name;
-  }
-  return text;
-}
-
-}  // namespace
 
 void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
   if (lines.empty()) {
@@ -114,55 +150,9 @@ void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
   util::print_table(rows, out);
 }
 
-namespace {
-
-using ListJson = nlohmann::ordered_json;
-
-constexpr auto kStates = util::names<model::Coverage>({"measured", "excluded", "stacked", "empty"});  // by Coverage
-
-ListJson device_json(const model::Device& device, const std::vector<HintLine>& hints,
-                     const std::vector<std::string>& same_identity) {
-  const bool has_queue = !device.paths.empty();
-  const auto hint =
-      std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
-  const bool has_hint = hint != hints.end();
-  return {
-      {"device", device.name},
-      {"size_bytes", device.size_bytes},
-      {"transport", device.transport},
-      {"model", util::for_terminal(device.model)},
-      {"serial", util::for_terminal(device.serial)},
-      {"firmware", util::for_terminal(device.firmware)},
-      {"wwid", util::for_terminal(device.wwid)},
-      {"scheduler", device.scheduler},
-      {"queues", has_queue ? ListJson(device.paths[0].hardware_queues) : ListJson()},
-      {"queue_depth", has_queue ? ListJson(device.paths[0].queue_depth) : ListJson()},
-      {"rotational", device.rotational},
-      {"discard", device.discard},
-      {"write_back_cache", device.write_back_cache},
-      {"iostats", device.iostats},
-      {"state", device.coverage == model::Coverage::measured && !device.has_requests ? "unseen"
-                                                                                     : name(device.coverage, kStates)},
-      {"same_identity", same_identity},
-      {"write_hints", has_hint ? ListJson(name(hint->path.kernel, model::kHintReachNames)) : ListJson()},
-      {"write_separation", has_hint ? ListJson(name(hint->path.drive, model::kDriveSeparationNames)) : ListJson()}};
-}
-
-ListJson drive_json(const DriveLine& drive) {
-  return {{"controller", drive.controller},
-          {"devices", drive.namespaces},
-          {"firmware", util::for_terminal(drive.firmware)},
-          {"log_pages", drive.log_pages},
-          {"write_amplification_source", drive.source},
-          {"reason", drive.reason},
-          {"failure", drive.failure ? ListJson(*drive.failure) : ListJson()}};
-}
-
-}  // namespace
-
 std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
                          const std::vector<HintLine>& hints) {
-  ListJson devices = ListJson::array();
+  Json devices = Json::array();
   const auto clashes = reported_clashes(inventory);
   for (const model::Device& device : inventory.devices) {
     std::vector<std::string> others;
@@ -174,14 +164,13 @@ std::string devices_json(const model::Inventory& inventory, const DriveList& dri
     }
     devices.push_back(device_json(device, hints, others));
   }
-  ListJson list = ListJson::array();
+  Json all{{"devices", std::move(devices)},
+           {"drives", Json::array()},
+           {"drives_failure", drives.failure.empty() ? Json() : Json(drives.failure)}};
   for (const DriveLine& drive : drives.lines) {
-    list.push_back(drive_json(drive));
+    all["drives"].push_back(drive_json(drive));
   }
-  const ListJson whole{{"devices", std::move(devices)},
-                       {"drives", std::move(list)},
-                       {"drives_failure", drives.failure.empty() ? ListJson() : ListJson(drives.failure)}};
-  return whole.dump(2, ' ', false, ListJson::error_handler_t::replace) + "\n";
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ssdpulse::terminal

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of `ssdpulse devices`, for people: which block devices of this host would be measured, which not, and why.
+// DriveList and others: what `ssdpulse devices` shows, as tables for people and as JSON for programs: which block
+// devices of this host would be measured, which not, and why; what their drives can report. The JSON is a contract:
+// names are added, not renamed.
 #pragma once
 
 #include <optional>
@@ -32,8 +34,7 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out);
 /// Prints nothing if I/O is accounted below the root, or nothing is known.
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out);
 
-// DriveLine: what `ssdpulse devices` shows of an NVMe drive: what it can report, and its source of write amplification.
-
+/// An NVMe drive: what it can report, and its source of write amplification.
 struct DriveLine {
   std::string controller;
   std::vector<std::string> namespaces;
@@ -44,16 +45,13 @@ struct DriveLine {
   std::optional<std::string> failure;  // why it cannot be read; absent: it can be
 };
 
-/// Of all drives; or why they could not be asked.
 struct DriveList {
   std::vector<DriveLine> lines;
-  std::string failure;  // empty: they were asked
+  std::string failure;  // why the drives could not be asked; empty: they were
 };
 
 /// Prints nothing if there is no drive.
 void print_drives(const std::vector<DriveLine>& lines, std::ostream& out);
-
-// What `ssdpulse devices` shows, for programs. The form is a contract: names are added, not renamed.
 
 /// {"devices": [{"device", "size_bytes", "transport", "model", "serial", "firmware", "wwid", "scheduler", "queues",
 /// "queue_depth", "rotational", "discard", "write_back_cache", "iostats", "state", "same_identity", "write_hints",

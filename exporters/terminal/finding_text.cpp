@@ -13,6 +13,7 @@
 #include "daemon/base/complete.h"
 #include "daemon/base/number_text.h"
 #include "daemon/base/text_table.h"
+#include "daemon/model/block_io.h"  // name()
 
 namespace ssdpulse::terminal {
 namespace {
@@ -30,22 +31,22 @@ struct Group {
   }
 };
 
-std::string_view word(const model::Finding& one) { return model::kVerdictNames[static_cast<std::size_t>(one.verdict)]; }
+std::string_view verdict(const model::Finding& one) { return model::name(one.verdict, model::kVerdictNames); }
 
-bool quiet(const model::Finding& one) {
+bool is_quiet(const model::Finding& one) {
   return one.verdict == model::Verdict::ok || one.verdict == model::Verdict::not_applicable;
 }
 
-auto sameness(const model::Finding& one) { return std::tie(one.id, one.verdict, one.found, one.why); }
+auto group_key(const model::Finding& one) { return std::tie(one.id, one.verdict, one.found, one.why); }
 
 std::vector<Group> grouped(const Findings& findings, bool all) {
   std::vector<Group> groups;
   for (const model::Finding& one : findings) {
-    if (quiet(one) && !all) {
+    if (is_quiet(one) && !all) {
       continue;
     }
     const auto known = std::find_if(groups.begin(), groups.end(),
-                                    [&](const Group& group) { return sameness(group.first()) == sameness(one); });
+                                    [&](const Group& group) { return group_key(group.first()) == group_key(one); });
     if (known == groups.end()) {
       groups.push_back({{&one}});
     } else {
@@ -63,7 +64,7 @@ std::string local_time(std::chrono::system_clock::time_point at) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
 }
 
-std::string bytes_words(double bytes) {
+std::string bytes_text(double bytes) {
   return bytes >= 1e12  ? util::number_text(bytes / 1e12) + " TB"
          : bytes >= 1e9 ? util::number_text(bytes / 1e9) + " GB"
          : bytes >= 1e6 ? util::number_text(bytes / 1e6) + " MB"
@@ -75,7 +76,7 @@ std::string bytes_words(double bytes) {
 /// what was measured.
 struct Period {
   double share = 1;
-  std::string words = "a day";
+  std::string text = "a day";
 };
 
 Period period_of(const model::Finding& one) {
@@ -84,6 +85,11 @@ Period period_of(const model::Finding& one) {
              ? Period{*one.observed_seconds / kDay,
                       fmt::format("in the {} measured", util::duration_text(*one.observed_seconds))}
              : Period{};
+}
+
+std::string without_underscores(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
 }
 
 /// Name and value as people write them: the name carries the unit.
@@ -101,25 +107,22 @@ std::string evidence_text(const std::string& name, double value, const Period& p
   };
   static constexpr auto kUnits = std::to_array<Unit>({
       {"_seconds_per_day", [](double one) { return kSeconds(one); }, true},
-      {"_bytes_per_day", [](double one) { return bytes_words(one); }, true},
+      {"_bytes_per_day", [](double one) { return bytes_text(one); }, true},
       {"_per_day", [](double one) { return util::number_text(one); }, true},
       {"_seconds", [](double one) { return kSeconds(one); }},
-      {"_bytes", [](double one) { return bytes_words(one); }},
+      {"_bytes", [](double one) { return bytes_text(one); }},
       {"_share", [](double one) { return util::number_text(100 * one) + " %"; }},
       {"_lower_ratio", [](double one) { return "at least " + util::number_text(one); }},
       {"_ratio", [](double one) { return util::number_text(one); }},
       {"_celsius", [](double one) { return util::number_text(one) + " C"; }},
   });
   for (const auto& [suffix, text, per_day] : kUnits) {
-    if (name.size() > suffix.size() && std::string_view(name).substr(name.size() - suffix.size()) == suffix) {
-      std::string what = name.substr(0, name.size() - suffix.size());
-      std::replace(what.begin(), what.end(), '_', ' ');
-      return what + " " + (per_day ? text(value * period.share) + " " + period.words : text(value));
+    if (name.size() > suffix.size() && name.ends_with(suffix)) {
+      const std::string what = without_underscores(name.substr(0, name.size() - suffix.size()));
+      return what + " " + (per_day ? text(value * period.share) + " " + period.text : text(value));
     }
   }
-  std::string what = name;
-  std::replace(what.begin(), what.end(), '_', ' ');
-  return what + " " + util::number_text(value);
+  return without_underscores(name) + " " + util::number_text(value);
 }
 
 std::string evidence_of(const model::Finding& one) {
@@ -135,7 +138,7 @@ std::string observed_of(const model::Finding& one) {
   constexpr auto kBy = util::names<model::Observer>(
       {", since the daemon's start", ", by the history", " at most, by the kernel, of each path since it is there"});
   return one.observed_seconds && !one.evidence.empty()
-             ? util::duration_text(*one.observed_seconds) + std::string(kBy[static_cast<std::size_t>(one.observer)])
+             ? util::duration_text(*one.observed_seconds) + std::string(model::name(one.observer, kBy))
              : "";
 }
 
@@ -148,7 +151,7 @@ std::string cost_of(const model::Finding& one) {
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
     text += fmt::format("{}at most {} of wear {}", text.empty() ? "" : ", ",
-                        bytes_words(share * *one.wear_bytes_per_day), period);
+                        bytes_text(share * *one.wear_bytes_per_day), period);
   }
   return text;
 }
@@ -166,8 +169,7 @@ std::vector<std::pair<std::string_view, std::string>> details(const model::Findi
                                                               {"risk", one.risk},
                                                               {"proof", one.proof},
                                                               {"source", one.source}};
-  lines.erase(std::remove_if(lines.begin(), lines.end(), [](const auto& line) { return line.second.empty(); }),
-              lines.end());
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;
 }
 
@@ -196,7 +198,7 @@ std::string measured_of(const model::Finding& one) {
 std::string sentence(const Group& group) {
   const model::Finding& one = group.first();
   std::string text = one.found;
-  if (!quiet(one)) {
+  if (!is_quiet(one)) {
     text += one.why.empty() ? "" : ": " + one.why;
     text += measured_of(one);
     // A finding that is only worth knowing is not advice: its change is among the details.
@@ -239,13 +241,13 @@ void print_findings(const Findings& findings, const FindingStyle& style, std::os
   std::vector<std::vector<std::string>> rows{{"VERDICT", "ID", "DEVICE", "FOUND"}};
   for (const Group& group : groups) {
     const model::Finding& one = group.first();
-    rows.push_back({std::string(word(one)), one.id, util::for_terminal(group.devices(), util::kLongestSentence),
+    rows.push_back({std::string(verdict(one)), one.id, util::for_terminal(group.devices(), util::kLongestSentence),
                     util::for_terminal(style.verbose ? one.found : sentence(group), util::kLongestSentence)});
   }
   if (style.verbose) {
     for (const Group& group : groups) {
       for (const model::Finding* one : group.members) {
-        out << util::for_terminal(fmt::format("{} {} {}: {}", word(*one), one->id,
+        out << util::for_terminal(fmt::format("{} {} {}: {}", verdict(*one), one->id,
                                               one->device.empty() ? "host" : one->who(), one->found),
                                   util::kLongestSentence)
             << '\n';
@@ -264,7 +266,7 @@ void print_findings_markdown(const Findings& findings, const FindingStyle& style
   const auto groups = grouped(findings, style.all);
   for (const Group& group : groups) {
     for (const model::Finding* one : group.members) {
-      out << fmt::format("### {} {} on {}: {}\n\n", word(*one), one->id,
+      out << fmt::format("### {} {} on {}: {}\n\n", verdict(*one), one->id,
                          one->device.empty() ? "the host" : util::for_markdown(one->who(), util::kLongestSentence),
                          util::for_markdown(one->found, util::kLongestSentence));
       for (const auto& [name, text] : details(*one)) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -13,10 +14,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+const Json kNothing;
+
 const Json& at(const Json& json, const char* key) {
-  static const auto& none = *new Json();
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() ? *found : none;
+  const auto found = json.find(key);  // the end, if it is not an object
+  return found != json.end() ? *found : kNothing;
+}
+
+const Json& element(const Json& array, std::size_t i) {
+  return array.is_array() && i < array.size() ? array[i] : kNothing;
 }
 
 std::optional<double> number(const Json& json) {
@@ -27,8 +33,8 @@ std::string text(const Json& json) { return json.is_string() ? json.get<std::str
 
 std::vector<std::string> texts(const Json& json) {
   std::vector<std::string> result;
-  for (const Json& one : json.is_array() ? json : Json::array()) {
-    result.push_back(text(one));
+  for (const Json& element : json.is_array() ? json : Json::array()) {
+    result.push_back(text(element));
   }
   return result;
 }
@@ -70,7 +76,7 @@ std::string where_of(const Json& device, const std::string& title) {
   return where;
 }
 
-/// Only what it is called.
+/// Only its names.
 Drive named(const Json& device) {
   Drive drive;
   drive.name = text(at(device, "name"));
@@ -127,11 +133,6 @@ std::optional<std::size_t> point_at(const Json& history, double at_time) {
   return found;
 }
 
-const Json& element(const Json& array, std::size_t i) {
-  static const auto& none = *new Json();
-  return array.is_array() && i < array.size() ? array[i] : none;
-}
-
 Tails past_tails(const Json& points, std::size_t i, const char* kind, double seconds) {
   const Json& of = at(points, kind);
   Tails tails;
@@ -143,18 +144,24 @@ Tails past_tails(const Json& points, std::size_t i, const char* kind, double sec
   return tails;
 }
 
+/// `evidence`: the name of its sentences.
+Spike spike_from(const Json& json, const char* evidence) {
+  return {.begin = number(at(json, "begin")).value_or(0),
+          .end = number(at(json, "end")),
+          .operation = text(at(json, "operation")),
+          .words = text(at(json, "words")),
+          .peak_seconds = number(at(json, "peak_seconds")).value_or(0),
+          .evidence = texts(at(json, evidence))};
+}
+
 /// The spikes of a history that overlap the time from `from` to `to`.
 std::vector<Spike> past_spikes(const Json& history, double from, double to) {
   std::vector<Spike> spikes;
-  for (const Json& one : at(history, "spikes")) {
-    Spike spike;
-    spike.begin = number(at(one, "begin")).value_or(0);
-    spike.end = spike.begin + number(at(one, "seconds")).value_or(0);
-    spike.operation = text(at(one, "operation"));
-    spike.words = text(at(one, "words"));
-    spike.evidence = texts(at(one, "sentences"));
-    spike.peak_seconds = number(at(one, "peak_seconds")).value_or(0);
-    if (spike.begin<to&& * spike.end> from) {
+  for (const Json& json : at(history, "spikes")) {
+    Spike spike = spike_from(json, "sentences");
+    const double end = spike.begin + number(at(json, "seconds")).value_or(0);
+    spike.end = end;
+    if (spike.begin < to && end > from) {
       spikes.push_back(std::move(spike));
     }
   }
@@ -166,8 +173,7 @@ Drive drive_at(double at_time, const Json& device, const Json& history) {
   drive.state = "unknown";
   const Json& points = at(history, "points");
   if (const auto i = point_at(history, at_time)) {
-    const double seconds = number(element(at(points, "measured_seconds"), *i)).value_or(0);
-    if (seconds > 0) {
+    if (const double seconds = number(element(at(points, "measured_seconds"), *i)).value_or(0); seconds > 0) {
       drive.measured = true;
       drive.read = past_tails(points, *i, "read", seconds);
       drive.write = past_tails(points, *i, "write", seconds);
@@ -188,48 +194,58 @@ Drive drive_at(double at_time, const Json& device, const Json& history) {
 }
 
 /// As in a live answer: 1 for one I/O, 2 for two or three, and so on.
-unsigned level_of(std::uint64_t ios) { return ios == 0 ? 0 : static_cast<unsigned>(64 - __builtin_clzll(ios)); }
-
-std::vector<unsigned> levels_of_minute(const Json& minute, const std::string& heat, std::size_t words) {
-  std::vector<unsigned> levels(words);
+std::vector<unsigned> levels_of_minute(const Json& minute, const std::string& heat, std::size_t buckets) {
+  std::vector<unsigned> levels(buckets);
   const std::string name = heat == "read" || heat == "write" ? heat + "_total" : heat;
   for (const Json& pair : at(at(at(minute, "latencies"), name.c_str()), "words")) {
-    const Json& word = element(pair, 0);
+    const Json& bucket = element(pair, 0);
     const Json& ios = element(pair, 1);
-    if (word.is_number_unsigned() && ios.is_number_unsigned() && word.get<std::size_t>() < words) {
-      levels[word.get<std::size_t>()] = level_of(ios.get<std::uint64_t>());
+    if (bucket.is_number_unsigned() && ios.is_number_unsigned() && bucket.get<std::size_t>() < buckets) {
+      levels[bucket.get<std::size_t>()] = static_cast<unsigned>(std::bit_width(ios.get<std::uint64_t>()));
     }
   }
   return levels;
 }
 
-std::optional<std::vector<unsigned>> levels_from(const Json& column, std::size_t words) {
+std::optional<std::vector<unsigned>> levels_from(const Json& column, std::size_t buckets) {
   if (!column.is_string()) {
     return std::nullopt;
   }
-  std::vector<unsigned> levels(words);
+  std::vector<unsigned> levels(buckets);
   const std::string packed = column.get<std::string>();
   const auto colon = packed.find(':');
   if (colon < 4) {
-    std::size_t word = 0;
+    std::size_t bucket = 0;
     for (const char c : packed.substr(0, colon)) {
-      word = word * 10 + static_cast<std::size_t>(c >= '0' && c <= '9' ? c - '0' : 0);
+      bucket = bucket * 10 + static_cast<std::size_t>(c >= '0' && c <= '9' ? c - '0' : 0);
     }
-    for (std::size_t i = colon + 1; i < packed.size() && word < words; ++i, ++word) {
-      levels[word] = packed[i] > '0' ? static_cast<unsigned>(packed[i] - '0') : 0;
+    for (std::size_t i = colon + 1; i < packed.size() && bucket < buckets; ++i, ++bucket) {
+      levels[bucket] = packed[i] > '0' ? static_cast<unsigned>(packed[i] - '0') : 0;
     }
   }
   return levels;
+}
+
+/// Without drives yet.
+Overview overview_of(double taken_at, const Json& why) {
+  return {.taken_at = taken_at,
+          .verdict = text(at(why, "verdict")),
+          .sentence = text(at(why, "sentence")),
+          .next = text(at(why, "next"))};
+}
+
+std::vector<double> bounds_from(const Json& live) {
+  std::vector<double> bounds;
+  for (const Json& bound : at(live, "bounds_seconds")) {
+    bounds.push_back(number(bound).value_or(0));
+  }
+  return bounds;
 }
 
 }  // namespace
 
 Overview overview_from(const Json& devices) {
-  Overview overview;
-  overview.taken_at = number(at(devices, "taken_at")).value_or(0);
-  overview.verdict = text(at(at(devices, "why"), "verdict"));
-  overview.sentence = text(at(at(devices, "why"), "sentence"));
-  overview.next = text(at(at(devices, "why"), "next"));
+  Overview overview = overview_of(number(at(devices, "taken_at")).value_or(0), at(devices, "why"));
   for (const Json& device : at(devices, "devices")) {
     overview.drives.push_back(drive_from(device));
   }
@@ -240,34 +256,21 @@ Seconds seconds_from(const Json& live) {
   Seconds seconds;
   seconds.device = text(at(live, "device"));
   seconds.heat = text(at(at(live, "heat"), "operation"));
-  for (const Json& bound : at(live, "bounds_seconds")) {
-    seconds.bounds.push_back(number(bound).value_or(0));
-  }
+  seconds.bounds = bounds_from(live);
   for (const Json& column : at(at(live, "heat"), "levels")) {
     seconds.levels.push_back(levels_from(column, seconds.bounds.size()));
   }
-  for (const Json& one : at(at(live, "marks"), "spikes")) {
-    Spike spike;
-    spike.begin = number(at(one, "begin")).value_or(0);
-    spike.end = number(at(one, "end"));
-    spike.operation = text(at(one, "operation"));
-    spike.words = text(at(one, "words"));
-    spike.peak_seconds = number(at(one, "peak_seconds")).value_or(0);
-    spike.evidence = texts(at(one, "evidence"));
-    seconds.spikes.push_back(std::move(spike));
+  for (const Json& spike : at(at(live, "marks"), "spikes")) {
+    seconds.spikes.push_back(spike_from(spike, "evidence"));
   }
   return seconds;
 }
 
 Overview overview_at(double at_time, const Json& devices, const Json& why,
                      const std::map<std::string, Json>& histories) {
-  Overview overview;
+  Overview overview = overview_of(at_time, at(why, "why"));
   overview.past = true;
   overview.step_seconds = number(at(at(at(why, "why"), "moment"), "step_seconds")).value_or(60);
-  overview.taken_at = at_time;
-  overview.verdict = text(at(at(why, "why"), "verdict"));
-  overview.sentence = text(at(at(why, "why"), "sentence"));
-  overview.next = text(at(at(why, "why"), "next"));
   for (const Json& device : at(devices, "devices")) {
     const auto found = histories.find(text(at(device, "name")));
     overview.drives.push_back(drive_at(at_time, device, found == histories.end() ? Json() : found->second));
@@ -283,9 +286,7 @@ Seconds minutes_at(double at_time, const std::string& heat, std::size_t count, c
   seconds.device = text(at(live, "device"));
   seconds.heat = heat;
   seconds.column_seconds = 60;
-  for (const Json& bound : at(live, "bounds_seconds")) {
-    seconds.bounds.push_back(number(bound).value_or(0));
-  }
+  seconds.bounds = bounds_from(live);
   const auto last = static_cast<std::int64_t>(at_time) / 60;
   seconds.until = static_cast<double>((last + 1) * 60);
   seconds.levels.resize(count);

@@ -30,101 +30,7 @@ bool is_narrow(std::string_view character) {
          (code >= 0x2500 && code < 0x2600) || code == 0x2713;
 }
 
-}  // namespace
-
-std::vector<std::string> characters(std::string_view text) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t length = length_of(static_cast<unsigned char>(text.front()));
-    const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-    const bool whole = length > 0 && length <= text.size() &&
-                       std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), follows);
-    const auto character = text.substr(0, whole ? length : 1);
-    result.emplace_back(whole && is_narrow(character) ? character : "?");
-    text.remove_prefix(character.size());
-    while (!whole && !text.empty() && follows(text.front())) {  // the rest of an invalid or a long character
-      text.remove_prefix(1);
-    }
-  }
-  return result;
-}
-
-std::size_t Grid::put(std::size_t x, std::size_t y, std::string_view text, Style style) {
-  for (const std::string& character : characters(text)) {
-    if (x >= width_ || y >= height_) {
-      break;
-    }
-    cells_[y * width_ + x++] = {character, style};
-  }
-  return x;
-}
-
-void Grid::put_right(std::size_t end, std::size_t y, std::string_view text, Style style) {
-  auto all = characters(text);
-  const std::size_t place = std::min(end, width_);
-  if (all.size() > place) {
-    all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(place));
-  }
-  std::size_t x = place - all.size();
-  for (const std::string& character : all) {
-    x = put(x, y, character, style);
-  }
-}
-
-void Grid::fill(std::size_t y, Style style) {
-  for (std::size_t x = 0; y < height_ && x < width_; ++x) {
-    cells_[y * width_ + x].style = style;
-  }
-}
-
-std::string Grid::text() const {
-  std::string result;
-  for (std::size_t y = 0; y < height_; ++y) {
-    std::string line;
-    for (std::size_t x = 0; x < width_; ++x) {
-      line += at(x, y).glyph;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    result += line + '\n';
-  }
-  return result;
-}
-
-std::vector<std::string> wrap(std::string_view text, std::size_t width) {
-  std::vector<std::string> lines;
-  std::string line;
-  std::size_t used = 0;
-  const auto finish = [&] {
-    lines.push_back(line);
-    line.clear();
-    used = 0;
-  };
-  while (!text.empty() && width > 0) {
-    const auto blank = text.find(' ');
-    auto word = characters(text.substr(0, blank));
-    text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
-    word.resize(std::min(word.size(), width));
-    if (used > 0 && used + 1 + word.size() > width) {
-      finish();
-    }
-    if (used > 0) {
-      line += ' ';
-      ++used;
-    }
-    for (const std::string& character : word) {
-      line += character;
-    }
-    used += word.size();
-  }
-  if (used > 0) {
-    finish();
-  }
-  return lines;
-}
-
 // The frame that all screens share: address and time, the first line, the keys; and the help.
-
-namespace {
 
 void draw_title(Grid& grid, const State& state, const View& view) {
   grid.fill(0, Style::title);
@@ -140,7 +46,7 @@ void draw_title(Grid& grid, const State& state, const View& view) {
 
 /// Returns the row below it.
 std::size_t draw_first_line(Grid& grid, const State& state) {
-  const std::size_t most = std::clamp<std::size_t>(grid.height() / 4, 1, 6);
+  const std::size_t max_rows = std::clamp<std::size_t>(grid.height() / 4, 1, 6);
   std::string sentence = "asking the daemon";
   std::string next;
   Style style = Style::plain;
@@ -157,17 +63,17 @@ std::size_t draw_first_line(Grid& grid, const State& state) {
   constexpr std::size_t kLinesOfNext = 2;
   const std::vector<std::string> lines = wrap(sentence, grid.width());
   const std::vector<std::string> after = next.empty() ? std::vector<std::string>{} : wrap(next, grid.width());
-  // What to do next has its place, unless there is hardly any.
-  const std::size_t reserved = most > kLinesOfNext ? std::min(after.size(), kLinesOfNext) : 0;
+  // What to do next keeps its lines, unless there are hardly any.
+  const std::size_t reserved = max_rows > kLinesOfNext ? std::min(after.size(), kLinesOfNext) : 0;
   std::size_t row = 1;
   for (const std::string& line : lines) {
-    if (row > most - reserved) {
+    if (row > max_rows - reserved) {
       break;
     }
     grid.put(0, row++, line, style);
   }
   for (const std::string& line : after) {
-    if (row > most) {
+    if (row > max_rows) {
       break;
     }
     grid.put(0, row++, line, Style::faint);
@@ -236,6 +142,96 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
 }
 
 }  // namespace
+
+std::vector<std::string> characters(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const std::size_t length = length_of(static_cast<unsigned char>(text.front()));
+    const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+    const bool whole = length > 0 && length <= text.size() &&
+                       std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), follows);
+    const auto character = text.substr(0, whole ? length : 1);
+    result.emplace_back(whole && is_narrow(character) ? character : "?");
+    text.remove_prefix(character.size());
+    while (!whole && !text.empty() && follows(text.front())) {  // the rest of an invalid or a long character
+      text.remove_prefix(1);
+    }
+  }
+  return result;
+}
+
+std::size_t Grid::put(std::size_t x, std::size_t y, std::string_view text, Style style) {
+  for (const std::string& character : characters(text)) {
+    if (x >= width_ || y >= height_) {
+      break;
+    }
+    cells_[y * width_ + x++] = {character, style};
+  }
+  return x;
+}
+
+void Grid::put_right(std::size_t end, std::size_t y, std::string_view text, Style style) {
+  auto all = characters(text);
+  const std::size_t room = std::min(end, width_);
+  if (all.size() > room) {
+    all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(room));
+  }
+  std::size_t x = room - all.size();
+  for (const std::string& character : all) {
+    x = put(x, y, character, style);
+  }
+}
+
+void Grid::fill(std::size_t y, Style style) {
+  for (std::size_t x = 0; y < height_ && x < width_; ++x) {
+    cells_[y * width_ + x].style = style;
+  }
+}
+
+std::string Grid::text() const {
+  std::string result;
+  for (std::size_t y = 0; y < height_; ++y) {
+    std::string line;
+    for (std::size_t x = 0; x < width_; ++x) {
+      line += at(x, y).glyph;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    result += line + '\n';
+  }
+  return result;
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string line;
+  std::size_t used = 0;
+  const auto finish = [&] {
+    lines.push_back(line);
+    line.clear();
+    used = 0;
+  };
+  while (!text.empty() && width > 0) {
+    const auto blank = text.find(' ');
+    auto word = characters(text.substr(0, blank));
+    text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
+    word.resize(std::min(word.size(), width));
+    if (used > 0 && used + 1 + word.size() > width) {
+      finish();
+    }
+    if (used > 0) {
+      line += ' ';
+      ++used;
+    }
+    for (const std::string& character : word) {
+      line += character;
+    }
+    used += word.size();
+  }
+  if (used > 0) {
+    finish();
+  }
+  return lines;
+}
 
 Grid draw(const State& state, const View& view, std::size_t width, std::size_t height, bool utf8) {
   Grid grid(width, height);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grid: the screen's content, before there is a terminal: rows of cells, each one character one place wide and a style.
+// Grid: the screen's content, before there is a terminal: rows of cells, each a character of one column, and a style.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class Grid {
   [[nodiscard]] std::size_t height() const { return height_; }
   [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_.at(y * width_ + x); }
 
-  /// Writes from (x, y) to the right; what does not fit is left out. Characters that are not one place wide (controls,
+  /// Writes from (x, y) to the right; what does not fit is left out. Characters that are not one column wide (controls,
   /// combining marks, wide ones) become '?', and so do bytes that are not UTF-8. Returns the column after the last.
   std::size_t put(std::size_t x, std::size_t y, std::string_view text, Style style = Style::plain);
   /// Writes text that ends at column `end`, exclusive; what does not fit is cut at its beginning.

@@ -72,9 +72,9 @@ struct Spike {
 struct Seconds {
   std::string device;
   std::string heat;  // the operation that `levels` shows
-  /// By word; 0: none, 1: one I/O, 2: two or three, 3: four to seven, and so on; nothing: no data.
+  /// By bucket; 0: none, 1: one I/O, 2: two or three, 3: four to seven, and so on; nothing: no data.
   std::vector<std::optional<std::vector<unsigned>>> levels;
-  std::vector<double> bounds;  // of words, in seconds
+  std::vector<double> bounds;  // of buckets, in seconds
   std::vector<Spike> spikes;
   double column_seconds = 1;
   std::optional<double> until;  // end of the last column; only for the past
@@ -95,7 +95,7 @@ Seconds seconds_from(const nlohmann::json& live);
 Overview overview_at(double at, const nlohmann::json& devices, const nlohmann::json& why,
                      const std::map<std::string, nlohmann::json>& histories);
 
-/// The `count` minutes up to the one that contains `at`. `live` has the bounds of words, `history` the spikes,
+/// The `count` minutes up to the one that contains `at`. `live` has the bounds of buckets, `history` the spikes,
 /// `minutes` the histograms.
 Seconds minutes_at(double at, const std::string& heat, std::size_t count, const nlohmann::json& live,
                    const nlohmann::json& history, const nlohmann::json& minutes);

@@ -25,7 +25,7 @@ class App {
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.onKey(event));
     onTheme(() => this.update());
-    setInterval(() => this.sayConnection(), 1000);
+    setInterval(() => this.showConnection(), 1000);
     this.route();
     this.store.soon(0);
   }
@@ -49,9 +49,9 @@ class App {
     for (const [name, value] of Object.entries(view)) {
       if (value !== null) parameters.set(name, value);
     }
-    const place = `#/device/${encodeURIComponent(device)}?${parameters}`;
-    if (again) history.replaceState(null, "", place);
-    else if (place !== location.hash) history.pushState(null, "", place);
+    const hash = `#/device/${encodeURIComponent(device)}?${parameters}`;
+    if (again) history.replaceState(null, "", hash);
+    else if (hash !== location.hash) history.pushState(null, "", hash);
     this.route();
   }
 
@@ -74,12 +74,12 @@ class App {
   }
 
   update() {
-    this.sayConnection();
-    this.sayWhy();
+    this.showConnection();
+    this.showWhy();
     (this.device ?? this.overview).update();
   }
 
-  sayWhy() {
+  showWhy() {
     const why = this.store.overview?.why;
     if (!why) return;
     document.getElementById("why").dataset.verdict = why.verdict;
@@ -97,17 +97,17 @@ class App {
     }
   }
 
-  sayConnection() {
+  showConnection() {
     const { gone, overview, restarted } = this.store;
-    const place = document.getElementById("connection");
+    const status = document.getElementById("connection");
     const now = Date.now() / 1000;
     document.body.classList.toggle("gone", Boolean(gone));
-    place.dataset.state = gone ? "gone" : "live";
+    status.dataset.state = gone ? "gone" : "live";
     let words = "connecting";
     if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
     else if (overview) words = `live, ${clock(overview.taken_at)}`;
     if (!gone && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
-    if (place.textContent !== words) place.textContent = words;
+    if (status.textContent !== words) status.textContent = words;
   }
 
   runbookButton(name) {

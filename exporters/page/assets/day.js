@@ -8,7 +8,7 @@ import { CAUSES } from "./causes.js";
 
 const TALLEST = 1000; // seconds waited; a bar grows with their logarithm
 const LATE = 180; // seconds until a minute is surely in the history
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 const minute = (seconds) => clock(seconds).slice(0, 5);
 const byCause = (cause) => CAUSES[cause]?.noun ?? cause;
@@ -100,8 +100,8 @@ function hourTable(devices) {
 function dayTable({ day, slot_seconds: length }, devices) {
   const rows = devices.flatMap((device) => device.spikes.map((spikes, slot) => ({ device, slot, spikes, bursts: device.bursts[slot], begin: day.from + slot * length }))
     .filter((one) => one.spikes > 0 || one.bursts > 0)).sort((a, b) => b.begin - a.begin);
-  const more = rows.length - MOST_ROWS;
-  return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
+  const more = rows.length - MAX_ROWS;
+  return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MAX_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
     const worst = device.worst.find((one) => one.slot === slot);
     return element("tr", {}, element("td", {}, device.title), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
       number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(worst ? latency(worst.excess_seconds) : "none"), number(exact(bursts)));

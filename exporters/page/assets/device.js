@@ -14,7 +14,7 @@ const MEMORY = 900; // seconds that the daemon keeps second by second
 const SHORTEST = 60;
 const LONGEST = 10 * 366 * 86400;
 const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
-const MOST_MARKS = 40; // that are listed
+const MAX_MARKS = 40; // that are listed
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 // What the letter of a mark stands for.
 const LEGEND = new Map([...Object.values(CAUSES).map(({ letter, legend }) => [letter, legend]),
@@ -43,7 +43,7 @@ export class DeviceView {
     this.charts = this.makeCharts();
     this.wear = this.makeWear();
     this.wearNote = element("p", { class: "faint" });
-    this.wearPlace = element("div", { class: "charts", id: "wear", hidden: true }, ...this.wear.map((chart) => chart.root));
+    this.wearCharts = element("div", { class: "charts", id: "wear", hidden: true }, ...this.wear.map((chart) => chart.root));
     this.notice = element("p", { class: "notice", hidden: true });
     this.root = element("div", {}, this.title, this.facts, this.notice,
       element("div", { class: "bar" },
@@ -60,7 +60,7 @@ export class DeviceView {
       element("h2", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes,
       element("h2", {}, "The same time in lines"),
       element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)),
-      element("h2", {}, "Wear over time"), this.wearNote, this.wearPlace);
+      element("h2", {}, "Wear over time"), this.wearNote, this.wearCharts);
   }
 
   // Only from the history: how the drive wore, as it reported itself.
@@ -75,16 +75,16 @@ export class DeviceView {
     ];
   }
 
-  sayWear(known) {
+  showWear(known) {
     const answer = this.inPast ? this.past.answer : null;
     const shown = answer && !this.bySeconds && answer.wear.length > 0;
     let words = "";
     if (!this.inPast) words = "It is in the history, by the minute or longer. ";
     else if (this.bySeconds) words = "There is none for single seconds: choose a longer time.";
     else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives report their wear." : "No data: no log page of the drive was read in this time.";
-    this.wearPlace.hidden = !shown;
-    if (words === this.saidWear) return;
-    this.saidWear = words;
+    this.wearCharts.hidden = !shown;
+    if (words === this.shownWear) return;
+    this.shownWear = words;
     this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, "Show 7 days"));
     this.wearNote.hidden = words === "";
   }
@@ -92,11 +92,11 @@ export class DeviceView {
   makeCharts() {
     const word = (name) => (i) => {
       const at = this.series(name)[i];
-      return at === null || at === undefined || !this.bounds ? null : this.bounds[at];
+      return at == null || !this.bounds ? null : this.bounds[at];
     };
     const rate = (name) => (i) => {
       const value = this.series(name)[i];
-      return value === null || value === undefined ? null : value / (this.columns.measured ?? this.columns.seconds)[i];
+      return value == null ? null : value / (this.columns.measured ?? this.columns.seconds)[i];
     };
     const tails = (kind) => [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"]].map(([name, field]) => ({ name, values: word(`${kind}_${field}`) }));
     const byDuring = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
@@ -208,8 +208,8 @@ export class DeviceView {
     this.heats.forEach((button, i) => button.setAttribute("aria-pressed", HEATS[i] === this.heat));
     this.live.textContent = to ? "Live (p)" : "Pause (p)";
     this.live.setAttribute("aria-pressed", Boolean(to));
-    this.saidMarks = null;
-    this.saidTimes = null;
+    this.shownMarks = null;
+    this.shownTimes = null;
     this.update();
   }
 
@@ -253,12 +253,12 @@ export class DeviceView {
   update() {
     const { overview, missing } = this.app.store;
     const known = overview?.devices.find((one) => one.name === this.device);
-    if (known) this.sayFacts(known);
+    if (known) this.showFacts(known);
     if (!overview) return;
     const wasPast = this.inPast;
     this.inPast = this.isPast(overview.taken_at);
     if (wasPast !== this.inPast) {
-      this.saidMarks = null;
+      this.shownMarks = null;
       this.explanation.replaceChildren();
     }
     this.app.store.select(this.inPast ? null : this.device, this.heat);
@@ -268,12 +268,12 @@ export class DeviceView {
     this.notice.hidden = !trouble;
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
-    this.sayTimes();
+    this.fillTimes();
     this.marks = this.source.marksBetween(this.from, this.until);
-    this.sayMarks();
+    this.showMarks();
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
-    this.sayWear(known);
+    this.showWear(known);
     this.redraw();
   }
 
@@ -296,10 +296,10 @@ export class DeviceView {
   }
 
   // Fills in the times shown, unless somebody is typing there.
-  sayTimes() {
+  fillTimes() {
     const said = [this.from, this.until].map(localTime);
-    if (this.times.includes(document.activeElement) || String(said) === this.saidTimes) return;
-    this.saidTimes = String(said);
+    if (this.times.includes(document.activeElement) || String(said) === this.shownTimes) return;
+    this.shownTimes = String(said);
     this.times.forEach((input, i) => { input.value = said[i]; });
   }
 
@@ -310,10 +310,10 @@ export class DeviceView {
       chart.root.hidden = this.inPast && chart.liveOnly === true;
       if (!chart.root.hidden) chart.draw();
     }
-    if (!this.wearPlace.hidden) this.wear.forEach((chart) => chart.draw());
+    if (!this.wearCharts.hidden) this.wear.forEach((chart) => chart.draw());
   }
 
-  sayFacts(device) {
+  showFacts(device) {
     const now = device.now;
     const fact = (label, words, small) => element("li", {}, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
@@ -342,12 +342,12 @@ export class DeviceView {
     this.facts.replaceChildren(...facts);
   }
 
-  sayMarks() {
+  showMarks() {
     const key = JSON.stringify(this.marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end]));
     const chosen = this.marks.find((mark) => mark.id === this.chosen);
     if (chosen && chosen.end === null) this.explain(chosen);
-    if (key === this.saidMarks) return;
-    this.saidMarks = key;
+    if (key === this.shownMarks) return;
+    this.shownMarks = key;
     if (this.marks.length === 0) {
       this.legend.replaceChildren();
       this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time, no burst of discards, and nothing was held up above the drives in this range."));
@@ -355,10 +355,10 @@ export class DeviceView {
     }
     // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
     const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds || mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
-    const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
+    const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MAX_MARKS);
     const listed = this.marks.filter((mark) => worst.includes(mark));
     const rest = this.marks.length - listed.length;
-    this.sayLegend(listed);
+    this.showLegend(listed);
     this.explainNewest();
     this.marksList.replaceChildren(...listed.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
       element("b", {}, this.letter(mark)), " ", this.markWords(mark)))), rest > 0 ? element("li", { class: "faint" }, `and ${rest} that cost less: choose a shorter time to see them`) : "");
@@ -372,7 +372,7 @@ export class DeviceView {
   }
 
   // Only of the letters that are shown.
-  sayLegend(marks) {
+  showLegend(marks) {
     const letters = new Set(marks.map((mark) => this.letter(mark)));
     this.legend.replaceChildren(...[...LEGEND].filter(([letter]) => letters.has(letter)).map(([letter, words]) => element("span", {}, element("b", {}, letter), words)));
   }

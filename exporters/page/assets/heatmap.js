@@ -11,18 +11,18 @@ const HOLD = 30000; // the least time that a scale is kept, in milliseconds, so 
 
 // "FIRST:LEVELS" -> [first word, levels]; null: no data.
 function parse(text) {
-  if (text === null || text === undefined) return null;
+  if (text == null) return null;
   const colon = text.indexOf(":");
   return colon < 0 ? [0, ""] : [Number(text.slice(0, colon)), text.slice(colon + 1)];
 }
 
 const level = (levels, i) => levels.charCodeAt(i) - 48;
-const leastOf = (one) => 2 ** (one - 1); // the least count of a level
+const minCountOf = (one) => 2 ** (one - 1); // the least count of a level
 
 export class Heatmap extends Plot {
   constructor(view) {
     super(view, "Latency of every I/O", true);
-    this.place.id = "heatmap";
+    this.surface.id = "heatmap";
     this.withLines = true;
     this.toggle = element("button", { type: "button", id: "lines", "aria-pressed": "true", onclick: () => {
       this.withLines = !this.withLines;
@@ -43,7 +43,7 @@ export class Heatmap extends Plot {
       element("span", {}, "top and bottom row: beyond the scale"), this.toggle), this.summary);
   }
 
-  // Which words are shown, and which level is the last colour: what is visible decides, and the choice is held for a
+  // Which buckets are shown, and which level is the last colour: what is visible decides, and the choice is held for a
   // while.
   rescale(visible) {
     let low = OVER;
@@ -111,8 +111,8 @@ export class Heatmap extends Plot {
     if (this.withLines) this.quantiles(context, visible);
     this.marks(context);
     this.cursorLine(context);
-    this.say(visible);
-    Object.assign(this.place.dataset, { from: this.view.from, until: this.view.until, low: this.scale.low, high: this.scale.high });
+    this.describe(visible);
+    Object.assign(this.surface.dataset, { from: this.view.from, until: this.view.until, low: this.scale.low, high: this.scale.high });
   }
 
   paint(visible, rows) {
@@ -172,7 +172,7 @@ export class Heatmap extends Plot {
         context.beginPath();
         let open = false;
         for (const i of visible) {
-          if (words[i] === null || words[i] === undefined) {
+          if (words[i] == null) {
             open = false;
             continue;
           }
@@ -191,7 +191,7 @@ export class Heatmap extends Plot {
     return this.view.series(`${this.view.heat}_p50`).length > 0;
   }
 
-  say(visible) {
+  describe(visible) {
     const bounds = this.view.bounds ?? [];
     const tail = (name, i) => latency(bounds[this.view.series(`${this.view.heat}_${name}`)[i]] ?? null);
     const at = this.view.cursorIndex() ?? visible[visible.length - 1];
@@ -202,7 +202,7 @@ export class Heatmap extends Plot {
       this.hover.textContent = `${this.view.moment(at)} · ` + (missing ? "no data" : ios[at] === 0 ? `no ${plural(this.view.heat)}` :
         `${manyOf(ios[at], this.view.heat)} · ` + (this.hasMedian() ? `p50 ${tail("p50", at)} (solid) · ` : "") + `p99 ${tail("p99", at)} (dashed)` + (this.hasMedian() ? ` · p99.9 ${tail("p999", at)} (dotted)` : ""));
     }
-    this.most.textContent = `${exact(leastOf(this.scale.level))} and more`;
+    this.most.textContent = `${exact(minCountOf(this.scale.level))} and more`;
     const inside = this.colours.getContext("2d");
     for (let x = 0; x < 140; x++) {
       inside.fillStyle = `rgb(${cividis(0.08 + 0.92 * (x / 139)).join(",")})`;
@@ -214,7 +214,7 @@ export class Heatmap extends Plot {
     this.summary.textContent = (p99.length === 0 ? `No ${plural(this.view.heat)} in ${this.view.stretches(visible.length)}` :
       `${with99.length} of ${this.view.stretches(visible.length)} ${with99.length === 1 ? "has" : "have"} I/Os; p99 from ${latency(bounds[Math.min(...p99)])} to ${latency(bounds[Math.max(...p99)])}`) +
       (missing ? `; ${this.view.stretches(missing)} without data.` : ".");
-    this.place.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
+    this.surface.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
     this.fillTable(["I/Os", "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? ["no data", "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);
   }
 }

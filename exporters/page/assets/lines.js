@@ -27,7 +27,7 @@ export class Lines extends Plot {
     for (const i of visible) {
       for (const line of this.lines) {
         const value = line.values(i);
-        if (value === null || value === undefined || (this.logarithmic && value <= 0)) continue;
+        if (value == null || (this.logarithmic && value <= 0)) continue;
         low = Math.min(low, value);
         high = Math.max(high, value);
       }
@@ -49,7 +49,7 @@ export class Lines extends Plot {
     if (range) this.lines.forEach((line, at) => this.line(context, line, at, visible, range));
     this.marks(context);
     this.cursorLine(context);
-    this.say(visible);
+    this.describe(visible);
   }
 
   y(value, [low, high]) {
@@ -86,7 +86,7 @@ export class Lines extends Plot {
     let alone = null;
     for (const i of visible) {
       const value = line.values(i);
-      if (value === null || value === undefined || (this.logarithmic && value <= 0)) {
+      if (value == null || (this.logarithmic && value <= 0)) {
         if (alone) this.dot(context, alone);
         open = false;
         alone = null;
@@ -119,24 +119,24 @@ export class Lines extends Plot {
     context.fillRect(x - 1.5, y - 1.5, 3, 3);
   }
 
-  say(visible) {
+  describe(visible) {
     const at = this.view.cursorIndex() ?? visible[visible.length - 1];
     this.lines.forEach((line, i) => {
       const value = at === undefined ? null : line.values(at);
       const n = line.n && at !== undefined ? line.n(at) : undefined;
-      const words = value === null || value === undefined ? (this.isMissing(at) ? "no data" : this.none) : this.words(value);
+      const words = value == null ? (this.isMissing(at) ? "no data" : this.none) : this.words(value);
       this.items[i].textContent = `${line.name}: ${words}` + (n === undefined || n === null ? "" : ` (n ${n})`);
     });
     const parts = this.lines.map((line) => {
-      const values = visible.map((i) => line.values(i)).filter((value) => value !== null && value !== undefined);
+      const values = visible.map((i) => line.values(i)).filter((value) => value != null);
       if (values.length === 0) return `${line.name}: ${visible.every(this.isMissing) ? "no data" : this.none}`;
       return `${line.name}: ${this.words(Math.min(...values))} to ${this.words(Math.max(...values))}`;
     });
     this.summary.textContent = parts.join("; ");
-    this.place.setAttribute("aria-label", `${this.title}. ${this.summary.textContent}`);
+    this.surface.setAttribute("aria-label", `${this.title}. ${this.summary.textContent}`);
     this.fillTable(this.lines.map((line) => line.name), (i) => this.lines.map((line) => {
       const value = line.values(i);
-      return value === null || value === undefined ? (this.isMissing(i) ? "no data" : this.none) : this.words(value);
+      return value == null ? (this.isMissing(i) ? "no data" : this.none) : this.words(value);
     }));
   }
 }

@@ -6,8 +6,8 @@ import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
 const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "Write amplification", "Life", "Last 15 minutes", "Last 24 hours"];
-const WORDS = [0, 1, 9, 10]; // columns that hold no number
-const TAIL_LOW = 60; // words: about 160 us
+const TEXT_COLUMNS = [0, 1, 9, 10];
+const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
 function tail(device, kind) {
@@ -15,9 +15,9 @@ function tail(device, kind) {
   const usual = device.baseline_p99[kind];
   if (!device.now) return ["no data", ""];
   if (now.standstill_seconds) return ["> " + latency(now.standstill_seconds), "none completes"];
-  if (!now || now.ios === 0) return ["none", usual === null || usual === undefined ? "" : "usually " + latency(usual)];
+  if (!now || now.ios === 0) return ["none", usual == null ? "" : "usually " + latency(usual)];
   if (now.p99 === null) return ["not timed", ""];
-  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual).replace(" ", "\u00a0")}`];
+  return [latency(now.p99), usual == null ? "" : `usually ${latency(usual).replace(" ", "\u00a0")}`];
 }
 
 function amplification(nvme, modelled) {
@@ -141,7 +141,7 @@ export class Overview {
     this.root = element("div", {},
       element("div", { class: "bar" }, this.filter, this.number),
       element("div", { class: "scroll" }, element("table", { class: "drives" },
-        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: WORDS.includes(i) ? "" : "number" }, name)))), this.body)),
+        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: TEXT_COLUMNS.includes(i) ? "" : "number" }, name)))), this.body)),
       element("p", { class: "faint" }, "Numbers are of the last ten seconds; “1 h” is the p99 of the last hour, of n I/Os. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times: the taller, the more was waited. In both, one below the line is a burst of discards, hatched is no data, and grey is not kept."),
       this.day.root, this.findings, this.gaps);
   }
@@ -153,18 +153,18 @@ export class Overview {
     const shown = overview.devices.filter((device) => JSON.stringify([device.title, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
     const focusedRow = document.activeElement?.closest?.("tr[data-device]");
     const focused = focusedRow?.dataset.device;
-    const place = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
+    const link = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
     const rows = shown.map((device) => row(device, day, overview.why));
     this.body.replaceChildren(...rows.map((one) => one.made));
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => drawStrips(rows, day));
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
-    if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[place]?.focus({ preventScroll: true });
+    if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[link]?.focus({ preventScroll: true });
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
-    if (status && status !== this.said) this.sayStatus(status);
+    if (status && status !== this.said) this.showStatus(status);
   }
 
-  sayStatus(status) {
+  showStatus(status) {
     this.said = status;
     document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
     this.findings.replaceChildren();

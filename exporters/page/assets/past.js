@@ -6,9 +6,9 @@ const POINTS = 600;
 const REFRESH = 60; // seconds, for a window that ends now
 const DOUBT = 0.2; // the largest distance between a ratio's bounds, as a share of the ratio
 
-// Latencies come in seconds, rounded; charts and heatmap count in words.
-function wordOf(bounds, seconds) {
-  if (seconds === null || seconds === undefined) return null;
+// Latencies come in seconds, rounded; charts and heatmap count in buckets.
+function bucketOf(bounds, seconds) {
+  if (seconds == null) return null;
   let low = 0;
   let high = bounds.length - 1;
   while (low < high) {
@@ -34,7 +34,7 @@ function columnsOf(answer) {
   const columns = { end: points.start.map((start) => start + step), seconds: points.start.map(() => step), measured: points.measured_seconds ?? [] };
   for (const kind of ["read", "write", "flush", "discard", "commit"]) {
     for (const [name, values] of Object.entries(points[kind] ?? {})) {
-      columns[`${kind}_${name}`] = /p(50|99|999)$/.test(name) ? values.map((value) => wordOf(bounds, value)) : values;
+      columns[`${kind}_${name}`] = /p(50|99|999)$/.test(name) ? values.map((value) => bucketOf(bounds, value)) : values;
     }
   }
   const wear = new Map(answer.wear.map((one) => [one.at, one]));
@@ -82,7 +82,7 @@ export class Past {
     this.ask(key, device, heat, from, to, bySeconds);
   }
 
-  // In columns of single seconds, latencies are words already.
+  // In columns of single seconds, latencies are buckets already.
   async ask(key, device, heat, from, to, bySeconds) {
     let answer = null;
     let seconds = null;
@@ -129,7 +129,7 @@ export class Past {
   // Nothing before it is kept.
   get oldest() {
     const { minutes, hours } = this.answer?.reach ?? {};
-    const known = [minutes, hours].filter((one) => one !== null && one !== undefined);
+    const known = [minutes, hours].filter((one) => one != null);
     return known.length ? Math.min(...known) : null;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are seconds drawn? A frame with axes that line charts and the heatmap share, one time cursor for all of them, and
+// A chart over time: a frame with axes that line charts and the heatmap share, one time cursor for all of them, and
 // the three states that never look alike: a value, no value to measure (a gap), and no data (hatched).
 
 import { element, clock, date } from "./words.js";
@@ -57,33 +57,33 @@ export class Plot {
   constructor(view, title, wide) {
     this.view = view;
     this.canvas = element("canvas");
-    this.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
+    this.surface = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
     this.summary = element("p", { class: "summary" });
     this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
     this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
     this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
-    this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.place, this.summary, this.details);
-    this.place.addEventListener("pointermove", (event) => this.point(event));
-    this.place.addEventListener("pointerleave", () => view.setCursor(null));
-    this.place.addEventListener("click", (event) => {
+    this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.surface, this.summary, this.details);
+    this.surface.addEventListener("pointermove", (event) => this.point(event));
+    this.surface.addEventListener("pointerleave", () => view.setCursor(null));
+    this.surface.addEventListener("click", (event) => {
       this.point(event);
       view.explainAt(view.cursor);
     });
-    this.place.addEventListener("keydown", (event) => view.onChartKey(event));
+    this.surface.addEventListener("keydown", (event) => view.onChartKey(event));
     this.size = new ResizeObserver(() => this.draw());
-    this.size.observe(this.place);
+    this.size.observe(this.surface);
   }
 
   point(event) {
-    const box = this.place.getBoundingClientRect();
+    const box = this.surface.getBoundingClientRect();
     const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
     this.view.setCursor(this.view.from + Math.min(1, Math.max(0, share)) * (this.view.until - this.view.from));
   }
 
   begin() {
     const ratio = window.devicePixelRatio || 1;
-    const { width, height } = this.place.getBoundingClientRect();
+    const { width, height } = this.surface.getBoundingClientRect();
     if (width < 40 || this.view.until === undefined || !this.view.marks) return null;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);

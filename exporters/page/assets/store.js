@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the daemon report? Asks once a second while the page is visible, keeps the columns of one device, and knows
+// What the daemon reports: asks once a second while the page is visible, keeps the columns of one device, and knows
 // since when there has been no answer.
 
-const REACH = 900; // columns that the daemon keeps
-const DAY_EVERY = 60000; // milliseconds: as often as the answer changes
-const DAY_AGAIN = 10000; // if there was none
+const MAX_COLUMNS = 900; // columns that the daemon keeps
+const DAY_INTERVAL = 60000; // milliseconds: as often as the answer changes
+const DAY_RETRY = 10000; // if there was none
 
 export class Store {
   constructor(changed) {
@@ -59,10 +59,10 @@ export class Store {
   async askDay() {
     if (this.askingDay || Date.now() < this.dayAt) return;
     this.askingDay = true;
-    let wait = DAY_AGAIN;
+    let wait = DAY_RETRY;
     try {
       this.day = (await this.ask("day")) ?? { reason: "this daemon does not tell", devices: [] };
-      if (!this.day.reason) wait = DAY_EVERY;
+      if (!this.day.reason) wait = DAY_INTERVAL;
     } catch (error) { /* the connection status shows it */ }
     this.dayAt = Date.now() + wait;
     this.askingDay = false;
@@ -138,7 +138,7 @@ export class Store {
       this.columns.seconds.push(milliseconds / 1000);
     }
     this.levels.push(...live.heat.levels);
-    const spare = this.levels.length - REACH;
+    const spare = this.levels.length - MAX_COLUMNS;
     if (spare > 0) {
       for (const values of Object.values(this.columns)) values.splice(0, spare);
       this.levels.splice(0, spare);

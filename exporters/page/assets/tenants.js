@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it, how does it enter the kernel, and what was declared about writes? Bars by name, with a summary and a
+// Whose I/O it is, how it enters the kernel, and what was declared about writes: bars by name, with a summary and a
 // table: live, for the last minute; for the past, over the window that is shown.
 
 import { element, latency, bytes, percent, duration } from "./words.js";
 
-const EVERY = 5; // seconds
+const POLL_INTERVAL = 5; // seconds
 const LIVE = 60; // seconds that the live figures cover
-const MOST = 9;
+const MAX_BARS = 9;
 const OPERATIONS = ["read", "write", "discard"];
 const MEASURES = {
   bytes: ["Data a second", (one) => one.bytes, (value, seconds) => bytes(value / seconds) + "/s"],
@@ -92,11 +92,11 @@ class Bars {
       return;
     }
     const rows = this.rows.filter((one) => value(one) !== null).sort((a, b) => value(b) - value(a));
-    const most = Math.max(...rows.map(value), 0);
-    const shown = rows.slice(0, MOST);
+    const highest = Math.max(...rows.map(value), 0);
+    const shown = rows.slice(0, MAX_BARS);
     this.list.replaceChildren(...shown.map((one) => {
       const bar = element("span", { class: "bar-of", "aria-hidden": "true" });
-      bar.style.width = `${most > 0 ? Math.max(0.5, (100 * value(one)) / most) : 0}%`;
+      bar.style.width = `${highest > 0 ? Math.max(0.5, (100 * value(one)) / highest) : 0}%`;
       return element("li", {}, element("span", { class: "who", title: one.title ?? one.name }, one.title ?? one.name), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
     }));
     const more = rows.length - shown.length;
@@ -129,7 +129,7 @@ export class Tenants {
   async live() {
     const now = Date.now() / 1000;
     // The first two soon, so that there is something to see.
-    if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 0.9 : EVERY)) return;
+    if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 0.9 : POLL_INTERVAL)) return;
     this.asking = true;
     this.askedAt = now;
     try {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are numbers written, and elements made? No text is ever taken as markup.
+// Numbers as text, and elements. No text is ever taken as markup.
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+    else if (value != null && value !== false) made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
+  made.append(...children.filter((child) => child != null));
   return made;
 }
 
@@ -15,7 +15,7 @@ export function element(name, attributes = {}, ...children) {
 export const short = (value) => String(Number(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)));
 
 export function latency(seconds) {
-  if (seconds === null || seconds === undefined) return "–";
+  if (seconds == null) return "–";
   if (seconds < 1e-3) return short(seconds * 1e6) + " µs";
   return seconds < 1 ? short(seconds * 1e3) + " ms" : short(seconds) + " s";
 }
@@ -29,10 +29,10 @@ function scaled(value, units, base) {
   return short(value) + units[at];
 }
 
-export const count = (value) => (value === null || value === undefined ? "–" : scaled(value, ["", " k", " M", " G", " T"], 1000));
-export const bytes = (value) => (value === null || value === undefined ? "–" : scaled(value, [" B", " kB", " MB", " GB", " TB", " PB"], 1000));
-export const exact = (value) => (value === null || value === undefined ? "no data" : value.toLocaleString("en"));
-export const percent = (ratio) => (ratio === null || ratio === undefined ? "–" : short(ratio * 100) + " %");
+export const count = (value) => (value == null ? "–" : scaled(value, ["", " k", " M", " G", " T"], 1000));
+export const bytes = (value) => (value == null ? "–" : scaled(value, [" B", " kB", " MB", " GB", " TB", " PB"], 1000));
+export const exact = (value) => (value == null ? "no data" : value.toLocaleString("en"));
+export const percent = (ratio) => (ratio == null ? "–" : short(ratio * 100) + " %");
 
 /// Of a device: "96 % busy", where anything is known and worth a word.
 export function busyWords(device) {
@@ -41,7 +41,7 @@ export function busyWords(device) {
 }
 
 export function duration(seconds) {
-  if (seconds === null || seconds === undefined) return "–";
+  if (seconds == null) return "–";
   if (seconds < 120) return Math.max(0, seconds).toFixed(0) + " s";
   if (seconds < 7200) return (seconds / 60).toFixed(0) + " min";
   if (seconds < 172800) return (seconds / 3600).toFixed(0) + " h";
