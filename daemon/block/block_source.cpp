@@ -148,9 +148,7 @@ void BlockSource::open_freezes() {
 
 std::vector<model::ProgramStats> BlockSource::program_stats() const {
   auto stats = programs_->program_stats();
-  const auto add = [&](const std::vector<model::ProgramStats>& more) {
-    stats.insert(stats.end(), more.begin(), more.end());
-  };
+  const auto add = [&](const auto& more) { stats.insert(stats.end(), more.begin(), more.end()); };
   if (discard_programs_) {
     add(discard_programs_->program_stats());
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace ssdpulse::block {
@@ -86,12 +87,9 @@ void CellWords::add_counters(const io_cell& cell, std::size_t first, std::size_t
 
 CellWords CellWords::since(const CellWords& earlier) const {
   CellWords difference;
-  for (std::size_t i = 0; i < counters.size(); ++i) {
-    difference.counters[i] = counters[i] - earlier.counters[i];
-  }
-  for (std::size_t i = 0; i < histograms.size(); ++i) {
-    difference.histograms[i] = histograms[i] - earlier.histograms[i];
-  }
+  std::transform(counters.begin(), counters.end(), earlier.counters.begin(), difference.counters.begin(), std::minus());
+  std::transform(histograms.begin(), histograms.end(), earlier.histograms.begin(), difference.histograms.begin(),
+                 std::minus());
   return difference;
 }
 
@@ -148,12 +146,9 @@ const CellWords* CellReader::read() {
       quiet_.add(cell(i));
     }
   }
-  for (std::size_t i = 0; i < kCounterWords; ++i) {
-    sum.counters[i] += quiet_.counters[i];
-  }
-  for (std::size_t i = 0; i < kHistogramWords; ++i) {
-    sum.histograms[i] += quiet_.histograms[i];
-  }
+  std::transform(sum.counters.begin(), sum.counters.end(), quiet_.counters.begin(), sum.counters.begin(), std::plus());
+  std::transform(sum.histograms.begin(), sum.histograms.end(), quiet_.histograms.begin(), sum.histograms.begin(),
+                 std::plus());
   increments_ = sum.since(last_);
   last_ = sum;
   return &increments_;

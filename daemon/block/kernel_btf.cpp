@@ -97,12 +97,11 @@ std::uint8_t class_of(std::string_view op_name) {
       {"REQ_OP_WRITE_SAME", CLASS_WRITE_ZEROES},  // until 5.17; one block of data for the whole range
       {"REQ_OP_SECURE_ERASE", CLASS_SECURE_ERASE},
   };
-  for (const auto& [name, operation_class] : kExact) {
-    if (op_name == name) {
-      return operation_class;
-    }
-  }
-  return op_name.rfind("REQ_OP_ZONE_", 0) == 0 ? CLASS_ZONE : CLASS_PASSTHROUGH;
+  const auto* const known =
+      std::find_if(std::begin(kExact), std::end(kExact), [&](const auto& entry) { return entry.first == op_name; });
+  return known != std::end(kExact)             ? known->second
+         : op_name.starts_with("REQ_OP_ZONE_") ? std::uint8_t{CLASS_ZONE}
+                                               : std::uint8_t{CLASS_PASSTHROUGH};
 }
 
 /// enum req_op, called req_opf before 6.1 (ff07a02e9e8e "treewide: Rename enum req_opf into enum req_op").

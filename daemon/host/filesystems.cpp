@@ -79,8 +79,6 @@ model::UnshownOptions read_unshown_options(const Mount& mount, const std::string
 constexpr std::array kPooled{"btrfs", "bcachefs"};
 constexpr std::string_view kDevDirectory = "/dev/";
 
-bool is_pooled(const Mount& mount) { return std::find(kPooled.begin(), kPooled.end(), mount.fstype) != kPooled.end(); }
-
 /// xfs names its other devices in its options; only who may mount it on a disk can choose them.
 std::vector<std::string> other_nodes(const Mount& mount) {
   std::vector<std::string> nodes;
@@ -255,7 +253,7 @@ std::string VolumesBelow::pool_directory(const Mount& mount) const {
 
 std::vector<std::string> VolumesBelow::of(const Mount& mount, std::vector<std::string>& warnings) const {
   if (mount.device_number.starts_with("0:")) {
-    if (!is_pooled(mount)) {
+    if (!contains(kPooled, mount.fstype)) {
       return {};
     }
     auto members = pool_members(mount);
@@ -315,13 +313,6 @@ bool has_discard(std::string_view super_options) {
                      [](std::string_view option) { return option == "discard" || option.starts_with("discard="); });
 }
 
-/// A comma within an option is escaped, too: options are split first.
-void add_options(std::string_view list, std::set<std::string>& options) {
-  for (const std::string_view option : split(list, ',')) {
-    options.insert(unescape(option));
-  }
-}
-
 std::optional<Mount> parse_line(std::string_view line) {
   enum : std::size_t { kId, kParent, kDeviceNumber, kRoot, kMountpoint, kOptions, kOptionalFields };
   const auto fields = split(line, ' ');
@@ -342,8 +333,12 @@ std::optional<Mount> parse_line(std::string_view line) {
   mount.fstype = unescape(*std::next(hyphen, 1));
   mount.source = unescape(*std::next(hyphen, 2));
   mount.discard = has_discard(*std::next(hyphen, 3));
-  add_options(fields[kOptions], mount.options);
-  add_options(*std::next(hyphen, 3), mount.options);
+  // A comma within an option is escaped, too: options are split first.
+  for (const std::string_view list : {fields[kOptions], *std::next(hyphen, 3)}) {
+    for (const std::string_view option : split(list, ',')) {
+      mount.options.insert(unescape(option));
+    }
+  }
   return mount;
 }
 

@@ -73,12 +73,9 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text) {
   constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint32_t>::max();
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) {
-    return std::nullopt;
-  }
+  const std::size_t colon = std::min(text.find(':'), text.size());
   const auto major = parse_number(text.substr(0, colon));
-  const auto minor = parse_number(text.substr(colon + 1));
+  const auto minor = parse_number(text.substr(std::min(colon + 1, text.size())));
   if (!major || !minor) {
     return std::nullopt;
   }
