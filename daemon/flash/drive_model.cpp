@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "daemon/base/log.h"
-#include "daemon/flash/flash_fit.h"
 
 namespace ssdpulse::flash {
 namespace {

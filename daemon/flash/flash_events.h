@@ -12,7 +12,6 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "bpf/abi/page_sampling.h"

@@ -2,10 +2,7 @@
 #include "daemon/flash/flash_input.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <map>
-#include <string_view>
 
 #include "daemon/model/device_identity.h"
 

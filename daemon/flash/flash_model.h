@@ -5,7 +5,6 @@
 // times come with the ticks. Not thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>

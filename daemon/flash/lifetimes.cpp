@@ -2,7 +2,6 @@
 #include "daemon/flash/lifetimes.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <numeric>

@@ -14,10 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <optional>
-#include <ostream>
-#include <string>
-#include <vector>
 
 #include "daemon/base/child_process.h"
 #include "daemon/base/text_table.h"

@@ -2,7 +2,6 @@
 // What is saved of a miniature drive, and what must be true of it. The owners of slots, the counts of valid pages and
 // the buckets follow from where each page is and from the order of the blocks.
 #include <algorithm>
-#include <numeric>
 
 #include "daemon/flash/miniature_drive.h"
 

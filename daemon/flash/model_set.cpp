@@ -12,12 +12,10 @@
 #include <numeric>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/file_descriptor.h"
 #include "daemon/base/log.h"
 #include "daemon/flash/binary_state.h"
-#include "daemon/flash/flash_input.h"
 
 namespace ssdpulse::flash {
 namespace {

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/flash/drive_model.h"

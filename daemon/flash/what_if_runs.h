@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "daemon/flash/flash_fit.h"

@@ -4,7 +4,6 @@
 // down I/O. Owned by the thread that polls.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>

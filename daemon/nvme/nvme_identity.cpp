@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/base/outside_text.h"
 #include "daemon/host/sysfs.h"
 #include "daemon/nvme_pages/page_fields.h"
 

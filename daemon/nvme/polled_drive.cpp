@@ -9,9 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "daemon/base/log.h"
-#include "daemon/nvme/nvme_identity.h"
-#include "daemon/nvme_pages/drive_reading.h"
 #include "daemon/nvme_pages/page_fields.h"
 
 namespace ssdpulse::nvme {

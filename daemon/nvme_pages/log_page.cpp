@@ -4,7 +4,6 @@
 #include "daemon/nvme_pages/log_page.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): a line for each page, which declares it, too

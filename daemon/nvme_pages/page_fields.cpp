@@ -2,7 +2,6 @@
 #include "daemon/nvme_pages/page_fields.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "daemon/model/finding.h"

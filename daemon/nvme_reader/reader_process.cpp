@@ -18,14 +18,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "daemon/base/child_process.h"
 #include "daemon/base/confinement.h"
 #include "daemon/base/file_descriptor.h"
 #include "daemon/base/log.h"
-#include "daemon/base/result.h"
 #include "daemon/base/system_calls.h"
 #include "daemon/nvme_reader/drive_commands.h"
 #include "daemon/nvme_reader/reader_protocol.h"

@@ -2,7 +2,6 @@
 #include "daemon/wear/checked_ledger.h"
 
 #include <initializer_list>
-#include <utility>
 
 namespace ssdpulse::wear {
 namespace {

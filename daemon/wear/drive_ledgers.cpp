@@ -2,12 +2,7 @@
 #include "daemon/wear/drive_ledgers.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
 #include <sstream>
-#include <utility>
-#include <vector>
 
 #include "daemon/nvme_pages/drive_reading.h"
 

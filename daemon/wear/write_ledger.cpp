@@ -2,15 +2,6 @@
 #include "daemon/wear/write_ledger.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "daemon/model/nvme_drive.h"
 
 namespace ssdpulse::wear {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <utility>
 
 #include "daemon/wear/write_ledger.h"
