@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list: every measured device, worst first.
+// The list of every measured device, worst first.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -178,13 +178,10 @@ std::optional<Now> now_of(const Recent& recent) {
   now.to = recent.seconds.back().number;
   now.begin = first_second.end - first_second.length;
   now.end = recent.seconds.back().end;
-  const bool timed = device_reads > 0 || now.operations[Operation::read].buckets.empty();
-  now.timed = timed;
-  const Column& last = *std::find_if(recent.columns.rbegin(), recent.columns.rend(),
-                                     [](const auto& column) { return column.has_value(); })
-                            ->
-                            operator->();
-  now.in_flight = last.operations[Operation::read].in_flight + last.operations[Operation::write].in_flight;
+  now.timed = device_reads > 0 || now.operations[Operation::read].buckets.empty();
+  const auto& last = *std::find_if(recent.columns.rbegin(), recent.columns.rend(),
+                                   [](const auto& column) { return column.has_value(); });
+  now.in_flight = last->operations[Operation::read].in_flight + last->operations[Operation::write].in_flight;
   if (const auto& utilisation = recent.device->utilisation) {
     now.busy_ratio = utilisation->busy_ratio;
   }
@@ -251,7 +248,7 @@ std::optional<AboveBaseline> above_baseline_of(const Recent& recent, std::option
     return std::nullopt;
   }
   std::optional<AboveBaseline> above;
-  double most = kHigh;
+  double highest = kHigh;
   for (const Operation operation : kShown) {
     const auto& baseline = device.spikes[operation].baseline;
     const OperationNow& one = now->operations[operation];
@@ -260,8 +257,8 @@ std::optional<AboveBaseline> above_baseline_of(const Recent& recent, std::option
       continue;
     }
     const double times = p99.get<double>() / baseline->p99_seconds;
-    if (times > most) {
-      most = times;
+    if (times > highest) {
+      highest = times;
       above = {name(operation), times};
     }
   }
@@ -545,7 +542,7 @@ constexpr Field<DeviceView> kDeviceFields[] = {
 constexpr Object<DeviceView> kDevice{"device", "", kDeviceFields};
 
 /// The order changes when something happens, not with every second's noise.
-auto need_of(const Recent& recent, const model::Snapshot& snapshot, const std::string& first) {
+auto order_of(const Recent& recent, const model::Snapshot& snapshot, const std::string& first) {
   double excess = 0;
   for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
     excess += spike.device == recent.device->device->name ? 1 + spike.excess_seconds : 0;
@@ -591,7 +588,7 @@ Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& pa
   std::vector<Entry> entries;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
     const Recent recent = recent_of(device, past, summaries, snapshot);
-    entries.emplace_back(need_of(recent, snapshot, all.why.device), kDevice(view_of(recent, snapshot, situation)));
+    entries.emplace_back(order_of(recent, snapshot, all.why.device), kDevice(view_of(recent, snapshot, situation)));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
   for (Entry& entry : entries) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of the history as JSON: see api.schema.json. Values in, text out, wherever the values come from.
+// history_json() and others: the answers of the history as JSON, see api.schema.json. Values in, text out, wherever the
+// values come from.
 #pragma once
 
 #include <cstdint>

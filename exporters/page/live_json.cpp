@@ -19,8 +19,8 @@ using model::Operation;
 constexpr std::chrono::milliseconds kRounding{2};  // of the times at which columns end
 
 /// Null if I/Os ended but none was timed.
-Json heat_of(const OperationColumn& one) {
-  return one.buckets.empty() && one.ios > 0 ? Json() : Json(heat_text(one.buckets));
+Json heat_of(const OperationColumn& column) {
+  return column.buckets.empty() && column.ios > 0 ? Json() : Json(heat_text(column.buckets));
 }
 
 /// The arrays of an answer; each has one entry per column.
@@ -40,7 +40,7 @@ class Columns {
         if (during != 0) {  // else it is the rest of the total
           put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
         }
-        put(name + "_p99", [&](const Column& column) { return word(of(column), of(column).p99); });
+        put(name + "_p99", [&](const Column& column) { return bucket(of(column), of(column).p99); });
       }
     }
     put("errors", [](const Column& column) { return Json(column.errors); });
@@ -62,7 +62,7 @@ class Columns {
   }
 
   /// Null without I/Os: there is no quantile then.
-  static Json word(const Tail& tail, std::uint8_t of) { return tail.ios > 0 ? Json(of) : Json(); }
+  static Json bucket(const Tail& tail, std::uint8_t quantile) { return tail.ios > 0 ? Json(quantile) : Json(); }
 
   void add_operation(Operation operation) {
     const std::string name(model::name(operation));
@@ -70,18 +70,18 @@ class Columns {
       return column.operations[operation];
     };
     put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
-    put(name + "_p99", [&](const Column& column) { return word(of(column).total, of(column).total.p99); });
+    put(name + "_p99", [&](const Column& column) { return bucket(of(column).total, of(column).total.p99); });
     if (operation != Operation::flush && operation != Operation::discard) {
-      put(name + "_p50", [&](const Column& column) { return word(of(column).total, of(column).total.p50); });
-      put(name + "_p999", [&](const Column& column) { return word(of(column).total, of(column).total.p999); });
+      put(name + "_p50", [&](const Column& column) { return bucket(of(column).total, of(column).total.p50); });
+      put(name + "_p999", [&](const Column& column) { return bucket(of(column).total, of(column).total.p999); });
     }
     if (operation != Operation::commit && operation != Operation::flush) {
       put(name + "_bytes", [&](const Column& column) { return Json(of(column).bytes); });
     }
     if (operation == Operation::read || operation == Operation::write) {
       put(name + "_in_flight", [&](const Column& column) { return Json(of(column).in_flight); });
-      put(name + "_device_p99", [&](const Column& column) { return word(of(column).device, of(column).device.p99); });
-      put(name + "_queue_p99", [&](const Column& column) { return word(of(column).queue, of(column).queue.p99); });
+      put(name + "_device_p99", [&](const Column& column) { return bucket(of(column).device, of(column).device.p99); });
+      put(name + "_queue_p99", [&](const Column& column) { return bucket(of(column).queue, of(column).queue.p99); });
     }
   }
 
@@ -180,7 +180,7 @@ struct LiveView {
   Json marks = {};
 };
 
-constexpr std::size_t kWords = std::size_t{LATENCY_OVER_WORD} + 1;
+constexpr std::size_t kBuckets = std::size_t{LATENCY_OVER_WORD} + 1;
 
 constexpr Field<LiveView> kLiveFields[] = {
     {"device", kText, member_of<&LiveView::device>},
@@ -193,7 +193,7 @@ constexpr Field<LiveView> kLiveFields[] = {
      "Elsewhere each begins where the one before ends."},
     {"heat", defined_as("heat"), [](const LiveView& view) { return kHeat(view.heat); }},
     {"marks", defined_as("live_marks"), member_of<&LiveView::marks>},
-    {"bounds_seconds", may_be_absent(list_of(kSeconds, kWords)),
+    {"bounds_seconds", may_be_absent(list_of(kSeconds, kBuckets)),
      [](const LiveView& view) { return view.from == 0 ? bounds_json() : absent(); }, "With since=0."},
 };
 constexpr Object<LiveView> kLive{
@@ -213,8 +213,8 @@ Json latency_json(const Column& column) {
   Json latency = Json::object();
   for (const Operation operation : model::kLiveOperations) {
     Json buckets = Json::array();
-    for (const auto& [word, ios] : column.operations[operation].buckets) {
-      buckets.push_back({word, ios});
+    for (const auto& [bucket, ios] : column.operations[operation].buckets) {
+      buckets.push_back({bucket, ios});
     }
     latency[name(operation)] = std::move(buckets);
   }
@@ -263,12 +263,12 @@ Definitions live_definitions() { return {kMarks, kClockStep, kHeat, kLive, kColu
 
 Json live_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
                std::uint64_t since, Operation heat) {
-  auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the one before
+  auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the snapshot before
   Columns columns;
   LiveView view{.device = device, .from = since, .to = since};
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const Second& second = seconds[i];
-    if (second.number <= since || second.number > snapshot.number) {  // the ring may be one ahead
+    if (second.number <= since || second.number > snapshot.number) {  // the ring may be a snapshot ahead
       continue;
     }
     columns.add(second, heat);

@@ -275,6 +275,22 @@ std::string definition_text(const Json& definition) {
   });
 }
 
+/// Each once, in the order of its sentences: [TailLiftedByFlush](../runbooks/SsdpulseTailLiftedByFlush.md).
+std::string links_to_runbooks(const model::SpikeCauseInfo& cause) {
+  constexpr std::string_view kPrefix = "Ssdpulse";
+  std::vector<std::string_view> named;
+  std::string links;
+  for (std::size_t i = 0; i < cause.sentences.size(); ++i) {
+    const std::string_view runbook = cause.sentences[i].runbook;
+    if (std::find(named.begin(), named.end(), runbook) == named.end()) {
+      named.push_back(runbook);
+      links +=
+          fmt::format("{}[{}](../runbooks/{}.md)", links.empty() ? "" : ", ", runbook.substr(kPrefix.size()), runbook);
+    }
+  }
+  return links;
+}
+
 }  // namespace
 
 std::string api_schema() {
@@ -304,26 +320,6 @@ std::string api_schema() {
                  }) +
          "\n";
 }
-
-namespace {
-
-/// Each once, in the order of its sentences: [TailLiftedByFlush](../runbooks/SsdpulseTailLiftedByFlush.md).
-std::string links_to_runbooks(const model::SpikeCauseInfo& cause) {
-  constexpr std::string_view kPrefix = "Ssdpulse";
-  std::vector<std::string_view> named;
-  std::string links;
-  for (std::size_t i = 0; i < cause.sentences.size(); ++i) {
-    const std::string_view runbook = cause.sentences[i].runbook;
-    if (std::find(named.begin(), named.end(), runbook) == named.end()) {
-      named.push_back(runbook);
-      links +=
-          fmt::format("{}[{}](../runbooks/{}.md)", links.empty() ? "" : ", ", runbook.substr(kPrefix.size()), runbook);
-    }
-  }
-  return links;
-}
-
-}  // namespace
 
 std::string causes_script() {
   std::string script =

@@ -14,27 +14,19 @@
 
 namespace ssdpulse::page {
 
-std::span<const EmbeddedFile> embedded_files() { return kFiles; }
-
-const EmbeddedFile* embedded_file(std::string_view path) {
-  const auto* found = std::find_if(std::begin(kFiles), std::end(kFiles),
-                                   [path](const EmbeddedFile& file) { return file.path == path; });
-  return found == std::end(kFiles) ? nullptr : found;
-}
-
 namespace {
 
-constexpr std::size_t kSlots = 512;     // answers kept per snapshot: 64 devices with a few viewers each
-constexpr std::uint64_t kCatchUp = 30;  // snapshots; a client farther behind gets all, so that answers are few
+constexpr std::size_t kMaxSlots = 512;     // answers kept per snapshot: 64 devices with a few viewers each
+constexpr std::uint64_t kMaxCatchUp = 30;  // snapshots; a client farther behind gets all, so that answers are few
 constexpr const char* kJsonType = "application/json";
 
-std::shared_ptr<const Answer> plain(unsigned status, std::string_view words) {
-  return std::make_shared<const Answer>(Answer{status, "text/plain; charset=utf-8", "", "", std::string(words)});
+std::shared_ptr<const Answer> plain(unsigned status, std::string_view text) {
+  return std::make_shared<const Answer>(Answer{status, "text/plain; charset=utf-8", "", "", std::string(text)});
 }
 
 Answer coded(Answer answer, bool gzip, coding::Effort effort) {
-  constexpr std::size_t kWorthIt = 200;  // bytes
-  if (gzip && answer.bytes.size() >= kWorthIt) {
+  constexpr std::size_t kMinGzipBytes = 200;
+  if (gzip && answer.bytes.size() >= kMinGzipBytes) {
     if (auto bytes = coding::gzip(answer.bytes, effort)) {
       answer.bytes = std::move(*bytes);
       answer.content_encoding = "gzip";
@@ -90,14 +82,11 @@ std::optional<flash::WhatIfQuestion> what_if_in(const Question& question) {
   return asked;
 }
 
-bool measured(const model::Snapshot& snapshot, std::string_view device) {
-  return std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
-                     [device](const model::DeviceSnapshot& one) { return one.device->name == device; });
-}
-
 std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const history::RecentPast& past,
                                         const std::string& device, std::string_view what, const Question& question) {
-  if (!measured(snapshot, device)) {
+  const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
+                                  [&](const model::DeviceSnapshot& entry) { return entry.device->name == device; });
+  if (found == snapshot.devices.end()) {
     return plain(404, "no such device is measured\n");
   }
   if (what == "live") {
@@ -107,7 +96,7 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
     if (!since || !heat) {
       return plain(400, "since=: expected a snapshot's number; heat=: read, write, flush, discard or commit\n");
     }
-    const bool near = *since <= snapshot.number && *since + kCatchUp >= snapshot.number;
+    const bool near = *since <= snapshot.number && *since + kMaxCatchUp >= snapshot.number;
     const std::uint64_t from = near ? *since : 0;
     return Wanted{fmt::format("live {} {} {}", device, from, static_cast<int>(*heat)),
                   [&snapshot, &past, device, from, heat] { return live_json(snapshot, past, device, from, *heat); },
@@ -125,9 +114,7 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
     return Wanted{"", [column] { return column; }};
   }
   if (what == "tenants") {
-    const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
-                                    [&](const model::DeviceSnapshot& one) { return one.device->name == device; });
-    return Wanted{"tenants " + device, [&snapshot, &one = *found] { return tenants_json(one, snapshot); }};
+    return Wanted{"tenants " + device, [&snapshot, &entry = *found] { return tenants_json(entry, snapshot); }};
   }
   if (what == "what-if") {
     const auto asked = what_if_in(question);
@@ -189,13 +176,21 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
 
 }  // namespace
 
+std::span<const EmbeddedFile> embedded_files() { return kFiles; }
+
+const EmbeddedFile* embedded_file(std::string_view path) {
+  const auto* found = std::find_if(std::begin(kFiles), std::end(kFiles),
+                                   [path](const EmbeddedFile& file) { return file.path == path; });
+  return found == std::end(kFiles) ? nullptr : found;
+}
+
 std::shared_ptr<Site::Slot> Site::slot(std::map<std::string, std::shared_ptr<Slot>>& slots, const std::string& key) {
   const auto found = slots.find(key);
   if (found != slots.end()) {
     return found->second;
   }
   auto made = std::make_shared<Slot>();
-  if (!key.empty() && slots.size() < kSlots) {
+  if (!key.empty() && slots.size() < kMaxSlots) {
     slots.emplace(key, made);
   }
   return made;
@@ -217,12 +212,12 @@ std::shared_ptr<const Answer> Site::file(const Question& question) {
     return plain(404, "no such page\n");
   }
   const bool gzip = coding::prefers_gzip(question.accept_encoding);
-  std::shared_ptr<Slot> place;
+  std::shared_ptr<Slot> found_slot;
   {
     const std::lock_guard lock(mutex_);
-    place = slot(files_, std::string(found->path) + (gzip ? " gzip" : ""));
+    found_slot = slot(files_, std::string(found->path) + (gzip ? " gzip" : ""));
   }
-  return unless_known(once(*place,
+  return unless_known(once(*found_slot,
                            [&] {
                              const auto hash = std::hash<std::string_view>{}(found->bytes());
                              Answer answer{200, std::string(found->content_type), "", fmt::format("W/\"{:x}\"", hash),
@@ -247,16 +242,16 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   const auto& [key, make, effort] = std::get<Wanted>(what);
   const bool gzip = coding::prefers_gzip(question.accept_encoding);
   const std::string version = fmt::format("{}-{}", run_of(*snapshot), snapshot->number);
-  std::shared_ptr<Slot> place;
+  std::shared_ptr<Slot> found_slot;
   {
     const std::lock_guard lock(mutex_);
     if (version_ != version) {
       slots_.clear();
       version_ = version;
     }
-    place = slot(slots_, key.empty() ? "" : key + (gzip ? " gzip" : ""));
+    found_slot = slot(slots_, key.empty() ? "" : key + (gzip ? " gzip" : ""));
   }
-  return unless_known(once(*place,
+  return unless_known(once(*found_slot,
                            [&, &make = make, &effort = effort] {
                              auto bytes = make().dump(-1, ' ', false, Json::error_handler_t::replace);
                              Answer answer{200, kJsonType, "", fmt::format("W/\"{}\"", version), std::move(bytes)};
@@ -266,7 +261,7 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
 }
 
 std::shared_ptr<const Answer> Site::day(const model::Snapshot& snapshot, bool gzip) {
-  constexpr std::chrono::seconds kAgain{10};
+  constexpr std::chrono::seconds kRetryDelay{10};
   const std::lock_guard lock(day_mutex_);
   if (days_ == 0 || snapshot.taken_at < day_.begin || snapshot.taken_at >= day_.end) {
     const auto minute = std::chrono::floor<std::chrono::minutes>(snapshot.taken_at);
@@ -277,7 +272,7 @@ std::shared_ptr<const Answer> Site::day(const model::Snapshot& snapshot, bool gz
     const bool again = !past && ask_day_;
     Json json = day_json(past ? &*past : nullptr, reason);
     day_ = {again ? snapshot.taken_at : minute,
-            again ? snapshot.taken_at + kAgain : minute + std::chrono::minutes(1),
+            again ? snapshot.taken_at + kRetryDelay : minute + std::chrono::minutes(1),
             fmt::format("W/\"{}-day-{}\"", run_of(snapshot), ++days_),
             json.dump(-1, ' ', false, Json::error_handler_t::replace),
             {}};

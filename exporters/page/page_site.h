@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// EmbeddedFile: a file of the page, in the binary as it is in assets/ or in deploy/runbooks.
+// Site: what a browser or `ssdpulse top` gets: the page's files, the runbooks, and /api/v1 as JSON. Knows nothing about
+// sockets. An answer of the API is made once per snapshot and coding, on first demand, and shared by all clients; all
+// are dropped with the next snapshot. That for the day is made once a minute. Files never change: they are compressed
+// once.
 #pragma once
 
 #include <array>
@@ -20,6 +23,7 @@
 
 namespace ssdpulse::page {
 
+/// A file of the page, in the binary as it is in assets/ or in deploy/runbooks.
 struct EmbeddedFile {
   std::string_view path;  // of the URL: "/" (index.html), /app.js, /runbooks/NAME.md
   std::string_view content_type;
@@ -33,12 +37,6 @@ std::span<const EmbeddedFile> embedded_files();
 
 /// Null if there is none with this path.
 const EmbeddedFile* embedded_file(std::string_view path);
-
-// Site: what a browser or `ssdpulse top` gets: the page's files, the runbooks, and /api/v1 as JSON.
-//
-// An answer of the API is made once per snapshot and coding, on first demand, and shared by all clients; all are
-// dropped with the next snapshot. That for the day is made once a minute. Files never change: they are compressed once.
-// Knows nothing about sockets.
 
 struct Question {
   std::string path;

@@ -125,7 +125,8 @@ constexpr std::string_view unit_of(std::string_view family) {
 inline constexpr std::span<const LabelDescription> kNoLabels{};
 inline constexpr std::string_view kNeverAbsent;
 
-/// One entry of a table in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` prints about it.
+/// One entry of a table in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` prints about
+/// it.
 struct FamilyDescription {
   std::string_view name;
   std::string_view help;  // sentences

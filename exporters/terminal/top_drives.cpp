@@ -70,7 +70,7 @@ constexpr Column kColumns[] = {
     {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
 };
 
-constexpr int kLeastImportance = 11;
+constexpr int kLastImportance = 11;
 // Columns that are less important than this are shown only if there is also room for a cause next to them.
 constexpr int kAlwaysShown = 7;
 constexpr std::size_t kCauseWidth = 32;
@@ -87,7 +87,7 @@ std::size_t name_width(const std::vector<const Drive*>& drives, std::size_t widt
 }
 
 std::vector<const Column*> columns_that_fit(std::size_t width, std::size_t names) {
-  for (int importance = kLeastImportance; importance > 0; --importance) {
+  for (int importance = kLastImportance; importance > 0; --importance) {
     std::size_t used = names + kStateWidth + (importance > kAlwaysShown ? kCauseWidth : 0);
     std::vector<const Column*> columns;
     for (const Column& column : kColumns) {
