@@ -94,13 +94,13 @@ TEST(Drive, ALostAnswerIsNotWaitedForForEver) {
   ASSERT_TRUE(rig.drive.next());
   rig.drive.sent(rig.now);
   rig.pass(5min);
-  EXPECT_FALSE(rig.drive.given_up(rig.now));
+  EXPECT_FALSE(rig.drive.timed_out(rig.now));
   rig.pass(6min);
-  ASSERT_TRUE(rig.drive.given_up(rig.now));
+  ASSERT_TRUE(rig.drive.timed_out(rig.now));
   Response none;
   none.result = -ETIMEDOUT;
   rig.drive.answer(none, rig.now, rig.block);
-  EXPECT_FALSE(rig.drive.given_up(rig.now));
+  EXPECT_FALSE(rig.drive.timed_out(rig.now));
   rig.pass(50ms);
   EXPECT_FALSE(rig.poll().empty());
   EXPECT_TRUE(rig.told().polling.up);
