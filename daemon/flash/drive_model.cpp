@@ -11,7 +11,7 @@
 namespace ssdpulse::flash {
 namespace {
 
-constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different number for any other layout
+constexpr std::uint64_t kDriveFormat = 0x33302D6576697264;  // "drive-03"; a different number for any other layout
 constexpr std::uint64_t kMaxWhatIfs = 32;
 
 constexpr double kDay = 24 * 3600;
@@ -88,7 +88,7 @@ void read_settings(BinaryReader& in, FlashModelSettings& settings) {
 
 std::string bytes_of(const DriveState& state) {
   BinaryWriter out;
-  out(kFormat, state.key);
+  out(kDriveFormat, state.key);
   state.settings.save(out);
   for (const PolicyFit::Range& range : state.fit) {
     out(range.lower, range.upper, range.likely);
@@ -108,7 +108,7 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   BinaryReader in(*body);
   std::uint64_t format = 0;
   in(format);
-  if (format != kFormat) {
+  if (format != kDriveFormat) {
     return util::fail("it is from a different version");
   }
   DriveState state;

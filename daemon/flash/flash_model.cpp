@@ -14,7 +14,7 @@ constexpr double kWarmAtUsual = 0.5;   // drive writes before anything is report
 constexpr double kUsual = 0.12;
 constexpr double kWarmAtMore = 1;
 constexpr double kWarmAfterGap = 0.25;
-constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; a different number for any other layout
+constexpr std::uint64_t kModelFormat = 0x31302D6873616C66;  // "flash-01"; a different number for any other layout
 constexpr std::array kQuantiles{0.1, 0.5, 0.9};
 
 /// Whether a what-if differs from the base only in the unknown pages.
@@ -294,7 +294,7 @@ model::FlashReport FlashModel::report() const {
 
 std::string FlashModel::save() const {
   BinaryWriter out;
-  out(kFormat);
+  out(kModelFormat);
   settings_.save(out);
   save_fields(out);
   return out.with_checksum();
@@ -303,7 +303,7 @@ std::string FlashModel::save() const {
 util::Result<std::unique_ptr<FlashModel>> FlashModel::restore(const FlashModelSettings& settings,
                                                               std::string_view state, std::chrono::nanoseconds at) {
   BinaryWriter key;
-  key(kFormat);
+  key(kModelFormat);
   settings.save(key);
   if (state.substr(0, key.bytes().size()) != key.bytes()) {
     return util::fail("it is of another drive, size, seed or version");

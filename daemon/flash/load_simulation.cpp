@@ -68,7 +68,7 @@ struct SimulationResult {
 };
 
 /// Percent as requested: 7, 12.5.
-std::string percent(double share) { return fmt::format("{:.6g}", std::round(share * 1e8) / 1e6); }
+std::string percent_number(double share) { return fmt::format("{:.6g}", std::round(share * 1e8) / 1e6); }
 
 std::string ratio_text(const std::optional<model::Estimate>& estimate, double model::Estimate::*which,
                        const char* otherwise) {
@@ -80,9 +80,9 @@ void print_json(const std::vector<SimulationResult>& results, std::ostream& out)
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& [what, estimate] = results[i];
     out << (i == 0 ? "\n" : ",\n")
-        << fmt::format(R"({{"op":{},"policy":"{}","placement":"{}","discards":"{}",)", percent(what.overprovisioning),
-                       name(what.policy, model::kCollectionPolicyNames), name(what.placement, model::kPlacementNames),
-                       name(what.discards, model::kDiscardsNames))
+        << fmt::format(R"({{"op":{},"policy":"{}","placement":"{}","discards":"{}",)",
+                       percent_number(what.overprovisioning), name(what.policy, model::kCollectionPolicyNames),
+                       name(what.placement, model::kPlacementNames), name(what.discards, model::kDiscardsNames))
         << fmt::format(R"("write_amplification":{},"lower":{},"upper":{}}})",
                        ratio_text(estimate, &model::Estimate::ratio, "null"),
                        ratio_text(estimate, &model::Estimate::lower, "null"),
@@ -95,7 +95,7 @@ void print_rows(const std::vector<SimulationResult>& results, std::ostream& out)
   std::vector<std::vector<std::string>> rows{{"OP %", "POLICY", "PLACEMENT", "DISCARDS", "WAF", "LOWER", "UPPER"}};
   for (const auto& [what, estimate] : results) {
     rows.push_back(
-        {percent(what.overprovisioning), std::string(name(what.policy, model::kCollectionPolicyNames)),
+        {percent_number(what.overprovisioning), std::string(name(what.policy, model::kCollectionPolicyNames)),
          std::string(name(what.placement, model::kPlacementNames)),
          std::string(name(what.discards, model::kDiscardsNames)), ratio_text(estimate, &model::Estimate::ratio, ""),
          ratio_text(estimate, &model::Estimate::lower, ""), ratio_text(estimate, &model::Estimate::upper, "")});

@@ -12,7 +12,7 @@ namespace {
 using model::DeviceInterval;
 using Tenants = std::vector<NumberedTenant>;
 
-constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
+constexpr std::int64_t kLastOfLane = kMinutesOfADevice - 1;
 
 /// A row that we did not write counts as absent: its content is lost, but what is added to it is right. `measured`: of
 /// the row, if there is one.
@@ -348,7 +348,7 @@ Outcome<std::optional<std::int64_t>> DeviceRows::oldest(const char* table) {
   std::optional<std::int64_t> oldest;
   for (const Row& front : *all) {
     const auto measured =
-        row.reset().with(key_of(front.lane, 0)).with(key_of(front.lane, kLastMinute)).step_to_number();
+        row.reset().with(key_of(front.lane, 0)).with(key_of(front.lane, kLastOfLane)).step_to_number();
     if (!measured) {
       return measured;
     }
@@ -370,7 +370,7 @@ Outcome<std::optional<std::int64_t>> DeviceRows::first(const char* table) {
       return tl::unexpected(row.error());
     }
     if (*row) {
-      first = std::min(first.value_or(kLastMinute), (*row)->minute);
+      first = std::min(first.value_or(kLastOfLane), (*row)->minute);
     }
   }
   return first;
@@ -380,7 +380,7 @@ Outcome<std::optional<DeviceRows::Row>> DeviceRows::first_of(std::int64_t lane, 
   Statement row(
       connection_,
       ("SELECT at, measured FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at LIMIT 1").c_str());
-  return row.with(key_of(lane, from)).with(key_of(lane, kLastMinute)).step().map([&](bool there) {
+  return row.with(key_of(lane, from)).with(key_of(lane, kLastOfLane)).step().map([&](bool there) {
     return there ? std::optional(Row{lane, minute_of_key(row.integer(0).value_or(0)), row.integer(1).value_or(0)})
                  : std::nullopt;
   });

@@ -20,8 +20,8 @@ using sysfs::read_text;
 
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::size_t kMaxBytes = 256;       // of an attachment
-constexpr std::uint64_t kSectorBytes = 512;  // the unit of `size`, whatever the logical block is
+constexpr std::size_t kMaxAttachmentBytes = 256;  // of an attachment
+constexpr std::uint64_t kSectorBytes = 512;       // the unit of `size`, whatever the logical block is
 constexpr std::uint64_t kMaxHardwareQueues = 65536;
 
 /// The number in "host3"; nothing if the name has another form.
@@ -237,7 +237,7 @@ util::OutsideText attachment_of(const std::string& sys_root, const std::string& 
   std::string text;
   std::string parent = sys_root;
   std::string_view rest = target;
-  while (!rest.empty() && text.size() < kMaxBytes) {
+  while (!rest.empty() && text.size() < kMaxAttachmentBytes) {
     const std::string name(rest.substr(0, rest.find('/')));
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
     if (name == ".." || name.empty()) {
@@ -254,7 +254,7 @@ util::OutsideText attachment_of(const std::string& sys_root, const std::string& 
     }
     parent += "/" + name;
   }
-  return util::without_padding(std::string_view(text).substr(0, kMaxBytes));
+  return util::without_padding(std::string_view(text).substr(0, kMaxAttachmentBytes));
 }
 
 bool keeps_iostats(const std::string& directory) { return read_number(directory + "/queue/iostats").value_or(1) != 0; }

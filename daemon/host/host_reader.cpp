@@ -25,8 +25,8 @@ namespace {
 using model::IoLimit;
 using model::IoLimitKind;
 
-constexpr std::size_t kMaxBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
-constexpr std::size_t kMaxBytesOfCgroup = 256U << 10U;  // a line for each device
+constexpr std::size_t kMaxFileBytes = 4U << 20U;          // /proc/stat has a number for each interrupt
+constexpr std::size_t kMaxCgroupFileBytes = 256U << 10U;  // a line for each device
 
 /// v1's files of a limit, what they count against it, and the word for it there.
 struct LegacyLimit {
@@ -76,7 +76,7 @@ std::string device_name(const std::string& numbers, const model::Inventory& inve
 }
 
 std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
-  const std::string text = content(proc + "/stat", kMaxBytes);
+  const std::string text = content(proc + "/stat", kMaxFileBytes);
   const auto count = sysfs::rest_of_line(text, "procs_blocked ");
   return count ? sysfs::parse_number(*count) : std::nullopt;
 }
@@ -257,7 +257,7 @@ void HostReader::read_disks(const model::Inventory& inventory) {
       wanted.insert(device.name);
     }
   }
-  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMaxBytes))) {
+  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMaxFileBytes))) {
     if (words.size() <= kBusyMs || !wanted.contains(words[kName])) {
       continue;
     }
@@ -282,15 +282,15 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
   const std::string directory = roots_.cgroups + cgroup + "/";
   std::vector<IoLimit> limits;
   if (roots_.cgroups_unified) {
-    const auto set = lines_of(content(directory + "io.max", kMaxBytesOfCgroup));
+    const auto set = lines_of(content(directory + "io.max", kMaxCgroupFileBytes));
     if (set.empty()) {
       return limits;
     }
-    const auto text = util::read_file(directory + "io.stat", kMaxBytesOfCgroup);
+    const auto text = util::read_file(directory + "io.stat", kMaxCgroupFileBytes);
     const auto counted = lines_of(text.value_or(""));
     // A device without a line has had no I/O; a file that cannot be read says nothing.
     const auto none = text ? std::optional<std::uint64_t>(0) : std::nullopt;
-    const auto pressure = parse_pressure(content(directory + "io.pressure", kMaxBytesOfCgroup));
+    const auto pressure = parse_pressure(content(directory + "io.pressure", kMaxCgroupFileBytes));
     for (const auto& words : set) {
       const auto own = std::find_if(counted.begin(), counted.end(), [&](const auto& line) {
         return !line.empty() && !words.empty() && line[0] == words[0];
@@ -306,12 +306,12 @@ std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const mode
   }
   std::map<std::string, util::Result<std::string>> read;  // once for all limits
   for (const LegacyLimit& legacy : kLegacy) {
-    const auto set = lines_of(content(directory + legacy.file, kMaxBytesOfCgroup));
+    const auto set = lines_of(content(directory + legacy.file, kMaxCgroupFileBytes));
     if (set.empty()) {
       continue;
     }
     const auto counted =
-        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMaxBytesOfCgroup));
+        read.try_emplace(legacy.counted, util::read_file(directory + legacy.counted, kMaxCgroupFileBytes));
     const auto& text = counted.first->second;
     const auto lines = lines_of(text ? *text : "");
     for (const auto& words : set) {
@@ -342,7 +342,8 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
     // The root's is the whole host's, and one of unknown path has none.
     const bool has_own = cgroup.size() > 1 && !cgroup.starts_with("/?");
     if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMaxCgroups) {
-      if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxBytesOfCgroup))) {
+      if (const auto pressure =
+              parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxCgroupFileBytes))) {
         signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});
       }
     }
@@ -366,11 +367,11 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
 model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
                                     const TenantOf& tenant_of) {
   model::HostSignals signals;
-  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxBytesOfCgroup));
+  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxCgroupFileBytes));
   if (!signals.pressure) {
     signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
   }
-  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxBytesOfCgroup),
+  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxCgroupFileBytes),
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   read_disks(inventory);
   signals.disks_busy_seconds = disks_busy_seconds_;
