@@ -53,10 +53,10 @@ struct Overview {
   double taken_at = 0;
   std::string verdict;  // ok, slow, unknown
   std::string sentence;
-  std::string next;           // what to do; empty: nothing
-  std::vector<Drive> drives;  // worst first
-  bool past = false;          // shows the minute that contains `taken_at`, from the history
-  double step_seconds = 60;   // the time that figures of the past cover: an hour if minutes are no longer kept
+  std::string next;                // what to do; empty: nothing
+  std::vector<Drive> drives = {};  // worst first
+  bool past = false;               // shows the minute that contains `taken_at`, from the history
+  double step_seconds = 60;        // the time that figures of the past cover: an hour if minutes are no longer kept
 };
 
 struct Spike {
