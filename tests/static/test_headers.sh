@@ -19,7 +19,7 @@ check() {
   # The ABI headers let each side bring its own fixed-width types.
   [[ $1 != bpf/abi/* ]] || before=(-include linux/types.h)
   echo "#include \"$1\"" | g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -x c++ \
-    '-DSSDPULSE_SOURCE_DIR="."' "${before[@]}" "${@:2}" -I. - || { echo "FAIL: $1 does not compile alone"; return 1; }
+    '-DSSDPULSE_SOURCE_DIR="."' '-DSSDPULSE_DEFAULT_CONFIG_FILE="."' "${before[@]}" "${@:2}" -I. - || { echo "FAIL: $1 does not compile alone"; return 1; }
 }
 export -f check
 tests/lib/sources.sh '*.h' | grep -vE '^bpf/kernel/|\.bpf\.h$' |

@@ -102,7 +102,8 @@ TEST(AuditWatch, RequestedChecksAreSpacedOut) {
   AuditWatch watch(current, check, kMinRecheckInterval);
   watch.observe(std::make_shared<model::Inventory>());
   for (std::size_t looked = 1; looked < 4; ++looked) {
-    ASSERT_TRUE(soon([&] { return watch.outcome() != nullptr && checks->count() == looked; })) << "one that waits is done";
+    ASSERT_TRUE(soon([&] { return watch.outcome() != nullptr && checks->count() == looked; }))
+        << "one that waits is done";
     watch.recheck();
   }
   ASSERT_TRUE(soon([&] { return checks->count() == 4; }));
