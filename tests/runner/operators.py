@@ -257,8 +257,9 @@ def main():
     print(f"seed {seed}, {count} mutants: {len(refused)} did not compile, {len(set(mutants) - reached)} are reached by no unit test")
     print(f"of {len(judged)} others {len(judged) - len(survivors)} were killed, {len(survivors)} survived: {share:.1f} % killed")
     build, test, judge = (after - before for before, after in zip(times, times[1:]))
-    print(f"{build:.0f} s to build, {test:.0f} s for the unit tests, {judge:.0f} s for the mutants: "
-          f"{(build + test + judge) / max(1, len(judged)):.1f} s a mutant")
+    used = os.times().children_user + os.times().children_system
+    print(f"{build:.0f} s to build, {test:.0f} s for the unit tests, {judge:.0f} s for the mutants: {used / max(1, len(judged)):.1f} s "
+          "of CPU time a mutant")
     if share < LEAST_KILLED:
         sys.exit(f"FAIL: fewer than {LEAST_KILLED} % were killed")
 
