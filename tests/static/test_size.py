@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 LIMITS = {
-    "files in daemon and exporters": 450,
-    "lines in daemon and exporters": 82000,
+    "files in daemon and exporters": 451,
+    "lines in daemon and exporters": 78450,
     "lines of text in deploy": 9900,
-    "lines in tests/mutations": 1100,
-    "sabotages": 170,
-    "headers that one file includes": 15,
+    "lines in tests/mutations": 1000,
+    "sabotages": 160,
+    "headers that one file includes": 10,
     "names of files that occur twice": 0,
 }
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
