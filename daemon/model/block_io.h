@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of I/O, interference, error and loss, with their names in metrics, and histograms of latencies and sizes in
 // the kernel's own buckets: the daemon adds up and never re-buckets. Each enum (commit apart) has the order of the
-// kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they agree. Values only.
+// kernel's cells (bpf/abi/block_abi.h); daemon/block/io_cells.cpp asserts that they agree. Values only.
 #pragma once
 
 #include <linux/types.h>

@@ -231,7 +231,7 @@ constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
 /// A counter of bytes as the drive keeps it: `count` units of `unit_bytes` each.
 struct ByteCounter {
   Uint128 count = 0;
-  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see daemon/wear/counted_bytes.h)
+  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see daemon/nvme_pages/drive_reading.h)
   Rounding rounding = Rounding::exact;
 };
 

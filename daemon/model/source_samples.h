@@ -63,7 +63,7 @@ struct BlockWrites {
   bool operator==(const BlockWrites&) const = default;
 };
 
-/// The counters that were chosen from one poll: see daemon/wear/counted_bytes.h. Its brackets
+/// The counters that were chosen from one poll: see choose_source() in daemon/nvme_pages/drive_reading.h. Its brackets
 /// are what the block layer had written just before and after.
 struct CounterReading {
   std::shared_ptr<const NvmeIdentity> identity;  // of the drive that reported it

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is kept between polls: pages that the drive refused, and the newest value of each field (polled_drive.h declares
+// both).
 #include <algorithm>
 #include <cmath>
 #include <utility>
