@@ -75,7 +75,9 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
                      "free space that the drive knows of makes its garbage collection cheaper");
   bad.evidence = {{"write_amplification_lower_ratio", *lower}, {"unpartitioned_ratio", spare}};
   if (*lower < kHighAmplification) {
-    return ok(bad.found);
+    Finding finding = ok(bad.found);
+    finding.evidence = bad.evidence;
+    return finding;
   }
   if (spare >= kSpare) {
     bad.why += "; anything beyond that is due to the load";
@@ -119,7 +121,7 @@ Finding link(const Facts& facts, const DiskSettings& disk) {
   }
   Finding bad = info(found, "large transfers are slower than the drive; the slot or the board may not have more");
   bad.change = "put it into another slot, or seat it again";
-  bad.undo = "the former slot";
+  bad.undo = "move it back to its former slot";
   bad.risk = "the host is down meanwhile";
   return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::saturation})});
 }
@@ -171,7 +173,7 @@ void add(Finding& finding, const DriveCondition& condition) {
   }
 }
 
-/// Of the drive, or of one of its endurance groups, which may be worn differently.
+/// Of all endurance groups of a drive, which may be worn differently: whether it is true of any.
 struct Wear {
   bool spare_is_low = false;
   bool life_is_used_up = false;
@@ -273,7 +275,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
     if (bad.hours && on) {
       finding.evidence["hours_left"] = static_cast<double>(*bad.hours) - *on / 3600;
     }
-    finding.change = "a backup first, then the vendor's newer firmware";
+    finding.change = "back up, then install the vendor's newer firmware";
     finding.risk = "a failed update can cost the drive";
     return finding;
   }
@@ -416,6 +418,7 @@ Finding commits(const Facts& facts, const DiskSettings& disk) {
   }
   bad.change = "a drive with power-loss protection for what commits often; never barrier=0";
   bad.risk = "its price";
+  // A fast commit takes next to nothing: all their time is excess. weigh() knows the cost by this name.
   return weigh(facts, std::move(bad),
                {{"mean_commit_seconds", seconds, kSlow}, {"excess_seconds_per_day", per_day, kWaitingPerDay}});
 }
@@ -489,7 +492,8 @@ constexpr Rule kRules[] = {
      .of_disk = host_memory},
     {.id = "N13",
      .title = "Queue and link of SATA drives",
-     .limit = "queueing or saturation causes 60 s of waiting a day",
+     .limit = "it is sent one command at a time, its controller takes more, and queueing or saturation causes 60 s of "
+              "waiting a day",
      .source = "drivers/ata/libata-core.c",
      .by_history = true,
      .of_disk = sata},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryPlan, TableAllocator, Retirement: the sizes of the kernel's tables for this host, and which disk has which part
-// of them. Pure. Not thread-safe.
+// of them. No system calls. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -60,8 +60,8 @@ bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
 inline constexpr std::uint32_t kMaxDevices = 1024;
 static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 
-/// Room for the events of 87 drives at the highest rate that one drive should reach (500 a second), or of a trim of a
-/// whole file system in small pieces: 43,690 events of 24 bytes.
+/// Room for one second of the events of 87 drives at the highest rate that one drive should reach (500 a second), or
+/// for a trim of a whole file system in small pieces: 43,690 events of 24 bytes.
 inline constexpr std::uint32_t kSampleBytes = 1U << 20;
 /// Where nothing is ever sampled: the largest page size of any machine.
 inline constexpr std::uint32_t kMinSampleBytes = 1U << 16;

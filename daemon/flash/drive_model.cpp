@@ -303,7 +303,12 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
         "flash model of {}: garbage collection cost by the time that the host had written {:.1f} % of its size after a "
         "full discard: it has no more flash than that",
         drive_.name(), 100 * (1 + *limit));
-    fit_.limit(*limit);
+    if (!fit_.limit(*limit)) {
+      log::info(
+          "flash model of {}: no modelled policy explains what the drive counted before with so little flash; the fit "
+          "restarts",
+          drive_.name());
+    }
   }
 }
 

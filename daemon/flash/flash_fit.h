@@ -118,10 +118,10 @@ class PolicyFit {
 
   /// Adds one day: what each policy relocates in it, and what the drive counted, minus its overhead. Days must not
   /// overlap. False: no policy explains both this day and those before, and only this one counts from now on.
-  bool add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured);
+  [[nodiscard]] bool add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured);
 
   /// No policy has more than this, by what else is known about the drive (CollectionWatch). False: as for add().
-  bool limit(double max_overprovisioning);
+  [[nodiscard]] bool limit(double max_overprovisioning);
 
   /// Whether the policy still explains all days.
   [[nodiscard]] bool possible(model::CollectionPolicy policy) const;

@@ -23,7 +23,7 @@ constexpr auto kSilenceTexts = util::names<FlashSilence>({
     "too little was written in this window",
     "too many events were lost",
     "its bounds are more than 25 % apart",
-    "it is not known how much of the drive holds data: an fstrim would tell",
+    "it is not known how much of the drive holds data: run fstrim to find out",
 });
 
 constexpr std::uint64_t kUsualPage = 4096;

@@ -10,9 +10,6 @@ namespace ssdpulse::flash {
 namespace {
 
 constexpr double kFullDiscard = 0.95;  // of the drive holds nothing
-constexpr double kWarmAtUsual = 0.5;   // drive writes before anything is reported, up to kUsual over-provisioning
-constexpr double kUsual = 0.12;
-constexpr double kWarmAtMore = 1;
 constexpr double kWarmAfterGap = 0.25;
 constexpr std::uint64_t kModelFormat = 0x31302D6873616C66;  // "flash-01"; a different number for any other layout
 constexpr std::array kQuantiles{0.1, 0.5, 0.9};
@@ -60,7 +57,7 @@ FlashModel::FlashModel(const FlashModelSettings& settings)
       lifetimes_(static_cast<std::uint32_t>(sample_.pages()), drive_pages_),
       losses_(drive_pages_),
       marks_(drive_pages_),
-      warm_at_(pages_of(settings.what_ifs[0].overprovisioning > kUsual ? kWarmAtMore : kWarmAtUsual, drive_pages_)) {
+      warm_at_(pages_of(warm_drive_writes(settings.what_ifs[0].overprovisioning), drive_pages_)) {
   start_runs();
 }
 

@@ -40,6 +40,9 @@ class FlashModel {
   static constexpr double kMuchUnknown = 0.1;               // share of the followed pages
   static constexpr double kLongGap = 0.02;                  // drive writes that were not observed
 
+  /// Drive writes before anything is reported, by the over-provisioning of the base. See also mark_gap().
+  static constexpr double warm_drive_writes(double overprovisioning) { return overprovisioning > 0.12 ? 1 : 0.5; }
+
   /// Only for possible() settings.
   explicit FlashModel(const FlashModelSettings& settings);
   /// A what-if, at least kMinFollowed followed pages, and at most MiniatureDrive::kMaxPages.

@@ -9,6 +9,7 @@
 #include "daemon/base/figure_text.h"
 #include "daemon/flash/flash_fit.h"
 #include "daemon/flash/flash_input.h"
+#include "daemon/flash/flash_model.h"
 
 namespace ssdpulse::flash {
 namespace {
@@ -18,8 +19,7 @@ using model::FlashEstimate;
 using model::FlashSilence;
 using model::FlashWindow;
 
-constexpr double kWarm = 0.5;  // drive writes; see flash_model.cpp
-constexpr double kSteady = 2;
+constexpr double kSteady = 2;  // drive writes
 
 std::optional<FlashSilence> silence_of(const FlashEstimate& drive, FlashWindow window) {
   if (drive.silence) {
@@ -41,9 +41,10 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 
 std::string none_modelled_text(const FlashEstimate& drive, FlashSilence silence) {
   std::string text = "none modelled: " + silence_text(silence);
-  if (silence == FlashSilence::warming_up && drive.report) {
-    text += fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes,
-                        drive.modelled_overprovisioning > 0.12 ? 2 * kWarm : kWarm);
+  const double wanted = FlashModel::warm_drive_writes(drive.modelled_overprovisioning);
+  // After a gap, it also warms up beyond that.
+  if (silence == FlashSilence::warming_up && drive.report && drive.report->drive_writes < wanted) {
+    text += fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes, wanted);
   }
   return text;
 }
@@ -72,7 +73,7 @@ void add_row(WhatIfAnswer& answer, const model::WhatIf& what, const Estimate& es
   WhatIfRow row{what, estimate, interpolated, {}};
   if (answer.life_seconds && answer.likely) {
     const double wear = *answer.life_seconds * answer.likely->ratio;
-    row.life_seconds = Estimate{wear / estimate.ratio, wear / estimate.upper, wear / estimate.lower};
+    row.life = WhatIfLife{wear / estimate.ratio, wear / estimate.upper, wear / estimate.lower};
   }
   answer.rows.push_back(row);
 }
@@ -113,9 +114,9 @@ void add_others(const FlashEstimate& drive, WhatIfAnswer& answer) {
 void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
   const auto& spare = drive.overprovisioning;
   if (spare.basis == model::OverprovisioningBasis::media_counter) {
-    answer.assumptions.push_back(
-        fmt::format("the drive has {} of spare flash ({} to {}): with it the model relocates what the drive counts",
-                    percent(spare.likely), percent(spare.lower), percent(spare.upper)));
+    answer.assumptions.push_back(fmt::format(
+        "the drive has {} of spare flash ({} to {}): with that much, the model relocates as much as the drive reports",
+        percent(spare.likely), percent(spare.lower), percent(spare.upper)));
     answer.assumptions.push_back(
         spare.policy ? fmt::format("it collects as {}: no other policy explains what it counted under all its loads",
                                    name(*spare.policy, model::kCollectionPolicyNames))
@@ -134,7 +135,7 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
   }
   if (drive.report->unknown_pages > 0.1) {
     answer.assumptions.push_back(fmt::format(
-        "{} of the drive was not written since the model started and is assumed to be data: an fstrim would tell",
+        "{} of the drive was not written since the model started and is assumed to be data: run fstrim to find out",
         percent(drive.report->unknown_pages)));
   }
 }
@@ -143,7 +144,9 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
 
 std::optional<std::vector<double>> percents_in(std::string_view text) {
   std::vector<double> shares;
-  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
     double percent = 0;
     const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
     if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMaxPercents ||
@@ -151,9 +154,11 @@ std::optional<std::vector<double>> percents_in(std::string_view text) {
       return std::nullopt;
     }
     shares.push_back(percent / 100);
+    if (stop == end) {
+      return shares;
+    }
     at = stop + 1;
   }
-  return shares;
 }
 
 const FlashEstimate* estimate_of(const model::Snapshot& snapshot, const std::string& device) {

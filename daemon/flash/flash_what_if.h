@@ -23,11 +23,18 @@ struct WhatIfQuestion {
 inline constexpr std::size_t kMaxPercents = 16;
 std::optional<std::vector<double>> percents_in(std::string_view text);
 
+/// Seconds until the rated endurance is used up.
+struct WhatIfLife {
+  double seconds;
+  double lower;
+  double upper;
+};
+
 struct WhatIfRow {
   model::WhatIf what;
   model::Estimate estimate;
-  bool interpolated = false;                    // between modelled values: within the bounds, which are 2 % wider
-  std::optional<model::Estimate> life_seconds;  // if the host keeps writing like this
+  bool interpolated = false;       // between modelled values: within the bounds, which are 2 % wider
+  std::optional<WhatIfLife> life;  // if the host keeps writing like this
 };
 
 struct WhatIfAnswer {

@@ -74,7 +74,7 @@ std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& befor
 
 }  // namespace
 
-void Intervals::give(model::Tick& tick) {
+void Intervals::set_intervals(model::Tick& tick) {
   const auto before = std::exchange(before_, {});
   const auto since = std::exchange(at_, tick.at);
   for (model::DeviceTick& device : tick.devices) {
@@ -115,7 +115,7 @@ void HistoryKeys::learn(const model::Tick& tick) {
   }
 }
 
-void HistoryKeys::give(model::Tick& tick) {
+void HistoryKeys::set_history_keys(model::Tick& tick) {
   const bool same = tick.devices.size() == devices_.size() &&
                     std::all_of(tick.devices.begin(), tick.devices.end(), [&](const model::DeviceTick& one) {
                       const auto known = devices_.find(one.block.device->name);

@@ -19,7 +19,7 @@ namespace ssdpulse::history {
 class Intervals {
  public:
   /// Sets DeviceTick::interval of each device.
-  void give(model::Tick& tick);
+  void set_intervals(model::Tick& tick);
 
  private:
   std::map<std::string, std::shared_ptr<const model::DeviceIo>> before_;  // of the devices of the last tick
@@ -32,7 +32,7 @@ class Intervals {
 class HistoryKeys {
  public:
   /// Sets the history_key of each device.
-  void give(model::Tick& tick);
+  void set_history_keys(model::Tick& tick);
 
  private:
   struct KeyedDevice {

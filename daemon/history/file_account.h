@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/complete.h"
 #include "daemon/history/sqlite.h"
 #include "daemon/model/history_answers.h"
 #include "daemon/model/history_rows.h"
@@ -36,8 +37,7 @@ enum class Removal {
   unreadable,  // damaged, or deleted by somebody else
   clock,       // the wall clock went back a little, and the same minute came again
 };
-inline constexpr auto kRemovalNames =
-    std::to_array<std::string_view>({"age", "size", "hour", "repeated", "unreadable", "clock"});
+inline constexpr auto kRemovalNames = util::names<Removal>({"age", "size", "hour", "repeated", "unreadable", "clock"});
 
 struct TableRows {
   std::uint64_t inserted = 0;
@@ -63,7 +63,7 @@ class RowLedger {
   }
 
   [[nodiscard]] const Tables& tables() const { return tables_; }
-  [[nodiscard]] const TableRows& at(std::string_view table) const { return tables_.find(table)->second; }
+  [[nodiscard]] const TableRows& at(std::string_view table) const { return tables_.at(std::string(table)); }
   bool operator==(const RowLedger&) const = default;
 
   RowLedger& operator+=(const RowLedger& other);
@@ -76,7 +76,7 @@ class RowLedger {
   static Outcome<RowLedger> load(Connection& connection);
 
  private:
-  TableRows& of(std::string_view table) { return tables_.find(table)->second; }
+  TableRows& of(std::string_view table) { return tables_.at(std::string(table)); }
 
   Tables tables_;
 };

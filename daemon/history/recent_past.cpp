@@ -216,7 +216,7 @@ Column column_of(const model::DeviceInterval& interval, const model::DeviceSnaps
   return column;
 }
 
-// Anything idle is one bit.
+// An idle operation takes one bit.
 std::string encode(const Column& column) {
   VarintWriter out;
   std::uint64_t busy = 0;

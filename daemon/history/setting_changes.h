@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SettingChanges: the stage that records which settings of the host and of its devices have changed. Each change
 // becomes a history row and, except at the first reading, a log line: "since when is it slow" is often "since this was
-// changed". An unmounted file system, and a partition or volume that is gone, get an empty value. Changes have a limit,
-// because any user may mount and unmount, and would push older changes out of the history; changes beyond it wait, and
-// one that is reverted meanwhile is not recorded. Not thread-safe.
+// changed". An unmounted file system, and a partition or volume that is gone, get an empty value. Changes of mounts,
+// partitions and volumes have a limit, because any user may mount and unmount, and would push older changes out of the
+// history; changes beyond it wait, and one that is reverted meanwhile is not recorded. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ struct PastDevice {
   util::OutsideText model;
   util::OutsideText serial;
   PastTime first;                   // that is kept
-  PastTime last;                    // without what a clock stamped that was ahead
+  PastTime last;                    // ignoring rows stamped while the clock was ahead
   util::OutsideText identity = {};  // unique in the history: DeviceKey::identity
 };
 
@@ -55,7 +55,7 @@ struct PastReach {
 struct Mark {
   WallTime at;
   util::OutsideText text;
-  bool clock_ahead = false;  // `at` is of a clock that went back to an earlier time since; likewise below
+  bool clock_ahead = false;  // stamped while the clock was ahead; it was set back later. Likewise below
   /// Chosen by the sender, so that sending it again makes no second mark. Empty: it can be sent only once.
   std::string id = {};
 };

@@ -107,9 +107,9 @@ constexpr SystemCall kOfSupervisorAlone[] = {
 
 }  // namespace
 
-util::Result<void> refuse_calls_but_the_readers() { return util::allow_only_system_calls(kAllowed); }
+util::Result<void> allow_only_reader_calls() { return util::allow_only_system_calls(kAllowed); }
 
-util::Result<void> refuse_calls_of_the_supervisor() {
+util::Result<void> refuse_supervisor_calls() {
   std::vector<SystemCall> refused(std::begin(kOfSupervisorAlone), std::end(kOfSupervisorAlone));
   // abort() sends the process a signal.
   refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
@@ -239,7 +239,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
   }
 }
 
-bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
+void serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
   log::Limiter limiter{std::chrono::minutes(1)};  // a client that keeps reconnecting would fill the log
   while (true) {
     const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
@@ -248,7 +248,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
         continue;
       }
       log::error("NVMe reader cannot accept a client: {}", std::strerror(errno));
-      return false;
+      return;
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
       // Workers of earlier clients that have ended since.
@@ -263,7 +263,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
       work(client.get());
     };
     if (!supervise(client.get(), worker, pause, listener)) {
-      return false;
+      return;
     }
     if (suppressed) {
       log::info("NVMe reader's client disconnected");
@@ -299,14 +299,14 @@ int run_nvme_reader(int socket) {
   }
   auto confined = confinement::keep_capabilities(wanted_capabilities());
   if (confined) {
-    confined = refuse_calls_but_the_readers();
+    confined = allow_only_reader_calls();
   }
   if (!confined) {
     log::error("{}", confined.error().message);
     return kFailure;
   }
   const auto work = [budget](int client) {
-    if (const auto worker_confined = refuse_calls_of_the_supervisor(); !worker_confined) {
+    if (const auto worker_confined = refuse_supervisor_calls(); !worker_confined) {
       log::error("{}", worker_confined.error().message);
       ::_exit(kFailure);
     }
@@ -316,7 +316,8 @@ int run_nvme_reader(int socket) {
     ::_exit(0);
   };
   if (is_service) {
-    return serve_clients(socket, work, kRestartPause) ? 0 : kFailure;
+    serve_clients(socket, work, kRestartPause);
+    return kFailure;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // in case something else holds the socket open
   return supervise(

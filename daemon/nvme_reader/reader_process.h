@@ -15,10 +15,10 @@
 namespace ssdpulse::nvme_reader {
 
 /// Permanently, for the calling process and its children.
-util::Result<void> refuse_calls_but_the_readers();
+util::Result<void> allow_only_reader_calls();
 
 /// After that, in the worker, which receives messages from outside: it can neither start nor signal another process.
-util::Result<void> refuse_calls_of_the_supervisor();
+util::Result<void> refuse_supervisor_calls();
 
 /// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 without a message socket (started by hand).
 int run_nvme_reader(int socket);
@@ -28,7 +28,7 @@ int run_nvme_reader(int socket);
 /// that connect to `listener` (-1: none) meanwhile are turned away. To be called while the process has one thread.
 bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener = -1);
 
-/// Supervises work(client) for one client after the other; returns only on a failure: false.
-bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause);
+/// Supervises work(client) for one client after the other; returns only on a failure.
+void serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause);
 
 }  // namespace ssdpulse::nvme_reader

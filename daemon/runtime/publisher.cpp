@@ -66,8 +66,8 @@ model::Tick Publisher::sample(const model::AnalysisSettings& settings) {
   tick.settings = settings;
   tick.before = parts_.current.get();
   join_drives(tick);
-  keys_.give(tick);
-  intervals_.give(tick);
+  keys_.set_history_keys(tick);
+  intervals_.set_intervals(tick);
   return tick;
 }
 

@@ -273,8 +273,9 @@ class WrittenTotal {
 /// The lifetime's ratio, with all explanations of all falls.
 class Lifetime {
  public:
-  /// Call at the beginning of an epoch.
   using CounterFall = std::optional<WrittenTotal::Fall>;
+
+  /// Call at the beginning of an epoch.
   void fell(const CounterFall& host, const CounterFall& media);
   /// The counters may have fallen, by what was lost, and have made up for it since.
   void may_have_fallen(const CounterFall& host, Interval host_lost, const CounterFall& media, Interval media_lost);

@@ -16,7 +16,7 @@ namespace {
 // The names are those that exporters written in Go accept.
 
 struct Name {
-  std::string_view ours;
+  std::string_view go;
   std::string_view gnutls;
 };
 
@@ -59,7 +59,7 @@ void add_once(Keywords& keywords, std::string_view keyword) {
 }
 
 bool holds(const Keywords& keywords, std::string_view keyword) {
-  return keyword.empty() || std::find(keywords.begin(), keywords.end(), keyword) != keywords.end();
+  return std::find(keywords.begin(), keywords.end(), keyword) != keywords.end();
 }
 
 /// Allows only these keywords of this kind.
@@ -76,11 +76,11 @@ util::Result<Keywords> translated(const std::vector<std::string>& names, const s
                                   const std::string& setting) {
   Keywords keywords;
   for (const auto& name : names) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Name& entry) { return entry.ours == name; });
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Name& entry) { return entry.go == name; });
     if (found == known.end()) {
       std::string all;
       for (const Name& entry : known) {
-        all += (all.empty() ? "" : ", ") + std::string(entry.ours);
+        all += (all.empty() ? "" : ", ") + std::string(entry.go);
       }
       return util::fail(setting + ": unknown '" + name + "'; expected one of " + all);
     }
@@ -90,6 +90,9 @@ util::Result<Keywords> translated(const std::vector<std::string>& names, const s
 }
 
 util::Result<std::string> suites_of(const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return std::string();
+  }
   Keywords exchanges;
   Keywords ciphers;
   Keywords macs;
@@ -112,9 +115,6 @@ util::Result<std::string> suites_of(const std::vector<std::string>& names) {
       return util::fail("cipher_suites: with those listed, " + std::string(suite.name) +
                         " would be offered too, as key exchange and cipher are chosen apart; expected it in the list");
     }
-  }
-  if (names.empty()) {
-    return std::string();
   }
   return only("KX", exchanges) + only("CIPHER", ciphers) + only("MAC", macs);
 }
@@ -157,7 +157,7 @@ int find_no_certificate(gnutls_session_t, const gnutls_datum_t*, int, const gnut
 
 util::Result<std::string> priorities_of(const TlsSettings& settings) {
   const auto is_named = [](const std::string& wanted) {
-    return [&wanted](const Name& version) { return version.ours == wanted; };
+    return [&wanted](const Name& version) { return version.go == wanted; };
   };
   const auto lowest = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.min_version));
   const auto highest = std::find_if(kVersions.begin(), kVersions.end(), is_named(settings.max_version));

@@ -31,12 +31,12 @@ constexpr Object<Bounds> kBounds{"bounds", "", kBoundsFields};
 
 Json bounds_json(const std::optional<Bounds>& bounds) { return bounds ? kBounds(*bounds) : Json(); }
 
-constexpr Field<model::Estimate> kLifeFields[] = {
-    {"seconds", or_null(kSeconds), member_of<&model::Estimate::ratio>},
-    {"lower", or_null(kSeconds), member_of<&model::Estimate::lower>},
-    {"upper", or_null(kSeconds), member_of<&model::Estimate::upper>},
+constexpr Field<flash::WhatIfLife> kLifeFields[] = {
+    {"seconds", or_null(kSeconds), member_of<&flash::WhatIfLife::seconds>},
+    {"lower", or_null(kSeconds), member_of<&flash::WhatIfLife::lower>},
+    {"upper", or_null(kSeconds), member_of<&flash::WhatIfLife::upper>},
 };
-constexpr Object<model::Estimate> kLife{"what_if_life", "", kLifeFields};
+constexpr Object<flash::WhatIfLife> kLife{"what_if_life", "", kLifeFields};
 
 constexpr Field<flash::WhatIfRow> kRowFields[] = {
     {"overprovisioning", kSeconds, [](const flash::WhatIfRow& row) { return row.what.overprovisioning; }},
@@ -50,7 +50,7 @@ constexpr Field<flash::WhatIfRow> kRowFields[] = {
      [](const flash::WhatIfRow& row) { return bounds_json(bounds_of(std::optional(row.estimate))); }},
     {"interpolated", kFlag, member_of<&flash::WhatIfRow::interpolated>, "Between what was modelled."},
     {"life", or_null(defined_as("what_if_life")),
-     [](const flash::WhatIfRow& row) { return row.life_seconds ? kLife(*row.life_seconds) : Json(); }},
+     [](const flash::WhatIfRow& row) { return row.life ? kLife(*row.life) : Json(); }},
 };
 constexpr Object<flash::WhatIfRow> kRow{"what_if_row", "", kRowFields};
 

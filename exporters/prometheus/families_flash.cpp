@@ -69,7 +69,9 @@ void amplification(const Snapshot& snapshot, Samples& out) {
 void silence(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const FlashEstimate& drive, const Labels& labels) {
     for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
-      const auto reason = drive.silence ? drive.silence : drive.report ? drive.report->silence[i] : std::nullopt;
+      const auto reason = drive.silence  ? drive.silence
+                          : drive.report ? drive.report->silence[i]
+                                         : std::optional(model::FlashSilence::warming_up);
       if (reason) {
         out.add_info(with(labels, {{"window", std::string(model::kFlashWindowNames[i])},
                                    {"reason", label_of(*reason, model::kFlashSilenceNames)}}));
@@ -230,7 +232,8 @@ constexpr LabelDescription kOrderLabels[]{kController,
                                           {"shorter", "the hint that is declared shorter", model::kWriteHintNames},
                                           {"longer", "the hint that is declared longer", model::kWriteHintNames}};
 constexpr LabelDescription kScaleLabels[]{{"scale", "what the memory allows for", kScales}};
-constexpr LabelDescription kStateLabels[]{{"kind", "rejected: a file was damaged or not readable", kStateFailures}};
+constexpr LabelDescription kStateLabels[]{
+    {"kind", "rejected: a file was damaged or not readable; not_written: it could not be saved", kStateFailures}};
 
 constexpr std::string_view kSilent =
     "ssdpulse_modelled_write_amplification_silence_info says why: too little was written, the bounds are more than "
@@ -258,18 +261,22 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_model_effective_overprovisioning_ratio",
      "Flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.",
      overprovisioning<&model::EffectiveOverprovisioning::likely>, kBasisLabels, kNoModel},
-    {"ssdpulse_model_effective_overprovisioning_lower_ratio", "Lower bound of that over-provisioning.",
+    {"ssdpulse_model_effective_overprovisioning_lower_ratio",
+     "Lower bound of the flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.",
      overprovisioning<&model::EffectiveOverprovisioning::lower>, kBasisLabels, kNoModel},
-    {"ssdpulse_model_effective_overprovisioning_upper_ratio", "Upper bound of that over-provisioning.",
+    {"ssdpulse_model_effective_overprovisioning_upper_ratio",
+     "Upper bound of the flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.",
      overprovisioning<&model::EffectiveOverprovisioning::upper>, kBasisLabels, kNoModel},
     {"ssdpulse_model_drift_ratio",
      "Modelled divided by measured write amplification of the last day, minus 1, at the over-provisioning that was "
      "fitted before. If 0 is outside the bounds, the drive works differently from the model.",
      drift<&model::ModelDrift::ratio>, kDriveLabels, kNoDrift},
-    {"ssdpulse_model_drift_lower_ratio", "Lower bound of that drift.", drift<&model::ModelDrift::lower>, kDriveLabels,
-     kNoDrift},
-    {"ssdpulse_model_drift_upper_ratio", "Upper bound of that drift.", drift<&model::ModelDrift::upper>, kDriveLabels,
-     kNoDrift},
+    {"ssdpulse_model_drift_lower_ratio",
+     "Lower bound of modelled divided by measured write amplification of the last day, minus 1.",
+     drift<&model::ModelDrift::lower>, kDriveLabels, kNoDrift},
+    {"ssdpulse_model_drift_upper_ratio",
+     "Upper bound of modelled divided by measured write amplification of the last day, minus 1.",
+     drift<&model::ModelDrift::upper>, kDriveLabels, kNoDrift},
     {"ssdpulse_model_written_drive_writes",
      "What the host wrote since the model started, divided by what the drive holds. The model is meaningful from 0.5 "
      "to 1 on, and steady from 2 on.",

@@ -384,18 +384,16 @@ const std::vector<Attempt> kOfNoReader = {
     {"ioctl, any other", [] { return static_cast<long>(::ioctl(-1, FIONREAD, nullptr)); }},
 };
 
-TEST(ReaderCalls, RefusesAllThatIsNotReading) {
-  expect_refused(nvme_reader::refuse_calls_but_the_readers, kOfNoReader);
-}
+TEST(ReaderCalls, RefusesAllThatIsNotReading) { expect_refused(nvme_reader::allow_only_reader_calls, kOfNoReader); }
 
 TEST(ReaderCalls, MakesNoNamespaces) {
-  expect_refused(nvme_reader::refuse_calls_but_the_readers, new_namespaces());
-  EXPECT_EQ(clone3_behind(nvme_reader::refuse_calls_but_the_readers), std::strerror(ENOSYS));
+  expect_refused(nvme_reader::allow_only_reader_calls, new_namespaces());
+  EXPECT_EQ(clone3_behind(nvme_reader::allow_only_reader_calls), std::strerror(ENOSYS));
 }
 
 util::Result<void> become_a_worker() {
-  const auto refused = nvme_reader::refuse_calls_but_the_readers();
-  return refused ? nvme_reader::refuse_calls_of_the_supervisor() : refused;
+  const auto refused = nvme_reader::allow_only_reader_calls();
+  return refused ? nvme_reader::refuse_supervisor_calls() : refused;
 }
 
 const std::vector<Attempt> kOfNoWorker = {
@@ -425,7 +423,7 @@ TEST(ReaderCalls, AWorkerHasThreadsAndCanAbort) {
 
 TEST(ReaderCalls, LeavesAdminCommandsThreadsAndWorkers) {
   EXPECT_EQ(in_child([] {
-              if (const auto refused = nvme_reader::refuse_calls_but_the_readers(); !refused) {
+              if (const auto refused = nvme_reader::allow_only_reader_calls(); !refused) {
                 return refused.error().message;
               }
               std::string wrong;

@@ -258,7 +258,7 @@ class Rig {
     for (const BusyDevice& device : devices) {
       tick.devices.push_back(device.tick());
     }
-    keys_.give(tick);
+    keys_.set_history_keys(tick);
     auto findings = stage_.observe(tick);
     if (!findings.effects.rows.empty()) {
       write(findings.effects.rows, std::chrono::floor<std::chrono::minutes>(wall));

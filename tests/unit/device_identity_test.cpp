@@ -57,7 +57,7 @@ model::Tick tick_of(const std::map<std::string, Drive>& drives) {
 model::DeviceKey key_in(history::HistoryKeys& keys, const std::map<std::string, Drive>& drives,
                         const std::string& name) {
   model::Tick tick = tick_of(drives);
-  keys.give(tick);
+  keys.set_history_keys(tick);
   return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const model::DeviceTick& one) {
             return one.block.device->name == name;
           })->history_key;

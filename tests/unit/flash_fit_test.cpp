@@ -255,7 +255,7 @@ TEST(PolicyFit, OneLoadShowsNothing) {
 
 TEST(PolicyFit, ALoadWithoutRelocationShowsNothing) {
   PolicyFit fit;
-  fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
+  ASSERT_TRUE(fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2)));
   const auto before = fit.ranges();
   model::FlashReport in_order = made_up({1, 1, 1});
   for (auto& found : in_order.amplification) {
@@ -266,9 +266,9 @@ TEST(PolicyFit, ALoadWithoutRelocationShowsNothing) {
   }
   EXPECT_EQ(fit.ranges(), before);
   PolicyFit other;
-  other.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});
+  EXPECT_TRUE(other.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4}));
   EXPECT_EQ(other.ranges(), PolicyFit().ranges());
-  fit.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});  // a counter that is too coarse
+  EXPECT_TRUE(fit.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4})) << "a counter that is too coarse";
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_NEAR(fit.ranges()[i].lower / before[i].lower, 1, 0.01) << i;
     EXPECT_NEAR(fit.ranges()[i].upper / before[i].upper, 1, 0.01) << i;
@@ -354,7 +354,7 @@ TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
 
 TEST(CollectionWatch, ExcludesPoliciesThatNeedMore) {
   PolicyFit fit;
-  fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
+  ASSERT_TRUE(fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2)));
   EXPECT_FALSE(fit.policy());
   EXPECT_TRUE(fit.limit(0.15));  // greedy needs 0.4, the middle policy 0.2
   EXPECT_EQ(fit.policy(), CollectionPolicy::cost_benefit);

@@ -164,8 +164,8 @@ class Replay {
   void feed(model::Tick tick) {
     tick.keeps_history = false;
     tick.before = now_;
-    keys_.give(tick);
-    intervals_.give(tick);
+    keys_.set_history_keys(tick);
+    intervals_.set_intervals(tick);
     auto snapshot = std::make_shared<model::Snapshot>();
     snapshot->number = ++number_;
     snapshot->taken_at = tick.wall;

@@ -185,7 +185,8 @@ TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
       worker.serve();
       ::_exit(0);
     };
-    ::_exit(serve_clients(listener.get(), work, 50ms) ? 7 : 8);
+    serve_clients(listener.get(), work, 50ms);
+    ::_exit(8);
   }
   const auto deadline = Clock::now() + 20s;
   for (int served = 0; served < 5 && Clock::now() < deadline;) {

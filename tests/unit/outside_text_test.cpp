@@ -496,7 +496,7 @@ class Fuzzer {
 
   void read_settings(model::Tick tick) {
     history::HistoryKeys keys;
-    keys.give(tick);
+    keys.set_history_keys(tick);
     history::SettingChanges changes;
     model::Attributes files;
     files.set("proc/sys/kernel/osrelease", plant_.in("Attributes.texts_"));
@@ -573,7 +573,7 @@ class Fuzzer {
 
   void read_keys(model::Tick tick) {
     history::HistoryKeys keys;
-    keys.give(tick);
+    keys.set_history_keys(tick);
     const auto sda = std::find_if(tick.devices.begin(), tick.devices.end(),
                                   [](const model::DeviceTick& one) { return one.block.device->name == "sda"; });
     batch_.device_minutes.push_back({*sda->history_key, std::chrono::floor<std::chrono::minutes>(kWall), {}});

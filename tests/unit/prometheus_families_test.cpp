@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which series exist, and when? Names and labels are a contract: the golden page changes only together with it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -82,6 +83,20 @@ TEST(Present, NothingThatDetachedProgramsMeasured) {
   }
   EXPECT_TRUE(has(page, "ssdpulse_cpu_limit_level 3\n"));
   EXPECT_TRUE(has(page, "ssdpulse_device_info{device=\"nvme0n1\"")) << "it is not gone";
+}
+
+TEST(Present, AModelThatHasNotReportedYetWarmsUp) {
+  auto snapshot = test::small_snapshot();
+  auto figures = *snapshot.flash;
+  figures.drives[0].report = nullptr;
+  snapshot.flash = std::make_shared<const model::FlashFigures>(figures);
+  const auto page = page_of(snapshot);
+  for (const std::string_view window : model::kFlashWindowNames) {
+    EXPECT_TRUE(has(page, fmt::format("ssdpulse_modelled_write_amplification_silence_info{{controller=\"nvme0\","
+                                      "window=\"{}\",reason=\"warming_up\"}} 1",
+                                      window)));
+  }
+  EXPECT_FALSE(has(page, "ssdpulse_modelled_write_amplification_ratio{"));
 }
 
 TEST(Present, CountersOfANewDeviceStartAtZero) {

@@ -46,7 +46,7 @@ class Host {
     ++io_->operations[0].issues;
     ++io_->operations[0].completions;
     tick_.devices[0].block = {device_, io_, {}, 0};
-    keys_.give(tick_);
+    keys_.set_history_keys(tick_);
     rows_ = stage_.observe(tick_).effects.rows;
   }
 

@@ -40,7 +40,7 @@ class Host {
       tick.devices.back().block.device = device;
       tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
     }
-    keys_.give(tick);
+    keys_.set_history_keys(tick);
     return stage_.observe(tick).effects;
   }
 
@@ -100,7 +100,7 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
     tick.devices.emplace_back();
     tick.devices.back().block.device = device;
     tick.settings_read.push_back({"sda", std::move(values)});
-    keys.give(tick);
+    keys.set_history_keys(tick);
     return stage.observe(tick).effects.rows.settings;
   };
   observe({{"scheduler", "none"},
@@ -138,7 +138,7 @@ TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
       tick.devices.back().block.device = device;
       tick.settings_read.push_back({name, {{"scheduler", scheduler}}});
     }
-    keys.give(tick);
+    keys.set_history_keys(tick);
     const model::Findings findings = stage.observe(tick);
     model::Snapshot snapshot;
     findings.values(snapshot);

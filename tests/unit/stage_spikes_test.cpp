@@ -50,7 +50,7 @@ class Rig {
     }
     tick_.at += 1s;
     tick_.wall += 1s;
-    intervals_.give(tick_);
+    intervals_.set_intervals(tick_);
     model::Findings findings = stage_.observe(tick_);
     snapshot_.devices.resize(2);
     findings.values(snapshot_);

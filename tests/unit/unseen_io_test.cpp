@@ -58,7 +58,7 @@ class Host {
     }
     tick_.before = std::make_shared<model::Snapshot>(before_);
     model::Findings findings = drift_.observe(tick_);
-    keys_.give(tick_);
+    keys_.set_history_keys(tick_);
     rows = minutes_.observe(tick_).effects.rows.device_minutes.size();
     model::Snapshot now;
     now.devices.push_back({device, io, {}, {}, {}});

@@ -96,6 +96,15 @@ TEST(WhatIf, SaysWhyThereIsNoAnswer) {
       "life remaining at this wear: 4.0 years\n");
 }
 
+TEST(WhatIf, NamesNoLimitThatWasReachedBeforeAGap) {
+  auto snapshot = host(FlashSilence::warming_up);
+  auto figures = *snapshot.flash;
+  auto report = *figures.drives[0].report;
+  report.drive_writes = 1.2;  // of 1: it warms up again
+  figures.drives[0].report = std::make_shared<const model::FlashReport>(report);
+  EXPECT_EQ(flash::amplification_text(figures.drives[0]), "none modelled: too little was written since the start");
+}
+
 TEST(WhatIf, OmitsWindowsWithoutAModel) {
   auto snapshot = host(FlashSilence::rotational);
   auto figures = std::make_shared<model::FlashFigures>(*snapshot.flash);
