@@ -7,7 +7,7 @@ that do not compile are taken out again. One run of each unit test then records 
 mutant is judged by the tests that reach it, quickest first, until one fails or takes three times as long as before.
 
 The seed is the run's (SSDPULSE_TEST_SEED); SSDPULSE_MUTANTS says how many are judged. Exit code: 1 if the share of those
-killed is below LEAST_KILLED, or a test fails without a mutant.
+killed is below MIN_KILLED, or a test fails without a mutant.
 """
 import os
 import random
@@ -24,7 +24,7 @@ from sabotages import ENDS_EARLY, ROOT, enter_copy
 
 ROOMS = ("daemon", "exporters")
 BUILD = ROOT / "build-tests/gcc"
-LEAST_KILLED = 50  # percent
+MIN_KILLED = 50  # percent
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&", "+": "-", "-": "+"}
 # What ends an operand, from what binds least to what binds most.
 LEVELS = (("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return", "case", "throw", "else"), ("?", ":"), ("||",),
@@ -260,8 +260,8 @@ def main():
     used = os.times().children_user + os.times().children_system
     print(f"{build:.0f} s to build, {test:.0f} s for the unit tests, {judge:.0f} s for the mutants: {used / max(1, len(judged)):.1f} s "
           "of CPU time a mutant")
-    if share < LEAST_KILLED:
-        sys.exit(f"FAIL: fewer than {LEAST_KILLED} % were killed")
+    if share < MIN_KILLED:
+        sys.exit(f"FAIL: fewer than {MIN_KILLED} % were killed")
 
 
 if __name__ == "__main__":
