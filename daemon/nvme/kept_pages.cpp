@@ -69,7 +69,6 @@ void RefusedPages::forget() {
 
 namespace {
 
-using F = model::NvmeField;
 using Values = std::vector<model::NvmeValue>;
 
 /// A drive whose counters fall in every reading has counters of that kind.
@@ -87,7 +86,7 @@ double growth_limit(const model::NvmeValue& value, std::chrono::nanoseconds time
   constexpr double kMaxEventsPerSecond = 1e9;
   const double seconds = std::ceil(std::chrono::duration<double>(time).count()) + 1;
   const std::string_view unit = description_of(value).unit;
-  if (value.field == F::power_cycles || value.field == F::unsafe_shutdowns) {
+  if (value.field == model::NvmeField::power_cycles || value.field == model::NvmeField::unsafe_shutdowns) {
     return seconds;
   }
   if (unit == "bytes") {
@@ -99,11 +98,11 @@ double growth_limit(const model::NvmeValue& value, std::chrono::nanoseconds time
 /// How far a gauge moves at most from one reading to the next; absent: any way.
 std::optional<double> step_limit(const model::NvmeValue& value) {
   switch (value.field) {
-    case F::temperature_celsius:
+    case model::NvmeField::temperature_celsius:
       return value.label == "composite" ? std::optional(60.0) : std::nullopt;
-    case F::available_spare_ratio:
-    case F::available_spare_threshold_ratio:
-    case F::percentage_used_ratio:
+    case model::NvmeField::available_spare_ratio:
+    case model::NvmeField::available_spare_threshold_ratio:
+    case model::NvmeField::percentage_used_ratio:
       return 0.2;
     default:
       return std::nullopt;
@@ -128,7 +127,7 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
       continue;
     }
     const double growth = now.value - was->value;
-    warnings += now.field == F::critical_warning && growth > 0 ? 1 : 0;
+    warnings += now.field == model::NvmeField::critical_warning && growth > 0 ? 1 : 0;
     const auto step = step_limit(now);
     if (warnings > kMaxNewWarnings || (step && std::abs(growth) > *step) ||
         (description_of(now).counter && growth > growth_limit(now, time))) {
