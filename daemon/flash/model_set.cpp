@@ -25,7 +25,7 @@ using model::FlashSilence;
 constexpr mode_t kMode = 0600;  // which pages are followed is secret
 constexpr std::string_view kBegin = "flash-";
 constexpr std::string_view kStateEnd = ".state";
-constexpr std::string_view kTemporaryEnd = ".state.new";
+constexpr std::string_view kTemporaryEnd = ".new";
 
 /// An NVMe drive that has not identified itself by then never will: it may be unreadable.
 constexpr std::chrono::seconds kIdentifyTimeout{60};
@@ -46,6 +46,13 @@ util::Result<void> write_all(const std::string& path, std::string_view bytes) {
   }
   // If the name reached the disk before the bytes, a crash of the host would leave a damaged state.
   return ::fdatasync(file.get()) == 0 ? util::Result<void>{} : util::fail_errno(path);
+}
+
+/// Without this, a crash of the host could bring the old state back.
+util::Result<void> sync_names(const std::string& directory) {
+  const util::UniqueFd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = opened.valid() && (::fsync(opened.get()) == 0 || errno == EINVAL);  // not all file systems can
+  return synced ? util::Result<void>{} : util::fail_errno(directory);
 }
 
 bool same_layout(const FlashDrive& a, const FlashDrive& b) {
@@ -87,20 +94,22 @@ util::Result<void> StateFiles::write(const std::string& key, const std::string& 
     return {};
   }
   const std::string path = path_of(key);
-  const std::string temporary = path + ".new";
+  // Of this process alone: another one may be writing the same state.
+  const std::string temporary = fmt::format("{}.{}{}", path, ::getpid(), kTemporaryEnd);
   std::error_code error;
   const bool known = std::filesystem::exists(path, error);
-  if (auto written = write_all(temporary, bytes); !written) {
+  auto written = write_all(temporary, bytes);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    written = util::fail_errno(path);
+  }
+  if (!written) {
     ::unlink(temporary.c_str());
     return written;
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return util::fail_errno(path);
   }
   if (!known) {
     tidy();
   }
-  return {};
+  return sync_names(directory_);
 }
 
 void StateFiles::tidy() const {

@@ -24,8 +24,8 @@
 namespace ssdpulse::flash {
 
 /// The states of the flash models. One file for each drive, flash-HASH.state in the directory of the history, written
-/// under another name and renamed: there is either the old state or the new state. What is read is not trusted: the
-/// reader of the bytes has to check it.
+/// under another name and renamed: there is either the old state or the new state, also after a crash, and if another
+/// process writes it as well. What is read is not trusted: the reader of the bytes has to check it.
 class StateFiles {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{32} << 20;  // of a file: twice what a model may take

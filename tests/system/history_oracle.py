@@ -2,12 +2,14 @@
 """What must be in a history, after all that ssdpulse_history_writer was told about its steps and marks?
 
 Knows what history_writer.cpp derives from a step's number, and reads the file with Python's own SQLite, from a copy: a
-hot journal is undone there, and the file that the history opens again is never written to.
+hot journal is undone there, and the file that the history opens again is never written to. The states of flash models are
+files of their own beside it: each must be whole, and as new as was reported.
 """
 import json
 import math
 import shutil
 import sqlite3
+import struct
 from collections import Counter
 
 import past
@@ -69,6 +71,33 @@ def tenants(step):
                     ("other", 1, 2): 3})
 
 
+def flash_saved_at(content):
+    """When this state of a flash model was saved, in microseconds; in words what is wrong with it. See daemon/flash/binary_state.h."""
+    body, end = content[:-8], content[-8:]
+    result = 0xCBF29CE484222325
+    for word, in struct.iter_unpack("<Q", body + bytes(-len(body) % 8)):
+        result = (result ^ word) * 0x100000001B3 & 2**64 - 1
+        result ^= result >> 29
+    if result.to_bytes(8, "little") != end or not body.startswith(b"drive-03"):
+        return f"damaged, {len(content)} bytes"
+    place = 8
+
+    def take(form):
+        nonlocal place
+        place += struct.calcsize("<" + form)
+        return struct.unpack_from("<" + form, body, place - struct.calcsize("<" + form))
+
+    def text():
+        return take(f"{take('Q')[0]}s")[0]
+
+    key, serial, (size, page, _, _, what_ifs) = text(), text(), take("QQIIQ")
+    take(f"{12 * what_ifs}s")
+    _, kept_at, _, seen, _ = take("9d5d2ddQd")[-5:]
+    model = text()
+    whole = place == len(body) and model.startswith(b"flash-01") and serial == key + b"\n " + b"%d" % size
+    return round(kept_at * 1e6) if whole and (key, page, seen) == (b"serial 0", 4096, 0) else f"inconsistent: {key} {serial}"
+
+
 class Oracle:
     """Of one directory, whatever process writes there. `keep`: how many of the last steps nothing may delete."""
 
@@ -84,6 +113,8 @@ class Oracle:
         self.account, self.verified = {}, True  # of the file when it was last verified; no process has run since
         self.crowded = self.wrong_clock = False  # more waited than there is room for; a clock was ahead
         self.state, self.problems = "", []
+        self.saves, self.newest_state = {}, 0  # of the flash model: when begun: when done, inf: not known; the newest reported as saved
+        self.unfinished = self.saved = self.unsaved = 0  # states under another name; reports
 
     def newest(self):
         return max(self.there, default=FIRST - 1)
@@ -93,6 +124,7 @@ class Oracle:
         self.sent.update(later.sent)
         self.asked.update({step: at for step, at in later.marks.items() if step not in self.marks} | later.asked)
         self.given, self.acknowledged, self.kept, self.lost = {}, 0, 0, 0
+        self.saves, self.newest_state, self.unfinished, self.saved, self.unsaved = {}, 0, 0, 0, 0
 
     def removed(self):
         """How many rows of each table the file has counted as gone."""
@@ -157,6 +189,23 @@ class Oracle:
         self.asked.pop(int(step))
         self.lost += 1
 
+    def _resumed(self, resumed, rejected, at):
+        self.unfinished = 0  # such a file goes at the start
+        if int(rejected) or resumed == "0" and 0 < self.saves.get(self.newest_state, 0) < int(at):
+            self.problems.append(f"flash model: resumed {resumed}, rejected {rejected}, of {self.saves}")
+
+    def _saving(self, begin):
+        self.saves[int(begin)] = math.inf
+
+    def _saved(self, begin, end):
+        self.saves[int(begin)] = int(end)
+        self.newest_state = max(self.newest_state, int(begin))
+        self.saved += 1
+
+    def _unsaved(self, begin, end):
+        self.saves[int(begin)] = int(end)
+        self.unsaved += 1
+
     def _up(self):
         self.state = "up"
 
@@ -211,8 +260,25 @@ class Oracle:
         aside = [path.name for path in directory.glob("ssdpulse.db.set-aside-*Z")]
         if len(aside) != self.set_aside:
             self.problems.append(f"set aside: {aside}")
-        found, self.problems = self.problems, []
+        found, self.problems = self.problems + self.verify_flash(directory), []
         return found
+
+    def verify_flash(self, directory):
+        """The last state that was reported as saved is there, or one that was tried since then; whole, and alone."""
+        may = {begin for begin, end in self.saves.items() if end >= self.newest_state}
+        cut_short = list(self.saves.values()).count(math.inf)
+        found, unfinished = [], []
+        for path in directory.glob("flash-*"):
+            (unfinished if path.name.endswith(".new") else found).append(path)
+        found = [flash_saved_at(path.read_bytes()) for path in found]
+        problems = []
+        if set(found) - may or len(found) > 1 or self.newest_state and not found:
+            problems.append(f"flash state saved at {found}, not one of {sorted(may)}")
+        if len(unfinished) > self.unfinished + cut_short:
+            problems.append(f"left over: {[path.name for path in unfinished]}")
+        self.saves, self.unfinished = {begin: begin for begin in found if begin in may}, len(unfinished)
+        self.newest_state = max(self.saves, default=0)
+        return problems
 
     def _compare(self, database):
         found = {table: self._steps_of(database, columns) for table, (columns, _) in ROWS.items()}

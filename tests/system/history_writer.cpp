@@ -2,7 +2,8 @@
 // ssdpulse_history_writer DIRECTORY [STEPS [RETENTION_MINUTES [BYTES]]]: writes a history as fast as the disk accepts
 // it, and is meant to be disturbed. Each step is a minute of both clocks, and writes one batch with every kind of row;
 // every seventh also keeps a mark. What is in them is derived from the step's number: see history_oracle.py.
-// A step does not wait for a disk that is slow. Lines on stdout, each in one write:
+// A step does not wait for a disk that is slow. A thread of its own keeps the state of a drive's flash model there all
+// the time, as the daemon's does. Lines on stdout, each in one write:
 //   found M N         at the start: the newest step in a drive's rows, and the one in its saved state; 0 0: none
 //   sent N MS         a step, at this wall clock
 //   committed N       it is on the disk
@@ -12,6 +13,10 @@
 //   kept N MS         it is on the disk, under this time
 //   refused N REASON
 //   up / down REASON
+//   resumed YES REJECTED AT   whether the flash model goes on from a state, and how many it did not take; since AT
+//   saving T          the flash model as it is now, in microseconds
+//   saved T END       the flash model counted no failure; until then
+//   unsaved T END     it did
 //   given TABLE ... and rows TABLE ...   at the end: what the history says became of them, see Status
 // Commands on stdin: clock SECONDS (sets the wall clock so far from the right one), hold MEGABYTES (of memory), end.
 #include <fmt/format.h>
@@ -33,6 +38,7 @@
 #include <vector>
 
 #include "daemon/base/log.h"
+#include "daemon/flash/model_set.h"
 #include "daemon/history/history.h"
 
 namespace {
@@ -160,6 +166,67 @@ Batch batch_of(std::int64_t number, WallTime at) {
   batch.at = at;
   return batch;
 }
+
+/// The flash model of a small disk, which changes with each saved state.
+class FlashKeeper {
+ public:
+  explicit FlashKeeper(std::string directory)
+      : thread_([this, directory = std::move(directory)](const std::stop_token& stop) { work(directory, stop); }) {}
+
+ private:
+  static constexpr std::uint32_t kPages = 24576;  // 96 MiB, each page followed: a state of a megabyte
+
+  void work(const std::string& directory, const std::stop_token& stop) {
+    ssdpulse::flash::ModelSettings settings;
+    settings.memory_bytes = 2 << 20;
+    settings.rate_bits = 0;
+    settings.directory = directory;
+    settings.make_seed = [] { return 77U; };
+    settings.evaluation_interval = 0s;
+    const std::int64_t begin = now();
+    ssdpulse::flash::ModelSet models(std::move(settings));
+    observe(models);
+    const auto first = models.figures();
+    say(fmt::format("resumed {:d} {} {}", first->drives.at(0).resumed, first->states_rejected, begin));
+    while (!stop.stop_requested()) {
+      const std::int64_t at = now();
+      say(fmt::format("saving {}", at));
+      const std::uint64_t failures = models.figures()->state_failures;
+      models.keep_all(WallTime(std::chrono::microseconds(at)));
+      const std::int64_t end = now();
+      observe(models);
+      const bool failed = models.figures()->state_failures != failures;
+      say(fmt::format("{} {} {}", failed ? "unsaved" : "saved", at, end));
+      std::this_thread::sleep_for(20ms);
+    }
+  }
+
+  static std::int64_t now() { return std::chrono::system_clock::now().time_since_epoch() / 1us; }
+
+  void observe(ssdpulse::flash::ModelSet& models) {
+    ssdpulse::flash::FlashInput input;
+    input.at = std::chrono::microseconds(now());
+    input.wall = WallTime(input.at);
+    ssdpulse::flash::FlashDrive drive;
+    drive.key = "serial 0";
+    drive.namespaces = {{"sda", kPages * drive.page_bytes}};
+    drive.facts.size_bytes = kPages * drive.page_bytes;
+    input.drives = {drive};
+    auto samples = std::make_shared<FlashSamples>();
+    for (int i = 0; i < 1000; ++i) {
+      samples->events.push_back({page_ = (page_ * 5 + 1) % kPages, 1, 0, FlashEventKind::write, 0});
+    }
+    written_.written[0] += samples->events.size();
+    samples->devices = {written_};
+    input.samples = std::move(samples);
+    input.sampling = models.sampling();
+    models.observe(input);
+  }
+
+  std::uint32_t page_ = 0;
+  DeviceFlashSamples written_{"sda", 1, {}, {}};
+  std::jthread thread_;
+};
 
 class Writer {
  public:
@@ -293,6 +360,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   Clocks clocks;
+  const FlashKeeper keeper(argv[1]);
   Options options;
   options.directory = argv[1];
   options.limits.retention = std::chrono::minutes(number(3, 3650 * 24 * 60));

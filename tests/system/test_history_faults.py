@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # timeout-long: 2400
-"""Is everything in the history that was reported as written, in every table, and is every loss counted, whatever happens?
+"""Is everything in the history that was reported as written, in every table, and is every loss counted, whatever happens? And
+is the state of a flash model beside it whole, and the one that was saved last?
 
 ssdpulse_history_writer says what the history reports; after each fault, history_oracle.py compares that with a copy of
 the files that are left. A point is one fault at a random moment. `lost` counts steps and marks of which the history itself
-said that they will not be there.
+said that they will not be there; `unsaved` counts the flash model's failures to save its state.
 """
 import copy
 import random
@@ -26,6 +27,7 @@ from lib import cgroups, history_pages, rig
 WRITER = rig.BUILD / "ssdpulse_history_writer"
 HANG_SECONDS = 60 if rig.LONG else 4  # of a disk, of a process
 FOREVER = "1000000"  # steps
+OF_FLASH = {"resumed", "saving", "saved", "unsaved"}  # said by the flash model, whatever the history does
 
 
 class Writer:
@@ -125,7 +127,8 @@ class Stage:
 
     def row(self):
         acknowledged, kept, lost = (sum(getattr(one, what) for one in self.oracles) for what in ("acknowledged", "kept", "lost"))
-        return [self.name, self.points, acknowledged, kept, lost, self.wrong]
+        saved, unsaved = (sum(getattr(one, what) for one in self.oracles) for what in ("saved", "unsaved"))
+        return [self.name, self.points, acknowledged, kept, lost, saved, unsaved, self.wrong]
 
 
 def is_hot(journal):
@@ -175,8 +178,27 @@ def killed_after(what, most):
     return fault
 
 
+def killed_while_saving(stage, points):
+    """What is left of a flash model's state that was not finished is gone after the next start."""
+    oracle, directory, left = stage.oracle(), stage.state / "history", 0
+    while stage.points < points or not left and stage.points < 10 * points:
+        with Writer(oracle, directory) as writer:
+            writer.wait(lambda: writer.said["saved"])
+            time.sleep(stage.random.uniform(0, 0.1))
+            deadline = time.monotonic() + 10
+            while not any(path.name.endswith(".new") for path in directory.iterdir()):
+                if time.monotonic() > deadline:
+                    raise RuntimeError("no state is written under another name")
+        stage.point(oracle, directory)
+        left += oracle.unfinished
+        with Writer(oracle, directory, "1") as writer:
+            writer.over(0)
+        stage.verify(oracle, directory)
+    stage.check.that(left > 0, f"{left} of {stage.points} kills left an unfinished state")
+
+
 def fill(disk):
-    with open(disk / "ballast", "wb", buffering=0) as file:
+    with open(disk / "ballast", "ab", buffering=0) as file:
         try:
             while True:
                 file.write(bytes(4096))
@@ -184,21 +206,29 @@ def fill(disk):
             pass
 
 
+def fill_while(disk, writer):
+    """Also what is freed when a state is not saved."""
+    unsaved = writer.said["unsaved"]
+    while writer.said["unsaved"] < unsaved + 3 and writer.process.poll() is None:
+        fill(disk)
+        time.sleep(0.005)
+
+
 def make_room(disk):
     (disk / "ballast").unlink()
 
 
 def full(stage, points):
-    """Some are killed while there is no room."""
-    for _ in range(points):
+    """Every second one is killed while there is no room."""
+    for number in range(points):
         oracle = stage.oracle()
         with rig.tmpfs(stage.state, "16M") as disk:
             with Writer(oracle, disk / "history") as writer:
                 writer.more(stage.random.randint(1, 200))
-                fill(disk)
+                fill_while(disk, writer)
                 writer.wait_until_down("full")
                 time.sleep(stage.random.uniform(0, 5))
-                if stage.random.random() < 0.3:
+                if number % 2:
                     writer.kill()
                 make_room(disk)
                 if writer.process.returncode is None:
@@ -253,7 +283,7 @@ def hanging_disk(stage, points):
                     during = writer.said - before
                 finally:
                     tell({})
-                stage.that(during["sent"] > 0 and not during["committed"] and not during["kept"],
+                stage.that(during["sent"] > 0 and not during["committed"] and not during["kept"] and not during["saved"],
                            f"while the disk hangs: {dict(during)}")
                 writer.more(10)
                 writer.end()
@@ -262,6 +292,7 @@ def hanging_disk(stage, points):
 
 def read_only(stage, points):
     """From the start, or when the kernel meets an error."""
+    (stage.state / "disk mounted").mkdir()
     for number in range(points):
         oracle = stage.oracle()
         with rig.loop_disk(stage.state / "disk", "64M") as disk, ext4(stage, disk, "-o", "errors=remount-ro") as mount:
@@ -277,12 +308,18 @@ def read_only(stage, points):
                     rig.run("mount", "-o", "remount,rw", mount)
                 else:
                     writer.more(stage.random.randint(1, 50))
+                    unsaved = writer.said["unsaved"]
                     Path(f"/sys/fs/ext4/{disk.name}/trigger_fs_error").write_text("by a test")
                     writer.wait(lambda: "down" in writer.last)
                     time.sleep(stage.random.uniform(0, 3))
                     while subprocess.run(["umount", mount], capture_output=True, check=False).returncode:
                         time.sleep(0.01)  # the writer tries again
                     rig.run("e2fsck", "-p", disk.path, check=False)
+                    stage.that(writer.said["unsaved"] > unsaved, "no state is counted as not saved")
+                    rig.run("mount", "-o", "ro", disk.path, stage.state / "disk mounted")
+                    for problem in oracle.verify_flash(stage.state / "disk mounted/state/history"):
+                        stage.that(problem.startswith("left over"), f"after the error: {problem}")
+                    rig.run("umount", stage.state / "disk mounted")
                     rig.run("mount", "-o", "errors=remount-ro", disk.path, mount)
                 writer.more(10)
                 writer.end()
@@ -313,13 +350,30 @@ def two_writers(stage, points):
             with Writer(oracle, directory) as second:
                 second.wait_until_down("another ssdpulse")
                 first.more(stage.random.randint(1, 50))
-                stage.that(set(second.said) == {"down"}, f"a second writer says {dict(second.said)}")
+                stage.that(set(second.said) - OF_FLASH == {"down"}, f"a second writer says {dict(second.said)}")
                 if stage.random.random() < 0.5:
                     first.end()
                 first.kill()
                 second.more(5)
                 second.end()
         stage.point(oracle, directory)
+
+
+def two_killed(stage, points):
+    """At once; both keep the state of the same drive's flash model."""
+    oracle, directory = stage.oracle(), stage.state / "history"
+    for _ in range(points):
+        with Writer(oracle, directory) as first, Writer(oracle, directory) as second:
+            for writer in first, second:
+                writer.wait(lambda writer=writer: writer.said["saved"])
+            time.sleep(stage.random.uniform(0, 0.5))
+            for writer in first, second:
+                writer.process.kill()
+        stage.point(oracle, directory)
+        with Writer(oracle, directory) as writer:
+            writer.more(1)
+            writer.end()
+        stage.verify(oracle, directory)
 
 
 def stopped(stage, points):
@@ -481,12 +535,14 @@ FAULTS = {
     "killed": (killed, 20, 60),
     "killed after a step": (killed_after("committed", 40), 2, 16),
     "killed after a mark": (killed_after("kept", 6), 2, 16),
+    "killed while saving": (killed_while_saving, 3, 40),
     "disk full": (full, 2, 12),
     "disk full from the start": (full_from_the_start, 2, 8),
     "disk hangs": (hanging_disk, 1, 4),
     "disk read-only": (read_only, 2, 8),
     "clock steps": (clock_steps, 2, 16),
     "two writers": (two_writers, 1, 6),
+    "two killed": (two_killed, 1, 12),
     "stopped": (stopped, 1, 4),
     "out of memory": (out_of_memory, 1, 8),
     "copied": (copied, 1, 10),
@@ -508,8 +564,9 @@ def test(check, state):
             rows.append(stage.row())
             check.that(not stage.wrong, f"{name}: {stage.points} points in {time.monotonic() - began:.1f} s")
     rows.append(["all", *(sum(column) for column in list(zip(*rows))[1:])])
-    for row in [["fault", "points", "steps acknowledged", "marks", "lost", "uncounted"], *rows]:
-        check.figure(f"{row[0]:<25}" + "".join(f"{value:>{width}}" for value, width in zip(row[1:], (7, 20, 7, 7, 11))))
+    for row in [["fault", "points", "steps acknowledged", "marks", "lost", "states", "unsaved", "uncounted"],
+                *rows]:
+        check.figure(f"{row[0]:<25}" + "".join(f"{value:>{width}}" for value, width in zip(row[1:], (7, 20, 7, 7, 8, 9, 11))))
 
 
 rig.main(test)
