@@ -337,7 +337,7 @@ TEST(Filesystems, BeyondTheLimitsAreCountedAndTakeNoName) {
     const std::string number = std::to_string(disk);
     const std::string name = "nvme" + number + "n1";
     const std::string path = "pci0000:00/0000:0" + number + ":00.0/nvme/nvme" + number;
-    add_nvme(host, disk, std::to_string(disk * 200));
+    add_nvme(host, static_cast<int>(disk), std::to_string(disk * 200));
     for (std::uint64_t i = 1; i <= partitions; ++i) {
       const std::string device = "259:" + std::to_string(disk * 200 + i);
       host.partition(path, name, name + "p" + std::to_string(i), device);
