@@ -39,6 +39,12 @@
 #define PATH_UNKNOWN 31 /* not determined yet: in a slot, never in a key */
 #define PATH_CODES 32
 
+/* Whether the I/O bypassed the page cache: PATH_IO_URING to PATH_DIRECT, raw or not. */
+static inline __attribute__((always_inline)) int is_direct(__u32 path)
+{
+	return (path & (PATH_RAW - 1)) - PATH_IO_URING <= PATH_DIRECT - PATH_IO_URING;
+}
+
 /*
  * What the function that ends a bio (or a buffer, or a kiocb) reveals about its path: bits 3 to 7 of the lowest byte of
  * an entry in end_functions.
@@ -94,9 +100,12 @@ static inline __attribute__((always_inline)) __u64 attribution_key(__u64 serial,
 	       operation << ATTRIBUTION_OPERATION_SHIFT | path;
 }
 
+/* All paths of an operation, device and cgroup have the same first set. */
 static inline __attribute__((always_inline)) __u32 attribution_first_set(__u64 key, __u32 sets)
 {
-	return (__u32)((key * 0x9e3779b97f4a7c15ULL >> 32) * sets >> 32);
+	__u32 scattered = (__u32)(key >> ATTRIBUTION_OPERATION_SHIFT) * 2654435761U;
+
+	return (__u32)((__u64)scattered * sets >> 32);
 }
 
 static inline __attribute__((always_inline)) __u32 attribution_second_set(__u64 key, __u32 sets)

@@ -57,6 +57,11 @@ struct io_cell {
 	__u8 pad[24]; /* to a multiple of the cache line */
 };
 
+/* The reads and writes of one device on one CPU. */
+struct hot_cells {
+	struct io_cell of[HOT_CLASSES];
+};
+
 /*
  * An issued request: 16 bytes, so four share a cache line. A tag serves one request at a time, so a slot has one writer
  * at a time. Reads and writes are stored without checking what was there before, but they are counted: at the next end
@@ -103,10 +108,15 @@ static inline __attribute__((always_inline)) __u32 slot_path(__u64 issued)
 	return (__u32)(issued >> SLOT_PATH_SHIFT) & (PATH_CODES - 1);
 }
 
-/* The time in a slot's first word: of all possible times, the one nearest to now. */
+/* Nanoseconds from the time in a slot's first word until now: of all possible times, it is the one nearest to now. */
+static inline __attribute__((always_inline)) __s64 ns_since(__u64 issued, __u64 now)
+{
+	return (__s64)((now - issued) << (64 - SLOT_PATH_SHIFT)) >> (64 - SLOT_PATH_SHIFT);
+}
+
 static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64 now)
 {
-	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_PATH_SHIFT)) >> (64 - SLOT_PATH_SHIFT));
+	return now - (__u64)ns_since(issued, now);
 }
 
 /* Where a device's requests find their slots; copied into queue_entry when a queue is first seen. A cache line of its
@@ -117,6 +127,7 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 /* Left out for a while, to spare the host's CPUs: ... */
 #define DEVICE_UNATTRIBUTED 4 /* ... who does the I/O, and by which path */
 #define DEVICE_UNTIMED 8      /* ... issues of reads and writes, whose ends then have only a total time */
+#define DEVICE_ODD_WRITE_UNITS 16 /* write granularity or alignment is not a power of two */
 struct device_geometry {
 	__u32 slot_base;
 	__u32 slot_mask;
@@ -152,22 +163,31 @@ struct device_state {
 	/* Requests allocated up to this time may have been issued while DEVICE_UNTIMED was set. In the geometry's cache
 	 * line, and written only by user space. */
 	__u64 timed_since_ns;
-	/* What every completion reads, in one cache line: interference, which only discards and flushes write, ... */
-	__u64 discards_started;
-	__u64 discards_ended;
+	/* What every completion reads, in one cache line: discards and flushes without an end, which only those write,
+	 * ... */
+	__u64 others_in_flight;
 	__u64 discard_last_end_ns;
-	__u64 flushes_started;
-	__u64 flushes_ended;
 	__u64 flush_last_end_ns;
 	/* ... and time at full depth, written only while a request waits for a tag. */
 	__u64 full_since;     /* ns since boot, except the low bits (QUEUE_FULL_CPU_MASK): the CPU keeping time */
 	__u64 full_paused_ns; /* first completion since then that saw no request wait; 0 while one waits */
+	__u64 read_pad[3];
 	/* Read only while a discard or a flush is in flight. */
+	__u64 discards_started;
+	__u64 discards_ended;
 	__u64 discard_last_start_ns;
+	__u64 flushes_started;
+	__u64 flushes_ended;
 	__u64 flush_last_start_ns;
-	__u64 samples_lost[SAMPLE_KINDS]; /* events for which the ring buffer had no room; atomic adds */
 	__u64 start_pad[2];
-	struct operation_events events[CLASSES];
+	__u64 samples_lost[SAMPLE_KINDS]; /* events for which the ring buffer had no room; atomic adds */
+	__u64 lost_pad[4];
+};
+#define MAX_DEVICES 1024 /* rows of this table, which is of a fixed size: 256 KiB */
+
+/* Rare events of one device. */
+struct device_events {
+	struct operation_events of[CLASSES];
 };
 #define QUEUE_FULL_CPU_MASK 0xfffU
 #define QUEUE_FULL_UPDATE_NS 65536ULL	      /* the cache line is not written more often than this */
@@ -216,7 +236,8 @@ struct queue_entry {
 	__u32 slot_base;
 	__u32 slot_mask;
 	__u32 slot_stride;
-	__u32 pad[3];
+	__u32 cells; /* index of the device's first row in hot_cells and write_cells, that of CPU 0 */
+	__u32 pad[2];
 };
 #define QUEUE_ENTRY_DEVICE_BITS 16
 #define QUEUE_ENTRY_IDENTITY_MASK ((1ULL << (64 - QUEUE_ENTRY_DEVICE_BITS)) - 1)
@@ -240,6 +261,6 @@ static_assert(sizeof(struct io_cell) % 64 == 0, "a cell starts on a cache line")
 static_assert(sizeof(struct io_cell) == 5376, "change tests/unit/kernel_memory_test.cpp too");
 static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");
 static_assert(sizeof(struct device_geometry) == 32, "");
-static_assert(sizeof(struct device_state) % 64 == 0, "");
+static_assert(sizeof(struct device_state) == 256, "four cache lines");
 static_assert(sizeof(struct known_disk) == 48, "");
 static_assert(sizeof(struct queue_entry) == 32, "two entries share a cache line");

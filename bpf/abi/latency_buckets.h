@@ -33,6 +33,13 @@
 /* Sizes use schema 0: word 0 counts zero bytes, word 1 + i holds (2^(i-1), 2^i] bytes, i = 0 .. 32. */
 #define SIZE_WORDS 34
 
+/* A mask that the verifier needs to see, and that clang would leave out where it knows better. */
+#ifdef __bpf__
+#define VISIBLE_MASK(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+#else
+#define VISIBLE_MASK(value, mask) ((value) &= (mask))
+#endif
+
 /*
  * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither an instruction to count leading zeros nor a
  * conditional move, and no processor can predict a branch on a latency.
@@ -61,34 +68,60 @@ static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 	return (__u32)(result | value >> 1);
 }
 
+/* The table entry of a latency's step, 2^bits ns long, in a piece. */
+static inline __attribute__((always_inline)) __u32 latency_step(__u64 latency_ns, __u32 piece, __u32 bits)
+{
+	__u64 offset = latency_ns >> (bits - 2); /* in the table, in bytes */
+
+	VISIBLE_MASK(offset, (LATENCY_STEPS - 1) * sizeof(__u32));
+	return *(const __u32 *)((const char *)&latency_steps[piece * LATENCY_STEPS] + offset);
+}
+
+/*
+ * Word of a latency above 0 and below 2^32 ns. Six octaves a piece: most latencies of one kind on one drive fall into
+ * one of them, so these branches are predicted, which a search of the buckets would not be.
+ */
+static inline __attribute__((always_inline)) __u32 short_latency_word(__u64 latency_ns)
+{
+	__u32 sum = (__u32)latency_ns;
+
+	if (latency_ns < 1U << 14)
+		sum += latency_step(latency_ns, 0, 4);
+	else if (latency_ns < 1U << 20)
+		sum += latency_step(latency_ns, 1, 10);
+	else if (latency_ns < 1U << 26)
+		sum += latency_step(latency_ns, 2, 16);
+	else
+		sum += latency_step(latency_ns, 3, 22);
+	return sum >> LATENCY_WORD_SHIFT;
+}
+
 /* Word of a latency in nanoseconds; anything not positive is the zero word. */
 static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns)
 {
-	__u64 value = (__u64)latency_ns, piece, step;
+	__u64 value = (__u64)latency_ns, step;
 	__u32 word;
 
 	if (latency_ns <= 0)
 		return LATENCY_ZERO_WORD;
-	/* Six octaves a piece: most latencies of a device fall into one of them. */
-	piece = bit_if_above(value, (1ULL << 14) - 1, 0) + bit_if_above(value, (1ULL << 20) - 1, 0) +
-		bit_if_above(value, (1ULL << 26) - 1, 0);
-	if (value >> 32) { /* above 4 s: well predicted */
-		if (value >> 38)
-			return LATENCY_OVER_WORD;
-		piece = 4;
-	}
-	step = value >> (4 + 6 * piece) & (LATENCY_STEPS - 1);
-#ifdef __bpf__
-	/* clang knows this bound and leaves the mask out, but the verifier needs to see it. */
-	asm volatile("%0 &= 1023" : "+r"(step));
-#endif
-	word = latency_first_word[piece * LATENCY_STEPS + step];
-	return word + (__u32)bit_if_above(value, latency_upper_bound_ns[word], 0);
+	if (value >> 32 == 0)
+		return short_latency_word(value);
+	if (value >> (LATENCY_LONG_STEP_BITS + 8))
+		return LATENCY_OVER_WORD;
+	step = value >> LATENCY_LONG_STEP_BITS;
+	VISIBLE_MASK(step, 255);
+	word = latency_long_steps[step];
+	return word + (value > latency_upper_bound_ns[word]);
 }
 
 /* Word of a size in bytes. */
 static inline __attribute__((always_inline)) __u32 size_word(__u32 bytes)
 {
+	__u32 step = (bytes - 513) >> 9;
+
+	/* From 513 bytes to 1 MiB: whatever lies between two multiples of 512 has the word of the upper one. */
+	if (step < SIZE_STEPS)
+		return size_steps[step];
 	if (bytes == 0)
 		return 0;
 	/* ceil(log2): a power of two belongs to its own bucket. */

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "device_lookup.bpf.h"
 #include "io_path.bpf.h"
 
 /* All of this costs nothing where it is switched off. */
@@ -43,9 +44,9 @@ static __always_inline __u64 cgroup_serial(struct bio___write *bio)
 	return cgroup_of(bio)->serial_nr;
 }
 
-static __always_inline bool attributes(const struct io *io)
+static __always_inline bool attributes(const struct device_state *state)
 {
-	return cfg_attribution && !(io->state->geometry.flags & DEVICE_UNATTRIBUTED);
+	return cfg_attribution && !(state->geometry.flags & DEVICE_UNATTRIBUTED);
 }
 
 static __always_inline void add_attributed(struct attributed *cell, __u64 amount, __u64 device_ns)
@@ -104,10 +105,14 @@ static __always_inline bool announce(struct announcements *own, struct bio___wri
 	return true;
 }
 
-/* Finds the key's cell in the set, or else the first free one; ATTRIBUTED_IN_SET: neither. */
-static __always_inline __u32 way_in_set(const struct attribution_set *set, __u64 key)
+/* Finds the key's cell in the set, or else the first free one; ATTRIBUTED_IN_SET: neither. Not inlined: the verifier
+ * does not distinguish what was found any more. */
+static __noinline int way_in_set(const struct attribution_set *set, __u64 key)
 {
 	__u32 chosen = ATTRIBUTED_IN_SET, way;
+
+	if (!set)
+		return chosen;
 
 #pragma unroll
 	for (way = ATTRIBUTED_IN_SET; way-- > 0;) {
@@ -119,19 +124,18 @@ static __always_inline __u32 way_in_set(const struct attribution_set *set, __u64
 		if (set->cell[way].key == key)
 			chosen = way;
 	}
-	return chosen;
+	return as_unknown(chosen, key);
 }
 
 /*
- * For a key that has no cell in its first set: it has one in the second, or gets one, or its I/O is counted as
- * unattributed. Not inlined, like everything rare.
+ * For any key: it has a cell in one of its sets, or gets one, or its I/O is counted as unattributed. Not inlined, like
+ * everything rare.
  */
 static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amount, __u64 device_ns, __u32 cpu)
 {
 	struct bio___write *bio = (struct bio___write *)rq->bio;
 	__u32 base = cpu * cfg_attribution_sets, first, second, chosen;
 	struct attribution_set *set, *other;
-	__u64 unknown = rq->__sector;
 	struct attributed *cell;
 
 	first = base + attribution_first_set(key, cfg_attribution_sets);
@@ -140,11 +144,11 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 	other = bpf_map_lookup_elem(&attributions, &second);
 	if (!set || !other)
 		return 0;
-	chosen = forgotten(way_in_set(other, key), unknown);
+	chosen = way_in_set(other, key);
 	/* An existing cell keeps counting; a new one is preferably in the first set. */
 	BOUND(chosen, 2 * ATTRIBUTED_IN_SET - 1);
 	if (chosen >= ATTRIBUTED_IN_SET || other->cell[chosen].key != key) {
-		__u32 rather = forgotten(way_in_set(set, key), unknown);
+		__u32 rather = way_in_set(set, key);
 
 		BOUND(rather, 2 * ATTRIBUTED_IN_SET - 1);
 		if (rather < ATTRIBUTED_IN_SET) {
@@ -193,41 +197,33 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 	attribute_slowly(rq, key, amount, device_ns, cpu);
 }
 
-/* The path of a read or a write; PATH_UNKNOWN if it is not attributed. */
-static __always_inline __u32 path_at_end(const struct io *io)
+/*
+ * What the issue can find out about the path of a read or a write. A path that is not recognised yet is determined
+ * again at the end: a bio that others are chained to may get its end function only after they were submitted (iomap's
+ * writeback, Linux 6.2 to 6.8).
+ */
+static __always_inline __u32 path_at_issue(struct request *rq, const struct device_state *state, __u32 operation)
 {
-	struct bio___write *bio = (struct bio___write *)io->rq->bio;
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 path;
 
-	if (!attributes(io))
+	if (!attributes(state) || !bio)
 		return PATH_UNKNOWN;
-	return bio ? path_of(bio, io->class) : PATH_OTHER;
+	path = path_of(bio, operation);
+	return path == PATH_OTHER ? PATH_UNKNOWN : path;
 }
 
 /*
- * A path that is not recognised yet is determined again at the end: a bio that others are chained to may get its end
- * function only after they were submitted (iomap's writeback, Linux 6.2 to 6.8).
+ * A read or a write that ends as a whole. The upper bits of `issued` are those of the key: see slot_issued().
  */
-static __always_inline __u32 path_at_issue(const struct io *io)
+static __always_inline void attribute(struct request *rq, __u32 device, __u32 cpu, __u32 operation, __u32 path,
+				      __u32 bytes, __u64 device_ns)
 {
-	__u64 path = path_at_end(io);
+	struct bio___write *bio = (struct bio___write *)rq->bio;
 
-	/* Turns PATH_OTHER, which is 0, into PATH_UNKNOWN, all ones, without a branch that the verifier would follow.
-	 */
-	return path | (path - 1) >> 59;
-}
-
-/* A read or a write that ends as a whole. */
-static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 path, __u32 bytes, __s64 device_ns)
-{
-	struct bio___write *bio = (struct bio___write *)io->rq->bio;
-
-	if (!attributes(io))
-		return;
 	if (path == PATH_UNKNOWN)
-		path = bio ? path_slowly(bio, io->class) : PATH_OTHER;
-	path = forgotten(path, io->now);
-	attribute_key(io->rq, attribution_key(cgroup_serial(bio), io->device, io->class, path), AMOUNT(1, bytes),
-		      device_ns > 0 ? (__u64)device_ns : 0, cpu);
+		path = as_unknown(bio ? path_slowly(bio, operation) : PATH_OTHER, rq->__sector);
+	attribute_key(rq, attribution_key(cgroup_serial(bio), device, operation, path), AMOUNT(1, bytes), device_ns, cpu);
 }
 
 /* Everything else: parts, requests whose issue was not seen or never happened, discards, commits. */
@@ -236,24 +232,30 @@ static __noinline int attribute_rare(struct request *rq, __u32 device, __u32 ope
 	struct bio___write *bio = (struct bio___write *)rq->bio;
 	__u32 path = PATH_OTHER;
 
+	if (!amount)
+		return 0;
 	if (bio && operation <= ATTRIBUTED_WRITE)
-		path = forgotten(path_slowly(bio, operation), rq->__sector);
-	attribute_key(rq, attribution_key(cgroup_serial(bio), device, operation, path), amount, device_ns,
-		      bpf_get_smp_processor_id());
+		path = as_unknown(path_slowly(bio, operation), rq->__sector);
+	attribute_slowly(rq, attribution_key(cgroup_serial(bio), device, operation, path), amount, device_ns,
+			 bpf_get_smp_processor_id());
 	return 0;
 }
 
-static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u32 bytes, __s64 device_ns)
+/* `device_ns` is 0 where it is not known. */
+static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u32 bytes, __u64 device_ns)
 {
-	if ((!ios && !bytes) || !attributes(io))
+	__u32 class = as_unknown(io->class, io->now);
+
+	if (!attributes(io->state))
 		return;
-	if (io->class < HOT_CLASSES || io->class == CLASS_DISCARD)
-		attribute_rare(io->rq, io->device, io->class < HOT_CLASSES ? io->class : ATTRIBUTED_DISCARD,
-			       AMOUNT(ios, bytes), device_ns > 0 ? (__u64)device_ns : 0);
+	if (class < HOT_CLASSES)
+		attribute_rare(io->rq, io->device, as_unknown(class, io->now), AMOUNT(ios, bytes), device_ns);
+	else if (class == CLASS_DISCARD)
+		attribute_rare(io->rq, io->device, ATTRIBUTED_DISCARD, AMOUNT(ios, bytes), device_ns);
 }
 
 static __always_inline void attribute_commit(const struct io *io)
 {
-	if (attributes(io))
+	if (attributes(io->state))
 		attribute_rare(io->rq, io->device, ATTRIBUTED_COMMIT, AMOUNT(1, 0), 0);
 }

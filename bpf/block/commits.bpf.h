@@ -39,27 +39,34 @@ static __always_inline struct commit_cell *commit_cell_of(__u32 device)
 }
 
 /* Call at the final completion. */
-static __always_inline void record_commit(const struct io *io)
+static __noinline int record_commit(const struct io *io)
 {
-	struct commit_cell *cell = commit_cell_of(io->device);
-	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
-	__s64 total = (__s64)(io->now - start);
-	/* Others have a total of their own, and whatever is wrong with their times is counted there. */
-	bool is_parent = io->class == CLASS_WRITE && !io->rq->__data_len;
+	struct commit_cell *cell;
+	bool is_parent;
+	__u64 start;
+	__s64 total;
 
+	if (!io)
+		return 0;
 	if (io->class == CLASS_FLUSH)
-		count_event(io->state, io->class, EVENT_LONE_FLUSH);
+		count_event(io->device, io->class, EVENT_LONE_FLUSH);
+	cell = commit_cell_of(io->device);
 	if (!cell)
-		return;
+		return 0;
+	/* Others have a total of their own, and whatever is wrong with their times is counted there. */
+	is_parent = io->class == CLASS_WRITE && !io->rq->__data_len;
+	start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
 	if (!start) {
 		if (is_parent)
-			count_event(io->state, io->class, EVENT_UNSTAMPED);
-		return;
+			count_event(io->device, io->class, EVENT_UNSTAMPED);
+		return 0;
 	}
+	total = (__s64)(io->now - start);
 	if (total > 0)
 		__sync_fetch_and_add(&cell->sum_ns, (__u64)total);
 	else if (is_parent)
-		count_event(io->state, io->class, EVENT_CLOCK);
+		count_event(io->device, io->class, EVENT_CLOCK);
 	__sync_fetch_and_add(&cell->latency[bounded_latency_word(total)], 1);
 	__sync_fetch_and_add(&cell->commits, 1);
+	return 0;
 }

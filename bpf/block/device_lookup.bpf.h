@@ -48,6 +48,7 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *qu
 			*(volatile __u32 *)&queue->slot_base = state->geometry.slot_base;
 			*(volatile __u32 *)&queue->slot_mask = state->geometry.slot_mask;
 			*(volatile __u32 *)&queue->slot_stride = state->geometry.slot_stride;
+			*(volatile __u32 *)&queue->cells = (device - 1) * cfg_cpus;
 		}
 		*(volatile __u64 *)&queue->disk = entry;
 		return entry;
@@ -67,7 +68,14 @@ static __always_inline struct queue_entry *queue_of(struct request *rq)
 	return &queue_entries[queue_id];
 }
 
-/* What a program knows about the request of its tracepoint. */
+/* Of a disk whose queue is known, the index of the measured device; MAX_DEVICES or more in every other case. */
+static __always_inline __u64 known_device(const struct queue_entry *queue, struct gendisk *disk)
+{
+	/* Without a branch for each case: another disk's identity leaves high bits, and an unknown queue is -1. */
+	return queue->disk - (disk_identity(disk) << QUEUE_ENTRY_DEVICE_BITS) - 1;
+}
+
+/* What the programs for rare cases know about the request of their tracepoint. */
 struct io {
 	struct request *rq;
 	struct queue_entry *queue;

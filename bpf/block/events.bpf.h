@@ -20,15 +20,18 @@
 			(word) += (amount);                                                                            \
 	} while (0)
 
-static __always_inline void count_events(struct device_state *state, __u32 class, __u32 event, __u64 number)
+static __always_inline void count_events(__u32 device, __u32 class, __u32 event, __u64 number)
 {
+	struct device_events *events = bpf_map_lookup_elem(&device_events, &device);
+
 	BOUND(class, CLASSES - 1);
-	__sync_fetch_and_add(&state->events[class].count[event], number);
+	if (events)
+		__sync_fetch_and_add(&events->of[class].count[event], number);
 }
 
-static __always_inline void count_event(struct device_state *state, __u32 class, __u32 event)
+static __always_inline void count_event(__u32 device, __u32 class, __u32 event)
 {
-	count_events(state, class, event, 1);
+	count_events(device, class, event, 1);
 }
 
 /* Errors come as blk_status_t; until Linux 5.17, as the errno that the status was translated to. */
@@ -63,9 +66,12 @@ static __always_inline __u32 status_of(int error)
 	return error < STATUSES ? (__u32)error : STATUSES - 1;
 }
 
-static __always_inline void count_error(struct device_state *state, __u32 class, __u32 status)
+static __always_inline void count_error(__u32 device, __u32 class, __u32 status)
 {
+	struct device_events *events = bpf_map_lookup_elem(&device_events, &device);
+
 	BOUND(class, CLASSES - 1);
 	BOUND(status, STATUSES - 1);
-	__sync_fetch_and_add(&state->events[class].errors[status], 1);
+	if (events)
+		__sync_fetch_and_add(&events->of[class].errors[status], 1);
 }

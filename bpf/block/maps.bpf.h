@@ -11,9 +11,7 @@
 #include "../kernel/request.bpf.h"
 #include "../abi/block_abi.h"
 
-/* Possible CPUs and devices that the tables are sized for. */
-const volatile __u32 cfg_cpus = 1;
-const volatile __u32 cfg_devices = 1;
+const volatile __u32 cfg_cpus = 1; /* possible ones, for which the tables are sized */
 /* Operation class of each request op code, from the kernel's enum req_op (req_opf until 5.x). */
 const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 
@@ -28,40 +26,31 @@ const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 
 ARRAY_MAP(known_disks, struct known_disk);	   /* [hash of the name] */
 ARRAY_MAP(issue_slots, struct issue_slot);	   /* [slot_base + ...] */
-ARRAY_MAP(hot_cells, struct io_cell);		   /* [device][CPU][read, write] */
+ARRAY_MAP(hot_cells, struct hot_cells);		   /* [device][CPU] */
 ARRAY_MAP(cold_cells, struct io_cell);		   /* [device][flush ... passthrough] */
 ARRAY_MAP(write_cells, struct write_cell);	   /* [device][CPU] */
 ARRAY_MAP(tagged_cells, struct tagged_cell);	   /* [device][some CPUs] */
 ARRAY_MAP(commit_cells, struct commit_cell);	   /* [device][CPU, or some CPUs] */
 ARRAY_MAP(end_functions, struct end_function_set); /* [hash of the address] */
 ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
+ARRAY_MAP(device_events, struct device_events);	   /* [device] */
 ARRAY_MAP(host_states, struct host_state);	   /* [0] */
 
 /*
- * Every I/O waits for these two tables, one after the other. Each is a single value, in which an element is found by
- * arithmetic: a lookup by key would pass the key through memory. The number of queues is fixed, so that they need no
- * lookup at all; the lookup of the states does not wait for the device.
+ * Every I/O waits for these two tables, one after the other. Both are of a fixed size, and an element is found by
+ * arithmetic: a lookup would pass the key through memory.
  */
-struct queue_entry queue_entries[QUEUE_IDS]; /* [queue id] */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct device_state)); /* times cfg_devices */
-} device_states SEC(".maps");
+struct queue_entry queue_entries[QUEUE_IDS];	/* [queue id] */
+struct device_state device_states[MAX_DEVICES]; /* [device] */
 
 static __always_inline struct device_state *device_state_of(__u32 device)
 {
-	__u32 zero = 0;
-	void *states = bpf_map_lookup_elem(&device_states, &zero);
 	__u64 index = device;
 
-	if (!states || index >= cfg_devices)
+	if (index >= MAX_DEVICES)
 		return NULL;
 	ONE_COPY(index);
-	return states + index * sizeof(struct device_state);
+	return &device_states[index];
 }
 
 static __always_inline void count_host(__u32 counter)

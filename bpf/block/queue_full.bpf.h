@@ -17,21 +17,24 @@
  * moment without waiters: that is a pause, and it ends the interval only if further completions see no request wait
  * either. Returns the nanoseconds to add.
  */
-static __always_inline __u64 queue_full_ns(struct request *rq, struct device_state *state, __u64 now)
+static __noinline long queue_full_slowly(struct device_state *state, __u32 exhausted, __u64 now)
 {
-	__u32 exhausted = forgotten(tags_exhausted(rq), now);
-	__u64 held = READ_ONCE_U64(state->full_since), since, paused;
+	__u64 held, since, paused;
 	__u32 self;
 
-	if (!exhausted && !held)
+	if (!state)
 		return 0;
+	held = READ_ONCE_U64(state->full_since);
 	self = bpf_get_smp_processor_id() & QUEUE_FULL_CPU_MASK;
 	now &= ~(__u64)QUEUE_FULL_CPU_MASK;
 	since = held & ~(__u64)QUEUE_FULL_CPU_MASK;
 	paused = READ_ONCE_U64(state->full_paused_ns);
 	if (!held) {
-		state->full_paused_ns = 0;
-		state->full_since = now | self;
+		/* Or another CPU has just ended the interval. */
+		if (exhausted) {
+			state->full_paused_ns = 0;
+			state->full_since = now | self;
+		}
 		return 0;
 	}
 	if (now < since + QUEUE_FULL_UPDATE_NS)
@@ -54,4 +57,14 @@ static __always_inline __u64 queue_full_ns(struct request *rq, struct device_sta
 	if (paused && now > paused + QUEUE_FULL_TAKEOVER_NS)
 		return paused > since ? paused - since : 0;
 	return now - since;
+}
+
+/* To be called at each end whose issue was seen. */
+static __always_inline __u64 queue_full_ns(struct request *rq, struct device_state *state, __u64 now)
+{
+	bool exhausted = tags_exhausted(rq);
+
+	if (!exhausted && !READ_ONCE_U64(state->full_since))
+		return 0;
+	return queue_full_slowly(state, exhausted, now);
 }

@@ -76,7 +76,7 @@ static __always_inline __u32 sample_kind(struct request *rq, __u32 class)
 static __noinline int sample_ranges(struct request *rq, struct device_state *state, __u32 device, __u32 class,
 				    __u32 nr_bytes)
 {
-	__u32 kind = forgotten(sample_kind(rq, class), rq->__sector), left = nr_bytes, number;
+	__u32 kind = as_unknown(sample_kind(rq, class), rq->__sector), left = nr_bytes, number;
 	struct bio___write *bio = (struct bio___write *)rq->bio;
 	__u64 unknown = rq->__sector;
 
@@ -96,7 +96,7 @@ static __noinline int sample_ranges(struct request *rq, struct device_state *sta
 		beyond = (__u64)left - bio->bi_iter.bi_size;
 		beyond &= ~(beyond >> 63) + 1;
 		send_discard(device, bio->bi_iter.bi_sector, bio->bi_iter.bi_size + (__u32)beyond, kind);
-		left = forgotten(left - bio->bi_iter.bi_size - (__u32)beyond, unknown);
+		left = as_unknown(left - bio->bi_iter.bi_size - (__u32)beyond, unknown);
 		bio = bio->bi_next;
 	}
 	if (bio && left)
@@ -115,52 +115,37 @@ static __always_inline __u32 sample_hint(struct request *rq)
 	return hint;
 }
 
-/* Call it at each end of a part, before anything else is determined about the request. */
-static __always_inline void sample(const struct io *io, __u32 cpu, int error, __u32 nr_bytes)
+/* A part of a write. Not inlined: after it, the verifier does not distinguish the ways through it any more. */
+static __noinline int sample_write(struct request *rq, struct device_state *state, __u32 device, __u32 nr_bytes)
 {
-	struct device_state *state = io->state;
-	__u32 class, bytes, failed, hint;
-	const struct page_sampling *sampling = &state->sampling;
+	struct write_cell *cell = write_cell_of(device, bpf_get_smp_processor_id());
+	const struct page_sampling *sampling;
 	struct page_range touched;
-	struct write_cell *cell;
+	__u32 hint;
 
-	if (!sampling->groups)
-		return;
-	/* Copies: otherwise, what the verifier learns about them here would make it follow the later code again. */
-	class = forgotten(io->class, io->now);
-	bytes = forgotten(nr_bytes, io->now);
-	failed = forgotten((__u32)error, io->now);
-	if (failed || !bytes)
-		return;
-	if (class != CLASS_WRITE) {
-		if (class >= CLASS_DISCARD && class <= CLASS_SECURE_ERASE)
-			sample_ranges(io->rq, state, io->device, class, bytes);
-		return;
-	}
-	cell = write_cell_of(io->device, cpu);
-	if (!cell || !io->rq->bio)
-		return;
-	touched = touched_pages(io->rq->__sector << 9, bytes, sampling->page_bits);
-	hint = forgotten(sample_hint(io->rq), io->now);
+	if (!state || !cell || !rq->bio)
+		return 0;
+	sampling = &state->sampling;
+	touched = touched_pages(rq->__sector << 9, nr_bytes, sampling->page_bits);
+	hint = as_unknown(sample_hint(rq), rq->__sector);
 	BOUND(hint, HINTS - 1);
 	cell->hint_pages[hint] += touched.count;
 	if (may_hold_followed(of_drive(state, touched), sampling->rate_bits, sampling->seed))
-		send_sample(io->device, touched.first, touched.count, SAMPLE_WRITE, hint);
+		send_sample(device, touched.first, touched.count, SAMPLE_WRITE, hint);
+	return 0;
 }
 
-/*
- * The same in a frame of its own, after which the verifier cannot distinguish the paths any more: inlined into the
- * completion program of the cheaper mode, they take Linux 5.10 beyond its limit.
- */
-static __noinline int sample_apart(struct request *rq, struct device_state *state, __u32 device, int error,
-				   __u32 nr_bytes)
+/* Call it at each end of a part, before anything else is counted. */
+static __noinline int sample(const struct io *io, int error, __u32 nr_bytes)
 {
-	struct io io = {.rq = rq, .state = state, .device = device};
+	__u32 class;
 
-	if (!state)
+	if (!io || !io->state->sampling.groups || error || !nr_bytes)
 		return 0;
-	io.class = class_of(rq);
-	io.now = rq->__sector;
-	sample(&io, bpf_get_smp_processor_id(), error, nr_bytes);
+	class = io->class;
+	if (class == CLASS_WRITE)
+		sample_write(io->rq, io->state, io->device, nr_bytes);
+	else if (class >= CLASS_DISCARD && class <= CLASS_SECURE_ERASE)
+		sample_ranges(io->rq, io->state, io->device, class, nr_bytes);
 	return 0;
 }

@@ -12,11 +12,11 @@
 #include "events.bpf.h"
 #include "interference.bpf.h"
 
-static __always_inline struct issue_slot *slot_of(const struct io *io)
+static __always_inline struct issue_slot *slot_of(struct request *rq, const struct queue_entry *queue)
 {
-	__u32 key = io->rq->mq_hctx->queue_num * io->queue->slot_stride + request_tag(io->rq);
+	__u32 key = rq->mq_hctx->queue_num * queue->slot_stride + request_tag(rq);
 
-	key = io->queue->slot_base + (key & io->queue->slot_mask);
+	key = queue->slot_base + (key & queue->slot_mask);
 	return bpf_map_lookup_elem(&issue_slots, &key);
 }
 
@@ -79,10 +79,13 @@ static __always_inline bool was_left_out(struct request *rq, const struct device
 	return (start ? start : now - UNSTAMPED_FOR_NS) <= *(const volatile __u64 *)&state->timed_since_ns;
 }
 
-/* The ends of all requests that the slot holds were missed, except that one of the given class ends now if `own`. */
-static __always_inline void free_slot(struct issue_slot *slot, struct device_state *state, struct device_state *drive,
-				      bool own, __u32 class, __u64 now)
+/* The ends of all requests that the slot holds were missed, except that of `io` if `own`. */
+static __always_inline void free_slot(struct issue_slot *slot, const struct io *io, struct device_state *drive,
+				      bool own)
 {
+	__u32 class = io->class, device = io->device;
+	struct device_state *state = io->state;
+	__u64 now = io->now;
 	__u32 event = state->geometry.flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION;
 	__u32 reads = slot->issues[CLASS_READ], writes = slot->issues[CLASS_WRITE], cold = slot->cold;
 
@@ -94,17 +97,17 @@ static __always_inline void free_slot(struct issue_slot *slot, struct device_sta
 	else if (own)
 		cold = 0;
 	/* The verifier need not follow each path that leads here any further. */
-	event = forgotten(event, now);
-	reads = forgotten(reads, now);
-	writes = forgotten(writes, now);
-	cold = forgotten(cold, now);
+	event = as_unknown(event, now);
+	reads = as_unknown(reads, now);
+	writes = as_unknown(writes, now);
+	cold = as_unknown(cold, now);
 	BOUND(event, 7);
 	if (reads)
-		count_events(state, CLASS_READ, event, reads);
+		count_events(device, CLASS_READ, event, reads);
 	if (writes)
-		count_events(state, CLASS_WRITE, event, writes);
+		count_events(device, CLASS_WRITE, event, writes);
 	if (cold) {
-		count_event(state, cold, event);
+		count_event(device, cold, event);
 		interference_ended(drive, cold, now);
 	}
 	slot->held = 0;

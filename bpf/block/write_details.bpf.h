@@ -11,6 +11,7 @@
 #include "../kernel/bio.bpf.h"
 #include "maps.bpf.h"
 #include "events.bpf.h"
+#include "../abi/attribution_abi.h"
 
 /* Whether hints are read from the file of a page where bios do not carry them: for all writes on some kernels, for
  * ext4's on others, or as configured. */
@@ -153,86 +154,125 @@ static __always_inline void record_stream(bool shared, struct write_cell *cell, 
 	ADD(shared, cell->stream_bytes, bytes);
 }
 
-static __always_inline void record_bio(bool shared, struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes,
-				       __u64 unknown)
+static __always_inline void record_bio(bool shared, struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes)
 {
-	class = forgotten(class, unknown);
-	hint = forgotten(hint, unknown);
 	BOUND(class, WRITE_CLASSES - 1);
 	BOUND(hint, HINTS - 1);
 	ADD(shared, cell->class_bytes[class], bytes);
 	ADD(shared, cell->hint_bytes[hint], bytes);
 }
 
-/* What the first bio of a write showed; cell is NULL where nothing is to be counted. */
-struct write_origin {
-	struct write_cell *cell;
-	__u32 bio_class; /* see class_from_bio */
-	__u32 hint;
-};
+/* The class of a bio and its hint, in one number. */
+#define KIND_HINT_SHIFT 8
 
-/* The first bio of a write: mostly the only one. */
-static __always_inline void record_write(bool shared, struct request *rq, __u32 device,
-					 const struct device_geometry *geometry, __u32 cpu, struct write_origin *origin)
+/*
+ * The kind of a bio that was merged with the first of its write. It has the first one's class if both come from the
+ * same function with the same flags: others are merged so rarely that they need not be classified. The kernel does not
+ * merge different hints. Not inlined: the verifier follows a loop around it once for each round, not for each way.
+ */
+static __noinline int merged_kind(struct bio___write *bio, struct bio___write *first, __u32 first_kind)
 {
-	struct write_cell *cell = write_cell_of(device, cpu);
-	struct bio___write *bio = (struct bio___write *)rq->bio;
-	__u32 bytes = rq->__data_len, size = bytes, class, hint;
-	__u64 unknown = rq->__sector;
+	__u32 class = first_kind & (WRITE_CLASSES - 1), hint = first_kind >> KIND_HINT_SHIFT;
+	__u64 unknown;
 
-	if (!cell || !bio)
-		return;
-	record_alignment(shared, cell, geometry, rq->__sector << 9, bytes);
-	record_stream(shared, cell, device, bio_stream(bio), bytes);
-	class = class_from_bio(bio->bi_opf, low_bits(bio->bi_end_io));
-	class = forgotten(class, unknown);
-	origin->bio_class = class;
-	if (class == WRITE_UNKNOWN)
+	if (!bio || !first)
+		return 0;
+	unknown = bio->bi_iter.bi_sector;
+	if (bio->bi_opf != first->bi_opf || low_bits(bio->bi_end_io) != low_bits(first->bi_end_io))
+		class = WRITE_OTHER;
+	else if (class == WRITE_UNKNOWN)
 		class = class_of_page(bio->bi_io_vec->bv_page);
-	hint = write_hint(bio, class);
-	hint = forgotten(hint, unknown);
-	BOUND(hint, HINTS - 1);
-	if (bio->bi_next)
-		size = bio->bi_iter.bi_size;
-	record_bio(shared, cell, class, hint, size, unknown);
-	ADD(shared, cell->hint_ios[hint], 1);
-	origin->cell = cell;
-	origin->hint = hint;
+	class = as_unknown(class, unknown);
+	if (cfg_hints_of_pages)
+		hint = write_hint(bio, class);
+	return as_unknown(class | hint << KIND_HINT_SHIFT, unknown);
 }
 
-/* The class of a bio that was merged with a first one: the first's class if both are of the same kind. */
-static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___write *first, __u32 bio_class)
+/* The bios after the first. In a long chain, the last one stands for those that were not examined. */
+static __noinline int record_merged(struct request *rq, struct write_cell *cell, __u32 first_kind, __u32 left,
+				    bool shared)
 {
-	if (bio->bi_opf != first->bi_opf || low_bits(bio->bi_end_io) != low_bits(first->bi_end_io))
-		return WRITE_OTHER;
-	return bio_class == WRITE_UNKNOWN ? class_of_page(bio->bi_io_vec->bv_page) : bio_class;
+	struct bio___write *first = (struct bio___write *)rq->bio, *bio;
+	__u32 number, kind, bytes;
+
+	if (!first || !cell)
+		return 0;
+	bio = first->bi_next;
+
+#pragma clang loop unroll(disable)
+	for (number = 0; bio && number <= MERGED_BIOS; number++) {
+		bytes = bio->bi_iter.bi_size;
+		if (number == MERGED_BIOS) {
+			bio = ((struct request___write *)rq)->biotail;
+			bytes = left;
+		}
+		kind = merged_kind(bio, first, first_kind);
+		record_bio(shared, cell, kind, kind >> KIND_HINT_SHIFT, bytes);
+		left -= bytes;
+		bio = bio->bi_next;
+	}
+	return 0;
 }
 
 /*
- * The bios that were merged with the first. The kernel does not merge different hints; bios of a different kind are
- * merged with the first so rarely that they need not be classified. In a long chain, the last one stands for those that
- * were not examined. To be called last: the verifier follows the code after the loop from each of its iterations.
+ * Any write whose bios are all there: at its end, or before it loses some. Returns its hint. `shared`: see ADD. Not
+ * inlined, because most writes are plain, or at least the verifier follows it only here.
  */
-static __always_inline void record_merged(bool shared, struct request *rq, const struct write_origin *origin)
+static __noinline int record_write(struct request *rq, struct device_state *state, __u32 device, __u32 cpu, bool shared)
 {
-	struct bio___write *first = (struct bio___write *)rq->bio, *bio = first;
-	__u32 hint = origin->hint, left = rq->__data_len - first->bi_iter.bi_size, number;
+	struct write_cell *cell = write_cell_of(device, cpu);
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 bytes = rq->__data_len, size = bytes, bio_class, class, hint;
 	__u64 unknown = rq->__sector;
 
-#pragma clang loop unroll(disable)
-	for (number = 0; number < MERGED_BIOS; number++) {
-		__u32 class, size;
-
-		bio = bio->bi_next;
-		if (!bio)
-			return;
-		class = merged_class(bio, first, origin->bio_class);
-		if (cfg_hints_of_pages)
-			hint = write_hint(bio, class);
+	if (!state || !cell || !bio)
+		return HINT_DEFAULT;
+	record_alignment(shared, cell, &state->geometry, rq->__sector << 9, bytes);
+	record_stream(shared, cell, device, bio_stream(bio), bytes);
+	bio_class = as_unknown(class_from_bio(bio->bi_opf, low_bits(bio->bi_end_io)), unknown);
+	class = bio_class == WRITE_UNKNOWN ? class_of_page(bio->bi_io_vec->bv_page) : bio_class;
+	class = as_unknown(class, unknown);
+	hint = as_unknown(write_hint(bio, class), unknown);
+	BOUND(hint, HINTS - 1);
+	if (bio->bi_next)
 		size = bio->bi_iter.bi_size;
-		record_bio(shared, origin->cell, class, hint, size, unknown);
-		left -= size;
-	}
-	bio = ((struct request___write *)rq)->biotail;
-	record_bio(shared, origin->cell, merged_class(bio, first, origin->bio_class), hint, left, unknown);
+	record_bio(shared, cell, class, hint, size);
+	ADD(shared, cell->hint_ios[hint], 1);
+	if (bio->bi_next)
+		record_merged(rq, cell, as_unknown(bio_class | hint << KIND_HINT_SHIFT, unknown), bytes - size, shared);
+	return hint;
+}
+
+/* A write of one bio by direct I/O, without a hint or a stream. */
+static __always_inline bool is_plain_write(struct bio___write *bio, __u32 path)
+{
+	return is_direct(path) && !(address_of(bio->bi_next) | bio_hint(bio) | bio_stream(bio));
+}
+
+static __always_inline void add_plain_write(struct write_cell *cell, const struct device_geometry *geometry,
+					    __u64 sector, __u32 bytes)
+{
+	__u32 begin = (__u32)sector << 9, granularity = geometry->write_granularity;
+
+	if ((begin & (geometry->write_alignment - 1)) | ((begin + bytes) & (granularity - 1)))
+		cell->misaligned_bytes += bytes;
+	if (bytes < granularity)
+		cell->small_bytes += bytes;
+	cell->class_bytes[WRITE_DIRECT] += bytes;
+	cell->hint_bytes[HINT_DEFAULT] += bytes;
+	cell->hint_ios[HINT_DEFAULT] += 1;
+}
+
+/* A write at its end, whose path the issue has determined; `row`: of its cell. Returns its hint. */
+static __always_inline __u32 add_write(struct request *rq, struct device_state *state, __u32 device, __u32 *row,
+				       __u32 cpu, __u32 path)
+{
+	struct write_cell *cell;
+
+	if (!is_plain_write((struct bio___write *)rq->bio, path) || state->geometry.flags & DEVICE_ODD_WRITE_UNITS)
+		return record_write(rq, state, device, cpu, false);
+	cell = bpf_map_lookup_elem(&write_cells, row);
+	if (cell)
+		add_plain_write(cell, &state->geometry, rq->__sector, rq->__data_len);
+	return HINT_DEFAULT;
 }

@@ -16,13 +16,22 @@ const volatile __u32 cfg_flush_sequence_flag = 1U << 4;
 /* rq_flags bit that is set if start_time_ns is fresh; 0 where a stale start_time_ns is zero. */
 const volatile __u32 cfg_stamped_flag = 0;
 
+/* What tells an ordinary read or write from other requests; set by user space like the others. */
+const volatile struct {
+	__u32 rare_flags;    /* of cmd_flags: operations other than REQ_OP_READ (0) and REQ_OP_WRITE (1), and REQ_FUA */
+	__u32 examined;	     /* of rq_flags: both of the above */
+	__u32 when_ordinary; /* their value: stamped, and no stage of a flush sequence */
+} cfg_request = {};
+
 #define OPERATION_MASK 0xff /* REQ_OP_BITS is 8 on every kernel since 4.10 */
 
 static __always_inline struct gendisk *request_disk(struct request *rq)
 {
+	struct request_queue *queue = rq->q;
+
 	if (bpf_core_field_exists(((struct request___until_5_16 *)rq)->rq_disk))
 		return ((struct request___until_5_16 *)rq)->rq_disk;
-	return ((struct request_queue___since_5_15 *)rq->q)->disk;
+	return ((struct request_queue___since_5_15 *)queue)->disk;
 }
 
 /* The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h). */
@@ -62,11 +71,11 @@ static __always_inline bool has_waiters(struct blk_mq_tags *tags)
 {
 	if (!tags)
 		return false;
+	if (bpf_core_field_exists(tags->bitmap_tags.ws_active))
+		return tags->bitmap_tags.ws_active.counter > 0;
 	if (bpf_core_field_exists(((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags))
 		return ((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags->ws_active.counter > 0;
-	if (!bpf_core_field_exists(tags->bitmap_tags.ws_active))
-		return false;
-	return tags->bitmap_tags.ws_active.counter > 0;
+	return false;
 }
 
 /*

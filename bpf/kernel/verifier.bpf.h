@@ -18,7 +18,7 @@
 #define ONE_COPY(value) asm volatile("" : "+r"(value))
 
 /* Makes the verifier forget what a value is on each of its paths, so that it follows only one of them further. */
-static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
+static __always_inline __u32 as_unknown(__u32 value, __u64 unknown)
 {
 	__u64 wide = value;
 
@@ -27,7 +27,7 @@ static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 }
 
 /* The same for 64 bits. */
-static __always_inline __u64 forgotten_wide(__u64 value, __u64 unknown)
+static __always_inline __u64 as_unknown_64(__u64 value, __u64 unknown)
 {
 	asm volatile("%0 ^= %1\n%0 ^= %1" : "+&r"(value) : "r"(unknown));
 	return value;
@@ -55,8 +55,8 @@ static __always_inline __u64 address_of(const void *pointer)
 
 #define BOUND(value, mask) ((value) &= (mask))
 #define ONE_COPY(value) ((void)(value))
-#define forgotten(value, unknown) (value)
-#define forgotten_wide(value, unknown) (value)
+#define as_unknown(value, unknown) (value)
+#define as_unknown_64(value, unknown) (value)
 #define low_bits(pointer) ((__u32)(unsigned long)(pointer))
 #define address_of(pointer) ((__u64)(unsigned long)(pointer))
 
