@@ -100,12 +100,9 @@ static inline __attribute__((always_inline)) __u64 attribution_key(__u64 serial,
 	       operation << ATTRIBUTION_OPERATION_SHIFT | path;
 }
 
-/* All paths of an operation, device and cgroup have the same first set. */
 static inline __attribute__((always_inline)) __u32 attribution_first_set(__u64 key, __u32 sets)
 {
-	__u32 scattered = (__u32)(key >> ATTRIBUTION_OPERATION_SHIFT) * 2654435761U;
-
-	return (__u32)((__u64)scattered * sets >> 32);
+	return (__u32)((key * 0x9e3779b97f4a7c15ULL >> 32) * sets >> 32);
 }
 
 static inline __attribute__((always_inline)) __u32 attribution_second_set(__u64 key, __u32 sets)

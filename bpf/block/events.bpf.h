@@ -22,7 +22,7 @@
 
 static __always_inline void count_events(__u32 device, __u32 class, __u32 event, __u64 number)
 {
-	struct device_events *events = bpf_map_lookup_elem(&device_events, &device);
+	struct device_events *events = bpf_map_lookup_elem(&rare_events, &device);
 
 	BOUND(class, CLASSES - 1);
 	if (events)
@@ -68,7 +68,7 @@ static __always_inline __u32 status_of(int error)
 
 static __always_inline void count_error(__u32 device, __u32 class, __u32 status)
 {
-	struct device_events *events = bpf_map_lookup_elem(&device_events, &device);
+	struct device_events *events = bpf_map_lookup_elem(&rare_events, &device);
 
 	BOUND(class, CLASSES - 1);
 	BOUND(status, STATUSES - 1);

@@ -33,7 +33,7 @@ ARRAY_MAP(tagged_cells, struct tagged_cell);	   /* [device][some CPUs] */
 ARRAY_MAP(commit_cells, struct commit_cell);	   /* [device][CPU, or some CPUs] */
 ARRAY_MAP(end_functions, struct end_function_set); /* [hash of the address] */
 ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
-ARRAY_MAP(device_events, struct device_events);	   /* [device] */
+ARRAY_MAP(rare_events, struct device_events);	   /* [device] */
 ARRAY_MAP(host_states, struct host_state);	   /* [0] */
 
 /*

@@ -96,8 +96,9 @@ void configure_attribution(block_io& skeleton, const MemoryPlan& plan, const Com
 
 void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan, bool completion_only) {
   skeleton.rodata->cfg_cpus = plan.cpus;
-  skeleton.rodata->cfg_devices = plan.devices;
-  bpf_map__set_value_size(skeleton.maps.device_states, plan.devices * static_cast<__u32>(sizeof(device_state)));
+  skeleton.rodata->cfg_request.rare_flags = btf.rare_command_flags;
+  skeleton.rodata->cfg_request.examined = btf.flush_sequence_flag | btf.stamped_flag;
+  skeleton.rodata->cfg_request.when_ordinary = btf.stamped_flag;
   skeleton.rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
   skeleton.rodata->cfg_stamped_flag = btf.stamped_flag;
   skeleton.rodata->cfg_hints_of_pages = btf.hints_of_pages;
@@ -108,13 +109,14 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 
   set_entries(skeleton.maps.known_disks, KNOWN_DISKS);
   set_entries(skeleton.maps.issue_slots, plan.slots);
-  set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus * HOT_CLASSES);
+  set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus);
   set_entries(skeleton.maps.cold_cells, std::uint64_t{plan.devices} * COLD_CLASSES);
   set_entries(skeleton.maps.write_cells, std::uint64_t{plan.devices} * plan.cpus);
   set_entries(skeleton.maps.tagged_cells, std::uint64_t{plan.devices} * plan.tagged_cells);
   set_entries(skeleton.maps.commit_cells, std::uint64_t{plan.devices} * plan.commit_cells);
   set_entries(skeleton.maps.end_functions, END_FUNCTION_SETS);
   set_entries(skeleton.maps.streams, plan.devices);
+  set_entries(skeleton.maps.rare_events, plan.devices);
   set_entries(skeleton.maps.host_states, 1);
   set_entries(skeleton.maps.samples, plan.sample_bytes);
 
@@ -132,8 +134,10 @@ void Tables::forget_requests(const Allocation& allocation) const {
   for (issue_slot& slot : issue_slots.subspan(allocation.slot_base, allocation.slots)) {
     if (slot.cold == CLASS_DISCARD) {
       __atomic_fetch_add(&drive.discards_ended, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_sub(&drive.others_in_flight, 1, __ATOMIC_RELAXED);
     } else if (slot.cold == CLASS_FLUSH) {
       __atomic_fetch_add(&drive.flushes_ended, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_sub(&drive.others_in_flight, 1, __ATOMIC_RELAXED);
     }
     if (slot.held != 0) {
       slot = {};
@@ -142,6 +146,7 @@ void Tables::forget_requests(const Allocation& allocation) const {
   device_state& state = writable_states[allocation.device];
   state.discards_ended = state.discards_started;
   state.flushes_ended = state.flushes_started;
+  state.others_in_flight = 0;
   // The next disk would otherwise take these for its own, with the time in between.
   state.discard_last_end_ns = state.flush_last_end_ns = 0;
   state.full_since = state.full_paused_ns = 0;
@@ -201,10 +206,10 @@ util::Result<void> BlockPrograms::map_tables() {
   map(skeleton_->maps.unattributed_cells, tables_.unattributed_cells);
   map(skeleton_->maps.announced_cgroups, tables_.announced_cgroups);
   map(skeleton_->maps.announcement_states, tables_.announcement_states);
-  map(skeleton_->maps.device_states, tables_.writable_states);
+  map(skeleton_->maps.rare_events, tables_.rare_events);
   map(skeleton_->maps.host_states, tables_.host_states);
   map(skeleton_->maps.known_disks, tables_.known_disks);
-  tables_.device_states = tables_.writable_states;
+  tables_.device_states = tables_.writable_states = skeleton_->bss->device_states;
   tables_.queue_entries = skeleton_->bss->queue_entries;
   return outcome;
 }

@@ -28,6 +28,7 @@ struct Tables {
   std::span<const tagged_cell> tagged_cells;
   std::span<const commit_cell> commit_cells;
   std::span<const device_state> device_states;
+  std::span<const device_events> rare_events;
   std::span<const host_state> host_states;
   std::span<queue_entry> queue_entries;
   std::span<known_disk> known_disks;

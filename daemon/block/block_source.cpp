@@ -2,6 +2,7 @@
 #include "daemon/block/block_source.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <utility>
@@ -421,6 +422,11 @@ void BlockSource::prefer(const model::Device& device, const TableRow& row) {
   const bool known = own != preferences_.end();
   geometry.write_granularity = known ? own->second.granularity : device.write_granularity_bytes;
   geometry.write_alignment = known ? own->second.alignment : device.write_granularity_bytes;
+  if (std::has_single_bit(geometry.write_granularity) && std::has_single_bit(geometry.write_alignment)) {
+    geometry.flags &= ~static_cast<__u32>(DEVICE_ODD_WRITE_UNITS);
+  } else {
+    geometry.flags |= DEVICE_ODD_WRITE_UNITS;
+  }
 }
 
 void BlockSource::set_write_preferences(std::map<std::string, WritePreference> preferences) {

@@ -20,6 +20,7 @@ struct KernelBtf {
   bool issue_has_queue_argument = false;  // block_rq_issue(queue, request): 5.10 before its stable update
   std::array<std::uint8_t, 256> class_of_op{};
   bool counts_skipped_runs = false;        // those of a program inside itself on one CPU
+  std::uint32_t rare_command_flags = 0;    // bits of request.cmd_flags that no ordinary read or write has
   std::uint32_t flush_sequence_flag = 0;   // bit of request.rq_flags
   std::uint32_t stamped_flag = 0;          // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
   std::vector<DiscardHook> discard_hooks;  // best first

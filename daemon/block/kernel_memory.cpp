@@ -35,7 +35,7 @@ std::uint64_t MemoryPlan::cell_bytes() const {
 std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * sizeof(issue_slot); }
 
 std::uint64_t MemoryPlan::table_bytes() const {
-  return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends)) +
+  return MAX_DEVICES * sizeof(device_state) + std::uint64_t{devices} * (sizeof(device_events) + sizeof(stream_ends)) +
          std::uint64_t{discard_rows} * SUBMITTERS * sizeof(discard_cell) +
          (discard_rows > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);

@@ -54,11 +54,8 @@ std::uint32_t slots_for(const SlotDemand& demand);
 /// Whether `slots` give every request of the disk a slot of its own.
 bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
 
-/// Any further disks find no row, and their I/O is counted as `device_table_full`. The states of all devices are one
-/// value of a map, which is at most 4 MiB on Linux 5.10 (KMALLOC_MAX_SIZE, array_map_alloc_check() in
-/// kernel/bpf/arraymap.c).
-inline constexpr std::uint32_t kMaxDevices = 1024;
-static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
+/// Any further disks find no row, and their I/O is counted as `device_table_full`.
+inline constexpr std::uint32_t kMaxDevices = MAX_DEVICES;
 
 /// Room for one second of the events of 87 drives at the highest rate that one drive should reach (500 a second), or
 /// for a trim of a whole file system in small pieces: 43,690 events of 24 bytes.

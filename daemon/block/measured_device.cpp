@@ -45,8 +45,8 @@ TableRow::TableRow(const Tables& tables, const MemoryPlan& plan, const model::Pa
              of_device(tables.tagged_cells, given.device, plan.tagged_cells)),
       commits(of_device(tables.commit_cells, given.device, plan.commit_cells)),
       samples(of_device(tables.write_cells, given.device, plan.cpus), tables.device_states[given.device]) {
-  const device_state& state = tables.device_states[given.device];
-  std::copy(std::begin(state.events), std::end(state.events), last_events.begin());
+  const device_events& events = tables.rare_events[given.device];
+  std::copy(std::begin(events.of), std::end(events.of), last_events.begin());
 }
 
 bool TableRow::in_flight() const {
@@ -67,12 +67,12 @@ bool MeasuredDevice::whole() const {
 }
 
 void read_row(const Tables& tables, const ReadingRules& rules, TableRow& row, MeasuredDevice& measured) {
-  const device_state& state = tables.device_states[row.allocation.device];
+  const device_events& all_events = tables.rare_events[row.allocation.device];
   bool moved = false;
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     // Events first, then completions, then issues: what is in flight is never understated by the order of reading.
     operation_events& last = row.last_events[operation_class];
-    const operation_events now = state.events[operation_class];
+    const operation_events now = all_events.of[operation_class];
     EventIncrements events = increments(now, last);
     const CellWords* words = row.readers[operation_class].read();
     if (!events.any && words == nullptr) {

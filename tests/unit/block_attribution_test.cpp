@@ -314,7 +314,7 @@ TEST(Attribution, SwitchedOffMeanwhileNothingIsAttributed) {
   host.make_cgroup(2);
   fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
   host.issue(read);
-  fake_state.geometry.flags |= DEVICE_UNATTRIBUTED;
+  fake_state->geometry.flags |= DEVICE_UNATTRIBUTED;
   host.end(read, read.bytes);
   EXPECT_EQ(test::attributed_to_all(0).ios, 0U);
 }
@@ -323,9 +323,9 @@ TEST(Attribution, ARequestIssuedBeforeAnybodyAsked) {
   Host host;
   const CgroupId cgroup = host.make_cgroup(2);
   fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
-  fake_state.geometry.flags |= DEVICE_UNATTRIBUTED;
+  fake_state->geometry.flags |= DEVICE_UNATTRIBUTED;
   host.issue(read);
-  fake_state.geometry.flags &= ~static_cast<std::uint32_t>(DEVICE_UNATTRIBUTED);
+  fake_state->geometry.flags &= ~static_cast<std::uint32_t>(DEVICE_UNATTRIBUTED);
   host.end(read, read.bytes);
   const DeviceAttribution& seen = host.observe();
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 0) == (AttributedTotals{1, 4096, 1000}));
@@ -591,10 +591,10 @@ TEST(CacheLines, OfAnOrdinaryWrite) {
 TEST(CacheLines, OfAWriteOfAModelledDrive) {
   Host host;
   host.make_cgroup(1);
-  fake_state.sampling.page_bits = 12;
-  fake_state.sampling.rate_bits = 10;
-  fake_state.sampling.first_page = 1;  // beyond everything that is followed
-  fake_state.sampling.groups = 1;
+  fake_state->sampling.page_bits = 12;
+  fake_state->sampling.rate_bits = 10;
+  fake_state->sampling.first_page = 1;  // beyond everything that is followed
+  fake_state->sampling.groups = 1;
   host.whole_io(1, 1, FAKE_FILE_IO_URING);
   fake_request write = Host::io(1, 1, FAKE_FILE_IO_URING);
   write.sector = (1U << 20) + write.sector / 8 * 8;
@@ -618,8 +618,8 @@ TEST(CacheLines, OfTwoCpusAreNeverOne) {
   EXPECT_EQ(sizeof(io_cell) % kLine, 0U);
   EXPECT_EQ(sizeof(write_cell) % kLine, 0U);
   EXPECT_EQ(sizeof(attribution_set) % kLine, 0U);
-  EXPECT_EQ(offsetof(device_state, discards_started) % kLine, 0U);
-  EXPECT_EQ(offsetof(device_state, full_paused_ns) / kLine, offsetof(device_state, discards_started) / kLine)
+  EXPECT_EQ(offsetof(device_state, others_in_flight) % kLine, 0U);
+  EXPECT_EQ(offsetof(device_state, full_paused_ns) / kLine, offsetof(device_state, others_in_flight) / kLine)
       << "what every completion reads is one line";
   EXPECT_EQ(kLine / sizeof(issue_slot), 4U) << "the slot and three others";
   EXPECT_EQ(sizeof(stream_ends) / kLine, 128U);

@@ -18,11 +18,11 @@ using ssdpulse::model::Effort;
 
 void switch_to(Effort effort) {
   fake_now += 1000;
-  ssdpulse::block::switch_effort(effort, fake_state, [] { return std::uint64_t{fake_now}; });
+  ssdpulse::block::switch_effort(effort, *fake_state, [] { return std::uint64_t{fake_now}; });
 }
 
 std::uint64_t events(std::uint32_t operation_class, std::uint32_t event) {
-  return fake_state.events[operation_class].count[event];
+  return fake_device_events.of[operation_class].count[event];
 }
 
 template <std::size_t kWords>
@@ -40,7 +40,7 @@ std::uint64_t device_times(const io_cell& cell) {
 
 struct BlockEffort : testing::Test {
   BlockEffort() { fake_kernel_boot(); }
-  const io_cell& reads = fake_hot_cells[CLASS_READ];
+  const io_cell& reads = fake_hot.of[CLASS_READ];
 };
 
 TEST_F(BlockEffort, UntimedReadsHaveATotalAlone) {
@@ -112,8 +112,8 @@ TEST_F(BlockEffort, FlushesAndDiscardsAreTimedAtAnyEffort) {
   end(flush);
   EXPECT_EQ(fake_cold_cells[CLASS_DISCARD - HOT_CLASSES].completions, 1U);
   EXPECT_EQ(fake_cold_cells[CLASS_FLUSH - HOT_CLASSES].completions, 1U);
-  EXPECT_EQ(fake_state.discards_started, 1U);
-  EXPECT_EQ(fake_state.discards_ended, 1U);
+  EXPECT_EQ(fake_state->discards_started, 1U);
+  EXPECT_EQ(fake_state->discards_ended, 1U);
 }
 
 TEST_F(BlockEffort, EssentialsAttributeNothing) {
@@ -188,7 +188,7 @@ void play(std::uint32_t seed, bool lossy) {
     }
   }
   for (std::uint32_t operation = 0; operation < HOT_CLASSES; ++operation) {
-    const io_cell& cell = fake_hot_cells[operation];
+    const io_cell& cell = fake_hot.of[operation];
     const Expected& own = expected[operation];
     EXPECT_EQ(cell.issues, own.issues);
     EXPECT_EQ(cell.completions, own.timed);
@@ -204,7 +204,7 @@ void play(std::uint32_t seed, bool lossy) {
   // A loss that was not found yet will be found when its tag is used again, or is still there.
   std::uint64_t lost = 0, found = 0, waiting = 0;
   for (std::uint32_t operation = 0; operation < HOT_CLASSES; ++operation) {
-    const io_cell& cell = fake_hot_cells[operation];
+    const io_cell& cell = fake_hot.of[operation];
     lost += expected[operation].lost;
     found += events(operation, EVENT_COMPLETION_MISSED);
     waiting += cell.issues - cell.completions - events(operation, EVENT_COMPLETION_MISSED);

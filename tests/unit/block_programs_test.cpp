@@ -23,12 +23,12 @@ void end_part(fake_request& request, std::uint32_t bytes) {
 }
 
 const io_cell& cell(std::uint32_t operation_class) {
-  return operation_class < HOT_CLASSES ? fake_hot_cells[operation_class]
+  return operation_class < HOT_CLASSES ? fake_hot.of[operation_class]
                                        : fake_cold_cells[operation_class - HOT_CLASSES];
 }
 
 std::uint64_t events(std::uint32_t operation_class, std::uint32_t event) {
-  return fake_state.events[operation_class].count[event];
+  return fake_device_events.of[operation_class].count[event];
 }
 
 template <std::size_t kWords>
@@ -73,7 +73,7 @@ TEST_F(BlockPrograms, AReadIssueTakesTheFastPath) {
   end(second);
   EXPECT_EQ(events(CLASS_READ, EVENT_COMPLETION_MISSED), 1U);
   EXPECT_EQ(events(CLASS_DISCARD, EVENT_COMPLETION_MISSED), 1U);
-  EXPECT_EQ(fake_state.discards_started, fake_state.discards_ended) << "it disturbs nobody any more";
+  EXPECT_EQ(fake_state->discards_started, fake_state->discards_ended) << "it disturbs nobody any more";
   EXPECT_EQ(cell(CLASS_READ).completions, 1U);
 }
 
@@ -85,7 +85,7 @@ TEST_F(BlockPrograms, AFlushTakesTheSlowPath) {
   issue(flush);
   EXPECT_EQ(events(CLASS_READ, EVENT_COMPLETION_MISSED), 1U);
   EXPECT_EQ(events(CLASS_DISCARD, EVENT_COMPLETION_MISSED), 1U);
-  EXPECT_EQ(fake_state.discards_ended, 1U);
+  EXPECT_EQ(fake_state->discards_ended, 1U);
   end(flush);
   EXPECT_EQ(cell(CLASS_FLUSH).completions, 1U);
 }
@@ -98,7 +98,7 @@ TEST_F(BlockPrograms, ADiscardWhoseEndWasMissedDoesNotEndAsARead) {
   end(read);
   EXPECT_EQ(events(CLASS_DISCARD, EVENT_COMPLETION_MISSED), 1U);
   EXPECT_EQ(events(CLASS_READ, EVENT_STRAY), 1U);
-  EXPECT_EQ(fake_state.discards_started, fake_state.discards_ended) << "it is not in flight any more";
+  EXPECT_EQ(fake_state->discards_started, fake_state->discards_ended) << "it is not in flight any more";
   EXPECT_EQ(cell(CLASS_READ).completions, 0U) << "nobody knows its time";
 }
 
@@ -109,7 +109,7 @@ TEST_F(BlockPrograms, AReadWhoseEndWasMissedEndsNoFlush) {
   end(flush);
   EXPECT_EQ(events(CLASS_READ, EVENT_COMPLETION_MISSED), 1U);
   EXPECT_EQ(events(CLASS_FLUSH, EVENT_STRAY), 1U);
-  EXPECT_EQ(fake_state.flushes_ended, 0U) << "none had begun for us";
+  EXPECT_EQ(fake_state->flushes_ended, 0U) << "none had begun for us";
 }
 
 TEST_F(BlockPrograms, AFlushWhoseEndWasMissedEndsNoDiscard) {
@@ -118,8 +118,8 @@ TEST_F(BlockPrograms, AFlushWhoseEndWasMissedEndsNoDiscard) {
   discard.started = discard.had_before = 1;
   end(discard);
   EXPECT_EQ(events(CLASS_FLUSH, EVENT_COMPLETION_MISSED), 1U);
-  EXPECT_EQ(fake_state.flushes_ended, 1U);
-  EXPECT_EQ(fake_state.discards_ended, 0U);
+  EXPECT_EQ(fake_state->flushes_ended, 1U);
+  EXPECT_EQ(fake_state->discards_ended, 0U);
 }
 
 TEST_F(BlockPrograms, TheTimeOfAnotherOperationIsNotTaken) {
@@ -221,7 +221,7 @@ TEST_F(BlockPrograms, TagsThatShareASlot) {
 TEST_F(BlockPrograms, ARetiringDeviceOnlyEndsWhatItHas) {
   fake_request held = io(kRead, 1), fresh = io(kRead, 2);
   issue(held);
-  fake_state.geometry.flags |= DEVICE_RETIRING;
+  fake_state->geometry.flags |= DEVICE_RETIRING;
   issue(fresh);
   issue(held);
   EXPECT_EQ(cell(CLASS_READ).issues, 1U);
@@ -345,8 +345,8 @@ void expect_all(const Story& story) {
               told.device_ns);
     EXPECT_EQ(events(operation_class, EVENT_CLOCK), 0U);
   }
-  EXPECT_EQ(fake_state.discards_started, fake_state.discards_ended);
-  EXPECT_EQ(fake_state.flushes_started, fake_state.flushes_ended);
+  EXPECT_EQ(fake_state->discards_started, fake_state->discards_ended);
+  EXPECT_EQ(fake_state->flushes_started, fake_state->flushes_ended);
 }
 
 TEST(BlockProgramStories, EverythingIsSeen) {
@@ -390,7 +390,7 @@ TEST(BlockProgramStories, IosThatCannotBeDistinguished) {
       EXPECT_LE(missed, told.missed);
       EXPECT_GE(missed, told.missed * 8 / 10);
     }
-    EXPECT_EQ(fake_state.discards_started, fake_state.discards_ended);
+    EXPECT_EQ(fake_state->discards_started, fake_state->discards_ended);
   }
 }
 

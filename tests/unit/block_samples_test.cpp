@@ -99,7 +99,7 @@ class SampledStory {
  private:
   page_sampling sampling() {
     fake_kernel_boot();
-    page_sampling& sampling = fake_state.sampling;
+    page_sampling& sampling = fake_state->sampling;
     sampling.first_page = random() % 3 * (random() % 100'000);
     sampling.seed = random();
     sampling.sampling = random();
@@ -111,7 +111,7 @@ class SampledStory {
 
   /// Sectors around the sampled part of the drive, including some beyond its end.
   std::uint64_t somewhere() {
-    const page_sampling& sampling = fake_state.sampling;
+    const page_sampling& sampling = fake_state->sampling;
     return random() % ((((std::uint64_t{sampling.groups} << sampling.rate_bits) + 99) << sampling.page_bits) / 512);
   }
 
@@ -201,7 +201,7 @@ TEST(BlockProgramSamples, EventsAreWhatTheDefinitionSays) {
     story.play(120);
     ASSERT_EQ(sent(), story.expected());
     ASSERT_EQ(fake_writes.hint_pages[HINT_DEFAULT], story.touched());
-    ASSERT_EQ(std::accumulate(std::begin(fake_state.samples_lost), std::end(fake_state.samples_lost), 0ULL), 0U);
+    ASSERT_EQ(std::accumulate(std::begin(fake_state->samples_lost), std::end(fake_state->samples_lost), 0ULL), 0U);
     for (std::uint32_t operation = 0; attributes && operation < ATTRIBUTED_COMMIT; ++operation) {
       ASSERT_EQ(test::attributed_to_all(operation), test::counted(operation, completion_only)) << operation;
       ASSERT_GT(test::counted(operation, completion_only).ios, 0U);
@@ -226,7 +226,7 @@ TEST(BlockProgramSamples, WhatFindsNoRoomIsCountedByKind) {
     for (const Event& event : sent()) {
       --lost[static_cast<std::size_t>(std::get<3>(event))];
     }
-    ASSERT_TRUE(std::equal(lost.begin(), lost.end(), std::begin(fake_state.samples_lost))) << seed;
+    ASSERT_TRUE(std::equal(lost.begin(), lost.end(), std::begin(fake_state->samples_lost))) << seed;
     ASSERT_EQ(fake_writes.hint_pages[HINT_DEFAULT], story.touched()) << "exactly, whatever was lost";
     std::transform(lost.begin(), lost.end(), all.begin(), all.begin(), std::plus<>());
   }
@@ -235,7 +235,7 @@ TEST(BlockProgramSamples, WhatFindsNoRoomIsCountedByKind) {
 
 TEST(BlockProgramSamples, NothingFromAnUnsampledDevice) {
   SampledStory story(6, false);
-  fake_state.sampling.groups = 0;
+  fake_state->sampling.groups = 0;
   story.play(100);
   EXPECT_EQ(fake_events_sent, 0U);
   EXPECT_EQ(fake_writes.hint_pages[HINT_DEFAULT], 0U);
@@ -243,7 +243,7 @@ TEST(BlockProgramSamples, NothingFromAnUnsampledDevice) {
 
 TEST(BlockProgramSamples, AFlushSequenceWritesItsDataOnce) {
   SampledStory story(7, false);
-  fake_state.sampling.page_bits = 12;
+  fake_state->sampling.page_bits = 12;
   fake_request write = io(kWrite), parent = write;
   write.sector = parent.sector = 803;
   issue(write);

@@ -27,6 +27,7 @@ struct Kernel {
   std::vector<tagged_cell> tagged = std::vector<tagged_cell>(kDevices);
   std::vector<commit_cell> commits = std::vector<commit_cell>(kDevices);
   std::vector<device_state> states = std::vector<device_state>(kDevices);
+  std::vector<device_events> events = std::vector<device_events>(kDevices);
   std::vector<host_state> hosts = std::vector<host_state>(1);
   std::vector<queue_entry> queues = std::vector<queue_entry>(QUEUE_IDS);
   std::vector<known_disk> disks = std::vector<known_disk>(KNOWN_DISKS);
@@ -49,6 +50,7 @@ struct Kernel {
     tables.tagged_cells = tagged;
     tables.commit_cells = commits;
     tables.device_states = tables.writable_states = states;
+    tables.rare_events = events;
     tables.host_states = hosts;
     tables.queue_entries = queues;
     tables.known_disks = disks;

@@ -21,11 +21,11 @@ inline Amount counted(std::uint32_t operation, bool completion_only) {
   constexpr std::uint32_t kClasses[] = {CLASS_READ, CLASS_WRITE, CLASS_DISCARD};
   const std::uint32_t operation_class = kClasses[operation];
   const io_cell& cell =
-      operation_class < HOT_CLASSES ? fake_hot_cells[operation_class] : fake_cold_cells[operation_class - HOT_CLASSES];
+      operation_class < HOT_CLASSES ? fake_hot.of[operation_class] : fake_cold_cells[operation_class - HOT_CLASSES];
   if (completion_only) {
     return {cell.completions, cell.bytes};
   }
-  std::uint64_t ios = fake_state.events[operation_class].count[EVENT_STRAY];
+  std::uint64_t ios = fake_device_events.of[operation_class].count[EVENT_STRAY];
   for (const auto& words : cell.device) {
     ios = std::accumulate(std::begin(words), std::end(words), ios);
   }

@@ -12,9 +12,9 @@
 #define QUEUE_ID 1
 
 __u64 fake_now;
-struct io_cell fake_hot_cells[HOT_CLASSES];
+struct hot_cells fake_hot;
 struct io_cell fake_cold_cells[COLD_CLASSES];
-struct device_state fake_state;
+struct device_events fake_device_events;
 struct write_cell fake_writes;
 struct attribution_set fake_attributions[FAKE_SETS];
 struct unattributed fake_unattributed;
@@ -25,6 +25,7 @@ struct sample_event fake_events[FAKE_EVENTS];
 __u32 fake_events_sent;
 __u32 fake_events_room;
 void (*fake_on_lookup)(void);
+struct device_state* const fake_state = &device_states[0];
 
 static struct issue_slot slots[FAKE_TAGS];
 static struct tagged_cell of_hints;
@@ -42,7 +43,7 @@ static struct table {
   void* before;
 } tables[] = {
     {"issue_slots", &issue_slots, slots, sizeof slots[0], FAKE_TAGS, NULL},
-    {"hot_cells", &hot_cells, fake_hot_cells, sizeof fake_hot_cells[0], HOT_CLASSES, NULL},
+    {"hot_cells", &hot_cells, &fake_hot, sizeof fake_hot, 1, NULL},
     {"cold_cells", &cold_cells, fake_cold_cells, sizeof fake_cold_cells[0], COLD_CLASSES, NULL},
     {"write_cells", &write_cells, &fake_writes, sizeof fake_writes, 1, NULL},
     {"tagged_cells", &tagged_cells, &of_hints, sizeof of_hints, 1, NULL},
@@ -51,7 +52,8 @@ static struct table {
     {"host_states", &host_states, &host, sizeof host, 1, NULL},
     {"end_functions", &end_functions, functions, sizeof functions[0], END_FUNCTION_SETS, NULL},
     {"known_disks", &known_disks, disks, sizeof disks[0], KNOWN_DISKS, NULL},
-    {"device_states", &device_states, &fake_state, sizeof fake_state, 1, NULL},
+    {"device_states", NULL, device_states, sizeof device_states[0], 1, NULL},
+    {"rare_events", &rare_events, &fake_device_events, sizeof fake_device_events, 1, NULL},
     {"attributions", &attributions, fake_attributions, sizeof fake_attributions[0], FAKE_SETS, NULL},
     {"unattributed_cells", &unattributed_cells, &fake_unattributed, sizeof fake_unattributed, 1, NULL},
     {"announced_cgroups", &announced_cgroups, fake_announced, sizeof fake_announced[0], FAKE_ANNOUNCEMENTS, NULL},
@@ -155,8 +157,10 @@ void fake_kernel_boot(void) {
   cfg_class_of_op[2] = CLASS_FLUSH;
   cfg_class_of_op[3] = CLASS_DISCARD;
   cfg_class_of_op[9] = CLASS_WRITE_ZEROES;
+  cfg_request.rare_flags = 0xfe | REQUEST_FLAG(__REQ_FUA);
+  cfg_request.examined = cfg_flush_sequence_flag;
   queue.disk = (struct gendisk){.major = QUEUE_ID, .disk_name = "fake0"};
-  fake_state.geometry = (struct device_geometry){.slot_mask = FAKE_TAGS - 1,
+  fake_state->geometry = (struct device_geometry){.slot_mask = FAKE_TAGS - 1,
                                                  .slot_stride = FAKE_TAGS,
                                                  .flags = SLOTS_EXACT,
                                                  .write_granularity = 4096,
@@ -247,8 +251,8 @@ static struct bio___write* submitted(const struct fake_request* request) {
 }
 
 void fake_kernel_share_slots(void) {
-  fake_state.geometry.flags = 0;
-  fake_state.geometry.slot_mask = queue_entries[QUEUE_ID].slot_mask = FAKE_TAGS / 2 - 1;
+  fake_state->geometry.flags = 0;
+  fake_state->geometry.slot_mask = queue_entries[QUEUE_ID].slot_mask = FAKE_TAGS / 2 - 1;
 }
 
 void fake_kernel_note(void) {

@@ -65,9 +65,10 @@ struct fake_cgroup {
 #define FAKE_ANNOUNCEMENTS 8
 
 extern __u64 fake_now; /* the clock, in nanoseconds */
-extern struct io_cell fake_hot_cells[HOT_CLASSES];
+extern struct hot_cells fake_hot;
 extern struct io_cell fake_cold_cells[COLD_CLASSES];
-extern struct device_state fake_state;
+extern struct device_state* const fake_state;
+extern struct device_events fake_device_events;
 extern struct write_cell fake_writes;
 extern struct attribution_set fake_attributions[FAKE_SETS];
 extern struct unattributed fake_unattributed;

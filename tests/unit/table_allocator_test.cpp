@@ -190,12 +190,14 @@ TEST(ForgottenRequests, DisturbTheirDriveNoMore) {
   states[1].geometry.drive = 0;
   states[0].discards_started = 2;  // one from each path
   states[0].flushes_started = 1;
+  states[0].others_in_flight = 3;
   slots[0].held = slots[4].held = held_by(CLASS_DISCARD);
   slots[6].held = held_by(CLASS_FLUSH);
   slots[5].held = held_by(CLASS_WRITE);
   tables.forget_requests(path);
   EXPECT_EQ(states[0].discards_ended, 1U) << "that of the other path goes on";
   EXPECT_EQ(states[0].flushes_ended, 1U);
+  EXPECT_EQ(states[0].others_in_flight, 1U);
   EXPECT_NE(slots[0].held, 0U);
   EXPECT_TRUE(std::all_of(slots.begin() + 4, slots.end(), [](const issue_slot& slot) { return slot.held == 0; }));
 }
