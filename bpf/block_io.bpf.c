@@ -18,23 +18,27 @@
 static __always_inline bool issue_ordinary(struct request *rq)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
+	__u64 queue_id = (__u32)rq->q->id;
+	struct queue_entry *queue;
 	__u32 operation = rq->cmd_flags & OPERATION_MASK, path, flags, row;
 	struct device_state *state;
 	struct issue_slot *slot;
 	struct hot_cells *hot;
 	__u64 device, now;
 
-	if (!disk || !queue || operation >= HOT_CLASSES || was_issued(rq))
+	if (!disk || queue_id >= QUEUE_IDS || operation >= HOT_CLASSES || was_issued(rq))
 		return false;
+	ONE_COPY(queue_id);
+	queue = &queue_entries[queue_id];
+	ONE_COPY(queue);
 	device = known_device(queue, disk);
 	if (device >= MAX_DEVICES)
 		return false;
 	ONE_COPY(device);
 	state = &device_states[device];
 	ONE_COPY(state);
-	flags = state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED);
-	if (flags != SLOTS_EXACT)
+	flags = state->geometry.flags;
+	if ((flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
 		return flags & DEVICE_UNTIMED; /* then there is nothing to be done */
 	slot = slot_of(rq, queue);
 	row = queue->cells + bpf_get_smp_processor_id();
@@ -86,7 +90,8 @@ static __noinline int add_end_alone(struct request *rq, __u32 device, __u32 cpu,
 static __always_inline bool complete_ordinary(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
+	__u64 queue_id = (__u32)rq->q->id;
+	struct queue_entry *queue;
 	__u32 operation, path, cpu, hint = 0, during, drive_index, row;
 	__u64 device, now, issued, total_ns, full_ns;
 	struct device_state *state;
@@ -95,8 +100,11 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 	struct io_cell *cell;
 	__s64 device_ns;
 
-	if (!disk || !queue || !is_ordinary(rq, error, nr_bytes))
+	if (!disk || queue_id >= QUEUE_IDS || !is_ordinary(rq, error, nr_bytes))
 		return false;
+	ONE_COPY(queue_id);
+	queue = &queue_entries[queue_id];
+	ONE_COPY(queue);
 	device = known_device(queue, disk);
 	if (device >= MAX_DEVICES)
 		return false;
@@ -157,14 +165,18 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 static __always_inline bool complete_only_ordinary(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
+	__u64 queue_id = (__u32)rq->q->id;
+	struct queue_entry *queue;
 	struct device_state *state;
 	__u64 device, total_ns;
 	struct hot_cells *hot;
 	__u32 operation, cpu, path = PATH_UNKNOWN;
 
-	if (!disk || !queue || !is_ordinary(rq, error, nr_bytes))
+	if (!disk || queue_id >= QUEUE_IDS || !is_ordinary(rq, error, nr_bytes))
 		return false;
+	ONE_COPY(queue_id);
+	queue = &queue_entries[queue_id];
+	ONE_COPY(queue);
 	device = known_device(queue, disk);
 	if (device >= MAX_DEVICES)
 		return false;

@@ -99,8 +99,8 @@ static inline __attribute__((always_inline)) int holds_only(__u32 held, __u32 op
 
 static inline __attribute__((always_inline)) __u64 slot_issued(__u32 operation_class, __u32 path, __u64 now)
 {
-	return (__u64)operation_class << SLOT_CLASS_SHIFT | (__u64)path << SLOT_PATH_SHIFT |
-	       now << (64 - SLOT_PATH_SHIFT) >> (64 - SLOT_PATH_SHIFT);
+	return (__u64)(operation_class << (SLOT_CLASS_SHIFT - SLOT_PATH_SHIFT) | path) << SLOT_PATH_SHIFT |
+	       (now & ((1ULL << SLOT_PATH_SHIFT) - 1));
 }
 
 static inline __attribute__((always_inline)) __u32 slot_path(__u64 issued)
