@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "daemon/nvme/kept_pages.h"
+
 namespace ssdpulse::nvme {
 namespace {
 
