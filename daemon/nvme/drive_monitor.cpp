@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "daemon/nvme/kept_pages.h"
+#include "daemon/nvme_pages/kept_pages.h"
 
 namespace ssdpulse::nvme {
 namespace {

@@ -17,9 +17,9 @@
 #include "daemon/model/nvme_drive.h"
 #include "daemon/model/source_samples.h"
 #include "daemon/nvme/drive_io.h"
-#include "daemon/nvme/kept_pages.h"
 #include "daemon/nvme/nvme_identity.h"
 #include "daemon/nvme_pages/drive_reading.h"
+#include "daemon/nvme_pages/kept_pages.h"
 #include "daemon/nvme_pages/log_page.h"
 #include "daemon/nvme_reader/reader_protocol.h"
 

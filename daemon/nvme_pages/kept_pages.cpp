@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/nvme/kept_pages.h"
+#include "daemon/nvme_pages/kept_pages.h"
 
 #include <algorithm>
 #include <cmath>
