@@ -13,12 +13,12 @@
 
 #include "daemon/model/latency_spike.h"
 #include "daemon/model/tenant_io.h"
-#include "daemon/tenants/tenant_steps.h"
+#include "daemon/model/tenant_steps.h"
 
 namespace ssdpulse::spikes {
 
 /// What tenants did in a window, by name.
-using TenantWork = std::map<std::string, tenants::TenantDone>;
+using TenantWork = std::map<std::string, model::TenantDone>;
 
 /// What each tenant does when nothing is wrong.
 class UsualTenants {

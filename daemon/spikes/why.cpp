@@ -221,7 +221,7 @@ Why answer_about(When when, const std::string& device, std::string next, std::st
 }
 
 /// All of the answer that follows from the incident, except the sentence.
-Why about(const Incident& incident, const std::vector<history::Burst>& bursts, When when) {
+Why about(const Incident& incident, const std::vector<model::Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
   const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
   constexpr std::string_view kHung =
@@ -521,8 +521,8 @@ std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& 
   return waits;
 }
 
-std::vector<history::Burst> bursts_of(const Situation& situation) {
-  std::vector<history::Burst> bursts = situation.bursts;
+std::vector<model::Burst> bursts_of(const Situation& situation) {
+  std::vector<model::Burst> bursts = situation.bursts;
   if (situation.past) {
     for (const model::PastBurst& burst : situation.past->bursts) {
       bursts.push_back(burst_of(burst));

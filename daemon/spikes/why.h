@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/base/complete.h"
-#include "daemon/history/recent_past.h"
+#include "daemon/model/discard_values.h"
 #include "daemon/model/history_answers.h"
 #include "daemon/model/incident.h"
 
@@ -67,7 +67,7 @@ struct Why {
 struct Situation {
   const model::Snapshot* now = nullptr;  // required
   std::vector<model::LatencySpike> ended;
-  std::vector<history::Burst> bursts;
+  std::vector<model::Burst> bursts;
   std::optional<model::WallTime> known_since;            // when measuring began
   std::optional<model::WallTime> remembered_since = {};  // no spike after it was forgotten; absent: as known_since
   std::optional<model::PastMoment> past = {};            // what the history has about the minute asked for

@@ -34,7 +34,7 @@ ROOMS = {
     "daemon/tenants": "daemon/host",
     "daemon/discards": "",
     "daemon/history": "daemon/block/accounting_drift.h",
-    "daemon/spikes": "daemon/history/recent_past.h daemon/tenants",
+    "daemon/spikes": "daemon/history/recent_past.h",
     "daemon/compare": "",
     "daemon/advice": "daemon/config daemon/history/history_reader.h daemon/host",
     "exporters/coding": "",
