@@ -23,8 +23,8 @@
 
 namespace ssdpulse::model {
 
-struct DeviceKey;
-struct Tick;
+struct DeviceKey;  // history_rows.h
+struct Tick;       // stage.h
 
 struct DeviceIdentity {
   util::OutsideText model;

@@ -24,7 +24,7 @@
 
 namespace ssdpulse::model {
 
-struct Tick;
+struct Tick;  // stage.h
 
 /// What one operation did. Commits have only `ios` and `total`.
 struct OperationInterval {

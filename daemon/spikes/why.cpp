@@ -648,6 +648,11 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
 
 }  // namespace
 
+Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
+  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
+          {},        "no history is kept", past.ended_waits()};
+}
+
 Why why(const Situation& situation, std::optional<WallTime> at) {
   const model::Snapshot& now = *situation.now;
   if (at) {

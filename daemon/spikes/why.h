@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/base/complete.h"
+#include "daemon/history/recent_past.h"
 #include "daemon/model/discard_values.h"
 #include "daemon/model/history_answers.h"
 #include "daemon/model/incident.h"
@@ -74,6 +75,9 @@ struct Situation {
   std::string no_past = "no history is kept";            // why it has nothing
   std::vector<model::HostWait> ended_waits = {};
 };
+
+/// What memory knows; nothing of the history. The snapshot must outlive it.
+Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past);
 
 /// About the newest snapshot, or the minute that holds `at`.
 Why why(const Situation& situation, std::optional<model::WallTime> at = std::nullopt);

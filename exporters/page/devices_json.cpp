@@ -581,7 +581,7 @@ Definitions device_definitions() {
 }
 
 Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
-  const auto situation = situation_of(snapshot, past);
+  const auto situation = spikes::situation_of(snapshot, past);
   Devices all{spikes::why(situation), situation.bursts, past.ring().reach(), Json::array()};
   const auto summaries = past.ring().summaries(snapshot.number);
   using Entry = std::pair<std::tuple<double, double, double>, Json>;

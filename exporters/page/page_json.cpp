@@ -337,11 +337,6 @@ Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std
                     clock_ahead.has_value(), clock_ahead.value_or(false)});
 }
 
-spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
-  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
-          {},        "no history is kept", past.ended_waits()};
-}
-
 Json why_json(const spikes::Why& why, const std::vector<model::Burst>& bursts) { return kWhy({why, bursts}); }
 
 Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why, const std::vector<model::Burst>& bursts) {

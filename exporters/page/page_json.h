@@ -237,7 +237,6 @@ Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std
 Json why_json(const spikes::Why& why, const std::vector<model::Burst>& bursts);
 Json heat_json(const std::string& operation, Json levels);
 Json attributed_json(const model::AttributedTotals& totals);
-spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past);
 
 // The answers of /api/v1, each documented in api.schema.json.
 Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& past);

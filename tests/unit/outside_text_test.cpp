@@ -650,7 +650,7 @@ class Fuzzer {
     json(page::devices_json(snapshot, past).dump());
     json(page::status_json(snapshot, past).dump());
     json(page::tenants_json(snapshot.devices[1], snapshot).dump());
-    json(page::why_json(spikes::why(page::situation_of(snapshot, past)), {}).dump());
+    json(page::why_json(spikes::why(spikes::situation_of(snapshot, past)), {}).dump());
     json(page::wait_mark_json(wait, snapshot).dump());
     const auto words = spikes::host_wait_words(wait, snapshot, spikes::Tense::present);
     EXPECT_TRUE(is_calm(words.what)) << words.what;
