@@ -6,22 +6,10 @@
 #include <vector>
 
 #include "daemon/block/accounting_drift.h"
-#include "daemon/model/device_identity.h"
 #include "daemon/model/device_interval.h"
 
 namespace ssdpulse::history {
 namespace {
-
-model::DeviceKey make_key(const model::Device& device, model::DistinctIdentity distinct) {
-  model::DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
-                       util::for_history(device.serial)};
-  const model::DeviceIdentity identity = model::identity_of(device);
-  if (!distinct.clashes && identity.lasts()) {
-    key.without_wwid = identity.text_without_wwid();
-    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
-  }
-  return key;
-}
 
 /// What the tenant stage reported a second ago; null if it reported nothing about this device.
 std::shared_ptr<const model::DeviceTenants> tenants_of(const model::Tick& tick, const model::DeviceTick& device) {
@@ -73,61 +61,6 @@ std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& befor
 }
 
 }  // namespace
-
-void Intervals::set_intervals(model::Tick& tick) {
-  const auto before = std::exchange(before_, {});
-  const auto since = std::exchange(at_, tick.at);
-  for (model::DeviceTick& device : tick.devices) {
-    const auto& io = device.block.io;
-    device.interval.reset();
-    if (!io) {
-      continue;
-    }
-    before_.emplace(device.block.device->name, io);
-    const auto was = before.find(device.block.device->name);
-    if (was == before.end() || was->second->since != io->since || tick.at <= since) {
-      continue;
-    }
-    if (auto interval = model::between(*was->second, *io, tick.at - since)) {
-      device.interval = std::make_shared<const model::DeviceInterval>(std::move(*interval));
-    }
-  }
-}
-
-void HistoryKeys::learn(const model::Tick& tick) {
-  std::vector<const model::Device*> present;
-  for (const model::DeviceTick& one : tick.devices) {
-    present.push_back(one.block.device.get());
-  }
-  auto distinct = model::distinct_identities(present);
-  const std::map<std::string, KeyedDevice> before = std::exchange(devices_, {});
-  for (const model::DeviceTick& one : tick.devices) {
-    const std::shared_ptr<const model::Device>& device = one.block.device;
-    KeyedDevice now{device, distinct.at(device->name).clashes,
-                    std::make_shared<const model::DeviceKey>(make_key(*device, distinct.at(device->name)))};
-    const auto old = before.find(device->name);
-    if (!now.clashes && old != before.end() && old->second.clashes &&
-        model::identity_of(*old->second.device) == model::identity_of(*device)) {
-      now.clashes = true;
-      now.key = old->second.key;
-    }
-    devices_.emplace(device->name, std::move(now));
-  }
-}
-
-void HistoryKeys::set_history_keys(model::Tick& tick) {
-  const bool same = tick.devices.size() == devices_.size() &&
-                    std::all_of(tick.devices.begin(), tick.devices.end(), [&](const model::DeviceTick& one) {
-                      const auto known = devices_.find(one.block.device->name);
-                      return known != devices_.end() && known->second.device == one.block.device;
-                    });
-  if (!same) {
-    learn(tick);
-  }
-  for (model::DeviceTick& device : tick.devices) {
-    device.history_key = devices_.at(device.block.device->name).key;
-  }
-}
 
 model::Findings DeviceMinutes::observe(const model::Tick& tick) {
   model::Findings findings;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceMinutes: the stage that turns the cumulative counters of each measured device into a history row per minute.
-// Intervals and HistoryKeys prepare each tick for it and for all other stages: what each device did since the tick
-// before, and its identity in the history. All must see every tick, and are for one thread.
+// DeviceMinutes: the stage that turns the cumulative counters of each measured device into a history row per minute. It
+// must see every tick.
 #pragma once
 
 #include <map>
@@ -15,35 +14,6 @@
 #include "daemon/model/stage.h"
 
 namespace ssdpulse::history {
-
-class Intervals {
- public:
-  /// Sets DeviceTick::interval of each device.
-  void set_intervals(model::Tick& tick);
-
- private:
-  std::map<std::string, std::shared_ptr<const model::DeviceIo>> before_;  // of the devices of the last tick
-  model::SteadyTime at_;
-};
-
-/// A device's identity stays when the kernel gives it another name: see model/device_identity.h. While several devices
-/// share one, that of each also says where it is attached; a device keeps that until it disappears, because the history
-/// under the bare identity may be that of any of them.
-class HistoryKeys {
- public:
-  /// Sets the history_key of each device.
-  void set_history_keys(model::Tick& tick);
-
- private:
-  struct KeyedDevice {
-    std::shared_ptr<const model::Device> device;
-    bool clashes = false;  // or did so
-    std::shared_ptr<const model::DeviceKey> key;
-  };
-  void learn(const model::Tick& tick);
-
-  std::map<std::string, KeyedDevice> devices_;  // by name
-};
 
 /// Every I/O is in exactly one row, even if a device disappears within a minute, or another one takes its name.
 class DeviceMinutes final : public model::Stage {

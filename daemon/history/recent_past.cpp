@@ -357,7 +357,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   last_ = snapshot.taken_at;
   const std::lock_guard lock(mutex_);
   // A burst ends when its device disappears. A later burst of a device of that name is another one.
-  for (Burst& burst : bursts_) {
+  for (model::Burst& burst : bursts_) {
     if (!burst.end && states_.count(burst.device) == 0) {
       burst.end = snapshot.taken_at;
     }
@@ -375,8 +375,8 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   keep_newest(bursts_, kMarks);
 }
 
-Burst* RecentPast::open_burst(const std::string& device, model::DiscardTrigger trigger) {
-  const auto found = std::find_if(bursts_.rbegin(), bursts_.rend(), [&](const Burst& burst) {
+model::Burst* RecentPast::open_burst(const std::string& device, model::DiscardTrigger trigger) {
+  const auto found = std::find_if(bursts_.rbegin(), bursts_.rend(), [&](const model::Burst& burst) {
     return burst.device == device && burst.trigger == trigger && !burst.end;
   });
   return found == bursts_.rend() ? nullptr : &*found;
@@ -392,7 +392,7 @@ void RecentPast::note_bursts(const model::DeviceSnapshot& device, const DeviceSt
     if (seen.active && !before.bursting[i]) {
       bursts_.push_back({device.device->name, trigger, last_.value_or(at), std::nullopt, 0});
     }
-    if (Burst* burst = before.bursting[i] || seen.active ? open_burst(device.device->name, trigger) : nullptr) {
+    if (model::Burst* burst = before.bursting[i] || seen.active ? open_burst(device.device->name, trigger) : nullptr) {
       burst->bytes = seen.bytes - std::min(seen.bytes, bytes_before);
       burst->end = seen.active ? std::nullopt : std::optional(at);
     }
@@ -412,7 +412,7 @@ std::vector<model::HostWait> RecentPast::ended_waits() const {
   return waits_;
 }
 
-std::vector<Burst> RecentPast::bursts() const {
+std::vector<model::Burst> RecentPast::bursts() const {
   const std::lock_guard lock(mutex_);
   return bursts_;
 }

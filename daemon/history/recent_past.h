@@ -159,15 +159,6 @@ class Ring {
   std::size_t bytes_ = 0;           // of all of them
 };
 
-/// Discards of one trigger, close together.
-struct Burst {
-  std::string device;
-  model::DiscardTrigger trigger{};
-  model::WallTime begin;               // within a snapshot's interval
-  std::optional<model::WallTime> end;  // nothing: it is ongoing
-  std::uint64_t bytes = 0;             // completed so far
-};
-
 class RecentPast {
  public:
   static constexpr std::size_t kMarks = 512;  // spikes, and as many bursts; the oldest are forgotten
@@ -181,7 +172,7 @@ class RecentPast {
   [[nodiscard]] const Ring& ring() const { return ring_; }
   [[nodiscard]] std::vector<model::LatencySpike> ended_spikes() const;  // in the order in which causes became final
   [[nodiscard]] std::vector<model::HostWait> ended_waits() const;       // in the order in which they ended
-  [[nodiscard]] std::vector<Burst> bursts() const;                      // by their beginning
+  [[nodiscard]] std::vector<model::Burst> bursts() const;               // by their beginning
   /// When measuring began; what was before is unknown.
   [[nodiscard]] std::optional<model::WallTime> since() const;
   /// The time since which no spike was forgotten; not before since().
@@ -195,7 +186,7 @@ class RecentPast {
   };
   void note_bursts(const model::DeviceSnapshot& device, const DeviceState& before, DeviceState& now,
                    model::WallTime at);
-  Burst* open_burst(const std::string& device, model::DiscardTrigger trigger);
+  model::Burst* open_burst(const std::string& device, model::DiscardTrigger trigger);
 
   Ring ring_;
   std::map<std::string, DeviceState> states_;
@@ -205,7 +196,7 @@ class RecentPast {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<model::LatencySpike> spikes_;
   std::vector<model::HostWait> waits_;
-  std::vector<Burst> bursts_;
+  std::vector<model::Burst> bursts_;
   std::optional<model::WallTime> since_;
   std::optional<model::WallTime> forgotten_until_;  // the end of the newest spike that is forgotten
 };

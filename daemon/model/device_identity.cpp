@@ -6,6 +6,9 @@
 
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "daemon/model/stage.h"
 
 namespace ssdpulse::model {
 namespace {
@@ -69,6 +72,17 @@ std::map<std::string, std::vector<std::string>> clashes_of(const std::vector<con
   return clashes;
 }
 
+DeviceKey make_key(const Device& device, DistinctIdentity distinct) {
+  DeviceKey key{std::move(distinct.text), device.name, util::for_history(device.model),
+                util::for_history(device.serial)};
+  const DeviceIdentity identity = identity_of(device);
+  if (!distinct.clashes && identity.lasts()) {
+    key.without_wwid = identity.text_without_wwid();
+    key.attached = device.attachment.empty() ? "" : key.identity + " | at " + util::for_history(device.attachment);
+  }
+  return key;
+}
+
 }  // namespace
 
 std::string DeviceIdentity::text() const {
@@ -119,6 +133,41 @@ std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<co
     }
   }
   return distinct;
+}
+
+void HistoryKeys::learn(const Tick& tick) {
+  std::vector<const Device*> present;
+  for (const DeviceTick& one : tick.devices) {
+    present.push_back(one.block.device.get());
+  }
+  auto distinct = distinct_identities(present);
+  const std::map<std::string, KeyedDevice> before = std::exchange(devices_, {});
+  for (const DeviceTick& one : tick.devices) {
+    const std::shared_ptr<const Device>& device = one.block.device;
+    KeyedDevice now{device, distinct.at(device->name).clashes,
+                    std::make_shared<const DeviceKey>(make_key(*device, distinct.at(device->name)))};
+    const auto old = before.find(device->name);
+    if (!now.clashes && old != before.end() && old->second.clashes &&
+        identity_of(*old->second.device) == identity_of(*device)) {
+      now.clashes = true;
+      now.key = old->second.key;
+    }
+    devices_.emplace(device->name, std::move(now));
+  }
+}
+
+void HistoryKeys::set_history_keys(Tick& tick) {
+  const bool same = tick.devices.size() == devices_.size() &&
+                    std::all_of(tick.devices.begin(), tick.devices.end(), [&](const DeviceTick& one) {
+                      const auto known = devices_.find(one.block.device->name);
+                      return known != devices_.end() && known->second.device == one.block.device;
+                    });
+  if (!same) {
+    learn(tick);
+  }
+  for (DeviceTick& device : tick.devices) {
+    device.history_key = devices_.at(device.block.device->name).key;
+  }
 }
 
 std::vector<IdentityClash> reported_clashes(const std::vector<const Device*>& devices,

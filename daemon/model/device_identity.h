@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceIdentity: by what a device is recognized when the kernel gives it another name; Medium: whether it is a drive.
-// No single field suffices:
-// cheap adapters and whole batches share a WWID, some models share one serial number, and the kernel takes the
-// identifiers of an NVMe namespace away if another one has them too. The size is no part of it, because volumes grow;
-// nor the firmware.
+// DeviceIdentity: by what a device is recognized when the kernel gives it another name; HistoryKeys: under what the
+// history keeps it; Medium: whether it is a drive.
+// No single field suffices: cheap adapters and whole batches share a WWID, some models share one serial number, and the
+// kernel takes the identifiers of an NVMe namespace away if another one has them too. The size is no part of it,
+// because volumes grow; nor the firmware.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@
 #include "daemon/model/nvme_drive.h"
 
 namespace ssdpulse::model {
+
+struct DeviceKey;  // history_rows.h
+struct Tick;       // stage.h
 
 struct DeviceIdentity {
   util::OutsideText model;
@@ -50,6 +54,25 @@ struct DistinctIdentity {
 };
 /// By the name of the device.
 std::map<std::string, DistinctIdentity> distinct_identities(const std::vector<const Device*>& devices);
+
+/// Gives each device the key of its history, for all stages: its identity. While several devices share one, that of
+/// each also says where it is attached; a device keeps that until it disappears, because the history under the bare
+/// identity may be that of any of them. Must see every tick; for one thread.
+class HistoryKeys {
+ public:
+  /// Sets the history_key of each device.
+  void set_history_keys(Tick& tick);
+
+ private:
+  struct KeyedDevice {
+    std::shared_ptr<const Device> device;
+    bool clashes = false;  // or did so
+    std::shared_ptr<const DeviceKey> key;
+  };
+  void learn(const Tick& tick);
+
+  std::map<std::string, KeyedDevice> devices_;  // by name
+};
 
 /// Devices of one identity that are not known to be paths to one drive.
 struct IdentityClash {

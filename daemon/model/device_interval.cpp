@@ -2,6 +2,9 @@
 #include "daemon/model/device_interval.h"
 
 #include <numeric>
+#include <utility>
+
+#include "daemon/model/stage.h"
 
 namespace ssdpulse::model {
 namespace {
@@ -150,6 +153,26 @@ std::optional<DeviceInterval> between(const DeviceIo& before, const DeviceIo& af
     interval.losses[i] = difference.of(before.losses[i], after.losses[i]);
   }
   return difference.good() ? std::optional(std::move(interval)) : std::nullopt;
+}
+
+void Intervals::set_intervals(Tick& tick) {
+  const auto before = std::exchange(before_, {});
+  const auto since = std::exchange(at_, tick.at);
+  for (DeviceTick& device : tick.devices) {
+    const auto& io = device.block.io;
+    device.interval.reset();
+    if (!io) {
+      continue;
+    }
+    before_.emplace(device.block.device->name, io);
+    const auto was = before.find(device.block.device->name);
+    if (was == before.end() || was->second->since != io->since || tick.at <= since) {
+      continue;
+    }
+    if (auto interval = between(*was->second, *io, tick.at - since)) {
+      device.interval = std::make_shared<const DeviceInterval>(std::move(*interval));
+    }
+  }
 }
 
 DeviceInterval kept(DeviceInterval interval) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceInterval: what a device did between two readings of its cumulative counters: one tick, a minute, an hour, or
-// any other window. Exact sums: the interval of an hour is that of its minutes added up, bucket by bucket. Values only.
+// any other window. Exact sums: the interval of an hour is that of its minutes added up, bucket by bucket. Intervals:
+// that of each device in each tick.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +17,14 @@
 
 #include "daemon/base/complete.h"
 #include "daemon/model/block_io.h"
+#include "daemon/model/clock.h"
 #include "daemon/model/latency_buckets.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::model {
+
+struct Tick;  // stage.h
 
 /// What one operation did. Commits have only `ios` and `total`.
 struct OperationInterval {
@@ -94,6 +100,17 @@ void add(DeviceInterval& sum, const DeviceInterval& more);
 
 /// Nothing if a count went backwards: the device's counters restarted. `measured`: the time between the two.
 std::optional<DeviceInterval> between(const DeviceIo& before, const DeviceIo& after, std::chrono::nanoseconds measured);
+
+/// Takes the interval of each device once, for all stages. Must see every tick; for one thread.
+class Intervals {
+ public:
+  /// Sets DeviceTick::interval of each device.
+  void set_intervals(Tick& tick);
+
+ private:
+  std::map<std::string, std::shared_ptr<const DeviceIo>> before_;  // of the devices of the last tick
+  SteadyTime at_;
+};
 
 /// What the history keeps of it. Of flushes and discards that is the device time where it was measured, else the total.
 DeviceInterval kept(DeviceInterval interval);

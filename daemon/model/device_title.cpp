@@ -11,7 +11,7 @@ namespace ssdpulse::model {
 namespace {
 
 constexpr std::size_t kMaxMountpointBytes = 48;
-constexpr std::size_t kMaxNameBytes = 40;  // of a volume or a disk; the kernel's names have at most 31 characters
+constexpr std::size_t kMaxShownBytes = 40;  // of a volume or a disk; the kernel's names have at most 31 characters
 
 /// Printable, and without its middle if it is too long: both ends of a path say more than its middle.
 std::string bounded(const util::OutsideText& text, std::size_t max_bytes) {
@@ -75,7 +75,7 @@ util::OutsideText common_volume(const std::vector<const Filesystem*>& mounted, c
 
 DeviceTitle device_title(const std::string& device, const std::vector<Filesystem>& filesystems,
                          const std::vector<Membership>& memberships) {
-  const std::string disk = bounded(device, kMaxNameBytes);
+  const std::string disk = bounded(device, kMaxShownBytes);
   std::vector<const Filesystem*> mounted;
   for (const Filesystem& filesystem : filesystems) {
     if (filesystem.device == device && !util::for_log(filesystem.mountpoint).empty()) {
@@ -85,7 +85,7 @@ DeviceTitle device_title(const std::string& device, const std::vector<Filesystem
   if (!mounted.empty()) {
     const Filesystem* first = *std::min_element(mounted.begin(), mounted.end(), comes_first);
     const std::string use = and_more(bounded(first->mountpoint, kMaxMountpointBytes), mounted.size());
-    const std::string volume = bounded(common_volume(mounted, device, memberships), kMaxNameBytes);
+    const std::string volume = bounded(common_volume(mounted, device, memberships), kMaxShownBytes);
     return {volume.empty() ? fmt::format("{} ({})", use, disk) : fmt::format("{} ({} on {})", use, volume, disk), use};
   }
   std::vector<util::OutsideText> volumes;
@@ -98,7 +98,7 @@ DeviceTitle device_title(const std::string& device, const std::vector<Filesystem
     return {disk, ""};
   }
   const std::string use =
-      and_more(bounded(*std::min_element(volumes.begin(), volumes.end()), kMaxNameBytes), volumes.size());
+      and_more(bounded(*std::min_element(volumes.begin(), volumes.end()), kMaxShownBytes), volumes.size());
   return {fmt::format("{} on {}", use, disk), use};
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "daemon/base/complete.h"
@@ -43,6 +44,15 @@ struct DiscardBursts {
   bool active = false;
 };
 using DiscardBurstsByTrigger = std::array<DiscardBursts, kDiscardTriggers>;
+
+/// One of them: discards of one trigger, close together.
+struct Burst {
+  std::string device;
+  DiscardTrigger trigger{};
+  std::chrono::system_clock::time_point begin;               // within a snapshot's interval
+  std::optional<std::chrono::system_clock::time_point> end;  // nothing: it is ongoing
+  std::uint64_t bytes = 0;                                   // completed so far
+};
 
 /// What was submitted to the volume under a mounted file system, since it was first seen mounted like this.
 struct FilesystemDiscards {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -90,7 +91,19 @@ struct Tick {
 };
 
 /// Gives each device the drive that it is a namespace of: only here are the two joined.
-void join_drives(Tick& tick);
+inline void join_drives(Tick& tick) {
+  std::map<std::string, std::pair<std::shared_ptr<const NvmeDrive>, const NvmeNamespace*>> by_device;
+  for (const DriveTick& drive_tick : tick.drives) {
+    for (const NvmeNamespace& entry : drive_tick.drive->identity->namespaces) {
+      by_device[entry.device] = {drive_tick.drive, &entry};
+    }
+  }
+  for (DeviceTick& device : tick.devices) {
+    if (const auto found = by_device.find(device.block.device->name); found != by_device.end()) {
+      std::tie(device.drive, device.drive_namespace) = found->second;
+    }
+  }
+}
 
 /// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.
 struct Recall {

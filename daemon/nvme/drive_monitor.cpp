@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "daemon/nvme_pages/kept_pages.h"
+
 namespace ssdpulse::nvme {
 namespace {
 

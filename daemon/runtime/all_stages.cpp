@@ -2,8 +2,8 @@
 #include "daemon/runtime/all_stages.h"
 
 #include "daemon/block/accounting_drift.h"
-#include "daemon/block/cost_limit.h"
 #include "daemon/block/device_events.h"
+#include "daemon/block/own_cost.h"
 #include "daemon/block/utilisation.h"
 #include "daemon/block/write_hints.h"
 #include "daemon/discards/discard_stage.h"
@@ -12,7 +12,7 @@
 #include "daemon/spikes/host_waits.h"
 #include "daemon/spikes/spike_stage.h"
 #include "daemon/tenants/attribution_stage.h"
-#include "daemon/wear/drive_ledgers.h"
+#include "daemon/wear/write_amplification.h"
 
 namespace ssdpulse::runtime {
 

@@ -42,7 +42,6 @@
 #include "daemon/serve/page_routes.h"
 #include "daemon/serve/web_server.h"
 #include "daemon/tenants/tenant_key.h"
-#include "exporters/http/http_page.h"
 #include "exporters/page/page_site.h"
 #include "exporters/prometheus/metrics_page.h"
 
@@ -277,10 +276,6 @@ void limit_malloc() {
   ::mallopt(M_MMAP_THRESHOLD, kMinMappingBytes);
 }
 
-http::Response plain(unsigned status, const std::string& text) {
-  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(text)};
-}
-
 /// The groups that /metrics shows by default.
 model::MetricGroups groups_of(const config::Metrics& metrics) {
   if (metrics.profile == config::MetricsProfile::fleet) {
@@ -294,71 +289,6 @@ model::MetricGroups groups_of(const config::Metrics& metrics) {
     groups.reset(model::metric_group(name).value());
   }
   return groups;
-}
-
-/// The groups that were requested by name; nothing if one of them does not exist.
-std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& names) {
-  model::MetricGroups groups;
-  for (const std::string& name : names) {
-    const auto group = model::metric_group(name);
-    if (name == "all") {
-      groups |= model::all_metric_groups();
-    } else if (name == model::kFleetProfile) {
-      groups |= model::fleet_metric_groups();
-    } else if (group) {
-      groups.set(*group);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return groups;
-}
-
-/// What cannot be answered now, although the daemon is ready.
-std::vector<std::string> missing_of(const serve::CurrentSnapshot& current, const history::Reader* reader) {
-  std::vector<std::string> missing;
-  if (const auto snapshot = current.get()) {
-    for (const model::SourceStatus& source : snapshot->sources) {
-      if (!source.up) {
-        missing.push_back(source.name + ": " + (source.reason.empty() ? "down" : source.reason));
-      }
-    }
-  }
-  if (reader != nullptr && reader->is_stuck()) {
-    missing.emplace_back("history: reading the file does not end; does its disk answer?");
-  }
-  return missing;
-}
-
-http::Routes routes(const serve::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
-                    std::vector<std::string> hosts, const history::Reader* reader) {
-  auto metrics = [&current, &page, shown](const http::Request& request) -> http::Response {
-    const bool native_alone = request.parameter("histograms") == "native";
-    if (!native_alone && !request.parameter("histograms").empty()) {
-      return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
-    }
-    const auto wanted = request.parameters("collect[]");
-    const auto groups = wanted.empty() ? shown : groups_named(wanted);
-    if (!groups) {
-      return plain(
-          400, fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " ")));
-    }
-    const auto snapshot = current.get();
-    if (!snapshot) {
-      return plain(503, "no sample was taken yet\n");
-    }
-    const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone, *groups);
-    if (!body) {
-      return plain(503, "too many different selections by collect[]= within a second\n");
-    }
-    return {
-        200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
-  };
-  return http::daemon_pages(
-      serve::for_own_hosts(std::move(hosts), std::move(metrics), serve::GuardedListeners::loopback),
-      [&current, reader] {
-        return http::Readiness{current.fresh(), missing_of(current, reader)};
-      });
 }
 
 /// Warns of devices that are included by name, or all, and not measured.
@@ -562,7 +492,8 @@ ExitCode run(const config::Configure& configure) {
       config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(model_settings(*config)) : nullptr;
   serve::CurrentSnapshot current;
   AuditWatch audit(current, AuditWatch::by_the_rules(reader));
-  exposition::MetricsPage metrics(groups_of(config->metrics));
+  const model::MetricGroups shown = groups_of(config->metrics);
+  exposition::MetricsPage metrics(shown);
   history::RecentPast past;
   advice::FindingAges finding_ages;
   page::AskMoment ask_moment;
@@ -572,7 +503,7 @@ ExitCode run(const config::Configure& configure) {
     ask_day = [&reader](model::PastTime at) { return reader->day(at); };
   }
   page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day));
-  auto pages = routes(current, metrics, groups_of(config->metrics), config->web.hosts, reader.get());
+  auto pages = serve::daemon_routes(current, metrics, shown, config->web.hosts, reader.get());
   serve::add_measured(pages, current, config->web.hosts);
   if (config->web.page) {
     serve::add_page(pages, current, site, config->web.hosts);

@@ -13,9 +13,10 @@
 
 #include "daemon/advice/doctor.h"
 #include "daemon/flash/model_runner.h"
-#include "daemon/history/device_minutes.h"
 #include "daemon/history/history.h"
 #include "daemon/history/recent_past.h"
+#include "daemon/model/device_identity.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/stage.h"
 #include "daemon/nvme/drive_monitor.h"
 #include "daemon/runtime/audit_watch.h"
@@ -61,8 +62,8 @@ class Publisher {
   void feed_models(const model::Tick& tick);
 
   Parts parts_;
-  history::HistoryKeys keys_;
-  history::Intervals intervals_;
+  model::HistoryKeys keys_;
+  model::Intervals intervals_;
   std::vector<std::unique_ptr<model::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
   std::shared_ptr<const AuditWatch::Outcome> audit_;  // as of the last tick; null before the audit's first check

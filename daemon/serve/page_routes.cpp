@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/serve/page_routes.h"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "daemon/advice/measured.h"
@@ -22,6 +25,44 @@ http::Response response_of(const std::shared_ptr<const page::Answer>& answer) {
     response.headers.emplace_back("ETag", answer->etag);
   }
   return response;
+}
+
+http::Response plain(unsigned status, const std::string& text) {
+  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(text)};
+}
+
+/// The groups that were requested by name; nothing if one of them does not exist.
+std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& names) {
+  model::MetricGroups groups;
+  for (const std::string& name : names) {
+    const auto group = model::metric_group(name);
+    if (name == "all") {
+      groups |= model::all_metric_groups();
+    } else if (name == model::kFleetProfile) {
+      groups |= model::fleet_metric_groups();
+    } else if (group) {
+      groups.set(*group);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return groups;
+}
+
+/// What cannot be answered now, although the daemon is ready.
+std::vector<std::string> missing_of(const CurrentSnapshot& current, const history::Reader* reader) {
+  std::vector<std::string> missing;
+  if (const auto snapshot = current.get()) {
+    for (const model::SourceStatus& source : snapshot->sources) {
+      if (!source.up) {
+        missing.push_back(source.name + ": " + (source.reason.empty() ? "down" : source.reason));
+      }
+    }
+  }
+  if (reader != nullptr && reader->is_stuck()) {
+    missing.emplace_back("history: reading the file does not end; does its disk answer?");
+  }
+  return missing;
 }
 
 }  // namespace
@@ -53,6 +94,36 @@ http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handle
     }
     return text_response(421, "this name is not known here: ask by IP address or localhost, or list it in web.hosts");
   };
+}
+
+http::Routes daemon_routes(const CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
+                           std::vector<std::string> hosts, const history::Reader* reader) {
+  auto metrics = [&current, &page, shown](const http::Request& request) -> http::Response {
+    const bool native_alone = request.parameter("histograms") == "native";
+    if (!native_alone && !request.parameter("histograms").empty()) {
+      return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
+    }
+    const auto wanted = request.parameters("collect[]");
+    const auto groups = wanted.empty() ? shown : groups_named(wanted);
+    if (!groups) {
+      return plain(
+          400, fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " ")));
+    }
+    const auto snapshot = current.get();
+    if (!snapshot) {
+      return plain(503, "no sample was taken yet\n");
+    }
+    const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone, *groups);
+    if (!body) {
+      return plain(503, "too many different selections by collect[]= within a second\n");
+    }
+    return {
+        200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
+  };
+  return http::daemon_pages(for_own_hosts(std::move(hosts), std::move(metrics), GuardedListeners::loopback),
+                            [&current, reader] {
+                              return http::Readiness{current.fresh(), missing_of(current, reader)};
+                            });
 }
 
 void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& site, std::vector<std::string> hosts) {

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// page_headers() and the web server's routes for pages: what all answers for browsers share, and the check of the
-// requested host. Handlers are called on any thread.
+// daemon_routes(), add_page() and add_measured(): the web server's routes for what is now: /metrics, the page and its
+// API. page_headers() and others: what all answers for browsers share, and the check of the requested host. Handlers
+// are called on any thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "daemon/history/history_reader.h"
+#include "daemon/model/metric_groups.h"
 #include "daemon/serve/current_snapshot.h"
 #include "exporters/http/http_page.h"
 #include "exporters/page/page_site.h"
+#include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::serve {
 
@@ -26,6 +30,12 @@ http::Response text_response(unsigned status, const std::string& text);
 enum class GuardedListeners : std::uint8_t { all, loopback };
 http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler,
                             GuardedListeners guarded = GuardedListeners::all);
+
+/// The routes that are always there: /metrics, and the others of http::daemon_pages(). `shown`: the groups of metrics
+/// that are not requested by name; `hosts`: names of this host, see above; `reader`: null without a history. All must
+/// outlive the routes.
+http::Routes daemon_routes(const CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown,
+                           std::vector<std::string> hosts, const history::Reader* reader);
 
 /// Adds the routes of the page (its files, the runbooks and /api/v1), for own hosts only; that of / replaces an earlier
 /// one. `hosts`: names, besides localhost and addresses, by which browsers may call this host. The snapshot and the

@@ -165,7 +165,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   return spike;
 }
 
-history::Burst burst_of(const model::PastBurst& past) {
+model::Burst burst_of(const model::PastBurst& past) {
   const auto trigger = enum_of(past.trigger, model::kDiscardTriggerNames,
                                static_cast<model::DiscardTrigger>(model::kDiscardTriggers - 1));
   const auto end =

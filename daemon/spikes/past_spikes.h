@@ -54,7 +54,7 @@ class SpikeContext {
 
 /// Whatever does not look like evidence is left out.
 model::LatencySpike spike_of(const model::PastSpike& past);
-history::Burst burst_of(const model::PastBurst& past);
+model::Burst burst_of(const model::PastBurst& past);
 /// Nothing if its cause is none of this version's.
 std::optional<model::HostWait> wait_of(const model::PastWait& past);
 

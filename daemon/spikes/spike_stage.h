@@ -14,8 +14,8 @@
 #include "daemon/model/incident.h"
 #include "daemon/model/latency_spike.h"
 #include "daemon/model/stage.h"
+#include "daemon/model/tenant_steps.h"
 #include "daemon/spikes/device_spikes.h"
-#include "daemon/tenants/tenant_steps.h"
 
 namespace ssdpulse::spikes {
 
@@ -89,7 +89,7 @@ class Spikes final : public model::Stage {
   struct Device {
     explicit Device(std::string name) : spikes(std::move(name)) {}
     DeviceSpikes spikes;
-    tenants::TenantSteps steps;
+    model::TenantSteps steps;
   };
   static SpikeTick spike_tick(const model::DeviceTick& device, Device& known, const model::Tick& tick);
 

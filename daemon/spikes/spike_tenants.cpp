@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "daemon/spikes/spike_tenants.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "daemon/spikes/device_spikes.h"
 
 namespace ssdpulse::spikes {
 namespace {

@@ -65,11 +65,11 @@ std::string in_tense(std::string_view text, Tense tense) {
 }
 
 /// The trigger of the burst on the device that overlaps the spike longest; nothing if none does.
-std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const std::vector<history::Burst>& bursts) {
+std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const std::vector<model::Burst>& bursts) {
   constexpr std::chrono::seconds kTimeTolerance{2};
-  const history::Burst* longest = nullptr;
+  const model::Burst* longest = nullptr;
   auto longest_overlap = -kTimeTolerance - kTimeTolerance;
-  for (const history::Burst& burst : bursts) {
+  for (const model::Burst& burst : bursts) {
     if (burst.device != spike.device) {
       continue;
     }
@@ -227,7 +227,7 @@ std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
   return culprit == nullptr ? words : words + " by " + culprit->name;
 }
 
-Explanation explain(const LatencySpike& spike, const std::vector<history::Burst>& bursts, Tense tense,
+Explanation explain(const LatencySpike& spike, const std::vector<model::Burst>& bursts, Tense tense,
                     std::optional<Load> load) {
   const model::SpikeSentence& sentence = cause_sentence(spike, load);
   const auto trigger = spike.cause == SpikeCause::discard ? trigger_of(spike, bursts) : std::nullopt;

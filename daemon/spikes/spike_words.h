@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/history/recent_past.h"
+#include "daemon/model/discard_values.h"
 #include "daemon/model/incident.h"
 #include "daemon/model/latency_spike.h"
 
@@ -41,7 +41,7 @@ Load load_of(const model::Incident& incident);
 
 /// `bursts`: of discards; one of the same device and time names who trims. `load`: of the incident that it belongs to;
 /// absent: its own.
-Explanation explain(const model::LatencySpike& spike, const std::vector<history::Burst>& bursts, Tense tense,
+Explanation explain(const model::LatencySpike& spike, const std::vector<model::Burst>& bursts, Tense tense,
                     std::optional<Load> load = std::nullopt);
 
 struct EvidenceWords {

@@ -221,7 +221,7 @@ Why answer_about(When when, const std::string& device, std::string next, std::st
 }
 
 /// All of the answer that follows from the incident, except the sentence.
-Why about(const Incident& incident, const std::vector<history::Burst>& bursts, When when) {
+Why about(const Incident& incident, const std::vector<model::Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
   const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
   constexpr std::string_view kHung =
@@ -521,8 +521,8 @@ std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& 
   return waits;
 }
 
-std::vector<history::Burst> bursts_of(const Situation& situation) {
-  std::vector<history::Burst> bursts = situation.bursts;
+std::vector<model::Burst> bursts_of(const Situation& situation) {
+  std::vector<model::Burst> bursts = situation.bursts;
   if (situation.past) {
     for (const model::PastBurst& burst : situation.past->bursts) {
       bursts.push_back(burst_of(burst));
@@ -647,6 +647,11 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
 }
 
 }  // namespace
+
+Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
+  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
+          {},        "no history is kept", past.ended_waits()};
+}
 
 Why why(const Situation& situation, std::optional<WallTime> at) {
   const model::Snapshot& now = *situation.now;

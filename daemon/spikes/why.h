@@ -10,6 +10,7 @@
 
 #include "daemon/base/complete.h"
 #include "daemon/history/recent_past.h"
+#include "daemon/model/discard_values.h"
 #include "daemon/model/history_answers.h"
 #include "daemon/model/incident.h"
 
@@ -67,13 +68,16 @@ struct Why {
 struct Situation {
   const model::Snapshot* now = nullptr;  // required
   std::vector<model::LatencySpike> ended;
-  std::vector<history::Burst> bursts;
+  std::vector<model::Burst> bursts;
   std::optional<model::WallTime> known_since;            // when measuring began
   std::optional<model::WallTime> remembered_since = {};  // no spike after it was forgotten; absent: as known_since
   std::optional<model::PastMoment> past = {};            // what the history has about the minute asked for
   std::string no_past = "no history is kept";            // why it has nothing
   std::vector<model::HostWait> ended_waits = {};
 };
+
+/// What memory knows; nothing of the history. The snapshot must outlive it.
+Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past);
 
 /// About the newest snapshot, or the minute that holds `at`.
 Why why(const Situation& situation, std::optional<model::WallTime> at = std::nullopt);

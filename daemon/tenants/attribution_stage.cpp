@@ -26,8 +26,9 @@ static_assert(util::is_table_of(kDecisions, &AccountingDecision::accounting));
 
 }  // namespace
 
-void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, model::WallTime since, std::size_t max_slots) {
-  std::vector<const TenantStep::Tenant*> newcomers;
+void TenantSlots::observe(const model::TenantStep& step, model::SteadyTime at, model::WallTime since,
+                          std::size_t max_slots) {
+  std::vector<const model::TenantStep::Tenant*> newcomers;
   for (const auto& [name, tenant] : step.tenants) {
     const auto slot = slots_.find(name);
     if (slot != slots_.end()) {
@@ -45,7 +46,7 @@ void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, model::W
   std::stable_sort(newcomers.begin(), newcomers.end(),
                    [](const auto* a, const auto* b) { return a->done.bytes() > b->done.bytes(); });
   Slots taken;  // a tenant that was never shown does not depart
-  for (const TenantStep::Tenant* tenant : newcomers) {
+  for (const model::TenantStep::Tenant* tenant : newcomers) {
     if (slots_.size() + taken.size() < max_slots || make_room(at, max_slots)) {
       taken.emplace(tenant->who.name,
                     Slot{tenant->who, tenant->done, since, at, tenant->stays ? std::nullopt : std::optional(at)});
@@ -57,7 +58,7 @@ void TenantSlots::observe(const TenantStep& step, model::SteadyTime at, model::W
   other_ += step.other;
 }
 
-void TenantSlots::remove_gone(const TenantStep& step, model::SteadyTime at) {
+void TenantSlots::remove_gone(const model::TenantStep& step, model::SteadyTime at) {
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const auto current = slot++;
     const auto tenant = step.tenants.find(current->first);

@@ -10,7 +10,7 @@
 
 #include "daemon/model/clock.h"
 #include "daemon/model/stage.h"
-#include "daemon/tenants/tenant_steps.h"
+#include "daemon/model/tenant_steps.h"
 
 namespace ssdpulse::tenants {
 
@@ -29,7 +29,7 @@ class TenantSlots {
   static constexpr std::chrono::minutes kIdleReplaced{10};  // a newcomer gets the slot
 
   /// `since`: when the step began.
-  void observe(const TenantStep& step, model::SteadyTime at, model::WallTime since, std::size_t max_slots);
+  void observe(const model::TenantStep& step, model::SteadyTime at, model::WallTime since, std::size_t max_slots);
 
   /// Everything except the paths.
   [[nodiscard]] model::DeviceTenants value() const;
@@ -37,20 +37,20 @@ class TenantSlots {
  private:
   struct Slot {
     model::Tenant who;
-    TenantDone done;
+    model::TenantDone done;
     model::WallTime since;
     model::SteadyTime last_io;
     std::optional<model::SteadyTime> gone_since = {};
   };
   using Slots = std::map<std::string, Slot>;
 
-  void remove_gone(const TenantStep& step, model::SteadyTime at);
+  void remove_gone(const model::TenantStep& step, model::SteadyTime at);
   bool make_room(model::SteadyTime at, std::size_t max_slots);
   void depart(Slots::iterator slot);
 
   Slots slots_;
-  TenantDone other_;
-  TenantDone departed_;
+  model::TenantDone other_;
+  model::TenantDone departed_;
 };
 
 /// The stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a bounded number
@@ -61,7 +61,7 @@ class Attribution final : public model::Stage {
 
  private:
   struct Device {
-    TenantSteps steps;
+    model::TenantSteps steps;
     TenantSlots slots;
     std::optional<model::WallTime> last_seen;
   };

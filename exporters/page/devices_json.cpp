@@ -486,7 +486,7 @@ std::int64_t spikes_ended_of(const DeviceView& view) {
 }
 
 std::int64_t bursts_of(const DeviceView& view) {
-  return std::count_if(view.situation.bursts.begin(), view.situation.bursts.end(), [&](const history::Burst& burst) {
+  return std::count_if(view.situation.bursts.begin(), view.situation.bursts.end(), [&](const model::Burst& burst) {
     return burst.device == view.device.name && burst.end.value_or(view.snapshot.taken_at) >= view.recent.reach_begin;
   });
 }
@@ -553,7 +553,7 @@ auto order_of(const Recent& recent, const model::Snapshot& snapshot, const std::
 
 struct Devices {
   spikes::Why why;
-  const std::vector<history::Burst>& bursts;
+  const std::vector<model::Burst>& bursts;
   history::Ring::Reach reach;
   Json devices;
 };
@@ -581,7 +581,7 @@ Definitions device_definitions() {
 }
 
 Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
-  const auto situation = situation_of(snapshot, past);
+  const auto situation = spikes::situation_of(snapshot, past);
   Devices all{spikes::why(situation), situation.bursts, past.ring().reach(), Json::array()};
   const auto summaries = past.ring().summaries(snapshot.number);
   using Entry = std::pair<std::tuple<double, double, double>, Json>;

@@ -297,7 +297,7 @@ constexpr Field<PastSpikeView> kPastSpikeFields[] = {
 constexpr Object<PastSpikeView> kPastSpike{"history_spike", "", kPastSpikeFields};
 
 Json spikes_json(const model::Series& series) {
-  std::vector<history::Burst> bursts;
+  std::vector<model::Burst> bursts;
   for (const model::PastBurst& burst : series.bursts) {
     bursts.push_back(spikes::burst_of(burst));
   }

@@ -125,7 +125,7 @@ Json marks_of(const model::Snapshot& snapshot, const history::RecentPast& past, 
       marks.spikes.push_back(spike_json(spike, false, bursts));
     }
   }
-  for (const history::Burst& burst : bursts) {
+  for (const model::Burst& burst : bursts) {
     if (burst.device == device && burst.end.value_or(snapshot.taken_at) >= from) {
       marks.bursts.push_back(burst_json(burst));
     }

@@ -149,28 +149,27 @@ constexpr Field<SpikeView> kSpikeFields[] = {
 };
 constexpr Object<SpikeView> kSpike{"spike", "", kSpikeFields};
 
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<model::Burst>& bursts,
                 std::optional<model::Load> load, bool with_device) {
   return kSpike({spike, over, load,
                  spikes::explain(spike, bursts, over ? spikes::Tense::past : spikes::Tense::present, load),
                  spikes::evidence_words(spike), with_device});
 }
 
-constexpr Field<history::Burst> kBurstFields[] = {
+constexpr Field<model::Burst> kBurstFields[] = {
     {"id", kText,
-     [](const history::Burst& burst) {
+     [](const model::Burst& burst) {
        return fmt::format("{}-{:.0f}", name(burst.trigger, model::kDiscardTriggerNames),
                           seconds_of(burst.begin) * 1000);
      }},
     {"trigger", one_of(model::kDiscardTriggerNames),
-     [](const history::Burst& burst) { return name(burst.trigger, model::kDiscardTriggerNames); }},
-    {"begin", kNumber, time_of<&history::Burst::begin>},
+     [](const model::Burst& burst) { return name(burst.trigger, model::kDiscardTriggerNames); }},
+    {"begin", kNumber, time_of<&model::Burst::begin>},
     {"end", or_null(kNumber),
-     [](const history::Burst& burst) { return burst.end ? Json(seconds_of(*burst.end)) : Json(); },
-     "null: it goes on."},
-    {"bytes", kCount, member_of<&history::Burst::bytes>},
+     [](const model::Burst& burst) { return burst.end ? Json(seconds_of(*burst.end)) : Json(); }, "null: it goes on."},
+    {"bytes", kCount, member_of<&model::Burst::bytes>},
 };
-constexpr Object<history::Burst> kBurst{"burst", "", kBurstFields};
+constexpr Object<model::Burst> kBurst{"burst", "", kBurstFields};
 
 struct WaitMark {
   const model::HostWait& wait;
@@ -209,7 +208,7 @@ constexpr Object<WaitMark> kWaitMark{
 
 struct IncidentView {
   const model::Incident& incident;
-  const std::vector<history::Burst>& bursts;
+  const std::vector<model::Burst>& bursts;
 };
 
 Json spikes_of(const IncidentView& view) {
@@ -267,7 +266,7 @@ constexpr Object<spikes::Moment> kMoment{"moment", "", kMomentFields};
 
 struct WhyView {
   const spikes::Why& why;
-  const std::vector<history::Burst>& bursts;
+  const std::vector<model::Burst>& bursts;
 };
 
 Json cause_of(const spikes::Why& why) {
@@ -326,27 +325,21 @@ constexpr Object<WhyView> kWhyAnswer{
 
 }  // namespace
 
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<model::Burst>& bursts,
                 std::optional<model::Load> load) {
   return spike_json(spike, over, bursts, load, false);
 }
 
-Json burst_json(const history::Burst& burst) { return kBurst(burst); }
+Json burst_json(const model::Burst& burst) { return kBurst(burst); }
 
 Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead) {
   return kWaitMark({wait, spikes::host_wait_words(wait, now, wait.over ? spikes::Tense::past : spikes::Tense::present),
                     clock_ahead.has_value(), clock_ahead.value_or(false)});
 }
 
-spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past) {
-  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
-          {},        "no history is kept", past.ended_waits()};
-}
+Json why_json(const spikes::Why& why, const std::vector<model::Burst>& bursts) { return kWhy({why, bursts}); }
 
-Json why_json(const spikes::Why& why, const std::vector<history::Burst>& bursts) { return kWhy({why, bursts}); }
-
-Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why,
-                     const std::vector<history::Burst>& bursts) {
+Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why, const std::vector<model::Burst>& bursts) {
   return kWhyAnswer.answer(snapshot, {why, bursts});
 }
 

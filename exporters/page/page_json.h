@@ -228,21 +228,19 @@ std::string run_of(const model::Snapshot& snapshot);
 
 Json sentences_json(const std::vector<std::string>& sentences);
 /// `over`: the spike has ended.
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<history::Burst>& bursts,
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<model::Burst>& bursts,
                 std::optional<model::Load> load = std::nullopt);
-Json burst_json(const history::Burst& burst);
+Json burst_json(const model::Burst& burst);
 /// What held up I/O above the drives, as a mark. `now`: to name volumes and disks as people know them.
 /// `clock_ahead`: of the history, whether the clock was that stamped it.
 Json wait_mark_json(const model::HostWait& wait, const model::Snapshot& now, std::optional<bool> clock_ahead = {});
-Json why_json(const spikes::Why& why, const std::vector<history::Burst>& bursts);
+Json why_json(const spikes::Why& why, const std::vector<model::Burst>& bursts);
 Json heat_json(const std::string& operation, Json levels);
 Json attributed_json(const model::AttributedTotals& totals);
-spikes::Situation situation_of(const model::Snapshot& snapshot, const history::RecentPast& past);
 
 // The answers of /api/v1, each documented in api.schema.json.
 Json devices_json(const model::Snapshot& snapshot, const history::RecentPast& past);
-Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why,
-                     const std::vector<history::Burst>& bursts);
+Json why_answer_json(const model::Snapshot& snapshot, const spikes::Why& why, const std::vector<model::Burst>& bursts);
 /// The columns after the snapshot `since`; 0: all in memory.
 Json live_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& device,
                std::uint64_t since, model::Operation heat);

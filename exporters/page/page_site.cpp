@@ -129,7 +129,7 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
 
 Json why_at(const model::Snapshot& snapshot, const history::RecentPast& past, const AskMoment& ask,
             std::optional<model::WallTime> when) {
-  auto situation = situation_of(snapshot, past);
+  auto situation = spikes::situation_of(snapshot, past);
   if (when && ask && *when <= snapshot.taken_at) {
     auto moment = ask(std::chrono::floor<std::chrono::minutes>(*when));
     if (moment) {

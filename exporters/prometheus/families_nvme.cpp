@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVMe drives: what they report, how fast they wear, and how well they can be polled.
-// The fields of log pages come from model/nvme_fields.h, one family each; everything else has an entry in kFamilies. A
+// The fields of log pages come from model/nvme_drive.h, one family each; everything else has an entry in kFamilies. A
 // figure that is not known is absent.
 #include <fmt/format.h>
 

@@ -34,7 +34,7 @@ ROOMS = {
     "daemon/tenants": "daemon/host",
     "daemon/discards": "",
     "daemon/history": "daemon/block/accounting_drift.h",
-    "daemon/spikes": "daemon/history/recent_past.h daemon/tenants",
+    "daemon/spikes": "daemon/history/recent_past.h",
     "daemon/compare": "",
     "daemon/advice": "daemon/config daemon/history/history_reader.h daemon/host",
     "exporters/coding": "",
@@ -43,7 +43,8 @@ ROOMS = {
     "exporters/page": "daemon/advice daemon/flash daemon/history/recent_past.h daemon/spikes exporters/coding exporters/terminal",
     "exporters/http": "",
     "exporters/report": "daemon/compare exporters/coding exporters/terminal",
-    "daemon/serve": "daemon/advice daemon/config daemon/history/history_reader.h exporters/coding exporters/http exporters/page",
+    "daemon/serve": "daemon/advice daemon/config daemon/history/history_reader.h exporters/coding exporters/http exporters/page "
+                   "exporters/prometheus",
     "daemon/runtime": "daemon/* exporters/*",
     "daemon/cli": "daemon/* exporters/*",
     "deploy/release": "",  # what its libraries lack on hosts with an older glibc

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // When does the daemon turn something off to spare the host, and when does it turn that on again?
-#include "daemon/block/cost_limit.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "daemon/block/own_cost.h"
 
 namespace ssdpulse::block {
 namespace {

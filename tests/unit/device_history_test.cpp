@@ -19,6 +19,7 @@
 #include "daemon/history/load_codec.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/store.h"
+#include "daemon/model/device_identity.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::history {
@@ -288,7 +289,7 @@ class Rig {
   StoreLimits limits_;
   std::atomic<bool> stop_ = false;
   std::optional<Store> store_;
-  HistoryKeys keys_;
+  model::HistoryKeys keys_;
   DeviceMinutes stage_;
   std::optional<model::Minute> now_;
 };

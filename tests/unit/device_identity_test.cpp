@@ -14,7 +14,6 @@
 
 #include "daemon/block/device_events.h"
 #include "daemon/flash/flash_input.h"
-#include "daemon/history/device_minutes.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/store.h"
 #include "tests/fixtures/sysfs_host.h"
@@ -54,8 +53,7 @@ model::Tick tick_of(const std::map<std::string, Drive>& drives) {
   return tick;
 }
 
-model::DeviceKey key_in(history::HistoryKeys& keys, const std::map<std::string, Drive>& drives,
-                        const std::string& name) {
+model::DeviceKey key_in(model::HistoryKeys& keys, const std::map<std::string, Drive>& drives, const std::string& name) {
   model::Tick tick = tick_of(drives);
   keys.set_history_keys(tick);
   return *std::find_if(tick.devices.begin(), tick.devices.end(), [&](const model::DeviceTick& one) {
@@ -64,7 +62,7 @@ model::DeviceKey key_in(history::HistoryKeys& keys, const std::map<std::string, 
 }
 
 model::DeviceKey key_of(const std::map<std::string, Drive>& drives, const std::string& name) {
-  history::HistoryKeys keys;
+  model::HistoryKeys keys;
   return key_in(keys, drives, name);
 }
 
@@ -150,7 +148,7 @@ TEST(Identity, paths_joined_by_multipath_do_not_clash) {
 TEST(Identity, a_device_of_a_clash_is_identified_by_its_attachment_until_it_goes) {
   const Drive a{"M", "S1", "naa.5", "p1"};
   const Drive b{"M", "S1", "naa.5", "p2"};
-  history::HistoryKeys keys;
+  model::HistoryKeys keys;
   const model::DeviceKey alone = key_in(keys, {{"sda", a}}, "sda");
   EXPECT_EQ(alone.identity, "M | serial S1 | wwid naa.5");
   EXPECT_EQ(alone.without_wwid, "M | serial S1");

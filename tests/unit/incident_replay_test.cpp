@@ -13,8 +13,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "daemon/history/device_minutes.h"
 #include "daemon/history/recent_past.h"
+#include "daemon/model/device_identity.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/runtime/all_stages.h"
 #include "daemon/spikes/why.h"
 #include "tests/ticks/tick_recording.h"
@@ -195,8 +196,8 @@ class Replay {
   }
 
  private:
-  history::HistoryKeys keys_;
-  history::Intervals intervals_;
+  model::HistoryKeys keys_;
+  model::Intervals intervals_;
   std::vector<std::unique_ptr<model::Stage>> stages_ = runtime::all_stages();
   history::RecentPast past_;
   std::shared_ptr<const model::Snapshot> now_;

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "daemon/nvme/polled_drive.h"
-#include "daemon/wear/drive_ledgers.h"
+#include "daemon/wear/write_amplification.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/temporary_tree.h"
 

@@ -8,6 +8,7 @@
 
 #include "daemon/nvme/polled_drive.h"
 #include "daemon/nvme_pages/drive_reading.h"
+#include "daemon/nvme_pages/kept_pages.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 
 namespace ssdpulse::nvme {

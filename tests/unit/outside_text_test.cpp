@@ -30,11 +30,11 @@
 #include "daemon/block/device_events.h"
 #include "daemon/cli/api_client.h"
 #include "daemon/discards/discard_stage.h"
-#include "daemon/history/device_minutes.h"
 #include "daemon/history/history.h"
 #include "daemon/history/setting_changes.h"
 #include "daemon/history/sqlite.h"
 #include "daemon/host/settings_record.h"
+#include "daemon/model/device_identity.h"
 #include "daemon/spikes/host_wait_words.h"
 #include "daemon/spikes/host_waits.h"
 #include "daemon/spikes/past_spikes.h"
@@ -495,7 +495,7 @@ class Fuzzer {
   }
 
   void read_settings(model::Tick tick) {
-    history::HistoryKeys keys;
+    model::HistoryKeys keys;
     keys.set_history_keys(tick);
     history::SettingChanges changes;
     model::Attributes files;
@@ -572,7 +572,7 @@ class Fuzzer {
   }
 
   void read_keys(model::Tick tick) {
-    history::HistoryKeys keys;
+    model::HistoryKeys keys;
     keys.set_history_keys(tick);
     const auto sda = std::find_if(tick.devices.begin(), tick.devices.end(),
                                   [](const model::DeviceTick& one) { return one.block.device->name == "sda"; });
@@ -650,7 +650,7 @@ class Fuzzer {
     json(page::devices_json(snapshot, past).dump());
     json(page::status_json(snapshot, past).dump());
     json(page::tenants_json(snapshot.devices[1], snapshot).dump());
-    json(page::why_json(spikes::why(page::situation_of(snapshot, past)), {}).dump());
+    json(page::why_json(spikes::why(spikes::situation_of(snapshot, past)), {}).dump());
     json(page::wait_mark_json(wait, snapshot).dump());
     const auto words = spikes::host_wait_words(wait, snapshot, spikes::Tense::present);
     EXPECT_TRUE(is_calm(words.what)) << words.what;

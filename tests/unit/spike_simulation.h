@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/spikes/device_spikes.h"
+#include "daemon/spikes/spike_tenants.h"
 
 namespace ssdpulse::test {
 

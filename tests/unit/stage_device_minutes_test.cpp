@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/history/device_minutes.h"
+#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -79,7 +80,7 @@ class Host {
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
   std::shared_ptr<model::DeviceIo> io_ = std::make_shared<model::DeviceIo>();
   model::Tick tick_;
-  HistoryKeys keys_;
+  model::HistoryKeys keys_;
   DeviceMinutes stage_;
   model::Batch rows_;
 };

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/history/device_minutes.h"
 #include "daemon/history/setting_changes.h"
+#include "daemon/model/device_identity.h"
 
 namespace ssdpulse::history {
 namespace {
@@ -45,7 +45,7 @@ class Host {
   }
 
  private:
-  HistoryKeys keys_;
+  model::HistoryKeys keys_;
   SettingChanges stage_;
 };
 
@@ -89,7 +89,7 @@ TEST(SettingChanges, EachOptionOfAMountIsASetting) {
 }
 
 TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
-  HistoryKeys keys;
+  model::HistoryKeys keys;
   SettingChanges stage;
   const auto observe = [&](std::map<util::OutsideText, util::OutsideText> values) {
     model::Tick tick;
@@ -114,7 +114,7 @@ TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
 }
 
 TEST(SettingChanges, AFloodWaitsAndPushesNothingOut) {
-  HistoryKeys keys;
+  model::HistoryKeys keys;
   SettingChanges stage;
   int minute = 0;
   std::uint64_t waiting = 0;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bpf/abi/latency_buckets.h"
-#include "daemon/history/device_minutes.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/spikes/spike_stage.h"
 
 namespace ssdpulse::history {
@@ -125,7 +125,7 @@ class Rig {
   }
 
   model::Tick tick_;
-  Intervals intervals_;
+  model::Intervals intervals_;
   std::array<model::DeviceIo, 2> io_;
   model::DeviceAttribution attribution_;
   spikes::Spikes stage_;

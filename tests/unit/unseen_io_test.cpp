@@ -8,6 +8,7 @@
 
 #include "daemon/block/accounting_drift.h"
 #include "daemon/history/device_minutes.h"
+#include "daemon/model/device_identity.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse::history {
@@ -90,7 +91,7 @@ class Host {
   model::Snapshot before_;
   model::Tick tick_;
   block::Drift drift_;
-  HistoryKeys keys_;
+  model::HistoryKeys keys_;
   DeviceMinutes minutes_;
 };
 

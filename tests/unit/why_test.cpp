@@ -66,7 +66,7 @@ struct Host {
 
   model::Snapshot snapshot;
   std::vector<LatencySpike> ended;
-  std::vector<history::Burst> bursts;
+  std::vector<model::Burst> bursts;
   std::optional<model::WallTime> since = kNow - 1h;
 };
 

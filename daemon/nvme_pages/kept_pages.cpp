@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept between polls: pages that the drive refused, and the newest value of each field (polled_drive.h declares
-// both).
+#include "daemon/nvme_pages/kept_pages.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "daemon/nvme/polled_drive.h"
 
 namespace ssdpulse::nvme {
 namespace {

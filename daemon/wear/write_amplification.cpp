@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/wear/drive_ledgers.h"
+#include "daemon/wear/write_amplification.h"
 
 #include <algorithm>
 #include <sstream>

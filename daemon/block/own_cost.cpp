@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/block/cost_limit.h"
+#include "daemon/block/own_cost.h"
 
 #include <algorithm>
 

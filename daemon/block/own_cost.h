@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostEstimate, CostLimit, OwnCost: what the programs in the kernel cost, and how much they may do. Pure: no clock, no
-// I/O.
+// OwnCost: what the programs in the kernel cost, and how much they may do; CostEstimate, CostLimit: how it decides.
+// Pure: no clock, no I/O.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/tenants/tenant_steps.h"
+#include "daemon/model/tenant_steps.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace ssdpulse::tenants {
+namespace ssdpulse::model {
 namespace {
 
 bool counted_less(const TenantDone& now, const TenantDone& before) {
@@ -21,7 +21,7 @@ bool counted_less(const TenantDone& now, const TenantDone& before) {
 
 std::uint64_t TenantDone::bytes() const {
   return std::accumulate(totals.begin(), totals.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const model::AttributedTotals& of) { return sum + of.bytes; });
+                         [](std::uint64_t sum, const AttributedTotals& of) { return sum + of.bytes; });
 }
 
 TenantDone& TenantDone::operator+=(const TenantDone& more) {
@@ -40,17 +40,17 @@ TenantDone& TenantDone::operator-=(const TenantDone& less) {
   return *this;
 }
 
-TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
-                                const std::vector<model::CgroupId>& gone_cgroups) {
+TenantStep TenantSteps::observe(const DeviceAttribution& now, const Tenants& tenants,
+                                const std::vector<CgroupId>& gone_cgroups) {
   TenantStep step;
-  std::map<model::CgroupId, TenantDone> counted;
+  std::map<CgroupId, TenantDone> counted;
   for (const auto& [id, totals] : now.cgroups) {
     counted[id].totals = totals;
   }
   for (const auto& [id, commits] : now.commits) {
     counted[id].commits = commits;
   }
-  std::map<model::CgroupId, CgroupState> before = std::exchange(cgroups_, {});
+  std::map<CgroupId, CgroupState> before = std::exchange(cgroups_, {});
   std::vector<CgroupState> gone;
   for (const auto& [id, done] : counted) {
     CgroupState known{{}, done};
@@ -98,4 +98,4 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
   return step;
 }
 
-}  // namespace ssdpulse::tenants
+}  // namespace ssdpulse::model

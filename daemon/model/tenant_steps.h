@@ -14,13 +14,13 @@
 
 #include "daemon/model/tenant_io.h"
 
-namespace ssdpulse::tenants {
+namespace ssdpulse::model {
 
 struct TenantDone {
-  model::TotalsByOperation totals{};
+  TotalsByOperation totals{};
   std::uint64_t commits = 0;
 
-  [[nodiscard]] bool nothing() const { return totals == model::TotalsByOperation{} && commits == 0; }
+  [[nodiscard]] bool nothing() const { return totals == TotalsByOperation{} && commits == 0; }
   [[nodiscard]] std::uint64_t bytes() const;
   TenantDone& operator+=(const TenantDone& more);
   TenantDone& operator-=(const TenantDone& less);
@@ -40,17 +40,17 @@ class TenantSteps {
  public:
   /// The first step is everything counted so far. `gone_cgroups`: cgroups whose directory no longer exists, sorted;
   /// their counts stay with them for a few more readings.
-  TenantStep observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
-                     const std::vector<model::CgroupId>& gone_cgroups = {});
+  TenantStep observe(const DeviceAttribution& now, const Tenants& tenants,
+                     const std::vector<CgroupId>& gone_cgroups = {});
 
  private:
   struct CgroupState {
-    model::Tenant who;  // without a name: not known yet
+    Tenant who;  // without a name: not known yet
     TenantDone done;
   };
-  std::map<model::CgroupId, CgroupState> cgroups_;
+  std::map<CgroupId, CgroupState> cgroups_;
   TenantDone departed_;
   TenantDone other_;
 };
 
-}  // namespace ssdpulse::tenants
+}  // namespace ssdpulse::model
