@@ -3,10 +3,11 @@
 """How many instructions does an I/O cost? count.py OBJECT [--where CASE [--lines]]: by case, or by function of one case."""
 import argparse
 import re
+import shutil
+import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -68,29 +69,43 @@ def measure(path, case):
     return kernel, issue, completion
 
 
-@lru_cache(maxsize=None)
-def functions_of(file):
-    """(line, name) of each function's beginning. The object does not name those that were inlined; they begin in column 0."""
-    found, name = [], None
-    for number, line in enumerate(Path(file).read_text("utf-8").split("\n"), 1):
-        if match := re.match(r"(?:\w[\w ]*[ *])?(\w+)\(", line):
-            name = match[1] if match[1] != "BPF_PROG" else line[match.end():].split(",")[0]
-            start = number
-        if line == "{" and name:
-            found.append((start, name))
-    return found
+def inlined(path, program):
+    """Address -> functions around it, the outermost first: from the object's debug information, because .BTF.ext does not
+    name functions that were inlined.
+    """
+    tool = next(filter(shutil.which, (f"llvm-dwarfdump{version}" for version in ("-14", "-16", "-19", ""))))
+    around, base = defaultdict(list), 0
+    for entry in subprocess.run([tool, "--debug-info", path], check=True, capture_output=True, text=True).stdout.split("\n\n"):
+        if not re.match(r"0x\w+: +DW_TAG_(subprogram|inlined_subroutine)\n", entry):
+            continue
+        name = re.search(r'DW_AT_(?:abstract_origin|name)\s+\((?:0x\w+ )?"(\w+)"\)', entry)[1]
+        ranges = re.findall(r"\[0x(\w+), 0x(\w+)\)", entry) or re.findall(r"DW_AT_low_pc\s+\(0x(\w+)\)\s+DW_AT_high_pc\s+\(0x(\w+)\)", entry)
+        if "DW_TAG_subprogram" in entry and ranges:
+            base = program.functions[name] - int(ranges[0][0], 16)
+        for begin, end in ranges:
+            for address in range(base + int(begin, 16), base + int(end, 16), 8):
+                around[address].append(name)
+    return around
 
 
-def function_at(file, line):
-    return next((name for start, name in reversed(functions_of(file)) if start <= line), "?")
+def print_functions(path, program, executed):
+    """A tree of calls, inlined or not: instructions of each function with those it calls, and its own."""
+    around, total, own = inlined(path, program), Counter(), Counter()
+    for address, times in executed.items():
+        chain = tuple(around[address])
+        own[chain] += times
+        for depth in range(len(chain)):
+            total[chain[:depth + 1]] += times
+    print("  total    own")
+    for chain in sorted(total, key=lambda chain: [(-total[chain[:depth + 1]], chain[depth]) for depth in range(len(chain))]):
+        print(f"{total[chain]:7}{own[chain]:7}  {'  ' * len(chain)}{chain[-1]}")
 
 
-def print_where(kernel, executed, lines):
+def print_lines(program, executed):
     places = Counter()
     for address, times in executed.items():
-        file, line, text = kernel.program.line_of(address)
-        place = f"{Path(file).name}: {function_at(file, line)}"
-        places[f"{place}:{line}: {text}" if lines else place] += times
+        file, line, text = program.line_of(address)
+        places[f"{Path(file).name}:{line}: {text}"] += times
     for place, times in places.most_common():
         print(f"{times:6} {place}")
 
@@ -110,7 +125,10 @@ def main():
     kernel, issue, completion = measure(options.object, next(case for case in cases() if case.name == options.where))
     for name, executed in (("issue", issue), ("completion", completion)):
         print(f"{name}: {executed.total()}")
-        print_where(kernel, executed, options.lines)
+        if options.lines:
+            print_lines(kernel.program, executed)
+        else:
+            print_functions(options.object, kernel.program, executed)
 
 
 if __name__ == "__main__":
