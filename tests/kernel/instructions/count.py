@@ -15,8 +15,9 @@ sys.dont_write_bytecode = True
 
 from made_up_kernel import MadeUpKernel  # noqa: E402
 
-BYTES, REPEATED, DEVICE_NS, PAUSE_NS = 4096, 3, 90_000, 50_000
+BYTES, REPEATED, QUEUED_NS, DEVICE_NS, PAUSE_NS = 4096, 3, 3_000, 90_000, 50_000
 PATHS = ("io_uring", "libaio", "sync", "unrecognised")
+OLDEST, NEWEST = (5, 10), (6, 18)
 
 
 @dataclass
@@ -26,7 +27,11 @@ class Case:
     modelled: bool = False
     attribution: bool = True
     issue_seen: bool = True
-    version: tuple = (6, 18)
+    version: tuple = NEWEST
+
+    @property
+    def bytes(self):
+        return 0 if self.operation == "flush" else BYTES
 
     @property
     def name(self):
@@ -39,7 +44,7 @@ class Case:
             parts.append(self.path if self.attribution else "unattributed")
         elif not self.attribution:
             parts.append("unattributed")
-        return "-".join(parts)
+        return "-".join([*parts, *(f"on-{major}.{minor}" for major, minor in [self.version] if self.version != NEWEST)])
 
 
 def cases():
@@ -49,23 +54,30 @@ def cases():
             yield Case(operation, modelled=modelled, attribution=False)
         yield from (Case(operation, path, issue_seen=False) for path in PATHS)
         yield Case(operation, issue_seen=False, attribution=False)
+        yield from (Case(operation, issue_seen=seen, version=OLDEST) for seen in (True, False))
     for operation in ("flush", "discard"):
         yield from (Case(operation, attribution=attribution) for attribution in (True, False))
+
+
+HEADING = f"{'case':36}{'issue':>7}{'completion':>12}"
+
+
+def row(case, issue, completion):
+    return f"{case.name:36}{issue.total() or '-':>7}{completion.total():>12}"
 
 
 def measure(path, case):
     """(kernel, issue, completion) after some I/Os; the last two are {address: executions} of the last I/O."""
     kernel = MadeUpKernel(path, case.version, case.attribution, case.modelled)
-    size = 0 if case.operation == "flush" else BYTES
     issue = Counter()
     for number in range(REPEATED):
         kernel.now_ns += PAUSE_NS
-        kernel.request(case.operation, case.path, 123456 + number * 8000, size)
+        kernel.request(case.operation, case.path, 123456 + number * 8000, case.bytes, kernel.now_ns - QUEUED_NS)
         if case.issue_seen:
             issue = kernel.issue()
         kernel.start()
         kernel.now_ns += DEVICE_NS
-        completion = kernel.complete("on_complete" if case.issue_seen else "on_complete_only", size)
+        completion = kernel.complete("on_complete" if case.issue_seen else "on_complete_only", case.bytes)
     return kernel, issue, completion
 
 
@@ -117,10 +129,9 @@ def main():
     parser.add_argument("--lines", action="store_true", help="with --where: by line")
     options = parser.parse_args()
     if not options.where:
-        print(f"{'case':36}{'issue':>7}{'completion':>12}")
+        print(HEADING)
         for case in cases():
-            _, issue, completion = measure(options.object, case)
-            print(f"{case.name:36}{issue.total() or '-':>7}{completion.total():>12}")
+            print(row(case, *measure(options.object, case)[1:]))
         return
     kernel, issue, completion = measure(options.object, next(case for case in cases() if case.name == options.where))
     for name, executed in (("issue", issue), ("completion", completion)):

@@ -58,11 +58,14 @@ class Memory:
             raise Fault(f"{region.name} has no {size} bytes at {offset}")
         return region, offset
 
-    def load(self, address, size):
+    def bytes(self, address, size):
         region, offset = self._find(address, size)
         if not all(region.known[offset:offset + size]):
             raise Fault(f"nobody made up {region.name_at(offset)}")
-        return int.from_bytes(region.data[offset:offset + size], "little")
+        return region.data[offset:offset + size]
+
+    def load(self, address, size):
+        return int.from_bytes(self.bytes(address, size), "little")
 
     def store(self, address, size, value):
         region, offset = self._find(address, size)

@@ -4,10 +4,9 @@
 Only what a case puts there can be read.
 """
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
-from bpf_object import BpfObject, region_start
+from bpf_object import ARRAY, STRUCT, UNION, BpfObject, region_start
 from interpreter import Fault, Interpreter, Memory
 
 ABI = Path(__file__).resolve().parents[3] / "bpf/abi"
@@ -23,33 +22,40 @@ FUNCTIONS = {name: 0xffffffff81000000 + 0x40 * number for number, name in enumer
     ("iomap_dio_bio_end_io", "blkdev_bio_end_io_async", "io_complete_rw", "aio_complete_rw", "an unknown function"), 1)}
 COMPLETED_BY = {"io_uring": "io_complete_rw", "libaio": "aio_complete_rw"}
 CPUS, DEVICES, QUEUES, TAGS, SETS, ANNOUNCED = 2, 2, 2, 16, 64, 8
-CPU, DEVICE, QUEUE_ID, HARDWARE_QUEUE, TAG, DISK_SEQUENCE, SERIAL = 1, 1, 5, 1, 3, 77, 12345
+CPU, DEVICE, QUEUE_ID, HARDWARE_QUEUE, TAG, DISK_SEQUENCE, SERIAL, CGROUP, CGROUP_NAME = 1, 1, 5, 1, 3, 77, 12345, 4711, b"a.service"
 FIRST_ELEMENTS, FIRST_OBJECT = 0x400, 0x500
 IDLE, IN_FLIGHT = 0, 1  # enum mq_rq_state
 LOOK_UP, CLOCK, CPU_NUMBER, READ_TEXT, RING_OUTPUT = 1, 5, 8, 115, 130  # enum bpf_func_id
 
 
-@dataclass
 class Structure:
-    """One of our own structures in memory."""
+    """One of our own structures, or a member of one, in memory."""
 
-    memory: Memory
-    types: object
-    type: int
-    address: int
+    def __init__(self, memory, types, of, address):
+        self._memory, self._types, self._type, self.address = memory, types, of, address
 
-    def get(self, path):
-        offset, of = self.types.locate(self.type, path)
-        return self.memory.load(self.address + offset, self.types.size(of))
+    def __getitem__(self, path):
+        offset, of = self._types.locate(self._type, path)
+        return Structure(self._memory, self._types, of, self.address + offset)
 
     def set(self, **fields):
         for path, value in fields.items():
-            offset, of = self.types.locate(self.type, path)
-            self.memory.store(self.address + offset, self.types.size(of), value)
+            offset, of = self._types.locate(self._type, path)
+            self._memory.store(self.address + offset, self._types.size(of), value)
 
-    def __getitem__(self, path):
-        offset, of = self.types.locate(self.type, path)
-        return Structure(self.memory, self.types, of, self.address + offset)
+    def words(self):
+        """{path: value} of all members that are not 0."""
+        if not any(self._memory.bytes(self.address, self._types.size(self._type))):
+            return {}
+        one = self._types.resolve(self._type)
+        if one.kind == ARRAY:
+            parts = [(str(at), one.element, at * self._types.size(one.element)) for at in range(one.count)]
+        elif one.kind in (STRUCT, UNION):
+            parts = one.members
+        else:
+            return {"": self._memory.load(self.address, self._types.size(self._type))}
+        return {".".join(filter(None, (name, path))): value for name, of, offset in parts
+                for path, value in Structure(self._memory, self._types, of, self.address + offset).words().items()}
 
 
 class MadeUpKernel:
@@ -66,20 +72,15 @@ class MadeUpKernel:
             LOOK_UP: self._look_up, CLOCK: lambda *_: self.now_ns, CPU_NUMBER: lambda *_: CPU, READ_TEXT: self._read_text,
             RING_OUTPUT: self._ring_output, "bpf_rdonly_cast": lambda pointer, *_: pointer})
 
-    def element(self, name, key):
-        """A value of a map."""
-        one, start, entries = self._elements[name]
-        if key >= entries:
-            raise Fault(f"{name} has no element {key}")
-        return Structure(self.memory, self.program.types, one.value_type, start + key * one.value_bytes)
+    def counted(self):
+        """{"map.key": {path: value}}: everything in the maps that is not 0, except what the daemon wrote and the streams."""
+        found = {f"{name}.{key}": self._element(name, key).words() for name, (_, _, entries) in self._elements.items()
+                 for key in range(DEVICES if name == "device_states" else entries) if name != "streams"}
+        return {place: words for place, full in found.items()
+                if (words := {path: value for path, value in full.items() if not path.startswith(("geometry.", "sampling."))})}
 
-    def state(self):
-        types = self.program.types
-        of = types.named("device_state")
-        return Structure(self.memory, types, of, self._elements["device_states"][1] + DEVICE * types.size(of))
-
-    def request(self, operation, path, sector, size):
-        """Allocates one, 3 us ago; `path`: how it was submitted."""
+    def request(self, operation, path, sector, size, start_ns):
+        """Allocates one; `path`: how it was submitted."""
         number = OPERATIONS[operation][0]
         self._object("gendisk", diskseq=DISK_SEQUENCE, major=0, first_minor=DISK_SEQUENCE)
         self._object("request_queue", id=QUEUE_ID, disk=self._place("gendisk"))
@@ -90,17 +91,21 @@ class MadeUpKernel:
         bio = self._make_bio(number, path, sector, size)
         self._object("request", q=self._place("request_queue"), rq_disk=self._place("gendisk"), mq_hctx=self._place("blk_mq_hw_ctx"),
                      cmd_flags=number, rq_flags=STAMPED, tag=TAG, internal_tag=-1, __data_len=size, __sector=sector, bio=bio, biotail=bio,
-                     nr_phys_segments=1, start_time_ns=self.now_ns - 3000, state=IDLE, deadline=0)
+                     nr_phys_segments=1, start_time_ns=start_ns, state=IDLE, deadline=0)
+
+    @property
+    def request_address(self):
+        return self._place("request")
 
     def issue(self):
-        return self._interpreter.run("on_issue", [self._place("request")])
+        return self._interpreter.run("on_issue", [self.request_address])
 
     def start(self):
         """What the driver does between the issue and the end."""
         self._set("request", state=IN_FLIGHT, deadline=self.now_ns)
 
     def complete(self, program, size):
-        return self._interpreter.run(program, [self._place("request"), 0, size])
+        return self._interpreter.run(program, [self.request_address, 0, size])
 
     def _configure(self, attribution):
         classes = bytearray([CONSTANTS["CLASS_PASSTHROUGH"]] * 256)
@@ -132,10 +137,17 @@ class MadeUpKernel:
             self.memory.add(start, one.name, bytes(size))
             self._elements[one.name] = (one, start, entries[one.name])
 
+    def _element(self, name, key):
+        one, start, _ = self._elements[name]
+        types = self.program.types
+        of = types.named("device_state") if name == "device_states" else one.value_type
+        return Structure(self.memory, types, of, start + key * types.size(of))
+
     def _make_device(self, sampled):
-        self.state()["geometry"].set(slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS, flags=CONSTANTS["SLOTS_EXACT"], drive=DEVICE,
+        state = self._element("device_states", DEVICE)
+        state["geometry"].set(slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS, flags=CONSTANTS["SLOTS_EXACT"], drive=DEVICE,
                                      write_granularity=4096, write_alignment=4096)
-        self.state()["sampling"].set(groups=100000 * sampled, seed=99, sampling=1, page_bits=12, rate_bits=8)
+        state["sampling"].set(groups=100000 * sampled, seed=99, sampling=1, page_bits=12, rate_bits=8)
         types = self.program.types
         address, _ = self.program.variables["queue_entries"]
         of = types.named("queue_entry")
@@ -143,8 +155,8 @@ class MadeUpKernel:
         entry.set(disk=DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS)
 
     def _make_bio(self, operation, path, sector, size):
-        self._text("name of a cgroup", b"a.service\0")
-        self._object("kernfs_node", name=self._place("name of a cgroup"), id=4711)
+        self._text("name of a cgroup", CGROUP_NAME + b"\0")
+        self._object("kernfs_node", name=self._place("name of a cgroup"), id=CGROUP)
         self._object("cgroup", kn=self._place("kernfs_node"))
         self._object("blkcg", **{"css.cgroup": self._place("cgroup"), "css.serial_nr": SERIAL, "css.parent": 0})
         self._object("blkcg_gq", blkcg=self._place("blkcg"))
@@ -181,7 +193,11 @@ class MadeUpKernel:
                 self.memory.store(self._place(name) + layout[path][0], layout[path][1], value)
 
     def _look_up(self, handle, key, *_):
-        return self.element(self.program.maps[handle].name, self.memory.load(key, 4)).address
+        one, start, entries = self._elements[self.program.maps[handle].name]
+        number = self.memory.load(key, 4)
+        if number >= entries:
+            raise Fault(f"{one.name} has no element {number}")
+        return start + number * one.value_bytes
 
     def _read_text(self, to, size, text, *_):
         for at in range(size):
