@@ -4,9 +4,11 @@
 Only what a case puts there can be read.
 """
 import re
+from functools import lru_cache
 from pathlib import Path
 
-from bpf_object import ARRAY, STRUCT, UNION, BpfObject, region_start
+from bpf_object import BpfObject, region_start
+from bpf_types import ANONYMOUS
 from interpreter import Fault, Interpreter, Memory
 
 ABI = Path(__file__).resolve().parents[3] / "bpf/abi"
@@ -29,40 +31,42 @@ LOOK_UP, CLOCK, CPU_NUMBER, READ_TEXT, RING_OUTPUT = 1, 5, 8, 115, 130  # enum b
 
 
 class Structure:
-    """One of our own structures, or a member of one, in memory."""
+    """One of our own structures, or a part of one, in memory."""
 
     def __init__(self, memory, types, of, address):
-        self._memory, self._types, self._type, self.address = memory, types, of, address
+        self._memory, self._types, self._type, self._address = memory, types, of, address
 
-    def __getitem__(self, path):
-        offset, of = self._types.locate(self._type, path)
-        return Structure(self._memory, self._types, of, self.address + offset)
+    def _parts(self):
+        return [(name, Structure(self._memory, self._types, of, self._address + offset)) for name, of, offset in self._types.members(self._type)]
 
     def set(self, **fields):
-        for path, value in fields.items():
-            offset, of = self._types.locate(self._type, path)
-            self._memory.store(self.address + offset, self._types.size(of), value)
+        parts = dict(self._parts())
+        for name, value in fields.items():
+            if isinstance(value, dict):
+                parts[name].set(**value)
+            else:
+                self._memory.store(parts[name]._address, self._types.size(parts[name]._type), value)
 
     def words(self):
-        """{path: value} of all members that are not 0."""
-        if not any(self._memory.bytes(self.address, self._types.size(self._type))):
+        """{path: value} of everything in it that is not 0."""
+        size = self._types.size(self._type)
+        if not any(self._memory.bytes(self._address, size)):
             return {}
-        one = self._types.resolve(self._type)
-        if one.kind == ARRAY:
-            parts = [(str(at), one.element, at * self._types.size(one.element)) for at in range(one.count)]
-        elif one.kind in (STRUCT, UNION):
-            parts = one.members
-        else:
-            return {"": self._memory.load(self.address, self._types.size(self._type))}
-        return {".".join(filter(None, (name, path))): value for name, of, offset in parts
-                for path, value in Structure(self._memory, self._types, of, self.address + offset).words().items()}
+        if not (parts := self._parts()):
+            return {"": self._memory.load(self._address, size)}
+        return {f"{'' if name == ANONYMOUS else name}.{path}".strip("."): value for name, part in parts for path, value in part.words().items()}
+
+
+@lru_cache(maxsize=None)
+def read_object(path, version):
+    return BpfObject(path, version, ENUMERATORS, ENDED)
 
 
 class MadeUpKernel:
     def __init__(self, path, version=(6, 18), attribution=True, sampled=False):
         self.version, self.now_ns, self.events = version, 10**10, []
-        self.program, self.memory = BpfObject(path, version, ENUMERATORS, ENDED), Memory()
-        for name, (address, contents) in self.program.data().items():
+        self.program, self.memory = read_object(path, version), Memory()
+        for name, (address, contents) in self.program.data.items():
             self.memory.add(address, name, contents)
         self._places, self._elements = {}, {}
         self._configure(attribution)
@@ -144,10 +148,10 @@ class MadeUpKernel:
         return Structure(self.memory, types, of, start + key * types.size(of))
 
     def _make_device(self, sampled):
-        state = self._element("device_states", DEVICE)
-        state["geometry"].set(slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS, flags=CONSTANTS["SLOTS_EXACT"], drive=DEVICE,
-                                     write_granularity=4096, write_alignment=4096)
-        state["sampling"].set(groups=100000 * sampled, seed=99, sampling=1, page_bits=12, rate_bits=8)
+        self._element("device_states", DEVICE).set(
+            geometry={"slot_mask": QUEUES * TAGS - 1, "slot_stride": TAGS, "flags": CONSTANTS["SLOTS_EXACT"], "drive": DEVICE,
+                      "write_granularity": 4096, "write_alignment": 4096},
+            sampling={"groups": 100000 * sampled, "seed": 99, "sampling": 1, "page_bits": 12, "rate_bits": 8})
         types = self.program.types
         address, _ = self.program.variables["queue_entries"]
         of = types.named("queue_entry")
@@ -180,9 +184,8 @@ class MadeUpKernel:
 
     def _object(self, name, /, **fields):
         """Begins a structure of the kernel's anew."""
-        layout = self.program.layouts.of(name)
-        size = max(offset + size for offset, size in layout.values())
-        self.memory.add(self._place(name), name, unknown=size, fields={offset: path for path, (offset, _) in layout.items()})
+        layouts = self.program.layouts
+        self.memory.add(self._place(name), name, unknown=layouts.size(name), fields={offset: path for path, (offset, _) in layouts.of(name).items()})
         self._set(name, **fields)
 
     def _set(self, name, /, **fields):
