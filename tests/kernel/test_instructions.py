@@ -77,8 +77,8 @@ def expected_interference(case, kernel):
     if case.operation == "discard":
         return {f"device_states.{DEVICE}": words}
     words[f"events.{CONSTANTS['CLASS_FLUSH']}.count.{CONSTANTS['EVENT_LONE_FLUSH']}"] = IOS
-    return {f"device_states.{DEVICE}": words,
-            f"commit_cells.{DEVICE * made_up.CPUS + CPU}": {"commits": IOS, "sum_ns": IOS * TOTAL_NS, f"latency.{latency_word(TOTAL_NS)}": IOS}}
+    commits = {"commits": IOS, "sum_ns": IOS * TOTAL_NS, f"latency.{latency_word(TOTAL_NS)}": IOS}
+    return {f"device_states.{DEVICE}": words, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
 
 
 def expected(case, kernel):
@@ -92,14 +92,16 @@ def expected(case, kernel):
         recognised = case.attribution and class_number < CONSTANTS["HOT_CLASSES"] and case.path != "unrecognised"
         path = path_of(case) if recognised else CONSTANTS["PATH_UNKNOWN"]
         issued = class_number << CONSTANTS["SLOT_CLASS_SHIFT"] | path << CONSTANTS["SLOT_PATH_SHIFT"] | kernel.now_ns - count.DEVICE_NS
-        found[f"issue_slots.{made_up.HARDWARE_QUEUE * made_up.TAGS + made_up.TAG}"] = {"issued": issued, "request": kernel.request_address & 0xffffffff}
+        slot = f"issue_slots.{made_up.HARDWARE_QUEUE * made_up.TAGS + made_up.TAG}"
+        found[slot] = {"issued": issued, "request": kernel.request_address & 0xffffffff}
     if case.attribution:
         found |= expected_attribution(case, class_number)
     return {place: {path: value for path, value in words.items() if value} for place, words in found.items()}
 
 
 def compare(check, found, wanted, what):
-    differences = [f"{key} is {found.get(key)}, not {wanted.get(key)}" for key in sorted({**found, **wanted}) if found.get(key) != wanted.get(key)]
+    differences = [f"{key} is {found.get(key)}, not {wanted.get(key)}" for key in sorted({**found, **wanted})
+                   if found.get(key) != wanted.get(key)]
     check.that(not differences, "; ".join([what, *differences]))
 
 
@@ -109,7 +111,7 @@ def main():
         kernel, *executed = count.measure(OBJECT, case)
         compare(check, kernel.counted(), expected(case, kernel), f"{case.name}: what was counted")
         check.equal(kernel.events, [], f"{case.name}: events for the flash model")
-        rows[case.name] = count.row(case, *executed)
+        rows[case.name] = count.row(case, kernel, *executed)
     about = f"# {kernel.program.compiler}; SSDPULSE_TEST_GOLDEN=write tests/kernel/{Path(__file__).name} rewrites this"
     if os.environ.get("SSDPULSE_TEST_GOLDEN") == "write":
         COUNTS.write_text("\n".join(["# SPDX-License-Identifier: Apache-2.0", about, *rows.values(), ""]), "utf-8")

@@ -105,8 +105,10 @@ class BpfObject:
             at, end = at + 4, at + length
             while at < end:
                 section, count = struct.unpack_from("<II", data, at)
-                yield from ((text_at(texts, section), *struct.unpack_from("<IIII", data, at + 8 + number * size)) for number in range(count))
-                at += 8 + count * size
+                at += 8
+                for _ in range(count):
+                    yield text_at(texts, section), *struct.unpack_from("<IIII", data, at)
+                    at += size
 
         for section, at, of, path, kind in entries(header + core, core_bytes):
             self._core[self._starts[section] + at] = (of, text_at(texts, path), kind)

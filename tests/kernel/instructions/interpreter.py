@@ -34,6 +34,7 @@ class Region:
     data: bytearray
     known: bytearray  # 1 for each byte that has a value
     fields: dict  # offset -> name
+    guarded: bool  # may be gone: the kernel checks the address before it loads
 
     def name_at(self, offset):
         field = max((at for at in self.fields if at <= offset), default=None)
@@ -44,10 +45,10 @@ class Memory:
     def __init__(self):
         self._regions = {}
 
-    def add(self, address, name, contents=b"", unknown=0, fields=()):
+    def add(self, address, name, contents=b"", unknown=0, fields=(), guarded=False):
         """With these contents, or of so many unknown bytes."""
         self._regions[address >> 32] = Region(name, bytearray(contents or unknown), bytearray(b"\1" * len(contents) or unknown),
-                                              dict(fields))
+                                              dict(fields), guarded)
 
     def _find(self, address, size):
         region = self._regions.get(address >> 32)
@@ -57,6 +58,9 @@ class Memory:
         if offset < 0 or offset + size > len(region.data):
             raise Fault(f"{region.name} has no {size} bytes at {offset}")
         return region, offset
+
+    def is_guarded(self, address):
+        return self._find(address, 1)[0].guarded
 
     def bytes(self, address, size):
         region, offset = self._find(address, size)
@@ -82,6 +86,7 @@ class Interpreter:
 
     def __init__(self, program, memory, helpers):
         self._program, self._memory, self._helpers = program, memory, helpers
+        self.guarded = set()  # addresses of the loads from such memory
 
     def run(self, name, arguments):
         """Calls a program with a tracepoint's arguments; address -> how often it was executed."""
@@ -121,7 +126,10 @@ class Interpreter:
         if one.opcode == LOAD_IMMEDIATE:
             registers[one.target] = one.immediate
         elif kind == LOAD and one.opcode & 0xe0 == MEMORY:
-            registers[one.target] = self._memory.load(registers[one.source] + one.offset, BYTES[one.opcode & 0x18])
+            address = registers[one.source] + one.offset
+            if self._memory.is_guarded(address):
+                self.guarded.add(one.address)
+            registers[one.target] = self._memory.load(address, BYTES[one.opcode & 0x18])
         elif kind in (STORE_IMMEDIATE, STORE) and one.opcode & 0xe0 == MEMORY:
             self._memory.store(registers[one.target] + one.offset, BYTES[one.opcode & 0x18],
                                one.immediate if kind == STORE_IMMEDIATE else registers[one.source])

@@ -37,7 +37,8 @@ class Structure:
         self._memory, self._types, self._type, self._address = memory, types, of, address
 
     def _parts(self):
-        return [(name, Structure(self._memory, self._types, of, self._address + offset)) for name, of, offset in self._types.members(self._type)]
+        return [(name if name != ANONYMOUS else "", Structure(self._memory, self._types, of, self._address + offset))
+                for name, of, offset in self._types.members(self._type)]
 
     def set(self, **fields):
         parts = dict(self._parts())
@@ -54,7 +55,7 @@ class Structure:
             return {}
         if not (parts := self._parts()):
             return {"": self._memory.load(self._address, size)}
-        return {f"{'' if name == ANONYMOUS else name}.{path}".strip("."): value for name, part in parts for path, value in part.words().items()}
+        return {f"{name}.{path}".strip("."): value for name, part in parts for path, value in part.words().items()}
 
 
 @lru_cache(maxsize=None)
@@ -96,6 +97,10 @@ class MadeUpKernel:
         self._object("request", q=self._place("request_queue"), rq_disk=self._place("gendisk"), mq_hctx=self._place("blk_mq_hw_ctx"),
                      cmd_flags=number, rq_flags=STAMPED, tag=TAG, internal_tag=-1, __data_len=size, __sector=sector, bio=bio, biotail=bio,
                      nr_phys_segments=1, start_time_ns=start_ns, state=IDLE, deadline=0)
+
+    @property
+    def guarded(self):
+        return self._interpreter.guarded
 
     @property
     def request_address(self):
@@ -182,11 +187,12 @@ class MadeUpKernel:
     def _text(self, name, contents):
         self.memory.add(self._place(name), name, contents)
 
-    def _object(self, name, /, **fields):
+    def _object(self, name, /, **values):
         """Begins a structure of the kernel's anew."""
         layouts = self.program.layouts
-        self.memory.add(self._place(name), name, unknown=layouts.size(name), fields={offset: path for path, (offset, _) in layouts.of(name).items()})
-        self._set(name, **fields)
+        fields = {offset: path for path, (offset, _) in layouts.of(name).items()}
+        self.memory.add(self._place(name), name, unknown=layouts.size(name), fields=fields, guarded=name != "request")
+        self._set(name, **values)
 
     def _set(self, name, /, **fields):
         """A field that no program declares for this kernel is left out."""
