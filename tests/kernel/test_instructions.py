@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "instructions"))
 
 import count  # noqa: E402
 import made_up_kernel as made_up  # noqa: E402
+from interpreter import Fault  # noqa: E402
 from made_up_kernel import CONSTANTS, CPU, DEVICE  # noqa: E402
 
 OBJECT = rig.BUILD / "bpf/block_io.bpf.o"
@@ -96,27 +97,37 @@ def expected(case, kernel):
         found[slot] = {"issued": issued, "request": kernel.request_address & 0xffffffff}
     if case.attribution:
         found |= expected_attribution(case, class_number)
-    return {place: {path: value for path, value in words.items() if value} for place, words in found.items()}
+    return {f"{place}.{path}": value for place, words in found.items() for path, value in words.items() if value}
 
 
 def compare(check, found, wanted, what):
     differences = [f"{key} is {found.get(key)}, not {wanted.get(key)}" for key in sorted({**found, **wanted})
                    if found.get(key) != wanted.get(key)]
-    check.that(not differences, "; ".join([what, *differences]))
+    check.that(not differences, f"{what}{': ' if differences else ''}{'; '.join(differences)}")
+
+
+def by_case(lines):
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
 
 
 def main():
-    check, rows = rig.Check(), {"case": count.HEADING}
+    check, rows = rig.Check(), []
     for case in count.cases():
-        kernel, *executed = count.measure(OBJECT, case)
-        compare(check, kernel.counted(), expected(case, kernel), f"{case.name}: what was counted")
-        check.equal(kernel.events, [], f"{case.name}: events for the flash model")
-        rows[case.name] = count.row(case, kernel, *executed)
-    about = f"# {kernel.program.compiler}; SSDPULSE_TEST_GOLDEN=write tests/kernel/{Path(__file__).name} rewrites this"
-    if os.environ.get("SSDPULSE_TEST_GOLDEN") == "write":
-        COUNTS.write_text("\n".join(["# SPDX-License-Identifier: Apache-2.0", about, *rows.values(), ""]), "utf-8")
-    golden = {line.split()[0]: line for line in COUNTS.read_text("utf-8").splitlines()}
-    compare(check, {"#": about, **rows}, golden, "instructions")
+        try:
+            kernel, *executed = count.measure(OBJECT, case)
+            compare(check, kernel.counted(), expected(case, kernel), f"{case.name}: what was counted")
+            check.equal(kernel.events, [], f"{case.name}: events for the flash model")
+            rows.append(count.row(case, kernel, *executed))
+        except Fault as fault:
+            check.that(False, f"{case.name}: {fault}")
+    compiler = made_up.read_object(OBJECT, count.NEWEST).compiler
+    lines = ["# SPDX-License-Identifier: Apache-2.0", f"# {compiler}; SSDPULSE_TEST_GOLDEN=write tests/kernel/test_instructions.py rewrites this",
+             count.HEADING, *rows]
+    if os.environ.get("SSDPULSE_TEST_GOLDEN") == "write" and not check.failures:
+        COUNTS.write_text("\n".join([*lines, ""]), "utf-8")
+    found, wanted = by_case(lines), by_case(COUNTS.read_text("utf-8").splitlines())
+    for case in sorted({**found, **wanted}):
+        check.equal(found.get(case), wanted.get(case), f"{case}: instructions")
     sys.exit(check.failures != 0)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.dont_write_bytecode = True
 
 from bpf_object import CALL  # noqa: E402
 from made_up_kernel import CPU_NUMBER, LOOK_UP, MadeUpKernel  # noqa: E402
@@ -44,16 +43,10 @@ class Case:
 
     @property
     def name(self):
-        parts = [self.operation]
-        if self.modelled:
-            parts.append("modelled")
-        if not self.issue_seen:
-            parts.append("completion-only")
-        if self.operation in ("read", "write"):
-            parts.append(self.path if self.attribution else "unattributed")
-        elif not self.attribution:
-            parts.append("unattributed")
-        return "-".join([*parts, *(f"on-{major}.{minor}" for major, minor in [self.version] if self.version != NEWEST)])
+        how = "unattributed" if not self.attribution else self.path if self.operation in ("read", "write") else ""
+        return "-".join(filter(None, (
+            self.operation, "modelled" if self.modelled else "", "" if self.issue_seen else "completion-only", how,
+            f"on-{self.version[0]}.{self.version[1]}" if self.version != NEWEST else "")))
 
 
 def cases():
@@ -83,9 +76,9 @@ def weighted(kernel, executed):
 
 
 def row(case, kernel, issue, completion):
-    columns = [(executed.total(), weighted(kernel, executed) if case.version == NEWEST else 0) for executed in (issue, completion)]
-    (i, iw), (c, cw) = columns
-    return f"{case.name:40}{i or '-':>7}{iw or '-':>10}{c:>12}{cw or '-':>10}"
+    """The weights are those of the newest kernel."""
+    heavy = [weighted(kernel, executed) if case.version == NEWEST else 0 for executed in (issue, completion)]
+    return f"{case.name:40}{issue.total() or '-':>7}{heavy[0] or '-':>10}{completion.total():>12}{heavy[1] or '-':>10}"
 
 
 def measure(path, case):
@@ -107,7 +100,8 @@ def inlined(program):
     """Address -> functions around it, the outermost first: from the object's debug information, because .BTF.ext does not
     name functions that were inlined.
     """
-    tool = next(filter(shutil.which, (f"llvm-dwarfdump{version}" for version in ("-14", "-16", "-19", ""))))
+    names = [f"llvm-dwarfdump{version}" for version in ("-14", "-16", "-19", "")]
+    tool = next(filter(shutil.which, names), None) or sys.exit(f"needs one of {' '.join(names)}")
     around, base = defaultdict(list), 0
     for entry in subprocess.run([tool, "--debug-info", program.path], check=True, capture_output=True, text=True).stdout.split("\n\n"):
         if not re.match(r"0x\w+: +DW_TAG_(subprogram|inlined_subroutine)\n", entry):

@@ -10,10 +10,10 @@ BYTES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}
 LOAD, STORE_IMMEDIATE, STORE, ALU32, JUMP, JUMP32, ALU64 = 1, 2, 3, 4, 5, 6, 7
 MEMORY, ATOMIC = 0x60, 0xc0
 ALWAYS, EXIT = 0x05, 0x95
-NEGATE, SHIFT_SIGNED = 0x80, 0xc0
+NEGATE, MOVE, SHIFT_SIGNED = 0x80, 0xb0, 0xc0
 ALU = {0x00: operator.add, 0x10: operator.sub, 0x20: operator.mul, 0x30: lambda a, b: a // b if b else 0, 0x40: operator.or_,
        0x50: operator.and_, 0x60: operator.lshift, 0x70: operator.rshift, 0x90: lambda a, b: a % b if b else a,
-       0xa0: operator.xor, 0xb0: lambda _, b: b}
+       0xa0: operator.xor}
 SHIFTS = (0x60, 0x70, SHIFT_SIGNED)
 JUMPS = {0x10: operator.eq, 0x20: operator.gt, 0x30: operator.ge, 0x40: lambda a, b: a & b != 0, 0x50: operator.ne,
          0xa0: operator.lt, 0xb0: operator.le}
@@ -156,7 +156,7 @@ class Interpreter:
         operation = one.opcode & 0xf0
         if one.offset:
             raise Fault("an instruction of a later instruction set")
-        if operation == 0xb0:  # its target may be unknown
+        if operation == MOVE:  # its target may be unknown
             return (registers[one.source] if one.opcode & 8 else one.immediate) & (1 << bits) - 1
         left, right = self._operands(one, registers, bits)
         if operation in SHIFTS:

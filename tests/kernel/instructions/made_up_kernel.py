@@ -78,11 +78,10 @@ class MadeUpKernel:
             RING_OUTPUT: self._ring_output, "bpf_rdonly_cast": lambda pointer, *_: pointer})
 
     def counted(self):
-        """{"map.key": {path: value}}: everything in the maps that is not 0, except what the daemon wrote and the streams."""
-        found = {f"{name}.{key}": self._element(name, key).words() for name, (_, _, entries) in self._elements.items()
-                 for key in range(DEVICES if name == "device_states" else entries) if name != "streams"}
-        return {place: words for place, full in found.items()
-                if (words := {path: value for path, value in full.items() if not path.startswith(("geometry.", "sampling."))})}
+        """{"map.key.member": value}: everything in the maps that is not 0, except what the daemon wrote and the streams."""
+        return {f"{name}.{key}.{path}": value for name, (_, _, entries) in self._elements.items() if name != "streams"
+                for key in range(DEVICES if name == "device_states" else entries)
+                for path, value in self._element(name, key).words().items() if not path.startswith(("geometry.", "sampling."))}
 
     def request(self, operation, path, sector, size, start_ns):
         """Allocates one; `path`: how it was submitted."""
