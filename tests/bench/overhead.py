@@ -284,8 +284,8 @@ def report(costs):
     for name, runs in costs.items():
         ns = median(runs, "ns")
         hooks = {hook: statistics.median(run["by_hook"].get(hook, 0) for run in runs) for hook in runs[0]["by_hook"]}
-        # The floor has two hooks: less than it is no cost of observers that hook only the completion.
-        above = f"{share_of_peer(runs, costs, True):.3f}" if len(hooks) > 1 else ""
+        # The floor has two hooks, so it is not the floor of an observer of completions alone.
+        above = f"{share_of_peer(runs, costs, True):.3f}" if any(value and "issue" in hook for hook, value in hooks.items()) else ""
         print(f"{name:<22} {ns:>10.1f} {band(runs, 'ns'):>6.1%} {ns / median(costs['floor'], 'ns'):>9.2f} "
               f"{share_of_peer(runs, costs, False):>8.3f} {above:>12}   "
               + ", ".join(f"{hook} {value:.1f}" for hook, value in sorted(hooks.items())))

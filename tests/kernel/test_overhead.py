@@ -23,6 +23,10 @@ BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 4.0, "full_without_bios_of_peer
           "completion_only_without_tenants_of_peer": 0.22, "completion_only_of_peer": 0.27}
 BOUNDS_INTEL = {"full_of_peer": 0.8, "full_of_floor": 8, "full_without_bios_of_peer": 0.72,
                 "completion_only_without_tenants_of_peer": 0.23, "completion_only_of_peer": 0.385}
+# No CPU waits for another one's writes here, so one table is enough.
+BOUNDS_LOCAL = {"full_of_peer": 9, "full_of_peer_above_floor": 9, "full_of_floor": 9, "full_without_bios_of_peer": 9,
+                "full_without_bios_of_peer_above_floor": 9, "completion_only_without_tenants_of_peer": 9,
+                "completion_only_of_peer": 9}
 TURNS, RUNS, SECONDS = 6, 6, 0.25
 NAMES = ["floor", "full", "completion-only", "without tenants", "biolatency"]
 
@@ -33,26 +37,33 @@ def quickest(runs, figure):
 
 def bounds():
     maker = re.search(r"^vendor_id\s*: (\S+)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return BOUNDS_INTEL if maker and maker[1] == "GenuineIntel" else BOUNDS
+    return {"local": BOUNDS_LOCAL, "remote": BOUNDS_INTEL if maker and maker[1] == "GenuineIntel" else BOUNDS}
+
+
+def quickest_ratios(check, state, disk, most):
+    """Of as many turns as it takes for all ratios to be within their bounds."""
+    costs = {name: [] for name in NAMES}
+    for number in range(1, TURNS + 1):
+        with overhead.accounting(True):
+            for name in NAMES:
+                costs[name] += overhead.measure(name, state, disk, SECONDS, RUNS)
+        ratios = overhead.ratios(costs, quickest)
+        for name in NAMES:
+            check.figure(f"turn {number}: {name} {quickest(costs[name], 'ns'):.0f} ns per I/O, "
+                         f"half of the runs above {overhead.median(costs[name], 'ns'):.0f} ns")
+        if all(ratios[name] <= bound for name, bound in most.items()):
+            break
+    return ratios
 
 
 def test(check, state):
-    most = bounds()
     overhead.compile_bench_programs(state)
-    costs = {name: [] for name in NAMES}
     with rig.ram_disks(state, size="512M") as [disk]:
-        for number in range(1, TURNS + 1):
-            with overhead.accounting(True):
-                for name in NAMES:
-                    costs[name] += overhead.measure(name, state, disk, SECONDS, RUNS)
-            ratios = overhead.ratios(costs, quickest)
-            for name in NAMES:
-                check.figure(f"turn {number}: {name} {quickest(costs[name], 'ns'):.0f} ns per I/O, "
-                             f"half of the runs above {overhead.median(costs[name], 'ns'):.0f} ns")
-            if all(ratios[name] <= bound for name, bound in most.items()):
-                break
-    for name, bound in most.items():
-        check.that(ratios[name] <= bound, f"{name} {ratios[name]:.3f}, at most {bound}")
+        for which, most in bounds().items():
+            with overhead.completions_on(which, state, disk):
+                ratios = quickest_ratios(check, state, disk, most)
+            for name, bound in most.items():
+                check.that(ratios[name] <= bound, f"{which} completions: {name} {ratios[name]:.3f}, at most {bound}")
 
 
 rig.main(test)
