@@ -4,11 +4,13 @@
 # timeout: 900
 """Has watching become more expensive? Ratios to a peer and to empty hooks, all in one run, never absolute times.
 
+With I/Os that complete on the CPU that issued them, and with others: the second load alone favours us over the peer.
 The bounds are a tenth to a quarter above the highest ratios that this test has measured: from run to run they differ by
-up to 10 %, and a hot path that is a third slower exceeds them. They depend on the CPU's manufacturer: a completion
-reads what the submitter's CPU wrote last, and an Intel CPU waits 40 ns longer for that, an AMD one 10 ns (measured
-before the path was determined at the issue, which saves two such cache lines). Anything else that the host does can
-only make an observer slower: so the cost of each one is that of its quickest run, and more rounds come closer to it.
+up to 10 %, and a hot path that is a third slower exceeds them. Those of remote completions depend on the CPU's
+manufacturer: a completion reads what the submitter's CPU wrote last, and an Intel CPU waits 40 ns longer for that, an
+AMD one 10 ns (measured before the path was determined at the issue, which saves two such cache lines). Anything else
+that the host does can only make an observer slower: so the cost of each one is that of its quickest run, and more
+rounds come closer to it.
 """
 import re
 import sys
