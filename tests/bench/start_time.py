@@ -3,8 +3,6 @@
 """How much earlier than the issue is the kernel's io_start_time_ns, by the number of I/Os submitted at once?
 Since Linux 6.10 it comes from a clock that is read once for each plug. Needs root."""
 import argparse
-import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,14 +10,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "kernel")]
 import overhead  # noqa: E402
 from lib import rig  # noqa: E402
-
-
-def sums():
-    """The words of struct differences."""
-    done = subprocess.run(["bpftool", "--json", "map", "dump", "name", "told"], capture_output=True, text=True, check=True)
-    text = json.loads(done.stdout)[0]["value"]
-    data = bytes(int(byte, 16) for byte in text)
-    return [int.from_bytes(data[at:at + 8], "little") for at in range(0, len(data), 8)]
 
 
 def main():
@@ -33,7 +23,7 @@ def main():
             with overhead.bench_programs("start_time")(state, disk):
                 rig.fio(disk, 1, rw="randread", bs="4k", ioengine="libaio", iodepth=batch, iodepth_batch_submit=batch,
                         iodepth_batch_complete_min=batch, size="512M", time_based=None, runtime=f"{int(arguments.seconds * 1000)}ms")
-                ios, without, early, most, device = sums()
+                ios, without, early, most, device = overhead.map_words("told")  # struct differences
             print(f"{batch:>5} {ios:>9} {without:>9} {early / ios / 1000:>14.2f} {most / 1000:>14.1f} {early / device:>15.1%}")
 
 
