@@ -116,7 +116,7 @@ constexpr auto kKnownBy = util::names<advice::CostSource>({
     "account_share: a part of that, by the shares in overhead.md",
     "elsewhere: I/Os, counted, times what one cost on the machine of overhead.md; not measured on this host",
     "scheduler: CPU time of the daemon's threads",
-    "unknown: nothing here tells; not in the totals",
+    "unknown: not in the totals; kernel.bpf_stats_enabled=1 would tell of programs in the kernel",
 });
 
 }  // namespace

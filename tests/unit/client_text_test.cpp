@@ -185,7 +185,7 @@ TEST(cost_text, shows_what_is_known_and_how) {
             "estimate: runs, counted, times what one costs, measured at the start: within a factor of 3; shares by "
             "overhead.md\n"
             "elsewhere: I/Os, counted, times what one cost on the machine of overhead.md; not measured on this host\n"
-            "unknown: nothing here tells; not in the totals\n");
+            "unknown: not in the totals; kernel.bpf_stats_enabled=1 would tell of programs in the kernel\n");
   std::ostringstream early;
   print_cost({{"seconds", 0}, {"parts", Json::array()}}, early);
   EXPECT_EQ(early.str().substr(0, 13), "not known yet");
