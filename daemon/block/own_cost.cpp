@@ -2,6 +2,8 @@
 #include "daemon/block/own_cost.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace ssdpulse::block {
 namespace {
@@ -9,22 +11,14 @@ namespace {
 using log::field;
 using model::Effort;
 
-/// How much of a full run's time a run takes at each effort, as measured by tests/bench/overhead.sh.
-struct Share {
-  double issue;
-  double completion;
-};
-constexpr auto kShares = std::to_array<Share>({{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}});
-static_assert(kShares.size() == model::kEfforts);
-
 /// Fewer runs in one second say little about the next second.
 constexpr std::uint64_t kRunsToLearn = 1000;
 /// Weight of a new sample of how far the measurement is off.
 constexpr double kWeight = 0.2;
 
 double ns_of(const Work& work, const model::RunCost& cost, std::size_t effort) {
-  return static_cast<double>(work.issues) * cost.issue_ns * kShares[effort].issue +
-         static_cast<double>(work.completions) * cost.completion_ns * kShares[effort].completion;
+  return static_cast<double>(work.issues) * cost.issue_ns * model::kRunShares[effort].issue +
+         static_cast<double>(work.completions) * cost.completion_ns * model::kRunShares[effort].completion;
 }
 
 /// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
@@ -62,6 +56,11 @@ CostEstimate::Ratios CostEstimate::observe(const Work& work, std::chrono::nanose
     ratios[now] = static_cast<double>(work.accounted_ns) / all_ns;
   }
   return ratios;
+}
+
+std::optional<model::RunCost> CostEstimate::run_cost() const {
+  return cost_ ? std::optional(model::RunCost{cost_->issue_ns * correction_, cost_->completion_ns * correction_})
+               : std::nullopt;
 }
 
 std::optional<CostLimit::Step> CostLimit::observe(const CostEstimate::Ratios& ratios, std::chrono::nanoseconds elapsed,
@@ -130,16 +129,25 @@ void CostLimit::clear_window() {
 
 Work OwnCost::work_since_last(const model::Tick& tick) {
   Work work;
+  std::set<std::string> sampled;
+  if (tick.flash) {
+    for (const model::DeviceFlashSamples& samples : tick.flash->devices) {
+      sampled.insert(samples.device);
+    }
+  }
   devices_.observe(tick, [&](std::size_t /*number*/, const model::DeviceTick& device, Runs& known) {
     if (!device.block.io) {
       return;
     }
     const auto [issues, completions] = runs_of(device.block);
+    const std::uint64_t writes = device.block.io->operation(model::Operation::write).completions;
     if (known.issues) {
       work.issues += issues - *known.issues;
       work.completions += completions - known.completions;
+      work.writes += writes - known.writes;
+      work.sampled_writes += sampled.contains(device.block.device->name) ? writes - known.writes : 0;
     }
-    known = {issues, completions};
+    known = {issues, completions, writes};
   });
   std::uint64_t runs = 0;
   std::uint64_t run_ns = 0;
@@ -169,6 +177,64 @@ void OwnCost::take_step(const CostLimit::Step& step, const model::Tick& tick, mo
                 down ? field("runbook", "SsdpulseLimitingItself") : log::Field{}));
 }
 
+void OwnCost::remember(const Work& work, const model::Tick& tick) {
+  constexpr std::size_t kMarks = 5;  // of 15 seconds each
+  totals_.issues += tick.completion_only ? 0 : static_cast<double>(work.issues);
+  totals_.completions += static_cast<double>(work.completions);
+  totals_.writes += static_cast<double>(work.writes);
+  totals_.sampled_writes += static_cast<double>(work.sampled_writes);
+  accounted_ = accounted_ && (work.completions == 0 || work.accounted_runs > 0);
+  if (!tick.own_cpu) {
+    return;
+  }
+  for (const model::ProgramStats& program : tick.programs) {
+    totals_.accounted[program.name] = {static_cast<double>(program.runs.value_or(0)),
+                                       static_cast<double>(program.run_ns.value_or(0))};
+  }
+  totals_.cpus = tick.cpus;
+  totals_.cpu = *tick.own_cpu;
+  marks_.push_back({tick.at, totals_, std::exchange(accounted_, true)});
+  if (marks_.size() > kMarks) {
+    marks_.pop_front();
+  }
+  figures_.recent = recent_cost();
+}
+
+std::shared_ptr<const model::RecentCost> OwnCost::recent_cost() const {
+  if (marks_.size() < 2) {
+    return nullptr;
+  }
+  const Mark& first = marks_.front();
+  const model::RecentCost& before = first.totals;
+  auto recent = std::make_shared<model::RecentCost>(marks_.back().totals);
+  recent->seconds = std::chrono::duration<double>(marks_.back().at - first.at).count();
+  recent->issues -= before.issues;
+  recent->completions -= before.completions;
+  recent->writes -= before.writes;
+  recent->sampled_writes -= before.sampled_writes;
+  recent->run_cost = cost_->run_cost();
+  double runs = 0;
+  for (auto& [name, program] : recent->accounted) {
+    if (const auto found = before.accounted.find(name); found != before.accounted.end()) {
+      program.runs -= found->second.runs;
+      program.ns -= found->second.ns;
+    }
+    runs += program.runs;
+  }
+  const bool accounted =
+      runs > 0 && std::all_of(marks_.begin() + 1, marks_.end(), [](const Mark& mark) { return mark.accounted; });
+  if (!accounted) {
+    recent->accounted.clear();
+  }
+  recent->cpu.process_seconds -= before.cpu.process_seconds;
+  for (auto& [name, seconds] : recent->cpu.thread_seconds) {
+    const auto found = before.cpu.thread_seconds.find(name);
+    // Of several threads of this name, one may have ended.
+    seconds = std::max(0.0, seconds - (found == before.cpu.thread_seconds.end() ? 0 : found->second));
+  }
+  return recent;
+}
+
 model::Findings OwnCost::observe(const model::Tick& tick) {
   model::Findings findings;
   if (!cost_) {
@@ -179,6 +245,7 @@ model::Findings OwnCost::observe(const model::Tick& tick) {
   }
   const auto before = std::exchange(last_, tick.at);
   const Work work = work_since_last(tick);
+  remember(work, tick);
   figures_.limit = tick.settings.cpu_limit;
   figures_.effort = limit_->effort();  // in effect during this tick
   if (before && tick.at > *before && !tick.last) {

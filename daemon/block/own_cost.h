@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ struct Work {
   /// According to the kernel's own account, for all programs; 0 runs if it keeps none.
   std::uint64_t accounted_runs = 0;
   std::uint64_t accounted_ns = 0;
+  std::uint64_t writes = 0;          // of the completions
+  std::uint64_t sampled_writes = 0;  // of these: of drives with a flash model
 };
 
 /// The share of all CPUs' time that the programs take, and what other efforts would take.
@@ -40,6 +43,9 @@ class CostEstimate {
 
   /// `effort`: the one in force during `work`. `elapsed` is more than 0.
   [[nodiscard]] Ratios observe(const Work& work, std::chrono::nanoseconds elapsed, model::Effort effort);
+
+  /// Of one run that does everything, corrected by what was learned; absent if it could not be measured.
+  [[nodiscard]] std::optional<model::RunCost> run_cost() const;
 
  private:
   std::optional<model::RunCost> cost_;
@@ -100,9 +106,18 @@ class OwnCost final : public model::Stage {
   struct Runs {
     std::optional<std::uint64_t> issues;
     std::uint64_t completions = 0;
+    std::uint64_t writes = 0;
+  };
+  /// The state of all that RecentCost counts, at a tick that read the CPU times.
+  struct Mark {
+    model::SteadyTime at;
+    model::RecentCost totals;  // since the start; by program, whether the kernel accounts or not
+    bool accounted = false;    // all runs since the mark before
   };
   Work work_since_last(const model::Tick& tick);
   void take_step(const CostLimit::Step& step, const model::Tick& tick, model::Effects& effects);
+  void remember(const Work& work, const model::Tick& tick);
+  [[nodiscard]] std::shared_ptr<const model::RecentCost> recent_cost() const;
 
   std::optional<CostEstimate> cost_;
   std::optional<CostLimit> limit_;
@@ -112,6 +127,9 @@ class OwnCost final : public model::Stage {
   std::uint64_t accounted_ns_ = 0;
   model::OwnCostFigures figures_;
   bool warned_ = false;  // that the limit has no effect
+  model::RecentCost totals_;
+  bool accounted_ = true;   // no run since the last mark was missing in the kernel's account
+  std::deque<Mark> marks_;  // of the last minute
 };
 
 }  // namespace ssdpulse::block

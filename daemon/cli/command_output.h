@@ -38,6 +38,9 @@ void print_findings(const terminal::Findings& findings, const FindingsOptions& o
 /// `ssdpulse why --verbose`: the evidence of the answer's incident, for people; empty if it has none.
 std::string evidence_text(const nlohmann::json& answer);
 
+/// `ssdpulse doctor --cost`: an answer of cost, for people.
+void print_cost(const nlohmann::json& answer, std::ostream& out);
+
 /// `ssdpulse what-if`: an answer of devices/NAME/what-if, for people.
 void print_what_if(const nlohmann::json& answer, std::ostream& out);
 

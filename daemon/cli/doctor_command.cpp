@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
+#include "daemon/advice/cost_parts.h"
 #include "daemon/advice/doctor.h"
 #include "daemon/base/child_process.h"
+#include "daemon/base/number_text.h"
+#include "daemon/base/text_table.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
 #include "daemon/config/value_text.h"
@@ -27,6 +33,8 @@ void print_findings(const terminal::Findings& findings, const FindingsOptions& o
 }
 
 namespace {
+
+using nlohmann::json;
 
 std::vector<std::uint16_t> ports_of(const config::Web& web) {
   std::vector<std::uint16_t> ports;
@@ -77,6 +85,107 @@ advice::Findings of_host(const config::Config& config, const std::string& root, 
   return all;
 }
 
+std::string text_in(const json& of, const char* key) {
+  return of.contains(key) && of[key].is_string()
+             ? util::for_terminal(of[key].get<std::string>(), util::kLongestSentence)
+             : "";
+}
+
+/// Empty for what is not known, which print_table() shows as "-".
+std::string figure_in(const json& of, const char* key, double scale = 1) {
+  return of.contains(key) && of[key].is_number() ? util::number_text(of[key].get<double>() * scale) : "";
+}
+
+constexpr double kPercent = 100;
+
+void print_total(std::string_view of, const json& total, std::ostream& out) {
+  if (!total.is_object()) {
+    out << of << ": not known, because what a run costs could not be measured\n";
+    return;
+  }
+  const std::string lower = figure_in(total, "lower", kPercent);
+  const std::string upper = figure_in(total, "upper", kPercent);
+  out << of << ": " << figure_in(total, "cpu_ratio", kPercent) << " %"
+      << (lower == upper ? "" : fmt::format(" ({} to {} %)", lower, upper)) << '\n';
+}
+
+/// In the order of the names of advice::CostSource.
+constexpr auto kKnownBy = util::names<advice::CostSource>({
+    "estimate: runs, counted, times what one costs, measured at the start: within a factor of 3; shares by overhead.md",
+    "account: the kernel's own (kernel.bpf_stats_enabled)",
+    "account_share: a part of that, by the shares in overhead.md",
+    "elsewhere: I/Os, counted, times what one cost on the machine of overhead.md; not measured on this host",
+    "scheduler: CPU time of the daemon's threads",
+    "unknown: not in the totals; kernel.bpf_stats_enabled=1 would tell of programs in the kernel",
+});
+
+}  // namespace
+
+void print_cost(const nlohmann::json& answer, std::ostream& out) {
+  const double seconds = answer.value("seconds", 0.0);
+  const json parts = answer.value("parts", json::array());
+  if (seconds <= 0 || parts.empty()) {
+    out << "not known yet: the daemon started less than 15 seconds ago; ask again\n";
+    return;
+  }
+  std::vector<std::vector<std::string>> table{
+      {"PART", "TELLS", "CHANGED BY", "PER SECOND", "NS EACH", "% OF CPUS", "KNOWN BY"}};
+  std::set<std::string> sources;
+  for (const json& part : parts) {
+    const std::string off = text_in(part, "off");
+    const std::string known_by = off.empty() ? text_in(part, "known_by") : off;
+    const std::string of = text_in(part, "of");
+    const std::string share = figure_in(part, "cpu_ratio", kPercent);
+    const bool at_most = part.value("at_most", false) && !share.empty() && share.front() != '<';
+    table.push_back({text_in(part, "name") + (of.empty() || !off.empty() ? "" : " (of " + of + ")"),
+                     text_in(part, "tells"), text_in(part, "change"), figure_in(part, "runs_per_second"),
+                     figure_in(part, "ns_per_run"), (at_most ? "<=" : "") + share, known_by});
+    sources.insert(known_by);
+  }
+  util::print_table(table, out);
+  out << fmt::format("\nin the last {}, of the time of {}:\n", util::duration_text(seconds),
+                     util::count_text(answer.value("cpus", std::uint64_t{0}), "CPU"));
+  print_total("programs in the kernel", answer.value("programs", json()), out);
+  out << "the daemon: " << figure_in(answer, "daemon_cpu_ratio", kPercent) << " %\n";
+  print_total("total", answer.value("total", json()), out);
+  for (const std::string_view words : kKnownBy) {
+    if (sources.contains(std::string(words.substr(0, words.find(':'))))) {
+      out << words << '\n';
+    }
+  }
+}
+
+namespace {
+
+struct DoctorOptions : FindingsOptions {
+  bool cost = false;
+};
+
+/// `success`: it is known; `no_data`: not yet; `failure`: no daemon tells.
+ExitCode show_cost(const ClientOptions& options) {
+  const config::Config config = config_of(options);
+  auto api = Api::open(options.where, config.web);
+  const auto answer = api ? api->get("cost") : tl::make_unexpected(api.error());
+  if (!answer) {
+    const util::Error& error = answer.error();
+    const auto one = advice::unanswered(
+        error.error_number == kNobodyAnswers ? std::nullopt : std::optional(error.error_number), error.message);
+    std::cerr << "what the observation costs is known only to a running daemon: " << one.why << '\n'
+              << (one.change.empty() ? "" : "  " + one.change + "\n");
+    return ExitCode::failure;
+  }
+  if (!answer->is_object() || !answer->contains("parts")) {
+    return fail(
+        {"the daemon at " + api->address() + " answered something other than costs; is it a different version?"});
+  }
+  if (options.json) {
+    print_json(*answer, std::cout);
+  } else {
+    print_cost(*answer, std::cout);
+  }
+  return answer->value("seconds", 0.0) > 0 ? ExitCode::success : ExitCode::no_data;
+}
+
 /// Asks the running daemon; if none answers, examines the host as a daemon that is started now would. `success`: all
 /// that can be measured here is; `failure`: something is not.
 ExitCode doctor(const FindingsOptions& options) {
@@ -97,13 +206,18 @@ ExitCode doctor(const FindingsOptions& options) {
 
 void add_doctor(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("doctor", "What is not measured here, why, and what would change it");
-  const auto options = std::make_shared<FindingsOptions>();
+  const auto options = std::make_shared<DoctorOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--all", options->style.all, "Also show what is fine");
   command->add_flag("--verbose,-v", options->style.verbose, "Show everything that is known about each finding");
+  command->add_flag("--cost", options->cost,
+                    "What each part of the observation costs this host, and what changes that");
   command->add_option("--root", options->root, "Directory with the sys, proc and dev of another host")->group("");
-  command->footer("Exit status: 0 all that can be measured here is; 1 something is not; 2 wrong command line.");
-  command->callback([options, &exit_code] { exit_code = doctor(*options); });
+  command->footer(
+      "Exit status: 0 all that can be measured here is; 1 something is not; 2 wrong command line.\n"
+      "With --cost: 0 it is known; 1 no daemon answers; 6 the daemon does not know it yet.");
+  command->callback(
+      [options, &exit_code] { exit_code = options->cost ? show_cost(options->client) : doctor(*options); });
 }
 
 }  // namespace ssdpulse::cli

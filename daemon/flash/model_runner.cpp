@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/flash/model_runner.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 namespace ssdpulse::flash {
@@ -70,6 +72,7 @@ void ModelRunner::observe(FlashInput input) {
 }
 
 void ModelRunner::work() {
+  ::pthread_setname_np(::pthread_self(), "flash-models");
   model::WallTime wall{};
   std::unique_lock lock(mutex_);
   while (true) {

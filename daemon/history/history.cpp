@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/history/history.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -285,6 +286,7 @@ void History::drop_surplus() {
 }
 
 void History::work() {
+  ::pthread_setname_np(::pthread_self(), "history");
   do {
     if (suspected_.exchange(false) && std::chrono::steady_clock::now() >= next_suspicion_) {
       store_.reset();

@@ -2,6 +2,7 @@
 #include "daemon/host/processes.h"
 
 #include <dirent.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +120,24 @@ util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, 
   stats.max_fds =
       soft_limit.starts_with("unlimited") ? std::numeric_limits<std::uint64_t>::max() : number_in(soft_limit);
   return stats;
+}
+
+model::CpuTimes read_cpu_times(const std::string& proc_root) {
+  constexpr double kNsPerSecond = 1e9;
+  model::CpuTimes times;
+  timespec process{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process);
+  times.process_seconds = static_cast<double>(process.tv_sec) + static_cast<double>(process.tv_nsec) / kNsPerSecond;
+  const std::string threads = proc_root + "/self/task";
+  for (const std::string& thread : numbers_in(threads)) {
+    const std::string directory = threads + "/" + thread;
+    const auto times_of_thread = sysfs::words_in(sysfs::read_text(directory + "/schedstat"));
+    if (!times_of_thread.empty()) {  // else it has just ended
+      times.thread_seconds[sysfs::read_text(directory + "/comm")] +=
+          static_cast<double>(number_in(times_of_thread.front())) / kNsPerSecond;
+    }
+  }
+  return times;
 }
 
 std::vector<BlockedTask> blocked_tasks(const std::string& proc, std::size_t max_tasks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProcessStats, BlockedTask: what procfs shows about processes: what the daemon itself costs this host (the process_*
-// metrics), and which tasks wait in the kernel.
+// ProcessStats, CpuTimes, BlockedTask: what procfs shows about processes: what the daemon itself costs this host (the
+// process_* metrics, `doctor --cost`), and which tasks wait in the kernel.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "daemon/base/outside_text.h"
 #include "daemon/base/result.h"
+#include "daemon/model/kernel_programs.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::host {
@@ -19,6 +20,9 @@ util::Result<double> read_process_start_time(const std::string& proc_root = "/pr
 
 /// All but the start time, which is passed through.
 util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, const std::string& proc_root = "/proc");
+
+/// Of the calling process. Threads of which the kernel keeps no account in nanoseconds are left out.
+model::CpuTimes read_cpu_times(const std::string& proc_root = "/proc");
 
 /// A task that waits in state D, and in which function of the kernel. For commands run as root: the service does not
 /// see other users' processes, and others may not read where they wait.

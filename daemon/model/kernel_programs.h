@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelFeatures: what the running kernel offers, and what follows from it: ssdpulse_kernel_feature_info, and
 // kernel_features in the API. The names there are those of the enumerators. OwnCostFigures: what the programs in the
-// kernel cost this host, and how much they do as a result (Effort).
+// kernel cost this host, and how much they do as a result (Effort). RecentCost: what they and the daemon did lately.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "daemon/base/complete.h"
@@ -82,6 +85,38 @@ struct RunCost {
   double completion_ns = 0;
 };
 
+/// How much of a full run's time a run of each program takes at each effort, as measured by tests/bench/overhead.sh.
+struct RunShare {
+  double issue;
+  double completion;
+};
+inline constexpr auto kRunShares = std::to_array<RunShare>({{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}});
+static_assert(kRunShares.size() == kEfforts);
+
+/// CPU time of this process, as the scheduler accounts for it.
+struct CpuTimes {
+  double process_seconds = 0;                    // including threads that have ended
+  std::map<std::string, double> thread_seconds;  // by name; threads of the same name are added up
+};
+
+struct ProgramRuns {
+  double runs = 0;
+  double ns = 0;  // of all of them
+};
+
+/// What was done in about the last minute.
+struct RecentCost {
+  double seconds = 0;  // length of that time
+  unsigned cpus = 1;   // of the host
+  double issues = 0;   // runs of the issue program; 0 also where there is none
+  double completions = 0;
+  double writes = 0;                                  // of these
+  double sampled_writes = 0;                          // of these: of drives with a flash model
+  std::optional<RunCost> run_cost = {};               // estimated; absent: unknown
+  std::map<std::string, ProgramRuns> accounted = {};  // by program; empty unless the kernel kept account all the time
+  CpuTimes cpu = {};
+};
+
 /// What the snapshot reports about the cost of the programs.
 struct OwnCostFigures {
   std::optional<double> ratio;  // of the time of all CPUs; absent: the cost of a run is unknown
@@ -89,6 +124,7 @@ struct OwnCostFigures {
   Effort effort = Effort::everything;
   std::uint64_t steps_down = 0;  // changes of the effort since the start, like the next
   std::uint64_t steps_up = 0;
+  std::shared_ptr<const RecentCost> recent = {};  // null in the first seconds
 };
 
 }  // namespace ssdpulse::model

@@ -81,6 +81,7 @@ struct Tick {
   HintReach hint_reach = HintReach::dropped;            // how far this kernel carries write hints
   std::vector<ProgramStats> programs;
   std::optional<RunCost> run_cost = {};  // of those programs; absent: unknown
+  std::optional<CpuTimes> own_cpu = {};  // since the daemon's start; only every few ticks
   unsigned cpus = 1;                     // of the host, online
   bool completion_only = false;          // as configured
   AnalysisSettings settings;

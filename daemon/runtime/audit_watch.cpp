@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/audit_watch.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -72,6 +74,7 @@ void read_evidence(history::Reader* history, const model::Inventory& inventory, 
 
 AuditWatch::AuditWatch(const serve::CurrentSnapshot& current, Check check, Clock::duration min_interval)
     : state_(std::make_shared<State>()), thread_([state = state_, &current, check = std::move(check), min_interval] {
+        ::pthread_setname_np(::pthread_self(), "audit");
         work(*state, current, check, min_interval);
       }) {}
 

@@ -21,6 +21,8 @@ using log::quoted;
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
 /// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
 constexpr std::uint64_t kTicksBetweenAccountingChecks = 60;
+/// Two small files for each of our threads.
+constexpr std::uint64_t kTicksBetweenCpuTimes = 15;
 /// The settings of each device are read once every so many ticks.
 constexpr std::uint64_t kTicksBetweenSettings = 60;
 
@@ -312,6 +314,9 @@ model::Tick Sampler::sample() {
   tick.hint_reach = source_->hint_reach();
   tick.programs = source_->program_stats();
   tick.run_cost = source_->run_cost();
+  if (samples_ % kTicksBetweenCpuTimes == 1) {
+    tick.own_cpu = host::read_cpu_times(roots_.proc);
+  }
   tick.cpus = cpus_;
   tick.completion_only = completion_only_;
   return tick;

@@ -43,7 +43,7 @@ _ssdpulse() {
         top) words='--address --cacert --config --json --once --at --help' ;;
         why) words='--address --at --cacert --config --json --verbose --help' ;;
         audit) words='--accepted --address --all --cacert --config --history.directory --json --markdown --min-observation --rules --verbose --help' ;;
-        doctor) words='--address --all --cacert --config --json --verbose --help' ;;
+        doctor) words='--address --all --cacert --config --cost --json --verbose --help' ;;
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
         history) words='--address --backup --by --cacert --check --config --csv --device --file --from --history.directory --json --points --salvage --to --help' ;;
         mark) words='--address --cacert --config --id --json --help' ;;

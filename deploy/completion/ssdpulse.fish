@@ -24,6 +24,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mar
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -s c -l config -r -F -d 'Configuration file of the daemon'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l json -d 'Print the answer as JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -l all -d 'Also show what is fine'
+complete -c ssdpulse -n '__fish_seen_subcommand_from doctor' -l cost -d 'What each part of the observation costs'
 complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -s v -l verbose -d 'Show everything that is known about each finding'
 complete -c ssdpulse -n '__fish_seen_subcommand_from mark' -l id -x -d 'Sent again with it, it is kept once'
 complete -c ssdpulse -n '__fish_seen_subcommand_from audit' -l markdown -d 'Print Markdown'

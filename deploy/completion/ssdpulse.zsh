@@ -53,7 +53,7 @@ _ssdpulse() {
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
     why) _arguments $asking '--at[of a time past]:time' '(-v --verbose)'{-v,--verbose}'[show what speaks for it, too]' ;;
-    doctor) _arguments $asking '--all[also show what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' ;;
+    doctor) _arguments $asking '--all[also show what is fine]' '--cost[what each part of the observation costs]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' ;;
     audit)
       _arguments $asking '--all[also show what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' '--markdown[print Markdown]' \
         '--rules[list the rules]' '--accepted[findings that were accepted]:file:_files' '--min-observation[hours before anything is advised]:hours' \

@@ -252,6 +252,7 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
 Json day_json(const model::PastDay* past, std::string_view reason);
 Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages);
+Json cost_json(const model::Snapshot& snapshot);
 
 // The objects that each file makes, for the schema.
 Definitions mark_definitions();

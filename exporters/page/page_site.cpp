@@ -156,6 +156,9 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
   if (path == "doctor") {
     return Wanted{"doctor", [&] { return doctor_json(snapshot, finding_ages); }};
   }
+  if (path == "cost") {
+    return Wanted{"cost", [&] { return cost_json(snapshot); }};
+  }
   if (path == "why") {
     const std::string at = question.parameter("at");
     const auto time = number_in(at);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "daemon/advice/cost_parts.h"
 #include "daemon/base/figure_text.h"
 #include "daemon/model/version.h"
 #include "exporters/page/page_json.h"
@@ -172,6 +173,50 @@ constexpr Object<advice::Findings> kDoctor{"doctor",
                                            "cannot be changed here, or was wanted so.",
                                            kDoctorFields, Head::snapshot};
 
+constexpr Field<advice::CostPart> kCostPartFields[] = {
+    {"name", kText, member_of<&advice::CostPart::name>},
+    {"tells", kText, member_of<&advice::CostPart::tells>, "What would not be known without it."},
+    {"change", kText, member_of<&advice::CostPart::change>,
+     "Of the configuration: it switches the part off, or makes it cheaper. Empty: none does."},
+    {"off", kText, member_of<&advice::CostPart::off>, "Why it costs nothing now. Empty: it is on."},
+    {"of", kText, member_of<&advice::CostPart::of>, "The part whose figures include these. Empty: none."},
+    {"known_by", one_of(advice::kCostSourceNames),
+     [](const advice::CostPart& part) { return model::name(part.source, advice::kCostSourceNames); },
+     "estimate: runs, counted, times what one costs, estimated at the start; account: the kernel's own; account_share: "
+     "a share of that, as measured on another machine; elsewhere: I/Os, counted, times what one cost on another "
+     "machine; scheduler: CPU time of the daemon's threads."},
+    {"at_most", kFlag, member_of<&advice::CostPart::at_most>, "The figures are upper bounds."},
+    {"runs_per_second", or_null(kNumber), member_of<&advice::CostPart::runs_per_second>},
+    {"ns_per_run", or_null(kNumber), member_of<&advice::CostPart::ns_per_run>, "Processor time."},
+    {"cpu_ratio", or_null(kNumber), member_of<&advice::CostPart::cpu_ratio>, "Of the time of all CPUs."},
+};
+constexpr Object<advice::CostPart> kCostPart{"cost_part", "", kCostPartFields};
+
+constexpr Field<advice::CostTotal> kCostTotalFields[] = {
+    {"cpu_ratio", kNumber, member_of<&advice::CostTotal::cpu_ratio>},
+    {"lower", kNumber, member_of<&advice::CostTotal::lower>},
+    {"upper", kNumber, member_of<&advice::CostTotal::upper>},
+};
+constexpr Object<advice::CostTotal> kCostTotal{"cost_total", "Of what is known.", kCostTotalFields};
+
+Json total_or_null(const std::optional<advice::CostTotal>& total) { return total ? kCostTotal(*total) : Json(); }
+
+constexpr Field<advice::CostReport> kCostFields[] = {
+    {"seconds", kSeconds, member_of<&advice::CostReport::seconds>, "Until now. 0: nothing is known yet."},
+    {"cpus", kCount, member_of<&advice::CostReport::cpus>},
+    {"parts", list_of(defined_as("cost_part")),
+     [](const advice::CostReport& report) { return kCostPart.list(report.parts); }},
+    {"programs", or_null(defined_as("cost_total")),
+     [](const advice::CostReport& report) { return total_or_null(report.programs); }, "In the kernel."},
+    {"daemon_cpu_ratio", or_null(kNumber), member_of<&advice::CostReport::daemon>},
+    {"total", or_null(defined_as("cost_total")),
+     [](const advice::CostReport& report) { return total_or_null(report.total); }},
+};
+constexpr Object<advice::CostReport> kCost{"cost",
+                                           "/api/v1/cost: what each part of the observation costs this host, in about "
+                                           "the last minute.",
+                                           kCostFields, Head::snapshot};
+
 }  // namespace
 
 Json findings_json(const std::vector<model::Finding>& findings) {
@@ -217,7 +262,7 @@ std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& a
   return findings;
 }
 
-Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor}; }
+Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor, kCostPart, kCostTotal, kCost}; }
 
 Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
   std::vector<Gap> gaps;
@@ -229,5 +274,7 @@ Json status_json(const model::Snapshot& snapshot, const history::RecentPast& pas
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages) {
   return kDoctor.answer(snapshot, finding_ages.examine(snapshot));
 }
+
+Json cost_json(const model::Snapshot& snapshot) { return kCost.answer(snapshot, advice::cost_report(snapshot)); }
 
 }  // namespace ssdpulse::page

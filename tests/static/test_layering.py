@@ -107,7 +107,7 @@ SYSTEM = re.compile(
 )
 USES_SYSTEM = re.compile(
     r"(daemon/(base|block|cli|config|history|host|nvme_reader|runtime|serve)|exporters/http|deploy/release|bpf)/.*"
-    r"|daemon/advice/host_(checks|gaps)\.cpp|daemon/flash/(load_simulation|model_set)\.cpp|daemon/nvme/(drive_monitor|reader_client)\.\w+"
+    r"|daemon/advice/host_(checks|gaps)\.cpp|daemon/flash/(load_simulation|model_runner|model_set)\.cpp|daemon/nvme/(drive_monitor|reader_client)\.\w+"
     r"|daemon/tenants/(cgroup_paths|tenant_key)\.\w+|exporters/terminal/curses_terminal\.cpp"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

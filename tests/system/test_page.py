@@ -393,6 +393,7 @@ def answers_fit_the_schema(check, port, name):
     validate("/api/v1/devices", "devices")
     validate("/api/v1/status", "status")
     validate("/api/v1/doctor", "doctor")
+    validate("/api/v1/cost", "cost")
     validate("/api/v1/why", "why_answer")
     validate("/api/v1/day", "day")
     validate("/api/v1/measured", "measured")

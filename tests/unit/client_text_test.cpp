@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "daemon/base/number_text.h"
 #include "daemon/cli/api_client.h"
@@ -149,6 +150,45 @@ Json history() {
           {"tenants",
            {tenant(1, "/", 3, 0.0001), tenant(0, "db.service", 6000, 12), tenant(1, "db.service", 3000, 15),
             tenant(7, "lost", 1, 1)}}};
+}
+
+TEST(cost_text, shows_what_is_known_and_how) {
+  const Json total{{"cpu_ratio", 0.002}, {"lower", 0.001}, {"upper", 0.006}};
+  const auto part = [](const char* name, const char* known_by, Json more) {
+    Json all{{"name", name}, {"tells", "all of it"}, {"change", "a.key"}, {"known_by", known_by}};
+    all.update(more);
+    return all;
+  };
+  std::ostringstream out;
+  print_cost(
+      {{"seconds", 60.0},
+       {"cpus", 2},
+       {"daemon_cpu_ratio", 0.00004},
+       {"programs", total},
+       {"total", nullptr},
+       {"parts",
+        {part("completions", "estimate", {{"runs_per_second", 1234.5}, {"ns_per_run", 75.25}, {"cpu_ratio", 0.002}}),
+         part("hints", "elsewhere", {{"of", "completions"}, {"at_most", true}, {"cpu_ratio", 0.0004}}),
+         part("attribution", "unknown", {{"off", "off: configured"}}), part("reader", "unknown", Json::object())}}},
+      out);
+  EXPECT_EQ(out.str(),
+            "PART                    TELLS      CHANGED BY  PER SECOND  NS EACH  % OF CPUS  KNOWN BY\n"
+            "completions             all of it  a.key       1234        75.2     0.2        estimate\n"
+            "hints (of completions)  all of it  a.key       -           -        <=0.04     elsewhere\n"
+            "attribution             all of it  a.key       -           -        -          off: configured\n"
+            "reader                  all of it  a.key       -           -        -          unknown\n"
+            "\n"
+            "in the last 1 min, of the time of 2 CPUs:\n"
+            "programs in the kernel: 0.2 % (0.1 to 0.6 %)\n"
+            "the daemon: 0.004 %\n"
+            "total: not known, because what a run costs could not be measured\n"
+            "estimate: runs, counted, times what one costs, measured at the start: within a factor of 3; shares by "
+            "overhead.md\n"
+            "elsewhere: I/Os, counted, times what one cost on the machine of overhead.md; not measured on this host\n"
+            "unknown: not in the totals; kernel.bpf_stats_enabled=1 would tell of programs in the kernel\n");
+  std::ostringstream early;
+  print_cost({{"seconds", 0}, {"parts", Json::array()}}, early);
+  EXPECT_EQ(early.str().substr(0, 13), "not known yet");
 }
 
 TEST(history_by_tenant, is_in_the_order_of_time_and_of_device_time) {

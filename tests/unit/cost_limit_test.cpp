@@ -4,9 +4,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "daemon/block/own_cost.h"
+#include "daemon/model/flash_values.h"
 
 namespace ssdpulse::block {
 namespace {
@@ -168,6 +171,97 @@ TEST(OwnCost, AFewAccountedRunsTeachNothing) {
     (void)cost.observe({10, 10, 20, 1'000'000}, seconds(1), Effort::everything);
   }
   EXPECT_DOUBLE_EQ(cost.observe({100'000, 100'000, 0, 0}, seconds(1), Effort::everything)[0].value(), 0.02);
+}
+
+/// A daemon that measures one disk, on a host with four CPUs; CPU times are read every 15 ticks.
+struct Host {
+  OwnCost cost;
+  model::Tick tick;
+  model::DeviceIo io;
+  std::uint64_t runs = 0;
+  std::shared_ptr<const model::RecentCost> recent = nullptr;
+
+  Host() {
+    tick.cpus = 4;
+    tick.run_cost = model::RunCost{50, 150};
+    model::FlashSamples samples;
+    samples.devices = {{"nvme0n1", 1, {}, {}}};
+    tick.flash = std::make_shared<const model::FlashSamples>(samples);
+  }
+
+  /// So many seconds with 1000 reads and 200 writes each. `accounts`: the kernel, each run with 300 ns.
+  void pass(int ticks, bool accounts) {
+    for (int i = 0; i < ticks; ++i) {
+      tick.at += seconds(1);
+      for (const auto& [operation, ios] : {std::pair(model::Operation::read, 1000U), {model::Operation::write, 200U}}) {
+        io.operations[model::index(operation)].issues += ios;
+        io.operations[model::index(operation)].completions += ios;
+      }
+      runs += accounts ? 1200 : 0;
+      model::DeviceTick device;
+      model::Device disk;
+      disk.name = "nvme0n1";
+      device.block.device = std::make_shared<const model::Device>(disk);
+      device.block.io = std::make_shared<const model::DeviceIo>(io);
+      tick.devices = {device};
+      tick.programs = {{"on_issue", {}, {}, {}}, {"on_complete", {}, {}, {}}};
+      for (model::ProgramStats& program : tick.programs) {
+        if (runs > 0) {
+          program.runs = runs;
+          program.run_ns = runs * 300;
+        }
+      }
+      const auto second = static_cast<double>(tick.at.time_since_epoch() / seconds(1));
+      tick.own_cpu.reset();
+      if (tick.at.time_since_epoch() / seconds(1) % 15 == 1) {
+        tick.own_cpu =
+            model::CpuTimes{second * 0.01, {{"ssdpulse", second * 0.004}, {"http", second < 40 ? 5.0 : 1.0}}};
+      }
+      model::Snapshot snapshot;
+      cost.observe(tick).values(snapshot);
+      recent = snapshot.own_cost.recent;
+    }
+  }
+};
+
+TEST(RecentCost, IsOfTheLastMinute) {
+  Host host;
+  host.pass(15, false);
+  EXPECT_EQ(host.recent, nullptr);
+  host.pass(1, false);
+  ASSERT_NE(host.recent, nullptr);
+  EXPECT_DOUBLE_EQ(host.recent->seconds, 15);
+  host.pass(90, false);
+  const model::RecentCost& recent = *host.recent;
+  EXPECT_DOUBLE_EQ(recent.seconds, 60);
+  EXPECT_EQ(recent.cpus, 4U);
+  EXPECT_DOUBLE_EQ(recent.issues, 72'000);
+  EXPECT_DOUBLE_EQ(recent.completions, 72'000);
+  EXPECT_DOUBLE_EQ(recent.writes, 12'000);
+  EXPECT_DOUBLE_EQ(recent.sampled_writes, 12'000);
+  EXPECT_DOUBLE_EQ(recent.run_cost.value().completion_ns, 150);
+  EXPECT_TRUE(recent.accounted.empty());
+  EXPECT_NEAR(recent.cpu.process_seconds, 0.6, 1e-9);
+  EXPECT_NEAR(recent.cpu.thread_seconds.at("ssdpulse"), 0.24, 1e-9);
+}
+
+TEST(RecentCost, OfThreadsThatEndedIsNotNegative) {
+  Host host;
+  host.pass(46, false);
+  EXPECT_EQ(host.recent->cpu.thread_seconds.at("http"), 0);
+}
+
+TEST(RecentCost, TheKernelsAccountCountsIfItIsComplete) {
+  Host host;
+  host.pass(20, false);
+  host.pass(56, true);
+  EXPECT_TRUE(host.recent->accounted.empty()) << "some runs of this minute are not in it";
+  host.pass(15, true);
+  ASSERT_EQ(host.recent->accounted.size(), 2U);
+  EXPECT_DOUBLE_EQ(host.recent->accounted.at("on_issue").runs, 72'000);
+  EXPECT_DOUBLE_EQ(host.recent->accounted.at("on_issue").ns, 72'000 * 300);
+  host.pass(15, false);
+  EXPECT_TRUE(host.recent->accounted.empty());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <functional>
 #include <sstream>
 
+#include "daemon/advice/cost_parts.h"
 #include "daemon/host/probe.h"
 #include "exporters/page/status_json.h"
 #include "exporters/terminal/finding_text.h"
@@ -412,6 +413,117 @@ TEST(doctor, knows_nothing_of_an_empty_tree) {
   const auto probe = host::probe_host({tree.path()}, {});
   EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
   EXPECT_TRUE(has_gaps(examine(Start{probe, {10936}, {}})));
+}
+
+/// A minute on four CPUs with 100,000 I/Os a second, of which a tenth are writes.
+model::Snapshot busy() {
+  model::Snapshot snapshot = well();
+  model::RecentCost recent;
+  recent.seconds = 60;
+  recent.cpus = 4;
+  recent.issues = recent.completions = 6'000'000;
+  recent.writes = 600'000;
+  recent.run_cost = model::RunCost{50, 150};
+  recent.cpu = {0.6, {{"ssdpulse", 0.24}, {"http-scrape", 0.12}, {"http-page", 0.06}, {"unheard-of", 0.06}}};
+  snapshot.own_cost.recent = std::make_shared<const model::RecentCost>(recent);
+  snapshot.kernel_features[KernelFeature::io_path] = KernelDecision::exact;
+  snapshot.kernel_features[KernelFeature::write_hint] = KernelDecision::bio_or_page;
+  return snapshot;
+}
+
+void change_recent(model::Snapshot& snapshot, const std::function<void(model::RecentCost&)>& change) {
+  model::RecentCost recent = *snapshot.own_cost.recent;
+  change(recent);
+  snapshot.own_cost.recent = std::make_shared<const model::RecentCost>(recent);
+}
+
+CostPart part_of(const CostReport& report, std::string_view name) {
+  const auto found =
+      std::find_if(report.parts.begin(), report.parts.end(), [&](const CostPart& part) { return part.name == name; });
+  return found == report.parts.end() ? CostPart{} : *found;
+}
+
+TEST(cost, is_that_of_the_table_of_levels) {
+  const CostReport report = cost_report(busy());
+  const double all = 1e5 * 1e-9 / 4;  // of 1 ns for each I/O
+  EXPECT_DOUBLE_EQ(part_of(report, "completions").cpu_ratio.value(), 75 * all);
+  EXPECT_DOUBLE_EQ(part_of(report, "completions").ns_per_run.value(), 75);
+  EXPECT_DOUBLE_EQ(part_of(report, "completions").runs_per_second.value(), 100'000);
+  EXPECT_NEAR(part_of(report, "device_time").ns_per_run.value(), 0.85 * 50 + 0.4 * 150, 1e-9);
+  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.15 * 50 + 0.1 * 150, 1e-9);
+  EXPECT_NEAR(report.programs.value().cpu_ratio, 200 * all, 1e-12) << "they are all of it";
+  EXPECT_NEAR(report.programs->lower, 200 * all / 3, 1e-12);
+  EXPECT_NEAR(report.programs->upper, 200 * all * 3, 1e-12);
+  EXPECT_TRUE(part_of(report, "page_hints").at_most);
+  EXPECT_EQ(part_of(report, "page_hints").of, "device_time");
+  EXPECT_EQ(part_of(report, "flash_samples").off, "off: configured");
+  EXPECT_FALSE(part_of(report, "freezes").cpu_ratio) << "nobody counts its runs";
+  EXPECT_NEAR(report.daemon.value(), 0.01 / 4, 1e-12);
+  EXPECT_NEAR(part_of(report, "viewers").cpu_ratio.value(), 0.001 / 4, 1e-12);
+  EXPECT_NEAR(part_of(report, "rest").cpu_ratio.value(), 0.003 / 4, 1e-12) << "0.12 s of no thread, and one unknown";
+  EXPECT_FALSE(part_of(report, "log_reader").cpu_ratio);
+  EXPECT_NEAR(report.total.value().cpu_ratio, 200 * all + 0.0025, 1e-12);
+}
+
+TEST(cost, of_what_is_off_is_none) {
+  auto snapshot = busy();
+  snapshot.kernel_features.erase(KernelFeature::io_path);
+  snapshot.kernel_features[KernelFeature::write_hint] = KernelDecision::bio;
+  EXPECT_EQ(part_of(cost_report(snapshot), "attribution").off, "off: configured");
+  EXPECT_FALSE(part_of(cost_report(snapshot), "attribution").cpu_ratio);
+  EXPECT_EQ(part_of(cost_report(snapshot), "page_hints").off, "off: configured");
+  snapshot = busy();
+  snapshot.own_cost.effort = model::Effort::essentials;
+  EXPECT_EQ(part_of(cost_report(snapshot), "attribution").off, "off: limits.cpu");
+  EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, (0.85 * 50 + 0.9 * 150) * 1e-4 / 4, 1e-12);
+  snapshot.own_cost.effort = model::Effort::completions;
+  snapshot.latency_mode = "completion-only";
+  EXPECT_NEAR(part_of(cost_report(snapshot), "device_time").ns_per_run.value(), 0.2 * 50, 1e-9)
+      << "its hook still runs";
+  snapshot.own_cost.effort = model::Effort::nothing;
+  EXPECT_EQ(cost_report(snapshot).programs.value().cpu_ratio, 0);
+  snapshot.own_cost.effort = model::Effort::everything;
+  change_recent(snapshot, [](auto& recent) { recent.issues = 0; });
+  EXPECT_EQ(part_of(cost_report(snapshot), "device_time").off, "off: configured");
+  EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, 150 * 1e-4 / 4, 1e-12);
+}
+
+TEST(cost, is_the_kernels_account_where_it_keeps_one) {
+  auto snapshot = busy();
+  snapshot.kernel_features[KernelFeature::discard_submitters] = KernelDecision::every_bio;
+  EXPECT_EQ(part_of(cost_report(snapshot), "every_bio").source, CostSource::unknown);
+  EXPECT_FALSE(part_of(cost_report(snapshot), "every_bio").runs_per_second);
+  change_recent(snapshot, [](auto& recent) {
+    recent.accounted = {{"on_issue", {6'000'000, 6'000'000 * 100.0}},
+                        {"on_complete", {6'000'000, 6'000'000 * 200.0}},
+                        {"on_bio_queue", {12'000'000, 12'000'000 * 30.0}}};
+  });
+  const CostReport report = cost_report(snapshot);
+  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.15 * 100 + 0.1 * 200, 1e-9);
+  EXPECT_EQ(part_of(report, "attribution").source, CostSource::account_share);
+  EXPECT_NEAR(part_of(report, "every_bio").ns_per_run.value(), 30, 1e-9);
+  EXPECT_EQ(part_of(report, "every_bio").source, CostSource::account);
+  EXPECT_NEAR(report.programs.value().cpu_ratio, (100 + 200 + 60) * 1e-4 / 4, 1e-12);
+  EXPECT_EQ(report.programs->lower, report.programs->upper);
+  // All of the account is of some part, also if one is off.
+  snapshot.kernel_features.erase(KernelFeature::io_path);
+  EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, (100 + 200 + 60) * 1e-4 / 4, 1e-12);
+}
+
+TEST(cost, that_is_not_known_is_absent) {
+  EXPECT_TRUE(cost_report(well()).parts.empty());
+  auto snapshot = busy();
+  change_recent(snapshot, [](auto& recent) { recent.run_cost.reset(); });
+  const CostReport report = cost_report(snapshot);
+  EXPECT_EQ(part_of(report, "completions").source, CostSource::unknown);
+  EXPECT_FALSE(part_of(report, "completions").cpu_ratio);
+  EXPECT_FALSE(report.programs);
+  EXPECT_FALSE(report.total);
+  EXPECT_TRUE(report.daemon);
+  snapshot = busy();
+  change_recent(snapshot, [](auto& recent) { recent.issues = recent.completions = recent.writes = 0; });
+  EXPECT_EQ(part_of(cost_report(snapshot), "completions").cpu_ratio, 0.0) << "nothing is done: that is known";
+  EXPECT_FALSE(part_of(cost_report(snapshot), "completions").ns_per_run);
 }
 
 RC_GTEST_PROP(doctor, survives_random_bytes, ()) {

@@ -353,6 +353,34 @@ TEST(page_site, the_status_has_what_the_audit_found) {
   EXPECT_EQ(shown(), 0U) << "not looked yet";
 }
 
+TEST(page_site, the_cost_is_null_where_it_is_not_known) {
+  Rig rig;
+  EXPECT_EQ(rig.ask("/api/v1/cost")["seconds"], 0);
+  EXPECT_TRUE(rig.ask("/api/v1/cost")["total"].is_null());
+  auto snapshot = test::small_snapshot();
+  snapshot.number = rig.current->number + 1;
+  snapshot.own_cost.recent = std::make_shared<const model::RecentCost>(
+      model::RecentCost{.seconds = 60, .cpus = 2, .completions = 600, .run_cost = model::RunCost{0, 100}});
+  rig.take(std::move(snapshot));
+  const Json cost = rig.ask("/api/v1/cost");
+  EXPECT_EQ(cost["seconds"], 60);
+  EXPECT_EQ(cost["cpus"], 2);
+  EXPECT_EQ(cost["daemon_cpu_ratio"], 0);
+  const Json& part = cost["parts"][0];
+  EXPECT_EQ(part["name"], "completions");
+  EXPECT_EQ(part["runs_per_second"], 10);
+  EXPECT_EQ(part["ns_per_run"], 50);
+  EXPECT_EQ(part["known_by"], "estimate");
+  EXPECT_EQ(part["of"], "");
+  EXPECT_EQ(part["off"], "");
+  EXPECT_EQ(part["at_most"], false);
+  EXPECT_EQ(part["change"], "devices.exclude");
+  EXPECT_EQ(part["tells"], "total latency, sizes, errors");
+  EXPECT_EQ(cost["total"]["cpu_ratio"], cost["programs"]["cpu_ratio"]);
+  EXPECT_LT(cost["total"]["lower"], cost["total"]["upper"]);
+  EXPECT_TRUE(cost["parts"].back()["cpu_ratio"].is_null()) << "another process";
+}
+
 TEST(page_site, files_are_at_most_120_KB_compressed) {
   Rig rig;
   std::size_t bytes = 0;
@@ -652,7 +680,7 @@ RC_GTEST_PROP(page_site, any_snapshot_and_any_question_get_an_answer, ()) {
     snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
     rig.take(snapshot);
   }
-  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/doctor", "/api/v1/why"}) {
+  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/doctor", "/api/v1/cost", "/api/v1/why"}) {
     RC_ASSERT(Json::accept(rig.site.api(rig.current, question(path))->bytes));
   }
   const auto any = *rc::gen::string<std::string>();

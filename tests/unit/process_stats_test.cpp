@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <limits>
+#include <string>
+#include <tuple>
 
 #include "daemon/host/processes.h"
 #include "tests/fixtures/temporary_tree.h"
@@ -65,6 +67,33 @@ TEST(ProcessStats, SaysWhatIsMissing) {
   write_proc(tree, "10 ").file("self/stat", "42 (short) S 1 2\n");
   EXPECT_FALSE(read_process_stats(0, tree.path()));
   EXPECT_FALSE(read_process_start_time(tree.path()));
+}
+
+TEST(CpuTimes, AreOfEachName) {
+  tests::TemporaryTree tree;
+  for (const auto& [thread, name, ns] : {std::tuple("7", "ssdpulse", "1500000000"), std::tuple("8", "http", "20000000"),
+                                         std::tuple("9", "http", "10000000")}) {
+    const std::string directory = std::string("self/task/") + thread;
+    tree.file(directory + "/comm", std::string(name) + "\n");
+    tree.file(directory + "/schedstat", std::string(ns) + " 999 3\n");
+  }
+  tree.file("self/task/10/comm", "ended\n");
+  const auto times = read_cpu_times(tree.path()).thread_seconds;
+  EXPECT_EQ(times.size(), 2U) << "what ended meanwhile is not known";
+  EXPECT_DOUBLE_EQ(times.at("ssdpulse"), 1.5);
+  EXPECT_DOUBLE_EQ(times.at("http"), 0.03);
+}
+
+TEST(CpuTimes, OfThisProcessGrow) {
+  const auto before = read_cpu_times();
+  volatile std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < 20'000'000; ++i) {
+    sum = sum + i;
+  }
+  const auto after = read_cpu_times();
+  EXPECT_GT(after.process_seconds, before.process_seconds);
+  ASSERT_EQ(after.thread_seconds.size(), 1U);
+  EXPECT_GT(after.thread_seconds.begin()->second, before.thread_seconds.begin()->second);
 }
 
 TEST(ProcessStats, ThisProcess) {
