@@ -17,36 +17,27 @@
 
 static __always_inline bool issue_ordinary(struct request *rq)
 {
-	struct gendisk *disk = request_disk(rq);
-	__u64 queue_id = (__u32)rq->q->id;
-	struct queue_entry *queue;
-	__u32 operation = rq->cmd_flags & OPERATION_MASK, path, flags, row;
-	struct device_state *state;
+	__u32 operation = rq->cmd_flags & OPERATION_MASK, path, flags, row, found;
 	struct issue_slot *slot;
 	struct hot_cells *hot;
-	__u64 device, now;
+	struct target target;
+	__u64 now;
 
-	if (!disk || queue_id >= QUEUE_IDS || operation >= HOT_CLASSES || was_issued(rq))
+	found = find_target(&target, rq);
+	if (found != TARGET_FOUND)
+		return found == TARGET_EXCLUDED;
+	if (operation >= HOT_CLASSES || was_issued(rq))
 		return false;
-	ONE_COPY(queue_id);
-	queue = &queue_entries[queue_id];
-	ONE_COPY(queue);
-	device = known_device(queue, disk);
-	if (device >= MAX_DEVICES)
-		return false;
-	ONE_COPY(device);
-	state = &device_states[device];
-	ONE_COPY(state);
-	flags = state->geometry.flags;
+	flags = target.state->geometry.flags;
 	if ((flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
 		return flags & DEVICE_UNTIMED; /* then there is nothing to be done */
-	slot = slot_of(rq, queue);
-	row = queue->cells + bpf_get_smp_processor_id();
+	slot = slot_of(rq, target.queue);
+	row = target.queue->cells + bpf_get_smp_processor_id();
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!slot || !hot)
 		return false;
 	/* Before the clock is read: this must not count as device time. */
-	path = path_at_issue(rq, state, operation);
+	path = path_at_issue(rq, target.state, operation);
 	now = bpf_ktime_get_ns();
 	store_issue(slot, rq, operation, path, now);
 	slot->issues[operation] += 1;
@@ -65,56 +56,56 @@ static __always_inline bool is_ordinary(struct request *rq, int error, __u32 nr_
 	       rq->bio && rq->start_time_ns;
 }
 
-/* What the end alone shows of an ordinary read or write. Not inlined: the cheaper mode, and reads and writes whose issue
- * was left out. */
-static __noinline int add_end_alone(struct request *rq, __u32 device, __u32 cpu, __u32 path, __u32 total_ns)
+/* What the end alone shows of an ordinary read or write. */
+static __always_inline void add_end(struct request *rq, const struct target *target, struct io_cell *cell,
+				    __u32 operation, __u32 cpu, __u32 path, __u64 total_ns)
 {
-	__u32 operation = rq->cmd_flags & CLASS_WRITE, bytes = rq->__data_len;
-	struct device_state *state = device_state_of(device);
-	struct hot_cells *hot = hot_cells_of(device, cpu);
-	struct io_cell *cell;
+	__u32 bytes = rq->__data_len;
 
-	if (!state || !hot)
-		return 0;
-	if (operation == CLASS_WRITE && state->sampling.groups)
-		sample_write(rq, state, device, bytes);
-	if (attributes(state))
-		attribute(rq, device, cpu, operation, path, bytes, 0);
-	cell = &hot->of[operation];
+	if (operation == CLASS_WRITE && target->state->sampling.groups)
+		sample_write(rq, target->state, target->device, bytes);
+	if (attributes(target->state))
+		attribute(rq, target->device, cpu, operation, path, bytes, 0);
 	cell->bytes += bytes;
-	add_size(cell, device, operation, rq->__sector, bytes);
+	add_size(cell, target->device, operation, rq->__sector, bytes);
 	add_latency(&cell->total_sum_ns, cell->total, total_ns);
+}
+
+/* The end of an ordinary read or write whose issue was left out. Not inlined: no other end takes this way. */
+static __noinline int complete_untimed(struct request *rq, __u32 device, __u32 cpu, __u64 total_ns)
+{
+	struct target target = {.state = device_state_of(device), .device = device};
+	struct hot_cells *hot = hot_cells_of(device, cpu);
+	__u32 operation = rq->cmd_flags & CLASS_WRITE;
+
+	if (!target.state || !hot)
+		return 0;
+	add_end(rq, &target, &hot->of[operation], operation, cpu, PATH_UNKNOWN, total_ns);
+	hot->of[operation].untimed += 1;
 	return 0;
 }
 
 static __always_inline bool complete_ordinary(struct request *rq, int error, __u32 nr_bytes)
 {
-	struct gendisk *disk = request_disk(rq);
-	__u64 queue_id = (__u32)rq->q->id;
-	struct queue_entry *queue;
-	__u32 operation, path, cpu, hint = 0, during, drive_index, row;
-	__u64 device, now, issued, total_ns, full_ns;
+	__u32 operation, path, cpu, hint = 0, during, drive_index, row, found;
+	__u64 now, issued, total_ns, full_ns;
 	struct device_state *state;
 	struct issue_slot *slot;
 	struct hot_cells *hot;
 	struct io_cell *cell;
+	struct target target;
 	__s64 device_ns;
 
-	if (!disk || queue_id >= QUEUE_IDS || !is_ordinary(rq, error, nr_bytes))
+	found = find_target(&target, rq);
+	if (found != TARGET_FOUND)
+		return found == TARGET_EXCLUDED;
+	if (!is_ordinary(rq, error, nr_bytes))
 		return false;
-	ONE_COPY(queue_id);
-	queue = &queue_entries[queue_id];
-	ONE_COPY(queue);
-	device = known_device(queue, disk);
-	if (device >= MAX_DEVICES)
-		return false;
-	ONE_COPY(device);
-	state = &device_states[device];
-	ONE_COPY(state);
+	state = target.state;
 	drive_index = state->geometry.drive;
-	slot = slot_of(rq, queue);
+	slot = slot_of(rq, target.queue);
 	cpu = bpf_get_smp_processor_id();
-	row = queue->cells + cpu;
+	row = target.queue->cells + cpu;
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!slot || !hot || drive_index >= MAX_DEVICES)
 		return false;
@@ -132,25 +123,24 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 	    issued >> SLOT_CLASS_SHIFT != operation || device_ns <= 0 || (__s64)(total_ns - device_ns) <= 0) {
 		if (slot->held || !(state->geometry.flags & DEVICE_UNTIMED) || !total_ns)
 			return false;
-		add_end_alone(rq, device, cpu, PATH_UNKNOWN, total_ns);
-		cell->untimed += 1;
+		complete_untimed(rq, target.device, cpu, total_ns);
 		return true;
 	}
 	slot->held = 0;
 
 	if (operation == CLASS_WRITE && state->sampling.groups)
-		sample_write(rq, state, device, nr_bytes);
+		sample_write(rq, state, target.device, nr_bytes);
 	path = slot_path(issued);
 	if (operation == CLASS_WRITE)
-		hint = add_write(rq, state, device, &row, cpu, path);
-	add_size(cell, device, operation, rq->__sector, rq->__data_len);
+		hint = add_write(rq, state, target.device, &row, cpu, path);
+	add_size(cell, target.device, operation, rq->__sector, rq->__data_len);
 	add_latency(&cell->queue_sum_ns, cell->queue, total_ns - device_ns);
 	if (attributes(state))
-		attribute(rq, device, cpu, operation, path, nr_bytes, device_ns);
+		attribute(rq, target.device, cpu, operation, path, nr_bytes, device_ns);
 	cell->bytes += nr_bytes;
 	full_ns = queue_full_ns(rq, state, now);
 	if (hint)
-		record_hinted(device, hint, device_ns);
+		record_hinted(target.device, hint, device_ns);
 	during = interference(&device_states[drive_index], now - device_ns, now);
 	BOUND(during, DURINGS - 1);
 	cell->completions += 1;
@@ -164,36 +154,30 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 /* The cheaper mode: whatever completion alone can see. */
 static __always_inline bool complete_only_ordinary(struct request *rq, int error, __u32 nr_bytes)
 {
-	struct gendisk *disk = request_disk(rq);
-	__u64 queue_id = (__u32)rq->q->id;
-	struct queue_entry *queue;
-	struct device_state *state;
-	__u64 device, total_ns;
+	__u32 operation, cpu, path = PATH_UNKNOWN, found, row;
 	struct hot_cells *hot;
-	__u32 operation, cpu, path = PATH_UNKNOWN;
+	struct io_cell *cell;
+	struct target target;
+	__u64 total_ns;
 
-	if (!disk || queue_id >= QUEUE_IDS || !is_ordinary(rq, error, nr_bytes))
+	found = find_target(&target, rq);
+	if (found != TARGET_FOUND)
+		return found == TARGET_EXCLUDED;
+	if (!is_ordinary(rq, error, nr_bytes))
 		return false;
-	ONE_COPY(queue_id);
-	queue = &queue_entries[queue_id];
-	ONE_COPY(queue);
-	device = known_device(queue, disk);
-	if (device >= MAX_DEVICES)
-		return false;
-	ONE_COPY(device);
-	state = &device_states[device];
-	ONE_COPY(state);
 	total_ns = bpf_ktime_get_ns() - rq->start_time_ns;
 	cpu = bpf_get_smp_processor_id();
-	hot = hot_cells_of(device, cpu);
+	row = target.queue->cells + cpu;
+	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!hot || !total_ns || total_ns >> 32)
 		return false;
-
 	operation = rq->cmd_flags & CLASS_WRITE;
-	if (attributes(state))
+	cell = &hot->of[operation];
+	ONE_COPY(cell);
+	if (attributes(target.state))
 		path = path_of((struct bio___write *)rq->bio, operation);
-	add_end_alone(rq, device, cpu, as_unknown(path, total_ns), total_ns);
-	hot->of[operation].completions += 1;
+	add_end(rq, &target, cell, operation, cpu, as_unknown(path, total_ns), total_ns);
+	cell->completions += 1;
 	return true;
 }
 

@@ -68,11 +68,34 @@ static __always_inline struct queue_entry *queue_of(struct request *rq)
 	return &queue_entries[queue_id];
 }
 
-/* Of a disk whose queue is known, the index of the measured device; MAX_DEVICES or more in every other case. */
-static __always_inline __u64 known_device(const struct queue_entry *queue, struct gendisk *disk)
+/* The measured device of a request, as an ordinary I/O finds it: only where its queue is known already. */
+struct target {
+	const struct queue_entry *queue;
+	struct device_state *state;
+	__u64 device;
+};
+#define TARGET_FOUND 0
+#define TARGET_EXCLUDED 1 /* not measured */
+#define TARGET_UNKNOWN 2  /* nothing is decided yet, or there is no room: see find_device() */
+
+static __always_inline __u32 find_target(struct target *target, struct request *rq)
 {
-	/* Without a branch for each case: another disk's identity leaves high bits, and an unknown queue is -1. */
-	return queue->disk - (disk_identity(disk) << QUEUE_ENTRY_DEVICE_BITS) - 1;
+	struct gendisk *disk = request_disk(rq);
+	__u64 queue_id = (__u32)rq->q->id;
+
+	if (!disk || queue_id >= QUEUE_IDS)
+		return TARGET_UNKNOWN;
+	ONE_COPY(queue_id);
+	target->queue = &queue_entries[queue_id];
+	ONE_COPY(target->queue);
+	/* Of another disk's entry, high bits are left; an empty entry becomes -1. */
+	target->device = target->queue->disk - (disk_identity(disk) << QUEUE_ENTRY_DEVICE_BITS) - 1;
+	if (target->device >= MAX_DEVICES)
+		return target->device == DEVICE_EXCLUDED - 1 ? TARGET_EXCLUDED : TARGET_UNKNOWN;
+	ONE_COPY(target->device);
+	target->state = &device_states[target->device];
+	ONE_COPY(target->state);
+	return TARGET_FOUND;
 }
 
 /* What the programs for rare cases know about the request of their tracepoint. */
