@@ -19,6 +19,7 @@
 
 #include "daemon/block/attribution_cells.h"
 #include "tests/unit/fake_attribution.h"
+#include "tests/unit/fake_io.h"
 #include "tests/unit/fake_kernel.h"
 
 namespace {
@@ -697,5 +698,42 @@ void play(bool completion_only, double lost, int rounds) {
 TEST(AttributionStories, EverythingIsSeen) { play(false, 0, 4000); }
 TEST(AttributionStories, SomeIssuesAndSomeEndsAreNot) { play(false, 0.1, 4000); }
 TEST(AttributionStories, CompletionOnly) { play(true, 0.1, 4000); }
+
+/// A write by a path that the issue recognises is counted in a shorter way than one whose path is not known.
+TEST(PlainWrites, CountLikeAllOthers) {
+  std::mt19937 rng(20261);
+  for (int round = 0; round < 2000; ++round) {
+    const std::uint32_t units[] = {512, 4096, 65536, 12288};
+    const std::uint32_t granularity = units[rng() % 4], alignment = units[rng() % 4];
+    const std::uint64_t sector = rng() % 2 == 0 ? rng() : rng() % 512 * 8;
+    const std::uint32_t bytes = 512 * (1 + rng() % 256);
+    const std::uint64_t begin = sector * 512;
+    const bool misaligned = begin % alignment != 0 || (begin + bytes) % granularity != 0;
+    for (const bool path_is_known : {true, false}) {
+      fake_kernel_boot();
+      fake_kernel_attribute(FAKE_SETS, 1);
+      fake_state->geometry.write_granularity = granularity;
+      fake_state->geometry.write_alignment = alignment;
+      if (granularity == 12288 || alignment == 12288) {
+        fake_state->geometry.flags |= DEVICE_ODD_WRITE_UNITS;
+      }
+      if (!path_is_known) {
+        fake_state->geometry.flags |= DEVICE_UNATTRIBUTED;
+      }
+      fake_request write = test::io(test::kWrite);
+      write.way = FAKE_FILE_IO_URING;
+      write.sector = sector;
+      write.bytes = bytes;
+      test::issue(write);
+      test::end(write);
+      EXPECT_EQ(fake_writes.misaligned_bytes, misaligned ? bytes : 0) << sector << ' ' << bytes << ' ' << path_is_known;
+      EXPECT_EQ(fake_writes.small_bytes, bytes < granularity ? bytes : 0);
+      EXPECT_EQ(fake_writes.class_bytes[WRITE_DIRECT], bytes);
+      EXPECT_EQ(fake_writes.hint_bytes[HINT_DEFAULT], bytes);
+      EXPECT_EQ(fake_writes.hint_ios[HINT_DEFAULT], 1U);
+      EXPECT_EQ(fake_hot.of[CLASS_WRITE].completions, 1U);
+    }
+  }
+}
 
 }  // namespace
