@@ -8,8 +8,8 @@
  * kernel is about to read the same memory. The third program is the cheaper mode: completion alone, with the kernel's
  * own start time.
  *
- * This file has what happens to an ordinary read or write; block/rare.bpf.h has the rest. An ordinary function that
- * returns false has counted nothing.
+ * This file has what happens to an ordinary read or write; block/rare.bpf.h has the rest. The functions *_ordinary()
+ * return whether the event is dealt with; if not, they have done nothing.
  *
  * Nothing here needs CAP_SYS_ADMIN, decides what is exported, or ever resets a counter.
  */
@@ -30,7 +30,7 @@ static __always_inline bool issue_ordinary(struct request *rq)
 		return false;
 	flags = target.state->geometry.flags;
 	if ((flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
-		return flags & DEVICE_UNTIMED; /* then there is nothing to be done */
+		return flags & DEVICE_UNTIMED; /* its issue is left out */
 	slot = slot_of(rq, target.queue);
 	row = target.queue->cells + bpf_get_smp_processor_id();
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
@@ -43,6 +43,12 @@ static __always_inline bool issue_ordinary(struct request *rq)
 	slot->issues[operation] += 1;
 	hot->of[operation].issues += 1;
 	return true;
+}
+
+/* Of a request that is a read or a write: REQ_OP_READ is 0 and REQ_OP_WRITE 1, like their classes. */
+static __always_inline __u32 hot_class_of(struct request *rq)
+{
+	return rq->cmd_flags & 1;
 }
 
 /* One test for all that can be rare about a request at its end: an error, a part of it, a flush or a stage of one, a
@@ -64,7 +70,7 @@ static __always_inline void add_end(struct request *rq, const struct target *tar
 
 	if (operation == CLASS_WRITE && target->state->sampling.groups)
 		sample_write(rq, target->state, target->device, bytes);
-	if (attributes(target->state))
+	if (is_attributed(target->state))
 		attribute(rq, target->device, cpu, operation, path, bytes, 0);
 	cell->bytes += bytes;
 	add_size(cell, target->device, operation, rq->__sector, bytes);
@@ -76,7 +82,7 @@ static __noinline int complete_untimed(struct request *rq, __u32 device, __u32 c
 {
 	struct target target = {.state = device_state_of(device), .device = device};
 	struct hot_cells *hot = hot_cells_of(device, cpu);
-	__u32 operation = rq->cmd_flags & CLASS_WRITE;
+	__u32 operation = hot_class_of(rq);
 
 	if (!target.state || !hot)
 		return 0;
@@ -111,7 +117,7 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 		return false;
 	now = bpf_ktime_get_ns();
 
-	operation = rq->cmd_flags & CLASS_WRITE;
+	operation = hot_class_of(rq);
 	cell = &hot->of[operation];
 	ONE_COPY(cell);
 	issued = slot->issued;
@@ -135,7 +141,7 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 		hint = add_write(rq, state, target.device, &row, cpu, path);
 	add_size(cell, target.device, operation, rq->__sector, rq->__data_len);
 	add_latency(&cell->queue_sum_ns, cell->queue, total_ns - device_ns);
-	if (attributes(state))
+	if (is_attributed(state))
 		attribute(rq, target.device, cpu, operation, path, nr_bytes, device_ns);
 	cell->bytes += nr_bytes;
 	full_ns = queue_full_ns(rq, state, now);
@@ -171,18 +177,15 @@ static __always_inline bool complete_only_ordinary(struct request *rq, int error
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!hot || !total_ns || total_ns >> 32)
 		return false;
-	operation = rq->cmd_flags & CLASS_WRITE;
+	operation = hot_class_of(rq);
 	cell = &hot->of[operation];
 	ONE_COPY(cell);
-	if (attributes(target.state))
+	if (is_attributed(target.state))
 		path = path_of((struct bio___write *)rq->bio, operation);
 	add_end(rq, &target, cell, operation, cpu, as_unknown(path, total_ns), total_ns);
 	cell->completions += 1;
 	return true;
 }
-
-/* The verifier follows a function once for each set of arguments that it distinguishes. */
-#define UNKNOWN(argument) as_unknown(argument, rq->__sector)
 
 static __always_inline int issue(struct request *rq)
 {
@@ -212,7 +215,10 @@ int BPF_PROG(on_complete, struct request *rq, int error, unsigned int nr_bytes)
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_complete_only, struct request *rq, int error, unsigned int nr_bytes)
 {
-	return complete_only_ordinary(rq, error, nr_bytes) ? 0 : complete_only_rare(rq, UNKNOWN(error), UNKNOWN(nr_bytes));
+	if (complete_only_ordinary(rq, error, nr_bytes))
+		return 0;
+	/* The verifier follows a function once for each set of arguments that it distinguishes. */
+	return complete_only_rare(rq, as_unknown(error, rq->__sector), as_unknown(nr_bytes, rq->__sector));
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -37,7 +37,7 @@
 /* One operation of one device: on one CPU (read, write), or on all of them (the rest, atomic adds). */
 struct io_cell {
 	/* Every I/O adds to the first cache line. The change stamp is issues, reissues, completions and bytes. */
-	__u64 issues;	   /* first issues; the issue program writes this word and reissues, and nothing else */
+	__u64 issues;	   /* first issues; only the issue program writes this word and reissues */
 	__u64 completions; /* final completions of issued requests */
 	__u64 bytes;
 	__u64 size_sum_bytes;
@@ -85,7 +85,7 @@ struct issue_slot {
  * hint. */
 #define SLOT_EARLY 0x80
 
-/* Value of `held` when a slot holds one request of this class, whose issue and end are both seen, and nothing else. */
+/* Value of `held` while a slot holds exactly one request, of this class, which was not counted early. */
 static inline __attribute__((always_inline)) __u32 held_by(__u32 operation_class)
 {
 	return operation_class < HOT_CLASSES ? 1U << (8 * operation_class) : operation_class << 16;
@@ -139,14 +139,17 @@ struct device_geometry {
 	__u32 pad;
 };
 
-/* Rare events, one counter for each operation class of a device; atomic adds. */
+/*
+ * Rare events, one counter for each operation class of a device; atomic adds. Every issue is a completion, a failover, a
+ * missed completion, a slot collision, or still in flight; strays and unissued requests are ends without an issue.
+ */
 #define EVENT_UNISSUED 0 /* completed without ever being issued */
 #define EVENT_FAILOVER 1 /* a multipath path gave the request back with nothing done */
-#define EVENT_COMPLETION_MISSED 2
-#define EVENT_STRAY 3
-#define EVENT_SLOT_COLLISION 4
-#define EVENT_CLOCK 5
-#define EVENT_UNSTAMPED 6
+#define EVENT_COMPLETION_MISSED 2 /* issued, and its end was not seen */
+#define EVENT_STRAY 3		  /* ended, and its issue was not seen */
+#define EVENT_SLOT_COLLISION 4	  /* a slot that tags share was taken from it */
+#define EVENT_CLOCK 5		  /* one of its times was not positive */
+#define EVENT_UNSTAMPED 6	  /* the kernel did not note when it was allocated */
 #define EVENT_FLUSH_DATA_STAGE 7 /* write that is a stage of a flush sequence: diskstats counts the parent */
 #define EVENT_LONE_FLUSH 8	 /* flush that is not a stage of a sequence: diskstats counts a read */
 #define EVENTS 9

@@ -4,9 +4,8 @@
  *
  * The cgroup is read when a request ends: its first bio is still attached, and the kernel is about to read the same
  * memory. The path of most reads and writes is determined at the issue and remembered in the slot: the memory that
- * shows it was mostly written by that CPU, and the CPU of the end would have to wait for it. It is determined at the
- * end for requests that were issued again, for parts and what remains after them, for what the issue did not recognise,
- * and where tags share slots. When a request ends in parts, each part counts its bytes, and the last one counts the
+ * shows it was mostly written by that CPU, and the CPU of the end would have to wait for it. It is determined at every end
+ * that is not ordinary, and for what the issue did not recognise. When a request ends in parts, each part counts its bytes, and the last one counts the
  * I/O. A request without a bio has no cgroup, and PATH_OTHER. To be called before the same I/O is added to the device's
  * cells: a reader of those finds all of it here.
  */
@@ -44,7 +43,7 @@ static __always_inline __u64 cgroup_serial(struct bio___write *bio)
 	return cgroup_of(bio)->serial_nr;
 }
 
-static __always_inline bool attributes(const struct device_state *state)
+static __always_inline bool is_attributed(const struct device_state *state)
 {
 	return cfg_attribution && !(state->geometry.flags & DEVICE_UNATTRIBUTED);
 }
@@ -168,7 +167,7 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 	if (cell->key != key) {
 		struct announcements *own = bpf_map_lookup_elem(&announcement_states, &cpu);
 
-		if (!own || !announce(own, bio, key >> ATTRIBUTION_SERIAL_SHIFT, cpu)) {
+		if (cell->key != ATTRIBUTION_FREE || !own || !announce(own, bio, key >> ATTRIBUTION_SERIAL_SHIFT, cpu)) {
 			add_unattributed(key, cpu, amount, device_ns);
 			return 0;
 		}
@@ -207,15 +206,13 @@ static __always_inline __u32 path_at_issue(struct request *rq, const struct devi
 	struct bio___write *bio = (struct bio___write *)rq->bio;
 	__u32 path;
 
-	if (!attributes(state) || !bio)
+	if (!is_attributed(state) || !bio)
 		return PATH_UNKNOWN;
 	path = path_of(bio, operation);
 	return path == PATH_OTHER ? PATH_UNKNOWN : path;
 }
 
-/*
- * A read or a write that ends as a whole. The upper bits of `issued` are those of the key: see slot_issued().
- */
+/* A read or a write that ends as a whole. */
 static __always_inline void attribute(struct request *rq, __u32 device, __u32 cpu, __u32 operation, __u32 path,
 				      __u32 bytes, __u64 device_ns)
 {
@@ -246,7 +243,7 @@ static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u
 {
 	__u32 class = as_unknown(io->class, io->now);
 
-	if (!attributes(io->state))
+	if (!is_attributed(io->state))
 		return;
 	if (class < HOT_CLASSES)
 		attribute_rare(io->rq, io->device, as_unknown(class, io->now), AMOUNT(ios, bytes), device_ns);
@@ -256,6 +253,6 @@ static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u
 
 static __always_inline void attribute_commit(const struct io *io)
 {
-	if (attributes(io->state))
+	if (is_attributed(io->state))
 		attribute_rare(io->rq, io->device, ATTRIBUTED_COMMIT, AMOUNT(1, 0), 0);
 }

@@ -10,8 +10,7 @@
 #include "maps.bpf.h"
 
 /*
- * Not inlined, so that the hot path makes no calls except for the clock and the CPU number: a test reads the translated
- * programs and allows this call. Two CPUs may run it for the same queue at the same time; they write the same values.
+ * Called where an I/O is the first of its queue. Two CPUs may run it for the same queue at the same time; they write the same values.
  */
 static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *queue, __u64 identity)
 {
@@ -88,7 +87,7 @@ static __always_inline __u32 find_target(struct target *target, struct request *
 	ONE_COPY(queue_id);
 	target->queue = &queue_entries[queue_id];
 	ONE_COPY(target->queue);
-	/* Of another disk's entry, high bits are left; an empty entry becomes -1. */
+	/* Of an empty entry or another disk's, high bits are left. */
 	target->device = target->queue->disk - (disk_identity(disk) << QUEUE_ENTRY_DEVICE_BITS) - 1;
 	if (target->device >= MAX_DEVICES)
 		return target->device == DEVICE_EXCLUDED - 1 ? TARGET_EXCLUDED : TARGET_UNKNOWN;

@@ -109,7 +109,7 @@ static __always_inline __u32 path_of_pages(struct bio___write *bio, __u32 class)
 	return (class == CLASS_WRITE ? PATH_WRITEBACK : PATH_BUFFERED_READ) | access_of_page(bio->bi_io_vec->bv_page);
 }
 
-static __always_inline __u32 path_unknown(struct bio___write *bio)
+static __always_inline __u32 path_unrecognised(struct bio___write *bio)
 {
 	return bio->bi_opf & REQUEST_FLAG(__REQ_META) ? PATH_METADATA : PATH_OTHER;
 }
@@ -166,7 +166,7 @@ static __noinline int path_slowly(struct bio___write *bio, __u32 class)
 	case END_WAIT:
 		if (!(bio->bi_opf & REQUEST_FLAG(__REQ_META)) && class_of_page(bio->bi_io_vec->bv_page) == WRITE_DIRECT)
 			return PATH_SYNC | PATH_RAW;
-		return path_unknown(bio);
+		return path_unrecognised(bio);
 	case END_PAGES:
 		return path_of_pages(bio, class);
 	case END_JOURNAL:
@@ -178,7 +178,7 @@ static __noinline int path_slowly(struct bio___write *bio, __u32 class)
 	case END_STACKED:
 		return PATH_STACKED;
 	}
-	return path_unknown(bio);
+	return path_unrecognised(bio);
 }
 
 static __always_inline __u32 path_of(struct bio___write *bio, __u32 class)

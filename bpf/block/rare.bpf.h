@@ -31,10 +31,11 @@ static __noinline int record_request(struct request *rq, struct device_state *st
 }
 
 /*
- * For a request that loses bios before its end: a first part of it has ended, or the driver gave it back and gets it
- * again. Whether it is to be counted now; the slot then remembers that, and the hint.
+ * For a request that will not be whole at its end: a first part of it has ended, which takes bios away, or the driver
+ * gave it back and gets it again, which replaces the time of its first issue. Returns whether the caller must count it
+ * now; the slot then remembers that, and the hint.
  */
-static __noinline int is_counted_early(struct request *rq, struct issue_slot *slot, struct device_state *state,
+static __noinline int claim_early_count(struct request *rq, struct issue_slot *slot, struct device_state *state,
 				       __u32 device, __u64 now)
 {
 	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
@@ -47,7 +48,7 @@ static __noinline int is_counted_early(struct request *rq, struct issue_slot *sl
 		return 0;
 	/* Other requests in the slot have ended unseen, and what was counted early belonged to one of them. */
 	if (!holds_only(slot->held, io.class)) {
-		free_slot(slot, &io, drive, true);
+		write_off_slot(slot, &io, drive, true);
 		slot->held = held_by(io.class);
 	}
 	return !slot->early;
@@ -79,14 +80,14 @@ static __noinline int issue_rare(struct request *rq)
 	if (!again && (io.state->geometry.flags & DEVICE_RETIRING || leaves_out(io.state, io.class)))
 		return 0;
 	if (!again) {
-		free_slot(slot, &io, drive, false);
+		write_off_slot(slot, &io, drive, false);
 		slot->held = held_by(io.class);
 		interference_started(drive, io.class, io.now);
 		__sync_fetch_and_add(&cell->issues, 1);
 	} else {
 		__sync_fetch_and_add(&cell->reissues, 1);
 		/* With the time of the first issue. */
-		if (is_counted_early(rq, slot, io.state, io.device, io.now))
+		if (claim_early_count(rq, slot, io.state, io.device, io.now))
 			slot->early = SLOT_EARLY | record_request(rq, io.state, io.device,
 								  slot_time(slot->issued, io.now));
 	}
@@ -123,8 +124,8 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 	return !error && rq->__data_len == 0 && !rq->bio && class != CLASS_FLUSH && class < CLASS_ZONE;
 }
 
-/* What the completion programs have in common. Returns whether the request has ended as a whole. */
-static __always_inline bool take_end(const struct io *io, int error, __u32 nr_bytes)
+/* What the completion programs have in common. Returns whether the request ends as a whole. */
+static __always_inline bool count_error_and_commit(const struct io *io, int error, __u32 nr_bytes)
 {
 	/* A copy: what the verifier learns about its class here would make it follow all later code again. */
 	struct io copy = *io;
@@ -142,20 +143,21 @@ static __always_inline bool take_end(const struct io *io, int error, __u32 nr_by
 	return true;
 }
 
-/* What became of a request that has ended as a whole: one of EVENT_*, or one of these. */
-#define END_MEASURED 0x20
-#define END_UNTIMED 0x21 /* its issue was left out */
-#define END_OF_PART 0x22 /* it has not ended yet */
-#define END_KINDS 0x3f
+/* What became of a request, in the low bits of a number: one of EVENT_*, or one of these. */
+#define OUTCOME_MEASURED 0x20
+#define OUTCOME_UNTIMED 0x21 /* its issue was left out */
+#define OUTCOME_PART 0x22 /* it has not ended yet */
+#define OUTCOME_MASK 0x3f
 /* Added to it: whether the request counts as an I/O of its cgroup; whether the rest of what is counted once is to be
  * counted now; else, whether it was counted early, and the hint. */
-#define END_IS_IO 0x40
-#define END_COUNTS 0x80
-#define END_HINT_SHIFT 8
+#define OUTCOME_IS_IO 0x40
+#define OUTCOME_COUNTS 0x80
+#define OUTCOME_HINT_SHIFT 8
 
 /*
- * Takes the request out of its slot, or whatever else is there: then it has ended unseen. Not inlined, like what else
- * here returns a number: the verifier does not distinguish the ways through it any more.
+ * The outcome of a request that ends as a whole. A parent of a flush sequence, and a request that was refused on its
+ * way, never had a slot; any other is taken out of its slot. What else is there has ended unseen, unless tags share it.
+ * Not inlined, like what else here returns a number: the verifier does not distinguish the ways through it any more.
  */
 static __noinline int take_slot(struct request *rq, struct issue_slot *slot, struct device_state *state, __u32 device,
 				__u64 now)
@@ -180,27 +182,27 @@ static __noinline int take_slot(struct request *rq, struct issue_slot *slot, str
 			early = slot->early;
 		/* Where tags share a slot, what is there may still be in flight. */
 		if (slot->held && (own || state->geometry.flags & SLOTS_EXACT))
-			free_slot(slot, &io, drive, own);
+			write_off_slot(slot, &io, drive, own);
 		if (!own && was_never_issued(rq, io.class))
 			return EVENT_UNISSUED;
 		if (!own)
-			return END_IS_IO | (was_left_out(rq, state, io.class, now) ? END_UNTIMED : EVENT_STRAY);
+			return OUTCOME_IS_IO | (was_left_out(rq, state, io.class, now) ? OUTCOME_UNTIMED : EVENT_STRAY);
 	}
 	if (is_flush_data_stage(rq, io.class))
 		count_event(device, io.class, EVENT_FLUSH_DATA_STAGE);
 	interference_ended(drive, io.class, now);
-	return END_IS_IO | END_MEASURED | (early ? (early & (HINTS - 1)) << END_HINT_SHIFT : END_COUNTS);
+	return OUTCOME_IS_IO | OUTCOME_MEASURED | (early ? (early & (HINTS - 1)) << OUTCOME_HINT_SHIFT : OUTCOME_COUNTS);
 }
 
 /* What is counted for any end, before the cell. */
-static __noinline int count_end(const struct io *io, struct io_cell *cell, __u32 end, __u32 nr_bytes, __u64 device_ns)
+static __noinline int count_end(const struct io *io, struct io_cell *cell, __u32 outcome, __u32 nr_bytes, __u64 device_ns)
 {
-	__u32 event = end & END_KINDS;
+	__u32 event = outcome & OUTCOME_MASK;
 
 	if (!io || !cell)
 		return 0;
 
-	attribute_rarely(io, end / END_IS_IO & 1, nr_bytes, device_ns);
+	attribute_rarely(io, outcome / OUTCOME_IS_IO & 1, nr_bytes, device_ns);
 	__sync_fetch_and_add(&cell->bytes, nr_bytes);
 	if (event < EVENTS)
 		count_event(io->device, io->class, event);
@@ -214,7 +216,7 @@ static __noinline int complete_rare(struct request *rq, int error, __u32 nr_byte
 	struct device_state *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 end, hint, during;
+	__u32 outcome, hint, during;
 	__u64 issued, measured_ns;
 	__s64 device_ns;
 	struct io io;
@@ -231,34 +233,34 @@ static __noinline int complete_rare(struct request *rq, int error, __u32 nr_byte
 	io.now = bpf_ktime_get_ns();
 	issued = slot_time(slot->issued, io.now);
 	sample(&io, error, nr_bytes);
-	if (take_end(&io, error, nr_bytes)) {
-		end = take_slot(rq, slot, io.state, io.device, io.now);
-		if ((end & END_KINDS) == END_MEASURED && is_failover(rq, io.class, error))
-			end = EVENT_FAILOVER;
+	if (count_error_and_commit(&io, error, nr_bytes)) {
+		outcome = take_slot(rq, slot, io.state, io.device, io.now);
+		if ((outcome & OUTCOME_MASK) == OUTCOME_MEASURED && is_failover(rq, io.class, error))
+			outcome = EVENT_FAILOVER;
 	} else {
-		end = END_OF_PART;
-		if (is_counted_early(rq, slot, io.state, io.device, io.now))
-			end |= END_COUNTS;
+		outcome = OUTCOME_PART;
+		if (claim_early_count(rq, slot, io.state, io.device, io.now))
+			outcome |= OUTCOME_COUNTS;
 	}
-	end = as_unknown(end, io.now);
-	hint = end >> END_HINT_SHIFT & (HINTS - 1);
-	if (end & END_COUNTS)
+	outcome = as_unknown(outcome, io.now);
+	hint = outcome >> OUTCOME_HINT_SHIFT & (HINTS - 1);
+	if (outcome & OUTCOME_COUNTS)
 		hint = record_request(rq, io.state, io.device, issued);
-	if ((end & END_KINDS) == END_OF_PART && end & END_COUNTS)
+	if ((outcome & OUTCOME_MASK) == OUTCOME_PART && outcome & OUTCOME_COUNTS)
 		slot->early = SLOT_EARLY | hint;
 	/* Not earlier: the verifier would follow the above for each kind of cell. */
 	cell = cell_of(&io, bpf_get_smp_processor_id());
 	if (!cell)
 		return 0;
 	device_ns = (__s64)(io.now - issued);
-	measured_ns = (end & END_KINDS) == END_MEASURED && device_ns > 0 ? (__u64)device_ns : 0;
-	count_end(&io, cell, end, nr_bytes, measured_ns);
-	if ((end & END_KINDS) == END_UNTIMED) {
+	measured_ns = (outcome & OUTCOME_MASK) == OUTCOME_MEASURED && device_ns > 0 ? (__u64)device_ns : 0;
+	count_end(&io, cell, outcome, nr_bytes, measured_ns);
+	if ((outcome & OUTCOME_MASK) == OUTCOME_UNTIMED) {
 		__sync_fetch_and_add(&cell->untimed, 1);
 		record_size(cell, &io);
 		record_total(cell, &io);
 	}
-	if ((end & END_KINDS) != END_MEASURED)
+	if ((outcome & OUTCOME_MASK) != OUTCOME_MEASURED)
 		return 0;
 	if (hint)
 		record_hinted(io.device, hint, device_ns);
@@ -274,7 +276,7 @@ static __noinline int complete_only_rare(struct request *rq, int error, __u32 nr
 	struct gendisk *disk = request_disk(rq);
 	struct io_cell *cell;
 	struct io io;
-	__u32 end;
+	__u32 outcome;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
@@ -287,15 +289,15 @@ static __noinline int complete_only_rare(struct request *rq, int error, __u32 nr
 	if (!cell)
 		return 0;
 	sample(&io, error, nr_bytes);
-	end = END_IS_IO | END_MEASURED;
-	if (!take_end(&io, error, nr_bytes))
-		end = END_OF_PART;
+	outcome = OUTCOME_IS_IO | OUTCOME_MEASURED;
+	if (!count_error_and_commit(&io, error, nr_bytes))
+		outcome = OUTCOME_PART;
 	/* A failover differs from a flush parent only in that it was issued, which is not seen here. */
 	else if (was_never_issued(rq, io.class) || is_failover(rq, io.class, error))
-		end = EVENT_UNISSUED;
-	end = as_unknown(end, io.now);
-	count_end(&io, cell, end, nr_bytes, 0);
-	if ((end & END_KINDS) != END_MEASURED)
+		outcome = EVENT_UNISSUED;
+	outcome = as_unknown(outcome, io.now);
+	count_end(&io, cell, outcome, nr_bytes, 0);
+	if ((outcome & OUTCOME_MASK) != OUTCOME_MEASURED)
 		return 0;
 	if (is_flush_data_stage(rq, io.class))
 		count_event(io.device, io.class, EVENT_FLUSH_DATA_STAGE);

@@ -92,7 +92,7 @@ static __always_inline bool tags_exhausted(struct request *rq)
 /*
  * Whether the driver has had this request before. Its allocation clears the deadline, and each start sets it after the
  * issue tracepoint (blk_mq_rq_ctx_init() and blk_mq_start_request() in block/blk-mq.c; a flush request is cleared as a
- * whole by blk_rq_init()). True where this cannot be determined.
+ * whole by blk_rq_init()). True where this cannot be determined: then no issue is ordinary.
  */
 static __always_inline bool was_issued(struct request *rq)
 {

@@ -17,7 +17,7 @@
 /* Keeps clang from using a different copy of the value than the one whose bound the verifier sees checked. */
 #define ONE_COPY(value) asm volatile("" : "+r"(value))
 
-/* Makes the verifier forget what a value is on each of its paths, so that it follows only one of them further. */
+/* The same value, of which the verifier knows nothing any more: of all paths that led here, it follows only one. */
 static __always_inline __u32 as_unknown(__u32 value, __u64 unknown)
 {
 	__u64 wide = value;

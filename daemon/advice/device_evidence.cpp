@@ -97,8 +97,8 @@ bool changes_trimming(const model::SettingChange& change) {
 
 }  // namespace
 
-double DeviceEvidence::per_day(double amount) const {
-  return observed_seconds() > 0 ? amount * kSecondsPerDay / observed_seconds() : 0;
+std::optional<double> DeviceEvidence::per_day(double amount) const {
+  return observed_seconds() > 0 ? std::optional(amount * kSecondsPerDay / observed_seconds()) : std::nullopt;
 }
 
 std::optional<double> DeviceEvidence::excess_per_day(model::Operation operation, model::SpikeCause cause,

@@ -14,12 +14,14 @@
 
 namespace ssdpulse::advice {
 
-/// What discards of one kind did. I/Os: reads and writes that overlapped one.
+/// What discards of one kind did.
 struct TrimEvidence {
+  // Of reads and writes that overlapped a discard; for `online`, any discard that is not fstrim's, whoever sent it.
   std::uint64_t ios = 0;
   /// How much longer they took in total than those of the same minutes that overlapped none. An upper bound of what the
   /// discards cost: whatever else went on at that time is included. Never negative.
   double excess_seconds = 0;
+  // Of bursts with this trigger alone.
   std::uint64_t bursts = 0;
   std::uint64_t bytes = 0;
   double burst_seconds = 0;
@@ -28,8 +30,8 @@ struct TrimEvidence {
 
 struct DeviceEvidence {
   model::DeviceInterval load;  // of all minutes that were measured
-  TrimEvidence fstrim;         // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
-  TrimEvidence online;         // all others
+  TrimEvidence fstrim;  // I/Os: of minutes in which fstrim ran, and of later minutes those that were sent while it ran
+  TrimEvidence online;  // I/Os: all others
   /// How much longer than usual I/Os took, in spikes.
   model::ByOperation<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
   double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
@@ -39,7 +41,8 @@ struct DeviceEvidence {
   double discarded_bytes = 0;
 
   [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
-  [[nodiscard]] double per_day(double amount) const;
+  /// Nothing if nothing was observed.
+  [[nodiscard]] std::optional<double> per_day(double amount) const;
   /// Nothing if the excess is unknown. `pending`: seconds of a spike that is not in the history yet.
   [[nodiscard]] std::optional<double> excess_per_day(model::Operation operation, model::SpikeCause cause,
                                                      double pending = 0) const;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/outside_text.h"
+#include "daemon/config/value_text.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/host_settings.h"
 #include "daemon/model/snapshot.h"
@@ -28,8 +29,9 @@ Findings examine(const model::Snapshot& snapshot);
 /// What a daemon would find if the caller started it with this configuration.
 struct Start {
   model::HostProbe host;
-  std::vector<std::uint16_t> ports;    // that it would listen on
-  std::vector<model::Device> devices;  // that it would measure
+  std::vector<config::ListenAddress> addresses;  // that it would listen on
+  std::vector<model::Device> devices;            // that it would measure
+  std::uint64_t history_bytes = 0;               // that its history may have
 };
 Findings examine(const Start& start);
 

@@ -52,8 +52,8 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
                 excess_evidence(facts, disk, {SpikeCause::queue, SpikeCause::saturation})});
 }
 
-constexpr double kHighAmplification = 2;  // of the lower bound of the ratio
-constexpr double kSpare = 0.07;           // of the drive that is in no partition
+constexpr double kHighAmplification = 2;    // of the lower bound of the ratio
+constexpr double kMinUnpartitioned = 0.07;  // of the drive
 
 Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
@@ -67,19 +67,24 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   for (const model::PartitionSettings& partition : disk.partitions) {
     used += partition.size_bytes;
   }
-  const double spare = disk.partitions.empty() || disk.device.size_bytes == 0
-                           ? 0
-                           : 1 - static_cast<double>(used) / static_cast<double>(disk.device.size_bytes);
-  Finding bad = info(fmt::format("write amplification is at least {:.2f}, and {:.0f} % of the drive is in no partition",
-                                 *lower, 100 * spare),
-                     "free space that the drive knows of makes its garbage collection cheaper");
-  bad.evidence = {{"write_amplification_lower_ratio", *lower}, {"unpartitioned_ratio", spare}};
+  const bool partitioned = !disk.partitions.empty() && disk.device.size_bytes > 0;
+  const double unpartitioned =
+      partitioned ? 1 - static_cast<double>(used) / static_cast<double>(disk.device.size_bytes) : 0;
+  Finding bad =
+      info(fmt::format("write amplification is at least {:.2f}, and {}", *lower,
+                       partitioned ? fmt::format("{:.0f} % of the drive is in no partition", 100 * unpartitioned)
+                                   : "the drive is used as a whole, without partitions"),
+           "free space that the drive knows of makes its garbage collection cheaper");
+  bad.evidence = {{"write_amplification_lower_ratio", *lower}};
+  if (partitioned) {
+    bad.evidence["unpartitioned_ratio"] = unpartitioned;
+  }
   if (*lower < kHighAmplification) {
     Finding finding = ok(bad.found);
     finding.evidence = bad.evidence;
     return finding;
   }
-  if (spare >= kSpare) {
+  if (unpartitioned >= kMinUnpartitioned) {
     bad.why += "; anything beyond that is due to the load";
     return bad;
   }
@@ -183,11 +188,9 @@ Wear wear_of_groups(const MeasuredDrive& drive) {
   Wear worst;
   for (const auto& [number, group] : drive.endurance_groups) {
     const auto spare = group.available_spare_ratio;
-    if (spare) {
-      const auto threshold = group.available_spare_threshold_ratio;
-      worst.spare_is_low = worst.spare_is_low || (threshold && *spare < *threshold);
-      worst.life_is_used_up = worst.life_is_used_up || group.percentage_used_ratio.value_or(0) >= 1;
-    }
+    const auto threshold = group.available_spare_threshold_ratio;
+    worst.spare_is_low = worst.spare_is_low || (spare && threshold && *spare < *threshold);
+    worst.life_is_used_up = worst.life_is_used_up || group.percentage_used_ratio.value_or(0) >= 1;
   }
   return worst;
 }
@@ -283,9 +286,9 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
 }
 
 constexpr double kMebibyte = 1 << 20;
-constexpr double kMaxMemoryShare = 1.0 / 16;  // of the host's, for one drive
-constexpr double kRandom = 0.5;
-constexpr double kReadingPerDay = 600;  // seconds, of all reads together
+constexpr double kMaxMemoryShare = 1.0 / 16;   // of the host's, for one drive
+constexpr double kMostlyRandom = 0.5;          // share of reads
+constexpr double kReadingSecondsPerDay = 600;  // of all reads together
 
 /// Seconds that reads take.
 std::optional<double> reading_per_day(const Facts& facts, const std::string& name) {
@@ -298,7 +301,8 @@ std::optional<double> reading_per_day(const Facts& facts, const std::string& nam
 Finding raise_limit(const Facts& facts, const std::string& name, double bytes, Finding finding) {
   const auto& memory = facts.settings.memory_bytes;
   if (!memory || bytes > kMaxMemoryShare * static_cast<double>(*memory)) {
-    finding.why += "; no higher limit is given: that is more than a sixteenth of the host's memory, or it is not known";
+    finding.why += memory ? "; no higher limit is given: it would be more than a sixteenth of the host's memory"
+                          : "; no higher limit is given, as the host's memory is not known";
     return finding;
   }
   const double mebibytes = std::ceil(bytes / kMebibyte);
@@ -308,8 +312,8 @@ Finding raise_limit(const Facts& facts, const std::string& name, double bytes, F
   finding.risk = fmt::format("each drive that asks for it takes up to {:.0f} MiB of memory", mebibytes);
   const MeasuredOperation& reads = facts.measured.device(name).operation(Operation::read);
   return weigh(facts, std::move(finding),
-               {{"random_share_of_reads", random_share(reads), kRandom},
-                {"reading_seconds_per_day", reading_per_day(facts, name), kReadingPerDay}});
+               {{"random_share_of_reads", random_share(reads), kMostlyRandom},
+                {"reading_seconds_per_day", reading_per_day(facts, name), kReadingSecondsPerDay}});
 }
 
 Finding host_memory(const Facts& facts, const DiskSettings& disk) {
@@ -360,8 +364,9 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
   if (!depth) {
     return unknown("its queue", "device/queue_depth is not readable");
   }
+  constexpr std::uint64_t kMaxNcqDepth = 31;  // that Linux uses of 32
   // Without NCQ the controller itself has one tag, and the kernel refuses more (EINVAL).
-  const std::uint64_t max_depth = std::min<std::uint64_t>(31, disk.files.number("mq/0/nr_tags").value_or(31));
+  const auto max_depth = std::min(kMaxNcqDepth, disk.files.number("mq/0/nr_tags").value_or(kMaxNcqDepth));
   if (*depth == 1 && max_depth <= 1) {
     return ok("the controller takes one command at a time");
   }
@@ -378,8 +383,8 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
   return ok(fmt::format("{} commands at once", *depth));
 }
 
-constexpr double kSlow = 0.002;         // seconds: drives with power-loss protection stay far below
-constexpr double kWaitingPerDay = 600;  // seconds
+constexpr double kSlowCommitSeconds = 0.002;  // drives with power-loss protection stay far below
+constexpr double kCommitSecondsPerDay = 600;
 
 struct Commits {
   std::optional<double> mean_seconds;
@@ -398,11 +403,12 @@ Commits commits_of(const Facts& facts, const std::string& name) {
 Finding commits(const Facts& facts, const DiskSettings& disk) {
   const auto [seconds, per_day] = commits_of(facts, disk.device.name);
   if (!disk.device.write_back_cache) {
-    if (seconds.value_or(0) < kSlow || per_day.value_or(0) < kWaitingPerDay) {
+    if (seconds.value_or(0) < kSlowCommitSeconds || per_day.value_or(0) < kCommitSecondsPerDay) {
       return ok("its cache needs no flushes");
     }
-    Finding finding = info("its cache needs no flushes, as it says, yet commits are slow",
-                           "they wait for something else, or it does flush: `ssdpulse why` during one");
+    Finding finding =
+        info("its cache needs no flushes, as it says, yet commits are slow",
+             "they wait for something else, or the drive flushes after all: ask `ssdpulse why` during one");
     finding.evidence = {{"mean_commit_seconds", *seconds}, {"commit_seconds_per_day", *per_day}};
     return finding;
   }
@@ -411,16 +417,17 @@ Finding commits(const Facts& facts, const DiskSettings& disk) {
   }
   Finding bad =
       info("each commit waits for the drive's cache", "its cache is volatile: a flush writes it to the flash");
-  if (*seconds < kSlow) {
+  if (*seconds < kSlowCommitSeconds) {
     Finding finding = ok("commits are fast");
     finding.evidence = {{"mean_commit_seconds", *seconds}};
     return finding;
   }
-  bad.change = "a drive with power-loss protection for what commits often; never barrier=0";
-  bad.risk = "its price";
+  bad.change = "put what commits often on a drive with power-loss protection; never use barrier=0";
+  bad.risk = "the price of such a drive";
   // A fast commit takes next to nothing: all their time is excess. weigh() knows the cost by this name.
   return weigh(facts, std::move(bad),
-               {{"mean_commit_seconds", seconds, kSlow}, {"excess_seconds_per_day", per_day, kWaitingPerDay}});
+               {{"mean_commit_seconds", seconds, kSlowCommitSeconds},
+                {"excess_seconds_per_day", per_day, kCommitSecondsPerDay}});
 }
 
 constexpr double kSlowedDown = 1.2;  // p99 during log reads, relative to the rest
@@ -435,13 +442,13 @@ Finding log_read_cost(const Facts& facts, const DiskSettings& disk) {
     return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
   }
   if (*effect < kSlowedDown) {
-    Finding finding = ok("reading its log pages costs nothing");
+    Finding finding = ok("reading its log pages hardly slows it down");
     finding.evidence = {{"p99_during_log_reads_ratio", *effect}};
     return finding;
   }
-  Finding bad = info("reading its log pages slows it down", "the drive stops for them");
+  Finding bad = info("reading its log pages slows it down", "its I/Os wait while it answers");
   bad.change = "raise nvme.poll_interval in /etc/ssdpulse/ssdpulse.yaml; then systemctl reload ssdpulse";
-  bad.undo = "the former interval";
+  bad.undo = "set the former interval again";
   bad.risk = "wear and temperature are seen less often";
   return weigh(facts, std::move(bad), {{"p99_during_log_reads_ratio", effect, kSlowedDown}});
 }
@@ -455,8 +462,8 @@ constexpr Rule kRules[] = {
      .of_disk = block_size},
     {.id = "N4",
      .title = "Over-provisioning",
-     .limit =
-         "the lower bound of write amplification is at least 2, at a cost of 10 GB a day, with less than 7 % spare",
+     .limit = "the lower bound of write amplification is at least 2, at a cost of 10 GB a day, with less than 7 % "
+              "unpartitioned",
      .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
      .by_history = true,
      .of_disk = overprovisioning},

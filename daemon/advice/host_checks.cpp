@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +10,7 @@
 #include <optional>
 
 #include "daemon/advice/doctor_check.h"
+#include "daemon/base/figure_text.h"
 
 #ifndef CAP_PERFMON  // older headers
 #define CAP_PERFMON 38
@@ -35,7 +38,8 @@ Findings kernel_version(const Start& start) {
   constexpr KernelVersion kOldest{5, 10};
   const auto version = version_of(start.host);
   if (!version) {
-    return {finding(Verdict::unknown, "", "version of the kernel", "/proc/sys/kernel/osrelease is not readable")};
+    return {
+        finding(Verdict::unknown, "", "which version the kernel has", "/proc/sys/kernel/osrelease is not readable")};
   }
   if (*version >= kOldest) {
     return {};
@@ -46,7 +50,7 @@ Findings kernel_version(const Start& start) {
 
 Findings kernel_types(const Start& start) {
   if (!start.host.kernel_types) {
-    return {finding(Verdict::unknown, "", "types of the kernel", "sysfs is not mounted here")};
+    return {finding(Verdict::unknown, "", "whether the kernel describes its types", "sysfs is not mounted here")};
   }
   if (*start.host.kernel_types) {
     return {};
@@ -59,7 +63,7 @@ Findings kernel_types(const Start& start) {
 
 Findings privileges(const Start& start) {
   if (!start.host.privileges) {
-    return {finding(Verdict::unknown, "", "capabilities", "/proc/self/status is not readable")};
+    return {finding(Verdict::unknown, "", "which capabilities this user has", "/proc/self/status is not readable")};
   }
   if (has_capability(start.host, CAP_SYS_ADMIN)) {
     return {};
@@ -85,7 +89,7 @@ Findings lockdown(const Start& start) {
   auto one = finding(Verdict::danger, "", "the kernel is locked down: nothing can be measured",
                      "with lockdown=confidentiality no program may read the kernel's memory",
                      "boot with lockdown=integrity, or without");
-  one.risk = "programs of root may read what the kernel keeps";
+  one.risk = "root's programs can then read the kernel's memory";
   one.source = "kernel_lockdown(7)";
   return {one};
 }
@@ -100,7 +104,7 @@ Findings bpf_compiler(const Start& start) {
                      "sysctl -w net.core.bpf_jit_enable=1");
   one.persistent = "echo net.core.bpf_jit_enable=1 > /etc/sysctl.d/60-ssdpulse-jit.conf";
   one.undo = "sysctl -w net.core.bpf_jit_enable=0; rm -f /etc/sysctl.d/60-ssdpulse-jit.conf";
-  one.risk = "programs of root become machine code in the kernel, as they do by default";
+  one.risk = "root's BPF programs become machine code in the kernel, which is the default";
   one.source = "Documentation/admin-guide/sysctl/net.rst, bpf_jit_enable";
   return {one};
 }
@@ -123,7 +127,8 @@ Findings locked_memory(const Start& start) {
 
 Findings kernel_symbols(const Start& start) {
   if (!start.host.kptr_restrict) {
-    return {finding(Verdict::unknown, "", "kernel.kptr_restrict", "it is not readable")};
+    return {finding(Verdict::unknown, "", "whether the kernel's symbols can be read",
+                    "kernel.kptr_restrict is not readable")};
   }
   if (*start.host.kptr_restrict < 2) {
     return {};
@@ -133,12 +138,16 @@ Findings kernel_symbols(const Start& start) {
                             "sysctl kernel.kptr_restrict=1")};
 }
 
-/// BPF programs are attached to raw tracepoints. CAP_PERFMON allows that whatever this setting is; nothing else does.
+/// BPF programs are attached to raw tracepoints. With one of these capabilities, this setting does not matter.
 Findings perf_events(const Start& start) {
-  if (!start.host.perf_event_paranoid || *start.host.perf_event_paranoid < 3 || !start.host.privileges) {
+  if (has_capability(start.host, CAP_PERFMON) || has_capability(start.host, CAP_SYS_ADMIN)) {
     return {};
   }
-  if (has_capability(start.host, CAP_PERFMON) || has_capability(start.host, CAP_SYS_ADMIN)) {
+  if (!start.host.perf_event_paranoid || !start.host.privileges) {
+    return {finding(Verdict::unknown, "", "whether programs may be attached",
+                    "kernel.perf_event_paranoid or /proc/self/status is not readable")};
+  }
+  if (*start.host.perf_event_paranoid < 3) {
     return {};
   }
   return {finding(Verdict::advise, "", "programs cannot be attached by this user",
@@ -146,18 +155,31 @@ Findings perf_events(const Start& start) {
                   "start ssdpulse.service, which has it")};
 }
 
+/// Whether somebody listens there, or on all addresses. No name is resolved: any address may be meant.
+bool is_taken(const std::vector<util::TcpListener>& listeners, const config::ListenAddress& wanted) {
+  sockaddr_in v4{AF_INET, htons(wanted.port), {}, {}};
+  sockaddr_in6 v6{AF_INET6, v4.sin_port, 0, {}, 0};
+  const bool every = wanted.host == "0.0.0.0" || wanted.host == "::";
+  if (!every && ::inet_pton(AF_INET, wanted.host.c_str(), &v4.sin_addr) == 1) {
+    return !util::listeners_at(listeners, reinterpret_cast<const sockaddr&>(v4)).empty();
+  }
+  if (!every && ::inet_pton(AF_INET6, wanted.host.c_str(), &v6.sin6_addr) == 1) {
+    return !util::listeners_at(listeners, reinterpret_cast<const sockaddr&>(v6)).empty();
+  }
+  return std::any_of(listeners.begin(), listeners.end(), [&](const auto& one) { return one.port == wanted.port; });
+}
+
 Findings port(const Start& start) {
   Findings found;
-  if (!start.host.listening_ports) {
+  if (!start.host.listeners) {
     return {finding(Verdict::unknown, "", "whether the address is free", "/proc/self/net/tcp is not readable")};
   }
-  const auto& taken = *start.host.listening_ports;
-  for (const std::uint16_t wanted : start.ports) {
-    if (std::binary_search(taken.begin(), taken.end(), wanted)) {
-      found.push_back(
-          finding(Verdict::advise, "", fmt::format("port {} is taken", wanted),
-                  "another program listens on it, so that the daemon cannot serve what it measures",
-                  fmt::format("ss -ltnp sport = :{}  # shows who; or set web.listen_address to another port", wanted)));
+  for (const config::ListenAddress& wanted : start.addresses) {
+    if (is_taken(*start.host.listeners, wanted)) {
+      found.push_back(finding(
+          Verdict::advise, "", fmt::format("{} is taken", config::to_string(wanted)),
+          "another program listens there, so that the daemon cannot serve what it measures",
+          fmt::format("ss -ltnp sport = :{}  # shows who; or set web.listen_address to another port", wanted.port)));
     }
   }
   return found;
@@ -180,16 +202,14 @@ Findings drive_nodes(const Start& start) {
 }
 
 Findings reader_socket(const Start& start) {
-  const auto& socket = start.host.reader_socket;
-  if (!socket || socket->socket) {
+  const auto& reader = start.host.reader_socket;
+  if (!reader || reader->socket) {
     return {};
   }
   return {finding(Verdict::advise, "", "no log page could be read: the reader does not listen",
-                  socket->path + (socket->exists ? " is not a socket" : " is not there"),
+                  reader->path + (reader->exists ? " is not a socket" : " is not there"),
                   "systemctl enable --now ssdpulse-nvme.socket  # or set nvme.reader_socket to ''")};
 }
-
-constexpr double kMinFreeShare = 0.01;  // of the file system
 
 Findings history_directory(const Start& start) {
   const auto& directory = start.host.history_directory;
@@ -212,10 +232,15 @@ Findings history_directory(const Start& start) {
     return {finding(Verdict::unknown, "", "whether a history can be kept",
                     "this user may not write to " + directory->path, "ask as root")};
   }
-  if (directory->free_ratio.value_or(1) < kMinFreeShare) {
-    auto one = finding(Verdict::advise, "", "the history has no room",
-                       fmt::format("the file system of {} is full", directory->path), "make room there");
-    one.evidence = {{"free_ratio", *directory->free_ratio}};
+  const std::uint64_t needed = start.history_bytes - std::min(start.history_bytes, directory->files_bytes);
+  if (directory->free_bytes.value_or(needed) < needed) {
+    const auto free = static_cast<double>(*directory->free_bytes);
+    const auto missing = static_cast<double>(needed) - free;
+    auto one = finding(Verdict::advise, "", "the history has too little room",
+                       fmt::format("the file system of {} has {} free, {} less than history.size lets it grow by",
+                                   directory->path, util::format_size(free), util::format_size(missing)),
+                       "make room there, or lower history.size");
+    one.evidence = {{"free_bytes", free}, {"missing_bytes", missing}};
     return {one};
   }
   return {};

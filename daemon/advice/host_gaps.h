@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host_gaps(): what a host lacks that its configuration counts on. For `ssdpulse check-config`: warnings, not errors,
-// as the file may be checked before the host is ready, or on another one.
+// as the file may be checked before the host is ready, or on another one. Not pure: looks at the history's directory.
 #pragma once
 
 #include <string>

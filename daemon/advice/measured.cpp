@@ -36,7 +36,7 @@ void add_histogram(Distribution& total, const model::SizeHistogram& one) {
   }
 }
 
-void raise(Figure& maximum, double value) {
+void keep_maximum(Figure& maximum, double value) {
   if (std::isfinite(value)) {
     maximum = std::max(maximum.value_or(value), value);
   }
@@ -88,18 +88,21 @@ void add_spikes(const model::DeviceSnapshot& from, MeasuredDevice& device) {
     const model::SpikeFigures& figures = from.spikes[i];
     MeasuredSpikes& spikes = device.spikes[i];
     spikes.active_cause = figures.active;
-    // If the kernel stamps no requests, no total latency is known.
-    for (std::size_t cause = 0; from.device->iostats && cause < model::kSpikeCauses; ++cause) {
+    if (!from.device->iostats) {
+      continue;  // the kernel stamps no requests, and no total latency is known
+    }
+    for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
       add_figure(spikes.excess_seconds[cause], figures.excess_seconds[cause]);
     }
-    if (from.device->iostats) {
-      add_figure(spikes.pending_excess_seconds, figures.pending_excess_seconds);
-    }
+    add_figure(spikes.pending_excess_seconds, figures.pending_excess_seconds);
   }
 }
 
 void add_paths(const model::DeviceSnapshot& from, MeasuredDevice& device) {
-  for (std::size_t path = 0; from.tenants && from.io && path < model::kIoPaths; ++path) {
+  if (!from.tenants || !from.io) {
+    return;
+  }
+  for (std::size_t path = 0; path < model::kIoPaths; ++path) {
     for (const model::TotalsByOperation& access : from.tenants->paths[path]) {
       for (const model::AttributedTotals& totals : access) {
         if (totals.ios > 0) {
@@ -176,8 +179,8 @@ void add_drive(const model::NvmeDrive& from, Measured& measured) {
   if (!from.write_amplification.source.empty()) {
     for (const model::WriteAmplificationRatio& ratio : from.write_amplification.ratios) {
       if (ratio.window == "7d" || ratio.window == "24h") {
-        raise(ratio.window == "7d" ? drive.write_amplification_lower_7d : drive.write_amplification_lower_24h,
-              ratio.lower);
+        keep_maximum(ratio.window == "7d" ? drive.write_amplification_lower_7d : drive.write_amplification_lower_24h,
+                     ratio.lower);
       }
     }
   }
@@ -186,7 +189,7 @@ void add_drive(const model::NvmeDrive& from, Measured& measured) {
        {std::pair(from.identity->host_memory_preferred_bytes, &drive.host_memory_preferred_bytes),
         std::pair(from.identity->host_memory_minimum_bytes, &drive.host_memory_minimum_bytes)}) {
     if (bytes) {
-      raise(*figure, static_cast<double>(*bytes));
+      keep_maximum(*figure, static_cast<double>(*bytes));
     }
   }
   for (const model::NvmeNamespace& one : from.identity->namespaces) {
@@ -239,7 +242,7 @@ std::string text_of(std::uint32_t key) { return std::to_string(key); }
 // Whole, and unchanged: it is what for_label() has made, which is harmless in JSON, too.
 std::string text_of(const util::OutsideText& key) { return util::for_json(key, std::string::npos); }
 
-/// Null, or an object without members, is what a reader takes for absent.
+/// Leaves out what is null, or an object without members: absent, for a reader.
 class Writer {
  public:
   static Json of(const Figure& figure) { return figure ? Json(*figure) : Json(); }
@@ -353,7 +356,7 @@ class Parser {
         return "an entry has an invalid name";
       }
       if (std::string wrong = read(value, values[key]); !wrong.empty()) {
-        return "of an entry, " + wrong;
+        return "an entry: " + wrong;
       }
     }
     return "";

@@ -10,10 +10,10 @@
 
 namespace ssdpulse::advice {
 
-/// What one way of trimming costs per day; absent: not measured.
+/// What one way of trimming costs per day, except for the longest burst; absent: not measured.
 struct WayOfTrimming {
   std::optional<double> burst_seconds;
-  std::optional<double> longest_burst_seconds;
+  std::optional<double> longest_burst_seconds;  // of all days
   std::optional<double> bytes;
   /// How much longer reads and writes took during its discards than the others: only the history distinguishes them.
   std::optional<double> excess_seconds;
@@ -23,7 +23,7 @@ struct WayOfTrimming {
 struct TrimCost {
   WayOfTrimming online;
   WayOfTrimming fstrim;
-  std::optional<double> excess_seconds;  // waiting in spikes that discards caused, or of both ways if that is more
+  std::optional<double> excess_seconds;  // in spikes that discards caused; that of both ways together if it is more
 };
 TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks);
 
@@ -40,7 +40,8 @@ Discarded discarded_on(const Facts& facts, const std::vector<std::string>& disks
 /// Adds the tail of reads during discards and of the others, for the disk with the worst one.
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding);
 
-/// In how many seconds of measuring fstrim.timer has certainly run once, by its calendar.
+/// After how many seconds of measuring fstrim.timer has certainly run once, by its calendar. A day of the calendar is
+/// as long as Facts::enough.
 double seconds_until_fstrim(const Facts& facts);
 
 /// Mounted with the option discard, in any of its forms.
@@ -49,7 +50,8 @@ bool has_online_discard(const MountSettings& mount);
 /// Adds to a finding the change that ends it, for now, permanently, and the undo; false if no command can be given.
 bool drop_online_discard(Finding& finding, const MountSettings& mount);
 
-/// Whether a disk below it does, and no array or volume in between stops them: otherwise fstrim fails (EOPNOTSUPP).
+/// Whether a disk below the mount takes discards, and not every array or volume in between stops them: otherwise fstrim
+/// fails (EOPNOTSUPP).
 bool takes_discards(const Facts& facts, const MountSettings& mount);
 
 /// fstrim.timer belongs to the host: it is unnecessary if every mount whose disks take discards is trimmed online at a

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -64,27 +65,29 @@ Options of_pairs(std::string_view text, const char* implied) {
   return options;
 }
 
-void flatten(const nlohmann::json& value, const std::string& key, int depth, Options& options) {
-  if (value.is_object() && depth < kMaxDepth) {
+/// False: it is too deep.
+bool flatten(const nlohmann::json& value, const std::string& key, int depth, Options& options) {
+  bool whole = !value.is_object() || depth < kMaxDepth;
+  if (value.is_object() && whole) {
     for (const auto& [name, below] : value.items()) {
-      flatten(below, key.empty() ? name : key + "." + name, depth + 1, options);
+      whole = flatten(below, key.empty() ? name : key + "." + name, depth + 1, options) && whole;
     }
   } else if (value.is_string()) {
     options[key] = value.get<std::string>();
   } else if (value.is_boolean()) {
     options[key] = value.get<bool>() ? "on" : "off";
   }
+  return whole;
 }
 
-/// False: it is not the JSON that it begins as.
+/// False: it is not the JSON that it begins as, or too deep.
 bool read_options(std::string_view text, const char* implied, Options& options) {
   if (text.substr(0, 1) != "{") {
     options = of_pairs(text, implied);
     return true;
   }
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  flatten(json, "", 0, options);
-  return json.is_object();
+  return flatten(json, "", 0, options) && json.is_object();
 }
 
 std::string value_of(const Options& options, const std::string& key) {
@@ -92,10 +95,14 @@ std::string value_of(const Options& options, const std::string& key) {
   return found == options.end() ? "" : found->second;
 }
 
-/// nbd://host, rbd:pool/image: whatever has a colon before any slash, as QEMU itself decides; file: is the host's.
-bool is_elsewhere(const std::string& file) {
+/// Nothing for nbd://host, rbd:pool/image: whatever has a colon before any slash, as QEMU itself decides.
+std::optional<std::string> path_on_host(const std::string& file) {
   const std::size_t colon = file.find(':');
-  return colon != std::string::npos && colon < file.find('/') && file.compare(0, colon, "file") != 0;
+  if (colon == std::string::npos || colon > file.find('/')) {
+    return file;
+  }
+  const std::string protocol = file.substr(0, colon);
+  return protocol == "file" || protocol == "host_device" ? std::optional(file.substr(colon + 1)) : std::nullopt;
 }
 
 bool ends_in(std::string_view key, std::string_view name) {
@@ -103,7 +110,7 @@ bool ends_in(std::string_view key, std::string_view name) {
 }
 
 /// The files of a node and of all that are defined within it.
-void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& disks) {
+void add_files(const Options& options, bool of_drive, QemuDisks& found) {
   for (const auto& [key, file] : options) {
     const bool named = of_drive && key == "file";  // else a reference to another node
     if (!named && !ends_in(key, "filename")) {
@@ -114,18 +121,23 @@ void add_files(const Options& options, bool of_drive, std::vector<QemuDisk>& dis
     const bool can_tell = driver == "file" || driver == "host_device" || (of_drive && (driver.empty() || named));
     if (named && file.starts_with("json:")) {
       Options inner;
-      read_options(std::string_view(file).substr(5), "", inner);
-      add_files(inner, false, disks);
+      found.whole = read_options(std::string_view(file).substr(5), "", inner) && found.whole;
+      add_files(inner, false, found);
       continue;
     }
-    if (!can_tell || is_elsewhere(file) || disks.size() >= kMaxNodes) {
+    const auto path = can_tell ? path_on_host(file) : std::nullopt;
+    if (!path) {
       continue;
+    }
+    if (found.disks.size() >= kMaxNodes) {
+      found.whole = false;
+      return;
     }
     std::string aio = value_of(options, prefix + "aio");
     for (const char* also : {"aio", "file.aio"}) {
       aio = aio.empty() && of_drive ? value_of(options, also) : aio;
     }
-    disks.push_back({file, aio.empty() || aio == "threads"});
+    found.disks.push_back({*path, aio.empty() || aio == "threads"});
   }
 }
 
@@ -167,9 +179,7 @@ class Line {
     for (std::size_t i = 1; i < all.size(); ++i) {
       std::string_view name = all[i];
       if (name.front() != '-') {
-        if (!takes_value(all[i - 1]) || i == 1) {
-          add_files({{"file", std::string(name)}}, true, result_.disks);  // the first hard disk
-        }
+        add_files({{"file", std::string(name)}}, true, result_);  // the first hard disk
         continue;
       }
       name.remove_prefix(name.starts_with("--") ? 2 : 1);
@@ -202,29 +212,35 @@ class Line {
     return std::find(kFlags.begin(), kFlags.end(), option) == kFlags.end();
   }
 
-  void take(std::string_view name, std::string_view value) {
+  Options options_of(std::string_view value, const char* implied) {
     Options options;
+    result_.whole = read_options(value, implied, options) && result_.whole;
+    return options;
+  }
+
+  void take(std::string_view name, std::string_view value) {
     const bool disk =
         name == "hda" || name == "hdb" || name == "hdc" || name == "hdd" || name == "sd" || name == "mtdblock";
     if (disk) {
-      add_files({{"file", std::string(value)}}, true, result_.disks);
+      add_files({{"file", std::string(value)}}, true, result_);
     } else if (name == "drive") {
-      result_.whole = read_options(value, "file", options) && result_.whole;
-      drive(std::move(options));
+      drive(options_of(value, "file"));
     } else if (name == "blockdev") {
-      result_.whole = read_options(value, "driver", options) && result_.whole;
+      Options options = options_of(value, "driver");
       std::string node = value_of(options, "node-name");
       node = node.empty() ? "/" + std::to_string(nodes_.size()) : node;  // no name of a node has a slash
       if (nodes_.size() < kMaxNodes) {
         nodes_[node] = {std::move(options), {}};
+      } else {
+        result_.whole = false;
       }
     } else if (name == "device") {
-      result_.whole = read_options(value, "driver", options) && result_.whole;
+      const Options options = options_of(value, "driver");
       if (value_of(options, "driver").ends_with("-cd") || value_of(options, "driver") == "floppy") {
         not_disks_.push_back(value_of(options, "drive"));
       }
     } else if (name == "machine" || name == "M") {
-      read_options(value, "type", options);
+      const Options options = options_of(value, "type");
       not_disks_.push_back(value_of(options, "pflash0"));
       not_disks_.push_back(value_of(options, "pflash1"));
     } else if (name == "readconfig" || name == "set") {  // these change what other options say
@@ -243,7 +259,7 @@ class Line {
   void add_nodes() {
     for (const auto& [id, options] : drives_) {
       if (id.empty() || std::find(not_disks_.begin(), not_disks_.end(), id) == not_disks_.end()) {
-        add_files(options, true, result_.disks);
+        add_files(options, true, result_);
       }
     }
     refer(nodes_);
@@ -258,7 +274,7 @@ class Line {
       }
     }
     for (const std::string& name : reached(nodes_, tops)) {
-      add_files(nodes_[name].options, false, result_.disks);
+      add_files(nodes_[name].options, false, result_);
     }
   }
 

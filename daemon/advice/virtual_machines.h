@@ -19,7 +19,7 @@ struct QemuDisk {
 
 struct QemuDisks {
   std::vector<QemuDisk> disks;
-  bool whole = true;  // false: options could not be read, or are in a file of their own
+  bool whole = true;  // false: some options could not be read, are too many, or are in a file of their own
 };
 
 /// `line`: arguments that end in NUL as in /proc/PID/cmdline, or else are separated by blanks outside of JSON.

@@ -11,9 +11,14 @@
 namespace ssdpulse::util {
 namespace {
 
+constexpr double kRoundsUp = 0.9995;  // to the next unit
+
+/// Of a value that is shown: 0 from 10 on, as rounded.
+int decimals(double value) { return value >= 9.95 ? 0 : 1; }
+
 /// 850, 24, 2.4, 0.9: further digits would mean nothing.
 std::string digits(double value) {
-  return fmt::format("{:.{}f}", value, value >= 10 || value == std::floor(value) ? 0 : 1);
+  return fmt::format("{:.{}f}", value, value == std::floor(value) ? 0 : decimals(value));
 }
 
 /// "2026-11-24 ", or nothing on the day of `now`.
@@ -25,7 +30,6 @@ std::string date_prefix(std::chrono::system_clock::time_point time, std::chrono:
 }  // namespace
 
 std::string format_latency(double seconds) {
-  constexpr double kRoundsUp = 0.9995;  // to the next unit
   if (seconds < kRoundsUp * 1e-3) {
     return digits(seconds * 1e6) + " us";
   }
@@ -39,7 +43,7 @@ std::string format_duration(double seconds) {
   return seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.0f} h", seconds / 3600);
 }
 
-std::string format_factor(double factor) { return fmt::format("{:.{}f} times", factor, factor >= 10 ? 0 : 1); }
+std::string format_factor(double factor) { return fmt::format("{:.{}f} times", factor, decimals(factor)); }
 
 std::string format_count(std::uint64_t number, std::string_view singular, std::string_view plural) {
   std::string digits = std::to_string(number);
@@ -53,7 +57,7 @@ std::string format_size(double bytes) {
   constexpr auto kUnits = std::to_array<std::pair<double, const char*>>(
       {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}});
   for (const auto& [unit_bytes, unit] : kUnits) {
-    if (bytes >= unit_bytes) {
+    if (bytes >= kRoundsUp * unit_bytes) {
       return digits(bytes / unit_bytes) + unit;
     }
   }

@@ -36,4 +36,10 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   return text;
 }
 
+Result<void> sync_names(const std::string& directory) {
+  const UniqueFd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = opened.valid() && (::fsync(opened.get()) == 0 || errno == EINVAL);  // not all file systems can
+  return synced ? Result<void>{} : fail_errno("cannot sync " + directory);
+}
+
 }  // namespace ssdpulse::util

@@ -51,6 +51,9 @@ class UniqueFd {
 /// procfs, where sizes from stat(2) mean nothing and a file may vanish at any time.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
 
+/// Puts the names in a directory on the disk: without this, a crash of the host could take back a rename.
+Result<void> sync_names(const std::string& directory);
+
 /// Holds the lock of a daemon that keeps its files in this directory until it is closed; the kernel releases it when a
 /// process ends. Invalid, with errno, if it cannot be had: EWOULDBLOCK if another process has it. On a file system
 /// without locks, every process gets it. The lock is on a file that only its owner can open: otherwise, whoever may

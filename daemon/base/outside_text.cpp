@@ -148,7 +148,7 @@ std::optional<std::string> for_shell(const OutsideText& text) {
 bool is_plain_name(std::string_view name) {
   constexpr std::size_t kMaxNameBytes = 255;
   return !name.empty() && name.size() <= kMaxNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
-    return c > 0x20 && c <= 0x7e && std::string_view("\"'`\\").find(c) == std::string_view::npos;
+    return c > 0x20 && c <= 0x7e && std::string_view("\"'`").find(c) == std::string_view::npos;
   });
 }
 

@@ -6,8 +6,8 @@
 // It converts to nothing: no string, no stream, no format and no JSON takes it. Each sink has one function below that
 // makes it harmless there, and only there. Strings convert to it, because distrust is always safe.
 //
-// Names of disks and tenants stay std::string, because they are keys everywhere. They are checked where they come in
-// (is_plain_name()): what is not plain is refused.
+// Names of disks and tenants stay std::string, because they are keys everywhere. They are plain (is_plain_name()):
+// where they come in, disks with other names are refused, and names of tenants are changed (clean_tenant_name()).
 #pragma once
 
 #include <compare>
@@ -48,6 +48,7 @@ class OutsideText {
   std::string bytes_;
 };
 
+// What is longer is cut, and ends in "...", or in "…" where that is possible.
 inline constexpr std::size_t kLongestName = 128;       // characters that are shown of a name
 inline constexpr std::size_t kLongestSentence = 4000;  // of a sentence of ours that contains names
 
@@ -60,7 +61,7 @@ std::string for_log(const OutsideText& text, std::size_t max_characters = kLonge
 std::string for_json(const OutsideText& text, std::size_t max_characters = kLongestName);
 
 /// For a label of a metric: valid UTF-8, however long. Different texts stay different, so that no page has a series
-/// twice: each byte of what is invalid or a control character becomes U+FFFD and two hexadecimal digits.
+/// twice: each byte of what for_json() would replace becomes U+FFFD and two hexadecimal digits.
 std::string for_label(const OutsideText& text);
 
 /// For a row of the history: as for_label(), so that what is different has rows of its own.
@@ -78,10 +79,11 @@ std::string for_markdown(const OutsideText& text, std::size_t max_characters = k
 /// A word of a shell command. Nothing for what no command should contain: empty, an option, or not printable ASCII.
 std::optional<std::string> for_shell(const OutsideText& text);
 
-/// Fit to be a key, and to be shown everywhere: printable ASCII without blanks, quotes and backslashes, 1 to 255 bytes.
+/// Fit to be a key, and to be shown everywhere: printable ASCII without blanks and quotes, 1 to 255 bytes. Names of
+/// systemd's units may have backslashes.
 bool is_plain_name(std::string_view name);
 
-/// Without the blanks and zeros that a fixed width is padded with.
+/// Without the blanks and NUL bytes that a fixed width is padded with.
 std::string_view without_padding(std::string_view text);
 
 }  // namespace ssdpulse::util

@@ -53,7 +53,7 @@ StopGuard::StopGuard(std::function<void()> report, std::chrono::milliseconds lim
     : thread_([report = std::move(report), limit](const std::stop_token& stop) {
         if (!util::stops_within(limit, stop)) {
           report();
-          // Not exit(): it would wait for what a disk keeps from ending.
+          // Not exit(): its destructors would wait for threads that wait for a disk.
           ::_exit(static_cast<int>(util::ExitCode::failure));
         }
       }) {}

@@ -35,7 +35,7 @@ util::Result<PassedSockets> take_sockets(const std::string& name);
 
 class StopGuard {
  public:
-  /// Everything ends within ten seconds of the signal; TimeoutStopSec of the service is longer.
+  /// So that the process ends within ten seconds of the signal, before TimeoutStopSec of its service.
   static constexpr std::chrono::seconds kLimit{8};
 
   /// Unless it is destroyed before `limit` is over: `report` says what is not finished, and the process exits with

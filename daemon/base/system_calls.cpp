@@ -15,9 +15,6 @@ using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, void (*)(
 int add(scmp_filter_ctx filter, std::uint32_t action, const SystemCall& call) {
   const int known = seccomp_syscall_resolve_name(call.name);
   const int number = known == __NR_SCMP_ERROR ? call.number : known;
-  if (number == -1) {
-    return 0;  // the call exists only on other machines
-  }
   if (call.when == SystemCall::When::always) {
     return seccomp_rule_add(filter, action, number, 0);
   }
@@ -53,6 +50,9 @@ Result<void> apply(std::uint32_t otherwise, std::uint32_t action, std::span<cons
     error = add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   }
   for (const SystemCall& call : calls) {
+    if (call.number < 0 && seccomp_syscall_resolve_name(call.name) == __NR_SCMP_ERROR) {
+      return fail(std::string("cannot filter system calls: libseccomp does not know ") + call.name);
+    }
     if (error == 0) {
       error = add(filter.get(), action, call);
     }

@@ -34,7 +34,8 @@ struct SystemCall {
 inline constexpr std::uint64_t kNewNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-/// All other calls stay allowed. Names that this machine does not have are ignored. Sets no_new_privs.
+/// All other calls stay allowed. Calls that only other machines have are ignored; a name that libseccomp does not know,
+/// without a number, is an error. Sets no_new_privs.
 Result<void> refuse_system_calls(std::span<const SystemCall> refused);
 
 /// All other calls are refused. A call may be listed several times, with different conditions.

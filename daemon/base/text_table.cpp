@@ -2,7 +2,6 @@
 #include "daemon/base/text_table.h"
 
 #include <algorithm>
-#include <iomanip>
 
 namespace ssdpulse::util {
 
@@ -16,7 +15,8 @@ void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream
   const auto shown = [](const std::string& field) { return field.empty() ? std::string("-") : field; };
   for (const auto& row : rows) {
     for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-      out << std::left << std::setw(static_cast<int>(widths[column]) + 2) << shown(row[column]);
+      const std::string field = shown(row[column]);
+      out << field << std::string(widths[column] + 2 - std::min(widths[column], field.size()), ' ');
     }
     out << shown(row.back()) << '\n';
   }

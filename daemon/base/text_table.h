@@ -8,7 +8,8 @@
 
 namespace ssdpulse::util {
 
-/// The first row is the heading; all have the same number of columns. An empty field is shown as "-".
+/// The first row, which must be there, is the heading; all have the same number of columns. Fields are ASCII; an empty
+/// one is shown as "-".
 void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream& out);
 
 }  // namespace ssdpulse::util

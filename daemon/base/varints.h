@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unsigned numbers of variable length, as protobuf encodes them: seven bits a byte, the lowest first; the eighth bit
+// Numbers of variable length, as protobuf encodes them: seven bits a byte, the lowest first; the eighth bit
 // means that more follow. All our code that stores numbers as bytes uses VarintWriter and VarintReader.
 #pragma once
 

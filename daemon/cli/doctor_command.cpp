@@ -15,7 +15,6 @@
 #include "daemon/base/text_table.h"
 #include "daemon/cli/command_output.h"
 #include "daemon/cli/commands.h"
-#include "daemon/config/value_text.h"
 #include "daemon/host/inventory.h"
 #include "daemon/host/probe.h"
 #include "exporters/page/status_json.h"
@@ -36,14 +35,14 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::uint16_t> ports_of(const config::Web& web) {
-  std::vector<std::uint16_t> ports;
+std::vector<config::ListenAddress> addresses_of(const config::Web& web) {
+  std::vector<config::ListenAddress> addresses;
   for (const std::string& address : web.listen_address) {
-    if (const auto parsed = config::parse_listen_address(address); parsed && parsed->port != 0) {
-      ports.push_back(parsed->port);
+    if (auto parsed = config::parse_listen_address(address); parsed && parsed->port != 0) {
+      addresses.push_back(std::move(*parsed));
     }
   }
-  return ports;
+  return addresses;
 }
 
 std::vector<model::Device> measured_devices(const config::Devices& chosen, const std::string& root) {
@@ -77,8 +76,8 @@ advice::Findings of_host(const config::Config& config, const std::string& root, 
     silent.answers = false;
     host.history_directory = std::move(silent);
   }
-  const advice::Start start{std::move(host), somebody ? std::vector<std::uint16_t>{} : ports_of(config.web),
-                            measured_devices(config.devices, root)};
+  const advice::Start start{std::move(host), somebody ? std::vector<config::ListenAddress>{} : addresses_of(config.web),
+                            measured_devices(config.devices, root), config.history.size};
   for (model::Finding& one : advice::examine(start)) {
     all.push_back(std::move(one));
   }

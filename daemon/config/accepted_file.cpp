@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <map>
 
 #include "daemon/base/glob.h"
@@ -14,8 +16,8 @@ const std::vector<std::string> kAcceptedKeys{"id", "device", "reason", "expires"
 
 /// YYYY-MM-DD, so that dates can be compared as text.
 bool is_date(const std::string& text) {
-  return util::glob_matches("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]", text) && text.substr(5, 2) >= "01" &&
-         text.substr(5, 2) <= "12" && text.substr(8) >= "01" && text.substr(8) <= "31";
+  return util::glob_matches("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]", text) &&
+         (std::chrono::year(std::stoi(text)) / std::stoi(text.substr(5)) / std::stoi(text.substr(8))).ok();
 }
 
 void read_accepted(const Value& item, Report& report, std::vector<model::Acceptance>& entries) {
@@ -27,7 +29,7 @@ void read_accepted(const Value& item, Report& report, std::vector<model::Accepta
   visit_entries(item, kAcceptedKeys, report, [&](const std::string& key, const Value& value) {
     const Field field{key, report};
     if (value.kind != Value::Kind::scalar || value.text.empty()) {
-      field.wrong(value, "expected a text, got " + std::string(describe(value.kind)));
+      field.wrong(value, "expected a text, got " + in_quotes(value));
     } else if (key == "expires" && !is_date(value.text)) {
       field.wrong(value, "expected a date as in 2027-01-31, got " + in_quotes(value));
     }
@@ -35,7 +37,7 @@ void read_accepted(const Value& item, Report& report, std::vector<model::Accepta
   });
   for (const std::string& key : kAcceptedKeys) {
     if (texts.count(key) == 0) {
-      report.add(item.at, key + " is missing: each needs " + joined(kAcceptedKeys));
+      report.add(item.at, key + " is missing; expected " + joined(kAcceptedKeys, ", ", " and "));
     }
   }
   entries.push_back({texts["id"], texts["device"], texts["reason"], texts["expires"]});
@@ -56,7 +58,7 @@ AcceptedOutcome parse_accepted(std::string_view text, std::string_view file_name
         }
       });
     } else if (root->kind != Value::Kind::null) {
-      report.add(root->at, "expected accepted: and a list, got " + std::string(describe(root->kind)));
+      report.add(root->at, "expected a mapping with the key accepted, got " + std::string(describe(root->kind)));
     }
   }
   if (!report.empty()) {
@@ -68,7 +70,7 @@ AcceptedOutcome parse_accepted(std::string_view text, std::string_view file_name
 AcceptedOutcome load_accepted(const std::string& path) { return parse_file(path, parse_accepted); }
 
 AcceptedOutcome load_accepted_if_present(const std::string& path) {
-  return ::access(path.c_str(), F_OK) == 0 ? load_accepted(path) : AcceptedOutcome{};
+  return ::access(path.c_str(), F_OK) != 0 && errno == ENOENT ? AcceptedOutcome{} : load_accepted(path);
 }
 
 }  // namespace ssdpulse::config

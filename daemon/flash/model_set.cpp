@@ -48,13 +48,6 @@ util::Result<void> write_all(const std::string& path, std::string_view bytes) {
   return ::fdatasync(file.get()) == 0 ? util::Result<void>{} : util::fail_errno(path);
 }
 
-/// Without this, a crash of the host could bring the old state back.
-util::Result<void> sync_names(const std::string& directory) {
-  const util::UniqueFd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const bool synced = opened.valid() && (::fsync(opened.get()) == 0 || errno == EINVAL);  // not all file systems can
-  return synced ? util::Result<void>{} : util::fail_errno(directory);
-}
-
 bool same_layout(const FlashDrive& a, const FlashDrive& b) {
   return a.key == b.key && a.namespaces == b.namespaces && a.page_bytes == b.page_bytes;
 }
@@ -109,7 +102,7 @@ util::Result<void> StateFiles::write(const std::string& key, const std::string& 
   if (!known) {
     tidy();
   }
-  return sync_names(directory_);
+  return util::sync_names(directory_);
 }
 
 void StateFiles::tidy() const {

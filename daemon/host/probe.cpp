@@ -5,13 +5,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <string_view>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/base/tcp_listeners.h"
 #include "daemon/host/sysfs.h"
 
 namespace ssdpulse::host {
@@ -32,7 +29,11 @@ model::PathProbe probe_path(const std::string& root, const std::string& path) {
   result.writable = ::access(full_path.c_str(), W_OK) == 0;
   struct statvfs space {};
   if (::statvfs(full_path.c_str(), &space) == 0 && space.f_blocks > 0) {
-    result.free_ratio = static_cast<double>(space.f_bavail) / static_cast<double>(space.f_blocks);
+    result.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  }
+  for (const std::string& name : result.directory ? sysfs::names_in(full_path) : std::vector<std::string>{}) {
+    const bool is_file = ::stat((full_path + "/" + name).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    result.files_bytes += is_file ? static_cast<std::uint64_t>(status.st_size) : 0;
   }
   return result;
 }
@@ -57,18 +58,6 @@ std::optional<std::uint64_t> locked_memory(const std::string& proc) {
   const auto rest = limits ? sysfs::rest_of_line(*limits, "Max locked memory") : std::nullopt;
   const auto words = sysfs::words_in(std::string(rest.value_or("")));
   return words.size() < 2 ? std::nullopt : sysfs::parse_number(words[1]);
-}
-
-std::optional<std::vector<std::uint16_t>> listening_ports(const std::string& proc) {
-  const auto listeners = util::tcp_listeners(proc);
-  if (!listeners) {
-    return std::nullopt;
-  }
-  std::vector<std::uint16_t> ports;
-  std::transform(listeners->begin(), listeners->end(), std::back_inserter(ports),
-                 [](const util::TcpListener& one) { return one.port; });
-  std::sort(ports.begin(), ports.end());
-  return ports;
 }
 
 bool is_controller(std::string_view name) {
@@ -97,7 +86,7 @@ model::HostProbe probe_host(const std::string& root, const ProbePaths& paths) {
       probe.drive_nodes.push_back(probe_path(root, "/dev/" + controller));
     }
   }
-  probe.listening_ports = listening_ports(proc);
+  probe.listeners = util::tcp_listeners(proc);
   if (!paths.history_directory.empty()) {
     probe.history_directory = probe_path(root, paths.history_directory);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/base/outside_text.h"
+#include "daemon/base/tcp_listeners.h"
 #include "daemon/model/device.h"
 
 namespace ssdpulse::model {
@@ -124,8 +125,9 @@ struct PathProbe {
   bool socket = false;
   bool readable = false;  // by the calling process; root may read and write all
   bool writable = false;
-  std::optional<double> free_ratio;  // of its file system
-  bool answers = true;               // false: its file system does not, and nothing else is known
+  std::optional<std::uint64_t> free_bytes;  // of its file system
+  bool answers = true;                      // false: its file system does not, and nothing else is known
+  std::uint64_t files_bytes = 0;            // of the files in a directory
 };
 
 struct HostProbe {
@@ -137,10 +139,10 @@ struct HostProbe {
   std::optional<std::int64_t> bpf_jit_enable;        // 0: programs are interpreted
   std::optional<std::int64_t> kptr_restrict;
   std::optional<std::int64_t> perf_event_paranoid;
-  std::vector<PathProbe> drive_nodes;                         // /dev/nvmeN, one for each controller in sysfs
-  std::optional<std::vector<std::uint16_t>> listening_ports;  // TCP, on any address; sorted
-  std::optional<PathProbe> history_directory;                 // absent: none is configured
-  std::optional<PathProbe> reader_socket;                     // absent: none is configured
+  std::vector<PathProbe> drive_nodes;  // /dev/nvmeN, one for each controller in sysfs
+  std::optional<std::vector<util::TcpListener>> listeners;
+  std::optional<PathProbe> history_directory;  // absent: none is configured
+  std::optional<PathProbe> reader_socket;      // absent: none is configured
 };
 
 }  // namespace ssdpulse::model

@@ -40,12 +40,12 @@ struct AccountReading {
 
 struct DeviceTick {
   DeviceSample block;
-  std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; changes when that restarts
+  std::uint64_t kernel_account = 0;            // which account of the kernel's; another after that restarted; 0: none
   std::optional<AccountReading> account = {};  // only every few ticks
   AccountingDrift drift = {};                  // our counts minus the kernel's, as of the last comparison that counted
   std::optional<KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
-  const NvmeNamespace* drive_namespace = nullptr;       // of that drive
+  const NvmeNamespace* drive_namespace = nullptr;       // the one of `drive` that it is
   std::shared_ptr<const DeviceKey> history_key = {};    // see HistoryKeys
   std::shared_ptr<const DeviceInterval> interval = {};  // since the tick before; null: not known; see Intervals
 };
@@ -54,7 +54,7 @@ struct DeviceTick {
 struct AnalysisSettings {
   std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
   std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // anything faster is no spike
-  std::size_t tenants = 64;                                            // that have series of their own on a device
+  std::size_t max_tenants = 64;                                        // that have series of their own on a device
   double cpu_limit = 0;  // share of all CPUs' time, for the programs in the kernel; 0: no limit
   std::chrono::nanoseconds limit_after{std::chrono::minutes(1)};  // time above it until something is left out
 };

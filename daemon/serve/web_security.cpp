@@ -189,7 +189,7 @@ util::Result<void> keep_protection(const std::string& directory, const Protectio
       ::fsync(file.get()) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) {
     return util::fail_errno("cannot write " + path);
   }
-  return {};
+  return util::sync_names(directory);
 }
 
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous,

@@ -116,7 +116,7 @@ model::Findings Attribution::observe(const model::Tick& tick) {
     if (tick.tenants) {
       const model::WallTime since = known.last_seen.value_or(device.block.io->since);
       known.slots.observe(known.steps.observe(*counted, *tick.tenants, tick.cgroups_gone), tick.at, since,
-                          tick.settings.tenants);
+                          tick.settings.max_tenants);
       known.last_seen = tick.wall;
       value = known.slots.value();
     }

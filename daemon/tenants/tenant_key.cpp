@@ -26,7 +26,7 @@ util::Result<util::HashKey> read_key(const util::UniqueFd& file, const std::stri
 }
 
 /// Whole or not at all: it has a temporary name until it is on the disk.
-util::Result<util::HashKey> make_key(const std::string& path) {
+util::Result<util::HashKey> make_key(const std::string& directory, const std::string& path) {
   auto key = util::random_hash_key();
   if (!key) {
     return key;
@@ -39,7 +39,7 @@ util::Result<util::HashKey> make_key(const std::string& path) {
       ::fsync(file.get()) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) {
     return util::fail_errno("cannot write " + path);
   }
-  return key;
+  return util::sync_names(directory).map([&] { return *key; });
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ util::Result<util::HashKey> persistent_key(const std::string& directory) {
   if (file.valid()) {
     return read_key(file, path);
   }
-  return errno == ENOENT ? make_key(path) : util::fail_errno("cannot read " + path);
+  return errno == ENOENT ? make_key(directory, path) : util::fail_errno("cannot read " + path);
 }
 
 }  // namespace ssdpulse::tenants

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/tenants/tenant_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -65,7 +67,7 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The identity of a container: a SHA-256.
+/// The identity of a container, which its runtime chose at random.
 bool is_identity(std::string_view text) {
   constexpr std::size_t kDigits = 64;
   return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -148,9 +150,9 @@ class Search {
       return {std::string(model::kRootTenant), TenantKind::root, "/"};
     }
     for (at_ = 0; at_ < parts_.size() && found_.name.empty(); ++at_) {
-      const bool is_known = !unknown_ || at_ <= 1;
+      const bool may_be_slurm = !unknown_ || at_ <= 1;  // whatever group an administrator has put it into
       match();
-      holds_jobs_ = holds_jobs_ || (is_known && is_of_slurm(part()));
+      holds_jobs_ = holds_jobs_ || (may_be_slurm && is_of_slurm(part()));
     }
     if (!found_.name.empty()) {
       return found_;
@@ -177,9 +179,9 @@ class Search {
       return;
     }
     // Groups that a runtime or a manager creates to hold others.
-    constexpr auto kHolders = std::to_array<std::string_view>(
+    constexpr auto kKnown = std::to_array<std::string_view>(
         {"kubepods", "burstable", "besteffort", "docker", "lxc", "machine", "lxc.payload", "lxc.monitor", "kubelet"});
-    unknown_ = std::find(kHolders.begin(), kHolders.end(), part()) == kHolders.end();
+    unknown_ = std::find(kKnown.begin(), kKnown.end(), part()) == kKnown.end();
   }
 
   void found(TenantKind kind, const std::string& name, std::size_t parts) {
@@ -273,8 +275,8 @@ class Search {
 
   bool pod() {
     std::string_view name = part();
-    constexpr auto kHolders = std::to_array<std::string_view>({"kubepods", "burstable", "besteffort"});
-    if (std::find(kHolders.begin(), kHolders.end(), above()) == kHolders.end() || !strip_prefix(name, "pod")) {
+    constexpr auto kQosClasses = std::to_array<std::string_view>({"kubepods", "burstable", "besteffort"});
+    if (std::find(kQosClasses.begin(), kQosClasses.end(), above()) == kQosClasses.end() || !strip_prefix(name, "pod")) {
       return false;
     }
     pod_ = "pod/" + std::string(name);
@@ -327,20 +329,15 @@ std::uint32_t checksum(std::string_view text) {
 model::Tenant tenant_of_cgroup(std::string_view path) { return Search(path).run(); }
 
 std::string clean_tenant_name(std::string_view name) {
-  const auto is_odd = [](char c) { return c <= 0x20 || c > 0x7e || c == '"' || c == ','; };
+  const auto is_odd = [](char c) { return c == ',' || !util::is_plain_name({&c, 1}); };
   const bool odd = std::any_of(name.begin(), name.end(), is_odd);
   if (!odd && name.size() <= kMaxTenantNameBytes) {
     return std::string(name);
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr std::size_t kEnding = 9;
   std::string clean(name.substr(0, kMaxTenantNameBytes - kEnding));
   std::replace_if(clean.begin(), clean.end(), is_odd, '_');
-  clean += '~';
-  for (int shift = 28; shift >= 0; shift -= 4) {
-    clean += kDigits[(checksum(name) >> static_cast<unsigned>(shift)) & 0xfU];
-  }
-  return clean;
+  return clean + fmt::format("~{:08x}", checksum(name));
 }
 
 const model::Tenants& TenantNamer::tenants_of(const model::CgroupPaths& paths) {

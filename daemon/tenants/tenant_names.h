@@ -35,9 +35,9 @@ inline constexpr std::size_t kMaxTenantNameBytes = 128;
 /// `path`: from the root of the hierarchy; any bytes.
 model::Tenant tenant_of_cgroup(std::string_view path);
 
-/// Makes a name safe for labels, lines and lists: unprintable bytes, blanks, quotes and commas become `_`. A name that
-/// had such bytes, or is longer than kMaxTenantNameBytes, ends in ~ and a checksum, so that different names remain
-/// different.
+/// Makes a name plain (util::is_plain_name()), and fit for lists: unprintable bytes, blanks, quotes and commas become
+/// `_`. A name that had such bytes, or is longer than kMaxTenantNameBytes, ends in ~ and a checksum of 32 bits: names
+/// that would become the same remain different, unless somebody seeks two with the same checksum.
 std::string clean_tenant_name(std::string_view name);
 
 /// A shell glob on the path of a cgroup (* matches slashes, too), and the tenant it belongs to.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bursts of discards on each device: who caused them, and on which file system.
-// Every trigger of every present device and mounted file system counts from 0.
+// Discards by what triggered them: their bursts on each device and array, and the bytes of each file system. Every
+// trigger of every present device and mounted file system has a series from 0 on.
 #include <string>
 
 #include "exporters/prometheus/families.h"
@@ -61,8 +61,8 @@ void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
 
 constexpr LabelDescription kTrigger{
     "trigger",
-    "who submitted them: a program of this name; fstrim: also FITRIM of others; online: a file system mounted "
-    "with discard; other: any other program, or a submitter that was not seen",
+    "who submitted them: a program of this name; fstrim: also other programs that use FITRIM; online: a file system "
+    "mounted with discard; other: any other program, or a submitter that was not seen",
     model::kDiscardTriggerNames};
 constexpr LabelDescription kTriggerLabels[] = {kDevice, kTrigger};
 constexpr LabelDescription kArrayLabels[] = {{"array", "the md or dm device"}, kTrigger};
@@ -94,8 +94,8 @@ constexpr FamilyDescription kFamilies[] = {
      "Bytes of discards submitted to the disk or partition directly below a mounted file system, since it was first "
      "seen mounted there.",
      filesystem_bytes, kFilesystemLabels,
-     "no watched file system is mounted, and before Linux 5.12 on partitions where the kernel allows no function "
-     "hooks"},
+     "no watched file system is mounted; or, before Linux 5.12, all are on partitions and the kernel allows no "
+     "function hooks"},
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ Json drive_json(const DriveLine& drive) {
           {"log_pages", drive.log_pages},
           {"write_amplification_source", drive.source},
           {"reason", drive.reason},
-          {"failure", drive.failure ? Json(*drive.failure) : Json()}};
+          {"failure", drive.failure.empty() ? Json() : Json(drive.failure)}};
 }
 
 }  // namespace
@@ -137,12 +137,12 @@ void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
       {"CONTROLLER", "NAMESPACES", "FIRMWARE", "LOG PAGES", "WRITE AMPLIFICATION", "WHY"}};
   for (const DriveLine& line : lines) {
     std::vector<std::string> row{line.controller, joined(line.namespaces), util::for_terminal(line.firmware)};
-    if (!line.failure) {
+    if (line.failure.empty()) {
       row.insert(row.end(), {joined(line.log_pages), line.source.empty() ? "unknown" : line.source,
                              util::for_terminal(line.reason, util::kLongestSentence)});
     } else {
       row.insert(row.end(),
-                 {"-", "unknown", "cannot be read: " + util::for_terminal(*line.failure, util::kLongestSentence)});
+                 {"-", "unknown", "cannot be read: " + util::for_terminal(line.failure, util::kLongestSentence)});
     }
     rows.push_back(std::move(row));
   }

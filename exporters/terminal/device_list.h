@@ -4,7 +4,6 @@
 // names are added, not renamed.
 #pragma once
 
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -17,12 +16,12 @@
 
 namespace ssdpulse::terminal {
 
-/// Among all but stacked and empty devices.
+/// Devices that report the same identity, among all but stacked and empty ones.
 std::vector<model::IdentityClash> reported_clashes(const model::Inventory& inventory);
 
 void print_devices(const model::Inventory& inventory, std::ostream& out);
 
-/// Where the write hints of a device end.
+/// How far the write hints of a device get.
 struct HintLine {
   std::string device;
   model::WriteHintPath path;
@@ -42,7 +41,7 @@ struct DriveLine {
   std::vector<std::string> log_pages;  // that it provides
   std::string source;                  // of its write amplification; empty: unknown
   std::string reason;                  // why this source
-  std::optional<std::string> failure;  // why it cannot be read; absent: it can be
+  std::string failure;                 // why it cannot be read; empty: it can be
 };
 
 struct DriveList {

@@ -7,20 +7,19 @@
 #include <array>
 #include <utility>
 
+#include "daemon/base/outside_text.h"
 #include "exporters/terminal/top_words.h"
 
 namespace ssdpulse::terminal {
 namespace {
 
-/// The length of the character that begins with this byte; 0: none does.
-std::size_t length_of(unsigned char first) {
-  return first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : (first & 0xF0) == 0xE0 ? 3 : 0;
-}
+/// The length of the valid character that begins with this byte.
+std::size_t length_of(unsigned char first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 /// Latin and Greek letters, punctuation, arrows, blocks and shapes are one place wide in every font.
 bool is_narrow(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(character[i])); };
-  if (character.size() == 1) {
+  if (character.size() == 1 || character.size() == 4) {
     return byte(0) >= 0x20 && byte(0) < 0x7F;
   }
   const unsigned code = character.size() == 2 ? (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F)
@@ -110,7 +109,7 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
       {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
       {"Esc h", "back"},
       {"/", "filter over name, model, mount points, state and cause"},
-      {"s", "sort by need, name, read p99, write p99, I/Os, data"},
+      {"s", "sort: worst first, name, read p99, write p99, I/Os, data"},
       {"o", "heatmap of reads, writes, flushes, discards, commits"},
       {"p space", "pause"},
       {"[ ] { }", "a minute back or forth, an hour back or forth"},
@@ -129,33 +128,28 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
     grid.put(0, ++row, "What is not measured here, and why", Style::title);
     ++row;
   }
-  for (const Gap& gap : state.gaps) {
+  for (const Gap& gap : state.gaps.value_or(std::vector<Gap>())) {
     for (const std::string& line : wrap(gap.what + ": " + gap.why, grid.width())) {
       if (row < bottom) {
         grid.put(0, row++, line);
       }
     }
   }
-  if (state.gaps.empty() && row < bottom) {
-    grid.put(0, row, "Nothing: every source answers.", Style::faint);
+  if ((!state.gaps || state.gaps->empty()) && row < bottom) {
+    grid.put(0, row, state.gaps ? "Nothing: every source answers." : "Not known: the daemon has not answered yet.",
+             Style::faint);
   }
 }
 
 }  // namespace
 
 std::vector<std::string> characters(std::string_view text) {
+  const std::string valid = util::for_json(text, std::string::npos);
   std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t length = length_of(static_cast<unsigned char>(text.front()));
-    const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-    const bool whole = length > 0 && length <= text.size() &&
-                       std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), follows);
-    const auto character = text.substr(0, whole ? length : 1);
-    result.emplace_back(whole && is_narrow(character) ? character : "?");
-    text.remove_prefix(character.size());
-    while (!whole && !text.empty() && follows(text.front())) {  // the rest of an invalid or a long character
-      text.remove_prefix(1);
-    }
+  for (std::size_t at = 0; at < valid.size();) {
+    const std::string character = valid.substr(at, length_of(static_cast<unsigned char>(valid[at])));
+    result.push_back(is_narrow(character) ? character : "?");
+    at += character.size();
   }
   return result;
 }

@@ -56,10 +56,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 /// All answers so far.
 struct State {
   std::string address;
-  std::optional<Overview> overview;  // nothing: there was no answer yet
-  std::optional<Seconds> seconds;    // of the selected drive, while it is shown
-  std::vector<Gap> gaps;
-  std::string trouble;  // why there is no answer now; empty: there is one
+  std::optional<Overview> overview;      // nothing: there was no answer yet
+  std::optional<Seconds> seconds;        // of the selected drive, while it is shown
+  std::optional<std::vector<Gap>> gaps;  // nothing: there was no answer yet
+  std::string trouble;                   // why there is no answer now; empty: there is one
 };
 
 /// `utf8`: whether the terminal shows it; otherwise ASCII is drawn.

@@ -10,7 +10,7 @@
 namespace ssdpulse::terminal {
 namespace {
 
-constexpr auto kOrders = util::names<Order>({"need", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kOrders = util::names<Order>({"worst first", "name", "read p99", "write p99", "I/Os", "data"});
 constexpr auto kHeats = util::names<Heat>({"read", "write", "flush", "discard", "commit"});
 
 std::string lower(std::string text) {
@@ -29,7 +29,7 @@ double figure(const Drive& drive, Order order) {
       return drive.read.ios_per_second + drive.write.ios_per_second;
     case Order::bytes:
       return drive.read.bytes_per_second + drive.write.bytes_per_second;
-    case Order::need:
+    case Order::worst:
     case Order::name:
       break;
   }
@@ -144,7 +144,7 @@ std::vector<const Drive*> shown(const Overview& overview, const View& view) {
   }
   if (view.order == Order::name) {
     std::stable_sort(drives.begin(), drives.end(), [](const Drive* a, const Drive* b) { return a->name < b->name; });
-  } else if (view.order != Order::need) {
+  } else if (view.order != Order::worst) {
     std::stable_sort(drives.begin(), drives.end(),
                      [&](const Drive* a, const Drive* b) { return figure(*a, view.order) > figure(*b, view.order); });
   }

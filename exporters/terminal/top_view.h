@@ -104,7 +104,8 @@ std::vector<Gap> gaps_from(const nlohmann::json& status);
 // View: what the person at the terminal wants to see. All that keys change, and nothing that the daemon reports.
 
 enum class Screen : std::uint8_t { overview, device, help };
-enum class Order : std::uint8_t { need, name, read, write, ios, bytes };  // need: as the daemon sorts; read, write: p99
+/// worst: worst first, as the daemon sorts. read, write: by p99.
+enum class Order : std::uint8_t { worst, name, read, write, ios, bytes };
 enum class Heat : std::uint8_t { read, write, flush, discard, commit };
 
 enum class Key : std::uint8_t { character, enter, escape, backspace, up, down, left, right };
@@ -115,7 +116,7 @@ struct Press {
 
 struct View {
   Screen screen = Screen::overview;
-  Order order = Order::need;
+  Order order = Order::worst;
   Heat heat = Heat::read;
   std::string filter;
   bool typing = false;  // into the filter

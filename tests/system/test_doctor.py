@@ -104,15 +104,15 @@ def history_missing(check, state, disk):
 
 def history_full(check, state, disk):
     """Reported by a daemon that is up, and by doctor before there is a daemon."""
-    with rig.tmpfs(state, "4M") as memory:
+    with rig.tmpfs(state, "24M") as memory:
         directory, ballast = memory / "history", memory / "ballast"
         directory.mkdir()
         subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=64k"], stderr=subprocess.DEVNULL, check=False)
         config = state / "full.yaml"
-        config.write_text(f"history:\n  directory: {directory}\n")
+        config.write_text(f"history:\n  directory: {directory}\n  size: 16MiB\n")
         asked = ("-c", config, "--address", "127.0.0.1:1")
         one = doctor(*asked)[1].get(("history-directory", ""), {})
-        check.that(one.get("verdict") == "advise" and "is full" in one["why"] and one["change"] == "make room there",
+        check.that(one.get("verdict") == "advise" and " 0 B free" in one["why"] and one["change"].startswith("make room there"),
                    f"no daemon, and no room for its history: {one.get('why')}")
         with rig.daemon(state, [disk], options=[f"--history.directory={directory}"]) as daemon:
             history_down(check, daemon, "full", "make room")

@@ -152,7 +152,7 @@ def a_person_looks_around(check, command, disk):
     terminal.press("o")
     check.that(terminal.shows("heatmap: write"), "o changes what it is of")
     terminal.press("\x1b")
-    check.that(terminal.shows("sort: need"), "Esc goes back")
+    check.that(terminal.shows("sort: worst first"), "Esc goes back")
     terminal.press("s")
     check.that(terminal.shows("sort: name"), "s sorts")
     terminal.press("/nothing\r")
@@ -206,7 +206,7 @@ def every_key_does_what_the_help_says(check, command, disks):
     check.that(terminal.shows("this help"), "? shows the keys")
     check.equal(terminal.keys_of_the_help(), set(KEYS), "keys of the help are those that are pressed here")
     terminal.press(KEYS["?"])
-    for words in ("name", "read p99", "write p99", "I/Os", "data", "need", "name"):
+    for words in ("name", "read p99", "write p99", "I/Os", "data", "worst first", "name"):
         terminal.press(KEYS["s"])
         check.that(terminal.shows(f"sort: {words} "), f"s sorts by {words}")
     for key, wanted in (("j", second), ("k", first), ("down", second), ("up", first), ("down", second)):

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -935,6 +936,35 @@ TEST(audit, options_of_the_super_block_are_changed_there) {
               std::string::npos)
         << id << ": " << finding.change << "; " << finding.persistent;
   }
+}
+
+TEST(audit, a_drive_without_partitions_is_not_called_partitioned) {
+  MadeUpHost host;
+  host.amplification(3);
+  host.disk().partitions.clear();
+  const Finding one = of(judge(host.facts), "N4");
+  EXPECT_EQ(one.found, "write amplification is at least 3.00, and the drive is used as a whole, without partitions");
+  EXPECT_FALSE(one.evidence.contains("unpartitioned_ratio"));
+}
+
+TEST(audit, a_limit_that_is_not_given_has_one_reason) {
+  MadeUpHost host;
+  asks_for(16.0 * (1 << 20), 16)(host);
+  EXPECT_NE(of(judge(host.facts), "N12").why.find("more than a sixteenth of the host's memory"), std::string::npos);
+  host.facts.settings.memory_bytes.reset();
+  EXPECT_NE(of(judge(host.facts), "N12").why.find("the host's memory is not known"), std::string::npos);
+}
+
+TEST(audit, every_verdict_of_the_table_of_firmware_is_one_that_it_has) {
+  std::ifstream table(SSDPULSE_SOURCE_DIR "/daemon/advice/known_bad_firmware.txt");
+  std::size_t rows = 0;
+  for (std::string line; std::getline(table, line);) {
+    if (!line.empty() && line.front() != '#') {
+      ++rows;
+      EXPECT_TRUE(line.find("| danger |") != std::string::npos || line.find("| info |") != std::string::npos) << line;
+    }
+  }
+  EXPECT_GT(rows, 0U);
 }
 
 TEST(audit, firmware_is_bad_only_where_a_source_says_so) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/config/accepted_file.h"
 #include "daemon/config/yaml_document.h"
 
 namespace ssdpulse::config {
@@ -539,6 +540,36 @@ RC_GTEST_PROP(Hostile, a_damaged_default_file_is_harmless, ()) {
     text.replace(at, *rc::gen::inRange<std::size_t>(0, 3), *rc::gen::string<std::string>());
   }
   must_be_harmless(text);
+}
+
+std::string accepted_errors(const std::string& expires) {
+  const auto outcome =
+      parse_accepted("accepted: [{id: F2, device: sda, reason: it is old, expires: " + expires + "}]", "f");
+  return outcome ? "" : to_string(outcome.error());
+}
+
+TEST(Accepted, ends_on_a_day_of_the_calendar) {
+  EXPECT_EQ(accepted_errors("2028-02-29"), "");
+  for (const char* expires : {"2027-02-31", "2027-02-29", "2027-13-01", "2027-04-31", "2027-1-31", "tomorrow"}) {
+    EXPECT_NE(accepted_errors(expires).find("expires: expected a date as in 2027-01-31, got '"), std::string::npos)
+        << expires;
+  }
+}
+
+TEST(Accepted, says_what_it_should_be) {
+  const auto errors_in = [](const char* text) { return to_string(parse_accepted(text, "f").error()); };
+  EXPECT_EQ(errors_in("- {id: F2}"), "f:1:1: expected a mapping with the key accepted, got a list\n");
+  EXPECT_EQ(errors_in("accepted: [{id: [F2], device: a, expires: 2027-01-31}]"),
+            "f:1:17: id: expected a text, got a list\nf:1:12: reason is missing; expected id, device, reason and "
+            "expires\n");
+}
+
+TEST(Accepted, only_a_missing_file_accepts_nothing) {
+  const std::string directory = testing::TempDir() + "accepted-" + std::to_string(::getpid());
+  EXPECT_TRUE(load_accepted_if_present(directory + "/none").has_value());
+  std::ofstream(directory) << "";
+  EXPECT_FALSE(load_accepted_if_present(directory + "/below-a-file").has_value());
+  std::filesystem::remove(directory);
 }
 
 }  // namespace

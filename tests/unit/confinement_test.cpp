@@ -28,6 +28,7 @@
 #include <string>
 #include <thread>
 
+#include "daemon/base/system_calls.h"
 #include "daemon/nvme_reader/reader_process.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -211,6 +212,15 @@ TEST(Confinement, OpensSocketsToItsPartnersAlone) {
   EXPECT_EQ(sockets_left({.service_manager = true}), "datagrams ");
   EXPECT_EQ(sockets_left({.later_clients = true}), "bound listening ");
   EXPECT_EQ(sockets_left(kAll), "datagrams messages connected bound listening ");
+}
+
+TEST(Confinement, NoMisspeltCallGoesUnnoticed) {
+  EXPECT_EQ(in_child([] {
+              const util::SystemCall wrong[] = {{"getpid"}, {"exceve"}};
+              const auto refused = util::refuse_system_calls(wrong);
+              return refused ? "" : refused.error().message;
+            }),
+            "cannot filter system calls: libseccomp does not know exceve");
 }
 
 TEST(Confinement, LeavesWhatTheDaemonNeeds) {

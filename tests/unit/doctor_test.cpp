@@ -19,6 +19,7 @@
 namespace ssdpulse::advice {
 namespace {
 
+using namespace std::string_literals;
 using model::KernelDecision;
 using model::KernelFeature;
 using model::Verdict;
@@ -298,10 +299,12 @@ Start good_start() {
   start.host.kptr_restrict = 1;
   start.host.perf_event_paranoid = 2;
   start.host.drive_nodes = {{"/dev/nvme0", true, false, false, true, true, {}}};
-  start.host.listening_ports = std::vector<std::uint16_t>{22, 9100};
-  start.host.history_directory = model::PathProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
+  start.host.listeners = {{std::string(4, '\0'), 22}, {"\x7f\0\0\1"s, 9100}, {"\x0a\0\0\1"s, 10936}};
+  start.host.history_directory = model::PathProbe{"/var/lib/ssdpulse", true, true, false, true, true, 200 << 20};
+  start.history_bytes = 512 << 20;
+  start.host.history_directory->files_bytes = 400 << 20;
   start.host.reader_socket = model::PathProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
-  start.ports = {10936};
+  start.addresses = {{"127.0.0.1", 10936}};
   start.devices.resize(1);
   return start;
 }
@@ -340,8 +343,28 @@ TEST(doctor, every_trouble_of_a_host) {
          s.host.perf_event_paranoid = 3;
          s.host.privileges = 0;
        }},
-      {"port", Verdict::advise, [](auto& s) { s.ports = {9100}; }},
-      {"port", Verdict::unknown, [](auto& s) { s.host.listening_ports.reset(); }},
+      {"perf-event-paranoid", Verdict::unknown,
+       [](auto& s) {
+         s.host.perf_event_paranoid.reset();
+         s.host.privileges = 0;
+       }},
+      {"port", Verdict::advise,
+       [](auto& s) {
+         s.addresses = {{"127.0.0.1", 9100}};
+       }},
+      {"port", Verdict::advise,
+       [](auto& s) {
+         s.addresses = {{"192.0.2.1", 22}};
+       }},
+      {"port", Verdict::advise,
+       [](auto& s) {
+         s.addresses = {{"", 10936}};
+       }},
+      {"port", Verdict::advise,
+       [](auto& s) {
+         s.addresses = {{"localhost", 9100}};
+       }},
+      {"port", Verdict::unknown, [](auto& s) { s.host.listeners.reset(); }},
       {"drive-nodes", Verdict::advise, [](auto& s) { s.host.drive_nodes[0].exists = false; }},
       {"drive-nodes", Verdict::unknown, [](auto& s) { s.host.drive_nodes[0].readable = false; }},
       {"reader-socket", Verdict::advise, [](auto& s) { s.host.reader_socket->socket = false; }},
@@ -349,7 +372,7 @@ TEST(doctor, every_trouble_of_a_host) {
       {"history-directory", Verdict::info, [](auto& s) { s.host.history_directory->exists = false; }},
       {"history-directory", Verdict::advise, [](auto& s) { s.host.history_directory->directory = false; }},
       {"history-directory", Verdict::unknown, [](auto& s) { s.host.history_directory->writable = false; }},
-      {"history-directory", Verdict::advise, [](auto& s) { s.host.history_directory->free_ratio = 0.001; }},
+      {"history-directory", Verdict::advise, [](auto& s) { s.host.history_directory->free_bytes = 100 << 20; }},
       {"iostats", Verdict::advise, [](auto& s) { s.devices[0].iostats = false; }},
   };
   for (const HostTrouble& row : table) {
@@ -380,7 +403,7 @@ TEST(doctor, probes_a_host) {
     proc/sys/kernel/kptr_restrict = 2
     proc/sys/net/core/bpf_jit_enable = 0
     proc/sys/kernel/perf_event_paranoid = -1
-    var/lib/ssdpulse/)");
+    var/lib/ssdpulse/ssdpulse.db = 12345)");
   tree.file("proc/self/status", "Name:\tx\nCapInh:\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
   tree.file("proc/self/limits",
             "Limit    Soft  Hard  Units\nMax locked memory         65536       8388608      bytes\n");
@@ -403,16 +426,21 @@ TEST(doctor, probes_a_host) {
   EXPECT_EQ(probe.perf_event_paranoid, -1);
   ASSERT_EQ(probe.drive_nodes.size(), 1U);
   EXPECT_TRUE(probe.drive_nodes[0].exists);
-  EXPECT_EQ(probe.listening_ports, (std::vector<std::uint16_t>{80, 10936}));
+  ASSERT_TRUE(probe.listeners && probe.listeners->size() == 2);
+  EXPECT_EQ(probe.listeners->at(0).address, "\x7f\0\0\1"s);
+  EXPECT_EQ(probe.listeners->at(0).port, 10936);
+  EXPECT_EQ(probe.listeners->at(1).port, 80);
   EXPECT_TRUE(probe.history_directory && probe.history_directory->directory);
+  EXPECT_EQ(probe.history_directory->files_bytes, 6U);
+  EXPECT_GT(probe.history_directory->free_bytes, 0U);
   EXPECT_TRUE(probe.reader_socket && !probe.reader_socket->exists);
 }
 
 TEST(doctor, knows_nothing_of_an_empty_tree) {
   const tests::TemporaryTree tree;
   const auto probe = host::probe_host({tree.path()}, {});
-  EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
-  EXPECT_TRUE(has_gaps(examine(Start{probe, {10936}, {}})));
+  EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listeners);
+  EXPECT_TRUE(has_gaps(examine(Start{probe, {{"", 10936}}, {}})));
 }
 
 /// A minute on four CPUs with 100,000 I/Os a second, of which a tenth are writes.
@@ -535,7 +563,7 @@ RC_GTEST_PROP(doctor, survives_random_bytes, ()) {
     const auto lead = *rc::gen::element<std::string>("", "CapEff:\t", "Max locked memory ", "a\n 0: 1:", "[");
     tree.file(path, lead + bytes);
   }
-  const Findings all = examine(Start{host::probe_host({tree.path()}, {}), {10936}, {}});
+  const Findings all = examine(Start{host::probe_host({tree.path()}, {}), {{"", 10936}}, {}});
   RC_ASSERT(std::all_of(all.begin(), all.end(), [](const model::Finding& one) { return !one.found.empty(); }));
 }
 

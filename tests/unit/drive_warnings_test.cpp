@@ -84,7 +84,7 @@ TEST(DriveWarnings, TheAuditSaysWhatTheTableSays) {
 }
 
 TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
-  const auto judged = [](double spare, double used) {
+  const auto judged = [](std::optional<double> spare, double used) {
     return n10([&](tests::MadeUpHost& host) {
       host.measured_drive().endurance_groups = {{1, {1.0, 0.1, 0.1}}, {2, {spare, 0.1, used}}};
     });
@@ -92,6 +92,7 @@ TEST(DriveWarnings, AGroupIsJudgedByItsOwnSpareAndLife) {
   EXPECT_EQ(judged(0.9, 0.1).verdict, Verdict::ok);
   EXPECT_EQ(judged(0.03, 0.1).verdict, Verdict::danger) << "the alert says so, too";
   EXPECT_EQ(judged(0.9, 1.1).verdict, model::kLifeUsedUp.verdict);
+  EXPECT_EQ(judged({}, 1.1).verdict, model::kLifeUsedUp.verdict) << "also if it reports no spare";
 }
 
 TEST(DriveWarnings, HeatAloneDoesNotReplaceADrive) {

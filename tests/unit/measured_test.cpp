@@ -366,13 +366,13 @@ TEST(Measured, WhatNoDaemonWouldAnswerIsAnErrorInOurWords) {
   EXPECT_EQ(problem(R"({"devices":[]})"), "devices: expected an object of at most 4096 entries");
   EXPECT_EQ(problem(R"({"devices":{"a b\u0007":{}}})"), "devices: an entry has an invalid name");
   EXPECT_EQ(problem(R"({"devices":{"sda":{"controller":"\u001b[2J"}}})"),
-            "devices: of an entry, controller: expected a plain name");
+            "devices: an entry: controller: expected a plain name");
   EXPECT_EQ(problem(R"({"devices":{"sda":{"operations":{"read":{"bytes":[]}}}}})"),
-            "devices: of an entry, operations: read: bytes: expected a number");
+            "devices: an entry: operations: read: bytes: expected a number");
   EXPECT_EQ(problem(R"({"devices":{"sda":{"block_size_ranks":{"-1":0}}}})"),
-            "devices: of an entry, block_size_ranks: an entry has an invalid name");
+            "devices: an entry: block_size_ranks: an entry has an invalid name");
   EXPECT_EQ(problem(R"({"devices":{"sda":{"spikes":{"read":{"active_cause":1}}}}})"),
-            "devices: of an entry, spikes: read: active_cause: expected a name");
+            "devices: an entry: spikes: read: active_cause: expected a name");
 }
 
 TEST(Measured, ALargeAnswerIsRefused) {

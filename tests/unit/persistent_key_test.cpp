@@ -2,6 +2,7 @@
 // Is the key that hides names the same after a restart, readable only by its owner, never taken from an invalid file?
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +10,17 @@
 #include <string>
 
 #include "daemon/tenants/tenant_key.h"
+
+namespace {
+int synced_directories = 0;
+}  // namespace
+
+/// Instead of the C library's.
+extern "C" int fsync(int file) {
+  struct stat status {};
+  synced_directories += ::fstat(file, &status) == 0 && S_ISDIR(status.st_mode) ? 1 : 0;
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
 
 namespace ssdpulse::tenants {
 namespace {
@@ -27,8 +39,10 @@ class PersistentKey : public testing::Test {
 };
 
 TEST_F(PersistentKey, is_made_once_and_is_its_owners_alone) {
+  synced_directories = 0;
   const auto first = persistent_key(directory_);
   ASSERT_TRUE(first.has_value()) << first.error().message;
+  EXPECT_EQ(synced_directories, 1) << "or a crash of the host could take the key away";
   EXPECT_NE(*first, util::HashKey{});
   EXPECT_EQ(persistent_key(directory_).value(), *first);
   struct stat status {};

@@ -52,6 +52,8 @@ const Case kCases[] = {
     {"q -mem-prealloc -drive file=/a,aio=native -curses -drive file=/b", "/a /b!"},
     {"q --new-flag --drive file=/a -x", "/a!"},
     {"q -object id=a,value=-b -drive file=/a", "/a!"},
+    {"q -serial - /a.img", "/a.img!"},
+    {"q -drive file=file:/a:b,aio=native -hda host_device:/dev/c", "/a:b /dev/c!"},
     {"q -sd /s.img -mtdblock /m.img", "/m.img! /s.img!"},
     {"q --blockdev driver=host_device,node-name=n,filename=/dev/a,aio=io_uring --export type=nbd,id=e,node-name=n",
      "/dev/a"},
@@ -86,8 +88,22 @@ TEST(QemuDisks, arguments_that_end_in_nul_may_have_blanks) {
 }
 
 TEST(QemuDisks, what_was_not_read_is_not_guessed) {
-  for (const char* line : {"q -readconfig /a", "q -blockdev {\"driver\":", "q -drive {}}"}) {
+  for (const char* line : {"q -readconfig /a", "q -blockdev {\"driver\":", "q -drive {}}",
+                           "q -machine {\"type\":", "q -drive file=json:{\"driver\":"}) {
     EXPECT_FALSE(disks_of_qemu(line).whole) << line;
+  }
+  std::string deep = "{\"driver\":\"file\",\"filename\":\"/a\"}";
+  std::string many = "q";
+  std::string nodes = "q";
+  for (int i = 0; i < 10; ++i) {
+    deep = "{\"file\":" + deep + "}";
+  }
+  for (int i = 0; i < 5000; ++i) {
+    many += " -hda /a";
+    nodes += " -blockdev driver=null-co,node-name=n" + std::to_string(i);
+  }
+  for (const std::string& line : {"q -blockdev " + deep, many, nodes}) {
+    EXPECT_FALSE(disks_of_qemu(line).whole) << line.substr(0, 100);
   }
 }
 

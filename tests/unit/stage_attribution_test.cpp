@@ -27,7 +27,7 @@ class Host {
   explicit Host(std::size_t most = 64) {
     tick_.at = model::SteadyTime(1h);
     tick_.wall = model::WallTime(500'000h);
-    tick_.settings.tenants = most;
+    tick_.settings.max_tenants = most;
     auto device = std::make_shared<model::Device>();
     device->name = "sda";
     auto io = std::make_shared<model::DeviceIo>();

@@ -106,7 +106,8 @@ State state() {
   result.address = "http://127.0.0.1:10936";
   result.overview = overview_from(devices());
   result.seconds = seconds_from(live());
-  result.gaps = {{"Health, wear and write amplification of sda", "log pages are read only from NVMe drives"}};
+  result.gaps =
+      std::vector<Gap>{{"Health, wear and write amplification of sda", "log pages are read only from NVMe drives"}};
   return result;
 }
 
@@ -360,6 +361,24 @@ TEST(top_screen, a_cause_has_room_before_the_least_important_columns) {
   EXPECT_NE(text.find("reads: trim by fstrim.service"), std::string::npos) << text;
   EXPECT_NE(text.find(" queue "), std::string::npos) << text;
   EXPECT_EQ(text.find("w p50"), std::string::npos) << text;
+}
+
+TEST(top_screen, nothing_is_claimed_before_the_daemon_was_asked) {
+  View view;
+  view.screen = Screen::help;
+  const auto claims = [&](const State& all) {
+    return draw(all, view, 80, 40, true).text().find("every source answers") != std::string::npos;
+  };
+  State all = state();
+  all.gaps.emplace();
+  EXPECT_TRUE(claims(all));
+  all.gaps.reset();
+  EXPECT_FALSE(claims(all));
+}
+
+TEST(top_grid, an_overlong_character_is_none) {
+  EXPECT_EQ(characters("\xe0\x82\xa9!"), characters("\xff!")) << "U+00A9 in three bytes";
+  EXPECT_EQ(characters("\xc2\xa9\xe2\x96\x88"), (std::vector<std::string>{"\xc2\xa9", "\xe2\x96\x88"}));
 }
 
 TEST(top_grid, rejects_characters_that_are_not_one_cell_wide) {

@@ -10,6 +10,8 @@
 
 #include <array>
 #include <cerrno>
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
 
 #include "daemon/base/child_process.h"
@@ -17,6 +19,7 @@
 #include "daemon/base/glob.h"
 #include "daemon/base/log.h"
 #include "daemon/base/tcp_listeners.h"
+#include "daemon/base/text_table.h"
 #include "daemon/base/varints.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -25,6 +28,13 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+TEST(Table, LeavesTheStreamAsItWas) {
+  std::ostringstream out;
+  util::print_table({{"A", "B"}, {"long", ""}}, out);
+  out << std::setw(3) << 7;
+  EXPECT_EQ(out.str(), "A     B\nlong  -\n  7");
+}
 
 TEST(Glob, MeansWhatAShellMeans) {
   EXPECT_TRUE(util::glob_matches("*", "nvme0n1"));

@@ -720,6 +720,10 @@ TEST(words, have_the_unit_that_fits) {
   EXPECT_EQ(util::format_latency(0.00085), "850 us");
   EXPECT_EQ(util::format_latency(0.0024), "2.4 ms");
   EXPECT_EQ(util::format_latency(1.25), "1.2 s");
+  EXPECT_EQ(util::format_latency(0.00996), "10 ms");
+  EXPECT_EQ(util::format_latency(0.00204), "2.0 ms");
+  EXPECT_EQ(util::format_latency(0.002), "2 ms");
+  EXPECT_EQ(util::format_latency(0.9996), "1.0 s");
   EXPECT_EQ(util::format_duration(0.2), "1 s");
   EXPECT_EQ(util::format_duration(119), "119 s");
   EXPECT_EQ(util::format_duration(600), "10 min");
@@ -727,6 +731,10 @@ TEST(words, have_the_unit_that_fits) {
   EXPECT_EQ(util::format_factor(1.44), "1.4 times");
   EXPECT_EQ(util::format_size(1.8e6), "1.8 MB");
   EXPECT_EQ(util::format_size(12), "12 B");
+  EXPECT_EQ(util::format_size(999.4e3), "999 kB");
+  EXPECT_EQ(util::format_size(999.6e3), "1.0 MB");
+  EXPECT_EQ(util::format_size(1e6), "1 MB");
+  EXPECT_EQ(util::format_factor(9.96), "10 times");
 }
 
 }  // namespace
