@@ -125,8 +125,8 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request there is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured; what is in flight may still end */
 /* Left out for a while, to spare the host's CPUs: ... */
-#define DEVICE_UNATTRIBUTED 4 /* ... who does the I/O, and by which path */
-#define DEVICE_UNTIMED 8      /* ... issues of reads and writes, whose ends then have only a total time */
+#define DEVICE_UNATTRIBUTED 4	  /* ... who does the I/O, and by which path */
+#define DEVICE_UNTIMED 8	  /* ... issues of reads and writes, whose ends then have only a total time */
 #define DEVICE_ODD_WRITE_UNITS 16 /* write granularity or alignment is not a power of two */
 struct device_geometry {
 	__u32 slot_base;
@@ -140,18 +140,18 @@ struct device_geometry {
 };
 
 /*
- * Rare events, one counter for each operation class of a device; atomic adds. Every issue is a completion, a failover, a
- * missed completion, a slot collision, or still in flight; strays and unissued requests are ends without an issue.
+ * Rare events, one counter for each operation class of a device; atomic adds. Every issue is a completion, a failover,
+ * a missed completion, a slot collision, or still in flight; strays and unissued requests are ends without an issue.
  */
-#define EVENT_UNISSUED 0 /* completed without ever being issued */
-#define EVENT_FAILOVER 1 /* a multipath path gave the request back with nothing done */
+#define EVENT_UNISSUED 0	  /* completed without ever being issued */
+#define EVENT_FAILOVER 1	  /* a multipath path gave the request back with nothing done */
 #define EVENT_COMPLETION_MISSED 2 /* issued, and its end was not seen */
 #define EVENT_STRAY 3		  /* ended, and its issue was not seen */
 #define EVENT_SLOT_COLLISION 4	  /* a slot that tags share was taken from it */
 #define EVENT_CLOCK 5		  /* one of its times was not positive */
 #define EVENT_UNSTAMPED 6	  /* the kernel did not note when it was allocated */
-#define EVENT_FLUSH_DATA_STAGE 7 /* write that is a stage of a flush sequence: diskstats counts the parent */
-#define EVENT_LONE_FLUSH 8	 /* flush that is not a stage of a sequence: diskstats counts a read */
+#define EVENT_FLUSH_DATA_STAGE 7  /* write that is a stage of a flush sequence: diskstats counts the parent */
+#define EVENT_LONE_FLUSH 8	  /* flush that is not a stage of a sequence: diskstats counts a read */
 #define EVENTS 9
 #define STATUSES 32 /* blk_status_t, larger ones in the last */
 struct operation_events {

@@ -4,10 +4,10 @@
  *
  * The cgroup is read when a request ends: its first bio is still attached, and the kernel is about to read the same
  * memory. The path of most reads and writes is determined at the issue and remembered in the slot: the memory that
- * shows it was mostly written by that CPU, and the CPU of the end would have to wait for it. It is determined at every end
- * that is not ordinary, and for what the issue did not recognise. When a request ends in parts, each part counts its bytes, and the last one counts the
- * I/O. A request without a bio has no cgroup, and PATH_OTHER. To be called before the same I/O is added to the device's
- * cells: a reader of those finds all of it here.
+ * shows it was mostly written by that CPU, and the CPU of the end would have to wait for it. It is determined at every
+ * end that is not ordinary, and for what the issue did not recognise. When a request ends in parts, each part counts
+ * its bytes, and the last one counts the I/O. A request without a bio has no cgroup, and PATH_OTHER. To be called
+ * before the same I/O is added to the device's cells: a reader of those finds all of it here.
  */
 #pragma once
 
@@ -167,7 +167,8 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 	if (cell->key != key) {
 		struct announcements *own = bpf_map_lookup_elem(&announcement_states, &cpu);
 
-		if (cell->key != ATTRIBUTION_FREE || !own || !announce(own, bio, key >> ATTRIBUTION_SERIAL_SHIFT, cpu)) {
+		if (cell->key != ATTRIBUTION_FREE || !own ||
+		    !announce(own, bio, key >> ATTRIBUTION_SERIAL_SHIFT, cpu)) {
 			add_unattributed(key, cpu, amount, device_ns);
 			return 0;
 		}
@@ -220,7 +221,8 @@ static __always_inline void attribute(struct request *rq, __u32 device, __u32 cp
 
 	if (path == PATH_UNKNOWN)
 		path = as_unknown(bio ? path_slowly(bio, operation) : PATH_OTHER, rq->__sector);
-	attribute_key(rq, attribution_key(cgroup_serial(bio), device, operation, path), AMOUNT(1, bytes), device_ns, cpu);
+	attribute_key(rq, attribution_key(cgroup_serial(bio), device, operation, path), AMOUNT(1, bytes), device_ns,
+		      cpu);
 }
 
 /* Everything else: parts, requests whose issue was not seen or never happened, discards, commits. */

@@ -10,7 +10,8 @@
 #include "maps.bpf.h"
 
 /*
- * Called where an I/O is the first of its queue. Two CPUs may run it for the same queue at the same time; they write the same values.
+ * Called where an I/O is the first of its queue. Two CPUs may run it for the same queue at the same time; they write
+ * the same values.
  */
 static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *queue, __u64 identity)
 {

@@ -36,7 +36,7 @@ static __noinline int record_request(struct request *rq, struct device_state *st
  * now; the slot then remembers that, and the hint.
  */
 static __noinline int claim_early_count(struct request *rq, struct issue_slot *slot, struct device_state *state,
-				       __u32 device, __u64 now)
+					__u32 device, __u64 now)
 {
 	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
 	struct device_state *drive;
@@ -88,8 +88,8 @@ static __noinline int issue_rare(struct request *rq)
 		__sync_fetch_and_add(&cell->reissues, 1);
 		/* With the time of the first issue. */
 		if (claim_early_count(rq, slot, io.state, io.device, io.now))
-			slot->early = SLOT_EARLY | record_request(rq, io.state, io.device,
-								  slot_time(slot->issued, io.now));
+			slot->early =
+				SLOT_EARLY | record_request(rq, io.state, io.device, slot_time(slot->issued, io.now));
 	}
 	store_issue(slot, rq, io.class, PATH_UNKNOWN, io.now);
 	return 0;
@@ -146,7 +146,7 @@ static __always_inline bool count_error_and_commit(const struct io *io, int erro
 /* What became of a request, in the low bits of a number: one of EVENT_*, or one of these. */
 #define OUTCOME_MEASURED 0x20
 #define OUTCOME_UNTIMED 0x21 /* its issue was left out */
-#define OUTCOME_PART 0x22 /* it has not ended yet */
+#define OUTCOME_PART 0x22    /* it has not ended yet */
 #define OUTCOME_MASK 0x3f
 /* Added to it: whether the request counts as an I/O of its cgroup; whether the rest of what is counted once is to be
  * counted now; else, whether it was counted early, and the hint. */
@@ -191,11 +191,13 @@ static __noinline int take_slot(struct request *rq, struct issue_slot *slot, str
 	if (is_flush_data_stage(rq, io.class))
 		count_event(device, io.class, EVENT_FLUSH_DATA_STAGE);
 	interference_ended(drive, io.class, now);
-	return OUTCOME_IS_IO | OUTCOME_MEASURED | (early ? (early & (HINTS - 1)) << OUTCOME_HINT_SHIFT : OUTCOME_COUNTS);
+	return OUTCOME_IS_IO | OUTCOME_MEASURED |
+	       (early ? (early & (HINTS - 1)) << OUTCOME_HINT_SHIFT : OUTCOME_COUNTS);
 }
 
 /* What is counted for any end, before the cell. */
-static __noinline int count_end(const struct io *io, struct io_cell *cell, __u32 outcome, __u32 nr_bytes, __u64 device_ns)
+static __noinline int count_end(const struct io *io, struct io_cell *cell, __u32 outcome, __u32 nr_bytes,
+				__u64 device_ns)
 {
 	__u32 event = outcome & OUTCOME_MASK;
 

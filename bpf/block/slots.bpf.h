@@ -81,7 +81,7 @@ static __always_inline bool was_left_out(struct request *rq, const struct device
 
 /* The ends of all requests that the slot holds were missed, except that of `io` if `own`. */
 static __always_inline void write_off_slot(struct issue_slot *slot, const struct io *io, struct device_state *drive,
-				      bool own)
+					   bool own)
 {
 	__u32 class = io->class, device = io->device;
 	struct device_state *state = io->state;

@@ -23,8 +23,7 @@ void end_part(fake_request& request, std::uint32_t bytes) {
 }
 
 const io_cell& cell(std::uint32_t operation_class) {
-  return operation_class < HOT_CLASSES ? fake_hot.of[operation_class]
-                                       : fake_cold_cells[operation_class - HOT_CLASSES];
+  return operation_class < HOT_CLASSES ? fake_hot.of[operation_class] : fake_cold_cells[operation_class - HOT_CLASSES];
 }
 
 std::uint64_t events(std::uint32_t operation_class, std::uint32_t event) {

@@ -161,10 +161,10 @@ void fake_kernel_boot(void) {
   cfg_request.examined = cfg_flush_sequence_flag;
   queue.disk = (struct gendisk){.major = QUEUE_ID, .disk_name = "fake0"};
   fake_state->geometry = (struct device_geometry){.slot_mask = FAKE_TAGS - 1,
-                                                 .slot_stride = FAKE_TAGS,
-                                                 .flags = SLOTS_EXACT,
-                                                 .write_granularity = 4096,
-                                                 .write_alignment = 4096};
+                                                  .slot_stride = FAKE_TAGS,
+                                                  .flags = SLOTS_EXACT,
+                                                  .write_granularity = 4096,
+                                                  .write_alignment = 4096};
   queue_entries[QUEUE_ID] = (struct queue_entry){.disk = disk_identity(&queue.disk) << QUEUE_ENTRY_DEVICE_BITS | 1,
                                                  .slot_mask = FAKE_TAGS - 1,
                                                  .slot_stride = FAKE_TAGS};

@@ -71,8 +71,8 @@ TEST(KernelMemory, AQuarterOfTheUnitsMemoryStaysFreeAtSixtyFourDrives) {
 TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes() + (1U << 20));
-  EXPECT_EQ(plan.table_bytes(), 1024 * 256 + plan.devices * (sizeof(device_events) + sizeof(stream_ends)) + KNOWN_DISKS * 48 +
-                                    QUEUE_IDS * 32 + sizeof(host_state) + END_FUNCTION_SETS * 32);
+  EXPECT_EQ(plan.table_bytes(), 1024 * 256 + plan.devices * (sizeof(device_events) + sizeof(stream_ends)) +
+                                    KNOWN_DISKS * 48 + QUEUE_IDS * 32 + sizeof(host_state) + END_FUNCTION_SETS * 32);
 }
 
 TEST(KernelMemory, AttributionFollowsWhatHappens) {
