@@ -12,7 +12,8 @@ namespace {
 
 static_assert(offsetof(io_cell, issues) == 0);
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
-static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
+static_assert(offsetof(io_cell, pad) == sizeof(io_cell) - sizeof(io_cell::pad) &&
+              kHistogramWords - sizeof(io_cell::pad) / sizeof(__u32) == SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS);
 
 static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
 static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
