@@ -69,13 +69,20 @@ void CellWords::add(const io_cell& cell) {
 
 void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCounterWords); }
 
-void CellWords::add_the_rest(const io_cell& cell) {
+void CellWords::add_the_rest(const io_cell& cell, const io_cell* next) {
   add_counters(cell, 0, 1);
-  // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
-  std::array<std::uint32_t, kHistogramWords> words;
-  std::memcpy(words.data(), cell.size, sizeof(words));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    histograms[i] += words[i];
+  constexpr std::size_t kLineWords = 64 / sizeof(__u32);
+  static_assert(kHistogramWords % kLineWords == 0);
+  const auto* words = reinterpret_cast<const char*>(cell.size);
+  const auto* next_words = reinterpret_cast<const char*>(next == nullptr ? cell.size : next->size);
+  for (std::size_t first = 0; first < kHistogramWords; first += kLineWords) {
+    __builtin_prefetch(next_words + first * sizeof(__u32), 0, 2);
+    // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
+    std::array<std::uint32_t, kLineWords> line;
+    std::memcpy(line.data(), words + first * sizeof(__u32), sizeof(line));
+    for (std::size_t i = 0; i < kLineWords; ++i) {
+      histograms[first + i] += line[i];
+    }
   }
 }
 
@@ -142,7 +149,8 @@ const CellWords* CellReader::read() {
   }
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     if (watches_[i].ticks_to_quiet > 0) {
-      sum.add_the_rest(cell(i));
+      const bool next_too = i + 1 < watches_.size() && watches_[i + 1].ticks_to_quiet > 0;
+      sum.add_the_rest(cell(i), next_too ? &cell(i + 1) : nullptr);
     } else if (woke) {
       quiet_.add(cell(i));
     }
@@ -255,6 +263,9 @@ void CommitReader::read(model::LatencyHistogram& latency) {
     return;
   }
   for (const commit_cell& cell : cells_) {
+    if (load(cell.commits) == 0) {
+      continue;
+    }
     now.sum_ns += load(cell.sum_ns);
     for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
       now.latency[word] += load(cell.latency[word]);

@@ -41,7 +41,9 @@ struct CellWords {
 
   void add(const io_cell& cell);
   void add_completions(const io_cell& cell);  // all counters except the issues
-  void add_the_rest(const io_cell& cell);     // the issues and the histograms
+  /// The issues and the histograms. A cell spans two pages, beyond which processors do not read ahead by themselves:
+  /// `next`, if there is one, is brought nearer meanwhile.
+  void add_the_rest(const io_cell& cell, const io_cell* next = nullptr);
   /// this - earlier, each word modulo its width.
   [[nodiscard]] CellWords since(const CellWords& earlier) const;
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <typeinfo>
 
 #include "daemon/runtime/all_stages.h"
@@ -132,7 +133,8 @@ std::shared_ptr<model::Snapshot> DaemonSecond::describe(const model::Tick& tick)
 void DaemonSecond::tick(Times& times) {
   ++number_;
   const double began = cpu_milliseconds();
-  const model::Tick tick = read(times);
+  std::optional<model::Tick> read_now = read(times);
+  const model::Tick& tick = *read_now;
   std::shared_ptr<model::Snapshot> snapshot;
   times.measure("tick: describe", [&] { snapshot = describe(tick); });
   model::Batch rows;
@@ -150,7 +152,10 @@ void DaemonSecond::tick(Times& times) {
     ages_.observe(*snapshot);
     (void)spikes_.due(*snapshot, past_.ring());
   });
-  times.measure("tick: drop the last snapshot", [&] { snapshot_ = std::move(snapshot); });
+  times.measure("tick: drop the last snapshot", [&] {
+    snapshot_ = std::move(snapshot);
+    read_now.reset();
+  });
   times.add("tick", cpu_milliseconds() - began);
 }
 

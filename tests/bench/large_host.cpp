@@ -233,7 +233,7 @@ void MadeUpHost::rare_io(std::uint32_t device) {
     cell.device_sum_ns[0] += ns;
     cell.total[latency_word(ns)] += 1;
     cell.total_sum_ns += ns;
-    commit_cell& commit = commits_[device * plan_.commit_cells + random_() % plan_.commit_cells];
+    commit_cell& commit = commits_[device * plan_.commit_cells + random_() % plan_.cpus % plan_.commit_cells];
     commit.latency[latency_word(ns)] += 1;
     commit.sum_ns += ns;
     commit.commits += 1;
