@@ -12,8 +12,7 @@ namespace {
 
 static_assert(offsetof(io_cell, issues) == 0);
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
-static_assert(offsetof(io_cell, pad) == sizeof(io_cell) - sizeof(io_cell::pad) &&
-              kHistogramWords - sizeof(io_cell::pad) / sizeof(__u32) == SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS);
+static_assert(offsetof(io_cell, pad) + sizeof(io_cell::pad) == sizeof(io_cell));
 
 static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
 static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
@@ -34,6 +33,31 @@ constexpr std::size_t kLatencyBuckets = LATENCY_OVER_WORD + 1;
 
 /// A cell counts as quiet after this many idle readings: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
+
+/// Adds words of a cell's histograms, the first being `first`, and brings those of the next one nearer meanwhile.
+template <std::size_t kWords>
+void add_words(const io_cell& cell, const io_cell& next, std::size_t first,
+               std::array<std::uint32_t, kHistogramWords>& sum) {
+  constexpr std::size_t kLineWords = 64 / sizeof(__u32);
+  constexpr std::size_t kWholeLines = kWords / kLineWords * kLineWords;
+  const auto at = [](const io_cell& of, std::size_t word) {
+    return reinterpret_cast<const char*>(&of) + offsetof(io_cell, size) + word * sizeof(__u32);
+  };
+  // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
+  std::array<std::uint32_t, kLineWords> line;
+  for (std::size_t word = first; word < first + kWholeLines; word += kLineWords) {
+    __builtin_prefetch(at(next, word), 0, 2);
+    std::memcpy(line.data(), at(cell, word), sizeof(line));
+    for (std::size_t i = 0; i < kLineWords; ++i) {
+      sum[word + i] += line[i];
+    }
+  }
+  std::array<std::uint32_t, kWords - kWholeLines> rest;
+  std::memcpy(rest.data(), at(cell, first + kWholeLines), sizeof(rest));
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    sum[first + kWholeLines + i] += rest[i];
+  }
+}
 
 /// Of a blk_status_t (include/linux/blk_types.h); any other is IoError::other.
 constexpr auto kErrorOfStatus = std::to_array<std::pair<std::size_t, model::IoError>>({
@@ -71,17 +95,18 @@ void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCo
 
 void CellWords::add_the_rest(const io_cell& cell, const io_cell* next) {
   add_counters(cell, 0, 1);
-  constexpr std::size_t kLineWords = 64 / sizeof(__u32);
-  static_assert(kHistogramWords % kLineWords == 0);
-  const auto* words = reinterpret_cast<const char*>(cell.size);
-  const auto* next_words = reinterpret_cast<const char*>(next == nullptr ? cell.size : next->size);
-  for (std::size_t first = 0; first < kHistogramWords; first += kLineWords) {
-    __builtin_prefetch(next_words + first * sizeof(__u32), 0, 2);
-    // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
-    std::array<std::uint32_t, kLineWords> line;
-    std::memcpy(line.data(), words + first * sizeof(__u32), sizeof(line));
-    for (std::size_t i = 0; i < kLineWords; ++i) {
-      histograms[first + i] += line[i];
+  const io_cell& ahead = next == nullptr ? cell : *next;
+  add_words<SIZE_WORDS>(cell, ahead, 0, histograms);
+  add_words<LATENCY_WORDS>(cell, ahead, kQueueWords, histograms);
+  add_words<LATENCY_WORDS>(cell, ahead, kTotalWords, histograms);
+  add_words<LATENCY_WORDS>(cell, ahead, kDeviceWords, histograms);
+  for (std::size_t during = 1; during < DURINGS; ++during) {
+    const std::size_t first = kDeviceWords + during * LATENCY_WORDS;
+    if (load(cell.device_sum_ns[during]) != 0) {
+      add_words<LATENCY_WORDS>(cell, ahead, first, histograms);
+    } else {
+      // Nothing to read: an I/O that took any time at all changed the sum. Others are in this word.
+      histograms[first + LATENCY_ZERO_WORD] += load(cell.device[during][LATENCY_ZERO_WORD]);
     }
   }
 }
@@ -273,7 +298,7 @@ void CommitReader::read(model::LatencyHistogram& latency) {
       continue;
     }
     now.sum_ns += load(cell.sum_ns);
-    // As in CellWords::add_the_rest().
+    // As in add_words().
     std::array<__u32, LATENCY_WORDS> words;
     std::memcpy(words.data(), cell.latency, sizeof(words));
     for (std::size_t word = 0; word < words.size(); ++word) {

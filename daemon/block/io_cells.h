@@ -32,8 +32,7 @@ void add_counts(std::span<const std::uint32_t> increments, std::vector<std::uint
 
 /// The words of a cell as arrays, in the cell's own order.
 inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... untimed, and padding
-/// u32: size, queue, total, device, and the padding at the end, which is 0: the compiler adds words in groups, if none is
-/// left over.
+/// u32: size, queue, total, device, and the padding at the end.
 inline constexpr std::size_t kHistogramWords = (sizeof(io_cell) - kCounterWords * sizeof(__u64)) / sizeof(__u32);
 struct CellWords {
   std::array<std::uint64_t, kCounterWords> counters{};
