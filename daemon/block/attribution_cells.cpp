@@ -145,7 +145,8 @@ void AttributionReader::report(Counted& counted) {
   difference -= std::exchange(counted.last, counted.now);
   increments_.push_back(
       {.device = static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
-       .operation = static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
+       .operation =
+           static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
        .path = static_cast<std::uint32_t>(counted.key) & (PATH_CODES - 1),
        .owner = {},
        .totals = difference});

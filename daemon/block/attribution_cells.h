@@ -54,7 +54,7 @@ class AttributionReader {
   /// What all cells with one key, on different CPUs, count together. Sums over them are modulo 2^64, as the words are.
   struct Counted {
     std::uint64_t key = ATTRIBUTION_FREE;
-    std::uint32_t cells = 0;  // 0: unused
+    std::uint32_t cells = 0;   // 0: unused
     bool was_unknown = false;  // at an earlier reading: its announcement may still come
     model::AttributedTotals now{};
     model::AttributedTotals last{};  // at the last reading at which it was reported
@@ -85,7 +85,7 @@ class AttributionReader {
   std::size_t others_of_device_;
   std::vector<Cpu> cpus_;
   std::vector<Counted> counted_;
-  std::vector<std::uint32_t> unused_;                           // of counted_
+  std::vector<std::uint32_t> unused_;                        // of counted_
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;  // index in counted_
   Serials owners_;
   model::SeenCgroups seen_;

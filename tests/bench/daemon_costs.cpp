@@ -250,7 +250,8 @@ bool report(const char* activity, const LeastTimes& times, const bench::DaemonSe
     const auto* limit =
         std::find_if(kLimits.begin(), kLimits.end(), [&, &name = what](const Limit& one) { return one.what == name; });
     const auto bytes = daemon.bytes().find(what);
-    std::printf("{\"what\": \"second\", \"activity\": \"%s\", \"step\": \"%s\", \"ms\": %.3f", activity, what.c_str(), ms);
+    std::printf("{\"what\": \"second\", \"activity\": \"%s\", \"step\": \"%s\", \"ms\": %.3f", activity, what.c_str(),
+                ms);
     if (bytes != daemon.bytes().end()) {
       std::printf(", \"bytes\": %zu", bytes->second);
     }
@@ -277,7 +278,8 @@ void check_counts(const bench::MadeUpHost& host, const model::Snapshot& snapshot
     add(device.tenants->other);
   }
   if (completions != host.written_ios() || tenants != host.written_ios()) {
-    std::fprintf(stderr, "%lu I/Os were made up, %lu counted, %lu of tenants\n", host.written_ios(), completions, tenants);
+    std::fprintf(stderr, "%lu I/Os were made up, %lu counted, %lu of tenants\n", host.written_ios(), completions,
+                 tenants);
     std::exit(EXIT_FAILURE);
   }
 }
@@ -291,7 +293,8 @@ bool second_of(std::uint32_t drives, std::uint32_t cpus) {
   bench::DaemonSecond daemon(host);
   const block::MemoryPlan& plan = host.plan();
   std::printf(
-      "{\"what\": \"host\", \"drives\": %u, \"cpus\": %u, \"table_bytes\": %lu, \"tagged_cells\": %u, \"commit_cells\": %u, "
+      "{\"what\": \"host\", \"drives\": %u, \"cpus\": %u, \"table_bytes\": %lu, \"tagged_cells\": %u, "
+      "\"commit_cells\": %u, "
       "\"unattributed_cells\": %u}\n",
       drives, cpus, plan.total_bytes(), plan.tagged_cells, plan.commit_cells, plan.unattributed_cells);
   bench::Times unused;

@@ -66,8 +66,12 @@ DaemonSecond::DaemonSecond(const MadeUpHost& host)
     identity.namespaces = {{device.name, 1, 1}};
     model::NvmeDrive drive = like;
     drive.identity = std::make_shared<const model::NvmeIdentity>(std::move(identity));
-    drives_.push_back({std::make_shared<const model::NvmeDrive>(std::move(drive)), device.name, true, true,
-                       std::chrono::seconds(30), {}});
+    drives_.push_back({std::make_shared<const model::NvmeDrive>(std::move(drive)),
+                       device.name,
+                       true,
+                       true,
+                       std::chrono::seconds(30),
+                       {}});
   }
   std::sort(drives_.begin(), drives_.end(), [](const model::DriveTick& a, const model::DriveTick& b) {
     return a.drive->identity->controller < b.drive->identity->controller;
@@ -191,7 +195,9 @@ void DaemonSecond::scrape(Times& times) {
 
 std::size_t DaemonSecond::ask(const std::string& path, const std::string& since) {
   const page::Question question{"/api/v1/" + path,
-                                [&](std::string_view name) { return name == "since" ? since : name == "heat" ? "read" : ""; },
+                                [&](std::string_view name) {
+                                  return name == "since" ? since : name == "heat" ? "read" : "";
+                                },
                                 "gzip", ""};
   const auto answer = site_.api(snapshot_, question);
   if (answer->status != 200) {

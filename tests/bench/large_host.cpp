@@ -122,8 +122,8 @@ void MadeUpHost::announce(std::uint32_t cpu, std::uint32_t tenant) {
 
 /// As the completion program does it: the key's cell is in one of two sets.
 attributed* MadeUpHost::take_cell(std::uint32_t cpu, std::uint64_t key) {
-  for (const std::uint32_t number : {attribution_first_set(key, plan_.attribution_sets),
-                                     attribution_second_set(key, plan_.attribution_sets)}) {
+  for (const std::uint32_t number :
+       {attribution_first_set(key, plan_.attribution_sets), attribution_second_set(key, plan_.attribution_sets)}) {
     for (attributed& cell : tables_.attributions[std::size_t{cpu} * plan_.attribution_sets + number].cell) {
       if (cell.key == ATTRIBUTION_FREE) {
         cell.key = key;
@@ -212,7 +212,8 @@ void MadeUpHost::io(const Habit& habit, std::uint32_t ios) {
   if (habit.cell != nullptr) {
     count(*habit.cell);
   } else {
-    unattributed& other = others_[habit.device * plan_.unattributed_cells + (habit.cpu & (plan_.unattributed_cells - 1))];
+    unattributed& other =
+        others_[habit.device * plan_.unattributed_cells + (habit.cpu & (plan_.unattributed_cells - 1))];
     count(other.of[habit.operation][habit.path]);
     other.events += 1;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MadeUpHost: the kernel's tables of a host with more CPUs and drives than this one, in shared memory as the daemon maps
-// them, with something that counts in them as the programs would. The layout, the sizes and the rule by which cells of
-// tenants are taken are the kernel's; who does I/O where, and how much, is made up.
+// MadeUpHost: the kernel's tables of a host with more CPUs and drives than this one, in shared memory as the daemon
+// maps them, with something that counts in them as the programs would. The layout, the sizes and the rule by which
+// cells of tenants are taken are the kernel's; who does I/O where, and how much, is made up.
 #pragma once
 
 #include <cstddef>
