@@ -87,15 +87,32 @@ std::size_t AttributionReader::cells_in_use() const {
                          [](std::size_t cells, const Cpu& cpu) { return cells + cpu.views.size(); });
 }
 
+/// For one more cell with this key.
+std::uint32_t AttributionReader::take_counted(std::uint64_t key) {
+  const auto [known, is_new] = by_key_.try_emplace(key, 0);
+  if (is_new && unused_.empty()) {
+    known->second = static_cast<std::uint32_t>(counted_.size());
+    counted_.emplace_back();
+  } else if (is_new) {
+    known->second = unused_.back();
+    unused_.pop_back();
+  }
+  Counted& counted = counted_[known->second];
+  counted.key = key;
+  ++counted.cells;
+  return known->second;
+}
+
 /// Only we free cells, so those that were taken before still are.
 void AttributionReader::find_new(std::size_t number, Cpu& cpu) {
   std::vector<View> views;
+  views.reserve(cpu.views.size() + 1);
   auto known = cpu.views.begin();
   for (std::size_t index = number * cells_of_cpu_; index < (number + 1) * cells_of_cpu_; ++index) {
     if (known != cpu.views.end() && known->index == index) {
       views.push_back(*known++);
     } else if (const std::uint64_t key = load(cell(index).key); key != ATTRIBUTION_FREE) {
-      views.push_back({index, key});
+      views.push_back({static_cast<std::uint32_t>(index), take_counted(key)});
     }
   }
   cpu.views = std::move(views);
@@ -114,23 +131,23 @@ void AttributionReader::read_announcements(std::size_t cpu) {
   store(state.read, read);
 }
 
-void AttributionReader::read_view(View& view) {
-  const model::AttributedTotals now = totals_of(cell(view.index));
-  if (now == view.last) {
+/// What its cells counted since the last time.
+void AttributionReader::report(Counted& counted) {
+  if (counted.now == counted.last) {
     return;
   }
-  const auto owner = owners_.find(serial_of(view.key));
-  if (owner == owners_.end() && !view.was_unknown) {
-    view.was_unknown = true;
+  const auto owner = owners_.find(serial_of(counted.key));
+  if (owner == owners_.end() && !counted.was_unknown) {
+    counted.was_unknown = true;
     return;
   }
-  model::AttributedTotals difference = now;
-  difference -= view.last;
-  view.last = now;
+  model::AttributedTotals difference = counted.now;
+  difference -= std::exchange(counted.last, counted.now);
   increments_.push_back(
-      {.device = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
-       .operation = static_cast<std::uint32_t>(view.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
-       .path = static_cast<std::uint32_t>(view.key) & (PATH_CODES - 1),
+      {.device = static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
+       .operation =
+           static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_OPERATION_SHIFT) & (ATTRIBUTED_OPERATIONS - 1),
+       .path = static_cast<std::uint32_t>(counted.key) & (PATH_CODES - 1),
        .owner = {},
        .totals = difference});
   if (owner == owners_.end()) {
@@ -170,7 +187,11 @@ void AttributionReader::read_others() {
 }
 
 const std::vector<AttributedIncrement>& AttributionReader::read() {
+  constexpr std::size_t kAhead = 64;  // cells: 2 KiB
   increments_.clear();
+  for (Counted& counted : counted_) {
+    counted.now = {};
+  }
   for (std::size_t number = 0; number < cpus_.size(); ++number) {
     Cpu& cpu = cpus_[number];
     const std::uint64_t taken = load(tables_.announcement_states[number].taken);
@@ -180,9 +201,14 @@ const std::vector<AttributedIncrement>& AttributionReader::read() {
     }
     // A cgroup is announced before its cell is taken.
     read_announcements(number);
-    for (View& view : cpu.views) {
-      read_view(view);
+    for (const View& view : cpu.views) {
+      const attributed& own = cell(view.index);
+      __builtin_prefetch(&own + kAhead, 0, 2);  // reads nothing, so it may lie behind the last cell
+      counted_[view.counted].now += totals_of(own);
     }
+  }
+  for (Counted& counted : counted_) {
+    report(counted);
   }
   read_others();
   if (!published_) {
@@ -206,6 +232,15 @@ AttributionReader::Serials AttributionReader::serials_of(const std::unordered_se
   return serials;
 }
 
+std::vector<bool> AttributionReader::belongs_to(const Serials& serials) const {
+  std::vector<bool> belongs;
+  belongs.reserve(counted_.size());
+  for (const Counted& counted : counted_) {
+    belongs.push_back(counted.cells > 0 && serials.count(serial_of(counted.key)) != 0);
+  }
+  return belongs;
+}
+
 /// From here on nothing is added to their cells, except by a program that is doing so right now.
 void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups) {
   const Serials serials = serials_of(cgroups);
@@ -217,10 +252,10 @@ void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups
       }
     }
   }
-  for (Cpu& cpu : cpus_) {
-    for (View& view : cpu.views) {
-      if (serials.count(serial_of(view.key)) != 0) {
-        view.leaving = true;
+  const std::vector<bool> closes = belongs_to(serials);
+  for (const Cpu& cpu : cpus_) {
+    for (const View& view : cpu.views) {
+      if (closes[view.counted]) {
         store(cell(view.index).key, ATTRIBUTION_LEAVING);
       }
     }
@@ -230,19 +265,26 @@ void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups
 /// Cgroups of which nothing is left are forgotten; the others have been given cells again.
 void AttributionReader::release(const std::unordered_set<model::CgroupId>& cgroups) {
   const Serials serials = serials_of(cgroups);
+  const std::vector<bool> closed = belongs_to(serials);
   std::unordered_set<model::CgroupId> left;
   const auto is_released = [&](const View& view) {
-    const auto serial = serials.find(serial_of(view.key));
-    if (serial == serials.end()) {
-      return false;
-    }
-    if (!view.leaving) {
-      left.insert(serial->second);
+    if (!closed[view.counted]) {
       return false;
     }
     attributed& free = cell(view.index);
+    Counted& counted = counted_[view.counted];
+    if (load(free.key) != ATTRIBUTION_LEAVING) {
+      left.insert(serials.at(serial_of(counted.key)));
+      return false;
+    }
+    counted.last -= totals_of(free);
     free.ios = free.bytes = free.device_ns = 0;
     store(free.key, ATTRIBUTION_FREE);
+    if (--counted.cells == 0) {
+      by_key_.erase(counted.key);
+      counted = {};
+      unused_.push_back(view.counted);
+    }
     return true;
   };
   for (Cpu& cpu : cpus_) {

@@ -46,13 +46,18 @@ class AttributionReader {
   [[nodiscard]] std::size_t cells_in_use() const;
 
  private:
-  /// A cell that is taken.
+  /// A cell that is taken. There are hundreds of thousands on a large host, so this is small.
   struct View {
-    std::size_t index;
-    std::uint64_t key;
-    model::AttributedTotals last{};
+    std::uint32_t index;
+    std::uint32_t counted;  // index in counted_
+  };
+  /// What all cells with one key, on different CPUs, count together. Sums over them are modulo 2^64, as the words are.
+  struct Counted {
+    std::uint64_t key = ATTRIBUTION_FREE;
+    std::uint32_t cells = 0;   // 0: unused
     bool was_unknown = false;  // at an earlier reading: its announcement may still come
-    bool leaving = false;
+    model::AttributedTotals now{};
+    model::AttributedTotals last{};  // at the last reading at which it was reported
   };
   struct Cpu {
     std::uint64_t taken = 0;
@@ -63,11 +68,14 @@ class AttributionReader {
   using OtherTotals = std::array<std::array<model::AttributedTotals, PATH_CODES>, ATTRIBUTED_OPERATIONS>;
 
   [[nodiscard]] attributed& cell(std::size_t index) const;
+  std::uint32_t take_counted(std::uint64_t key);
   void find_new(std::size_t number, Cpu& cpu);
   void read_announcements(std::size_t cpu);
-  void read_view(View& view);
+  void report(Counted& counted);
   void read_others();
   [[nodiscard]] Serials serials_of(const std::unordered_set<model::CgroupId>& cgroups) const;
+  /// For each of counted_, whether it belongs to one of these.
+  [[nodiscard]] std::vector<bool> belongs_to(const Serials& serials) const;
   void close(const std::unordered_set<model::CgroupId>& cgroups);
   void release(const std::unordered_set<model::CgroupId>& cgroups);
 
@@ -76,6 +84,9 @@ class AttributionReader {
   std::size_t announcements_;
   std::size_t others_of_device_;
   std::vector<Cpu> cpus_;
+  std::vector<Counted> counted_;
+  std::vector<std::uint32_t> unused_;                        // of counted_
+  std::unordered_map<std::uint64_t, std::uint32_t> by_key_;  // index in counted_
   Serials owners_;
   model::SeenCgroups seen_;
   std::shared_ptr<const model::SeenCgroups> published_;

@@ -32,14 +32,17 @@ void add_counts(std::span<const std::uint32_t> increments, std::vector<std::uint
 
 /// The words of a cell as arrays, in the cell's own order.
 inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... untimed, and padding
-inline constexpr std::size_t kHistogramWords = SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS;
+/// u32: size, queue, total, device, and the padding at the end.
+inline constexpr std::size_t kHistogramWords = (sizeof(io_cell) - kCounterWords * sizeof(__u64)) / sizeof(__u32);
 struct CellWords {
   std::array<std::uint64_t, kCounterWords> counters{};
   std::array<std::uint32_t, kHistogramWords> histograms{};
 
   void add(const io_cell& cell);
   void add_completions(const io_cell& cell);  // all counters except the issues
-  void add_the_rest(const io_cell& cell);     // the issues and the histograms
+  /// The issues and the histograms. A cell spans two pages, beyond which processors do not read ahead by themselves:
+  /// `next`, if there is one, is brought nearer meanwhile.
+  void add_the_rest(const io_cell& cell, const io_cell* next = nullptr);
   /// this - earlier, each word modulo its width.
   [[nodiscard]] CellWords since(const CellWords& earlier) const;
 

@@ -50,19 +50,17 @@ TenantStep TenantSteps::observe(const DeviceAttribution& now, const Tenants& ten
   for (const auto& [id, commits] : now.commits) {
     counted[id].commits = commits;
   }
-  std::map<CgroupId, CgroupState> before = std::exchange(cgroups_, {});
   std::vector<CgroupState> gone;
   for (const auto& [id, done] : counted) {
-    CgroupState known{{}, done};
+    const auto [state, is_new] = cgroups_.try_emplace(id);
+    CgroupState& known = state->second;
     TenantDone part = done;
-    if (auto seen = before.extract(id); !seen.empty()) {
-      known.who = std::move(seen.mapped().who);
-      if (counted_less(done, seen.mapped().done)) {
-        gone.push_back({known.who, seen.mapped().done});  // its cells were freed, and it came back
-      } else {
-        part -= seen.mapped().done;
-      }
+    if (!is_new && counted_less(done, known.done)) {
+      gone.push_back(known);  // its cells were freed, and it came back
+    } else if (!is_new) {
+      part -= known.done;
     }
+    known.done = done;
     if (const auto who = tenants.find(id); who != tenants.end()) {
       known.who = who->second;
     }
@@ -74,11 +72,14 @@ TenantStep TenantSteps::observe(const DeviceAttribution& now, const Tenants& ten
       tenant.done += part;
       tenant.stays = tenant.stays || !std::binary_search(gone_cgroups.begin(), gone_cgroups.end(), id);
     }
-    cgroups_.emplace(id, std::move(known));
   }
-  for (auto& entry : before) {
-    gone.push_back(std::move(entry.second));
-  }
+  std::erase_if(cgroups_, [&](auto& entry) {
+    const bool left = !counted.contains(entry.first);
+    if (left) {
+      gone.push_back(std::move(entry.second));
+    }
+    return left;
+  });
   // The counts of gone cgroups come back in `departed`: the rest is what they did since the last reading.
   TenantDone rest{now.departed, now.departed_commits};
   rest -= std::exchange(departed_, rest);

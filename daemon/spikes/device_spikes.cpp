@@ -98,15 +98,13 @@ std::optional<DeviceSpikes::SendersLoad> DeviceSpikes::senders_load(Operation op
   const auto attributed = attributed_operation(operation);
   const double usual_rate =
       usual_.operation(attributed == model::Operation::read ? Operation::read : Operation::write).ios_per_second;
-  TenantWork work;
+  std::vector<const TenantWork*> work;
   double seconds = 0;
   std::optional<double> now;
   std::optional<double> just_now;
   for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
     const Recent& recent = recent_[recent_.size() - 1 - back];
-    for (const auto& [tenant, done] : recent.tenants) {
-      work[tenant] += done;
-    }
+    work.push_back(&recent.tenants);
     seconds += recent.window.seconds();
     now = back == 0 ? usual_senders_.load(attributed, usual_rate, work, seconds) : now;
     just_now = back == 1 ? usual_senders_.load(attributed, usual_rate, work, seconds) : just_now;

@@ -235,8 +235,8 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
   std::erase_if(tenants_, [&](const auto& entry) { return entry.second[0].ios + entry.second[1].ios < kForgotten; });
 }
 
-std::optional<double> UsualSenders::load(Operation operation, double usual_rate, const TenantWork& work,
-                                         double seconds) const {
+std::optional<double> UsualSenders::load(Operation operation, double usual_rate,
+                                         std::span<const TenantWork* const> work, double seconds) const {
   constexpr double kMainShare = 0.5;
   Rates usual;
   Rates now;
@@ -244,12 +244,17 @@ std::optional<double> UsualSenders::load(Operation operation, double usual_rate,
     if (rates.at(index(operation)).ios < kMinShare * usual_rate) {
       continue;
     }
-    const auto sent = work.find(tenant);
+    tenants::TenantDone sent;
+    for (const TenantWork* window : work) {
+      if (const auto found = window->find(tenant); found != window->end()) {
+        sent += found->second;
+      }
+    }
     for (std::size_t i = 0; i < rates.size(); ++i) {
       usual[i].ios += rates[i].ios;
       usual[i].bytes += rates[i].bytes;
-      now[i].ios += sent == work.end() ? 0 : static_cast<double>(sent->second.totals[i].ios) / seconds;
-      now[i].bytes += sent == work.end() ? 0 : static_cast<double>(sent->second.totals[i].bytes) / seconds;
+      now[i].ios += static_cast<double>(sent.totals[i].ios) / seconds;
+      now[i].bytes += static_cast<double>(sent.totals[i].bytes) / seconds;
     }
   }
   if (usual.at(index(operation)).ios <= kMainShare * usual_rate) {

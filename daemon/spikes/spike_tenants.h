@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -94,9 +95,10 @@ class UsualSenders {
   void learn(const TenantWork& work, double seconds);
 
   /// Reads or writes, whichever is higher, of those who usually send this operation, relative to what they usually
-  /// send: in I/Os or in bytes. Absent if it is not known who sends most of its `usual_rate` I/Os per second.
-  [[nodiscard]] std::optional<double> load(model::Operation operation, double usual_rate, const TenantWork& work,
-                                           double seconds) const;
+  /// send: in I/Os or in bytes. Absent if it is not known who sends most of its `usual_rate` I/Os per second. `work`:
+  /// of some windows, `seconds` in all.
+  [[nodiscard]] std::optional<double> load(model::Operation operation, double usual_rate,
+                                           std::span<const TenantWork* const> work, double seconds) const;
 
  private:
   struct Rate {

@@ -501,7 +501,11 @@ TEST(Attribution, AThousandDepartAtOnceInOnePass) {
   plan.attribution_sets = kSets;
   plan.announcements = 1024;
   block::AttributionReader reader(tables, plan);
-  ASSERT_EQ(reader.read().size(), kCells);
+  const auto& increments = reader.read();
+  ASSERT_EQ(increments.size(), kCgroups) << "one for all cells with the same key";
+  ASSERT_EQ(std::accumulate(increments.begin(), increments.end(), std::size_t{0},
+                            [](std::size_t sum, const auto& one) { return sum + one.totals.ios; }),
+            kCells);
   std::vector<CgroupId> gone(kGone);
   std::iota(gone.begin(), gone.end(), 1000);
   reader.release_cgroups(gone);

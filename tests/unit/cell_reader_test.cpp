@@ -84,6 +84,23 @@ TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextReading) {
   EXPECT_EQ(io.queue_latency.count(), 1U);
 }
 
+TEST(CellReader, WhatTookNoTimeDuringADiscardIsCountedBesidesWhatTookSome) {
+  std::vector<io_cell> cells(2);
+  CellReader reader(cells, 0, 1, 2);
+  model::OperationIo io;
+  const auto count = [&] {
+    decode_cell(*reader.read(), io);
+    return io.device_latency[model::index(model::During::discard)].count();
+  };
+  cells[1].completions += 1;
+  cells[1].device[1][LATENCY_ZERO_WORD] += 1;  // the sum of times stays 0
+  EXPECT_EQ(count(), 1U);
+  complete_one(cells[0], 9, 1, 3);
+  EXPECT_EQ(count(), 4U);
+  complete_one(cells[1], 9, 1, 2);
+  EXPECT_EQ(count(), 6U);
+}
+
 TEST(CellDecoder, EveryWordLandsWhereItBelongs) {
   // Each word of a cell has a distinct value; the layout is written out by hand here.
   auto cell = std::make_unique<io_cell>();
