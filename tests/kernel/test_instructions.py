@@ -43,7 +43,7 @@ def expected_cell(case, class_number):
         cell |= {"issues": IOS, "queue_sum_ns": IOS * count.QUEUED_NS, f"queue.{latency_word(count.QUEUED_NS)}": IOS,
                  "device_sum_ns.0": IOS * count.DEVICE_NS, f"device.0.{latency_word(count.DEVICE_NS)}": IOS}
     if class_number < CONSTANTS["HOT_CLASSES"]:
-        return f"hot_cells.{(DEVICE * made_up.CPUS + CPU) * CONSTANTS['HOT_CLASSES'] + class_number}", cell
+        return f"hot_cells.{DEVICE * made_up.CPUS + CPU}.of.{class_number}", cell
     cold = CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]
     return f"cold_cells.{DEVICE * cold + class_number - CONSTANTS['HOT_CLASSES']}", cell
 
@@ -77,9 +77,9 @@ def expected_interference(case, kernel):
              f"{case.operation}_last_end_ns": kernel.now_ns}
     if case.operation == "discard":
         return {f"device_states.{DEVICE}": words}
-    words[f"events.{CONSTANTS['CLASS_FLUSH']}.count.{CONSTANTS['EVENT_LONE_FLUSH']}"] = IOS
+    events = {f"of.{CONSTANTS['CLASS_FLUSH']}.count.{CONSTANTS['EVENT_LONE_FLUSH']}": IOS}
     commits = {"commits": IOS, "sum_ns": IOS * TOTAL_NS, f"latency.{latency_word(TOTAL_NS)}": IOS}
-    return {f"device_states.{DEVICE}": words, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
+    return {f"device_states.{DEVICE}": words, f"rare_events.{DEVICE}": events, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
 
 
 def expected(case, kernel):

@@ -20,6 +20,7 @@ ENUMERATORS = {"__REQ_SYNC": 11, "__REQ_META": 12, "__REQ_PRIO": 13, "__REQ_IDLE
 ENDED = {"page.compound_head": (7, 0), "buffer_head.b_end_io": (7, 1)}
 OPERATIONS = {"read": (0, "CLASS_READ"), "write": (1, "CLASS_WRITE"), "flush": (2, "CLASS_FLUSH"), "discard": (3, "CLASS_DISCARD")}
 FLUSH_SEQUENCE, STAMPED = 1 << 4, 1 << 10  # of rq_flags
+RARE_FLAGS = 0xfe | 1 << ENUMERATORS["__REQ_FUA"]  # of cmd_flags
 FUNCTIONS = {name: 0xffffffff81000000 + 0x40 * number for number, name in enumerate(
     ("iomap_dio_bio_end_io", "blkdev_bio_end_io_async", "io_complete_rw", "aio_complete_rw", "an unknown function"), 1)}
 COMPLETED_BY = {"io_uring": "io_complete_rw", "libaio": "aio_complete_rw"}
@@ -73,15 +74,19 @@ class MadeUpKernel:
         self._configure(attribution)
         self._make_maps()
         self._make_device(sampled)
+        self._given = self._words()
         self._interpreter = Interpreter(self.program, self.memory, {
             LOOK_UP: self._look_up, CLOCK: lambda *_: self.now_ns, CPU_NUMBER: lambda *_: CPU, READ_TEXT: self._read_text,
             RING_OUTPUT: self._ring_output, "bpf_rdonly_cast": lambda pointer, *_: pointer})
 
     def counted(self):
-        """{"map.key.member": value}: everything in the maps that is not 0, except what the daemon wrote and the streams."""
+        """{"map.key.member": value}: everything in the maps that is not as the daemon left it, except the streams."""
+        words = self._words()
+        return {path: words.get(path, 0) for path in {**words, **self._given} if words.get(path) != self._given.get(path)}
+
+    def _words(self):
         return {f"{name}.{key}.{path}": value for name, (_, _, entries) in self._elements.items() if name != "streams"
-                for key in range(DEVICES if name == "device_states" else entries)
-                for path, value in self._element(name, key).words().items() if not path.startswith(("geometry.", "sampling."))}
+                for key in range(entries) for path, value in self._element(name, key).words().items()}
 
     def request(self, operation, path, sector, size, start_ns):
         """Allocates one; `path`: how it was submitted."""
@@ -120,8 +125,8 @@ class MadeUpKernel:
         for number, name in OPERATIONS.values():
             classes[number] = CONSTANTS[name]
         values = {
-            "cfg_cpus": CPUS, "cfg_devices": DEVICES, "cfg_class_of_op": int.from_bytes(classes, "little"),
-            "cfg_flush_sequence_flag": FLUSH_SEQUENCE, "cfg_stamped_flag": STAMPED, "cfg_hints_of_pages": 0,
+            "cfg_cpus": CPUS, "cfg_class_of_op": int.from_bytes(classes, "little"),
+            "cfg_request": RARE_FLAGS | (FLUSH_SEQUENCE | STAMPED) << 32 | STAMPED << 64, "cfg_flush_sequence_flag": FLUSH_SEQUENCE, "cfg_stamped_flag": STAMPED, "cfg_hints_of_pages": 0,
             "cfg_has_cast": self.version >= (6, 2), "cfg_tagged_mask": CPUS - 1, "cfg_commit_mask": CPUS - 1, "cfg_other_mask": CPUS - 1,
             "cfg_attribution": attribution, "cfg_attribution_sets": SETS, "cfg_announced": ANNOUNCED,
             "cfg_end_iomap_dio": FUNCTIONS["iomap_dio_bio_end_io"], "cfg_end_blkdev_async": FUNCTIONS["blkdev_bio_end_io_async"],
@@ -133,22 +138,24 @@ class MadeUpKernel:
             self.memory.store(address, size, values[name])
 
     def _make_maps(self):
-        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS * CONSTANTS["HOT_CLASSES"],
+        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS,
                    "cold_cells": DEVICES * (CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]), "write_cells": DEVICES * CPUS,
                    "tagged_cells": DEVICES * CPUS, "commit_cells": DEVICES * CPUS, "end_functions": CONSTANTS["END_FUNCTION_SETS"],
-                   "streams": DEVICES, "host_states": 1, "device_states": 1, "attributions": CPUS * SETS,
+                   "streams": DEVICES, "host_states": 1, "rare_events": DEVICES, "attributions": CPUS * SETS,
                    "unattributed_cells": DEVICES * CPUS, "announced_cgroups": CPUS * ANNOUNCED, "announcement_states": CPUS,
                    "known_disks": CONSTANTS["KNOWN_DISKS"], "samples": 0}
         for number, one in enumerate(self.program.maps.values()):
-            size = one.value_bytes * entries[one.name] * (DEVICES if one.name == "device_states" else 1)
             start = region_start(FIRST_ELEMENTS + number)
-            self.memory.add(start, one.name, bytes(size))
-            self._elements[one.name] = (one, start, entries[one.name])
+            self.memory.add(start, one.name, bytes(one.value_bytes * entries[one.name]))
+            self._elements[one.name] = (one.value_type, start, entries[one.name])
+        types = self.program.types
+        for name, element in (("queue_entries", "queue_entry"), ("device_states", "device_state")):
+            start, size = self.program.variables[name]
+            self._elements[name] = (types.named(element), start, size // types.size(types.named(element)))
 
     def _element(self, name, key):
-        one, start, _ = self._elements[name]
+        of, start, _ = self._elements[name]
         types = self.program.types
-        of = types.named("device_state") if name == "device_states" else one.value_type
         return Structure(self.memory, types, of, start + key * types.size(of))
 
     def _make_device(self, sampled):
@@ -156,11 +163,9 @@ class MadeUpKernel:
             geometry={"slot_mask": QUEUES * TAGS - 1, "slot_stride": TAGS, "flags": CONSTANTS["SLOTS_EXACT"], "drive": DEVICE,
                       "write_granularity": 4096, "write_alignment": 4096},
             sampling={"groups": 100000 * sampled, "seed": 99, "sampling": 1, "page_bits": 12, "rate_bits": 8})
-        types = self.program.types
-        address, _ = self.program.variables["queue_entries"]
-        of = types.named("queue_entry")
-        entry = Structure(self.memory, types, of, address + QUEUE_ID * types.size(of))
-        entry.set(disk=DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS)
+        self._element("queue_entries", QUEUE_ID).set(
+            disk=DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS,
+            cells=DEVICE * CPUS)
 
     def _make_bio(self, operation, path, sector, size):
         self._text("name of a cgroup", CGROUP_NAME + b"\0")
@@ -201,7 +206,8 @@ class MadeUpKernel:
                 self.memory.store(self._place(name) + layout[path][0], layout[path][1], value)
 
     def _look_up(self, handle, key, *_):
-        one, start, entries = self._elements[self.program.maps[handle].name]
+        one = self.program.maps[handle]
+        _, start, entries = self._elements[one.name]
         number = self.memory.load(key, 4)
         if number >= entries:
             raise Fault(f"{one.name} has no element {number}")
