@@ -4,7 +4,7 @@
 
 An interpreter runs the programs on a made-up kernel: no root, no I/O, the same numbers everywhere. What the programs
 counted is compared completely, so that neither a wrong interpreter nor a wrong request can yield a number.
-SSDPULSE_TEST_GOLDEN=write rewrites the file; instructions/count.py --where shows which functions take them.
+SSDPULSE_TEST_GOLDEN=write rewrites the file; instructions/count.py shows which lines take them.
 """
 import os
 import sys
@@ -82,12 +82,20 @@ def expected_interference(case, kernel):
     return {f"device_states.{DEVICE}": words, f"rare_events.{DEVICE}": events, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
 
 
+def expected_ends(class_number, size):
+    """Where the I/Os ended, for the next ones to be sequential."""
+    ends = [count.sector(number) + size // 512 for number in range(IOS)]
+    return {f"end.{((end >> 7) * 2654435761 & 0xffffffff) >> 21 ^ end >> 3 & 15}": end + 1 + (class_number << 31) for end in ends}
+
+
 def expected(case, kernel):
     class_number = CONSTANTS[made_up.OPERATIONS[case.operation][1]]
     found = dict([expected_cell(case, class_number)])
     if case.operation == "write" and case.issue_seen:
         found[f"write_cells.{DEVICE * made_up.CPUS + CPU}"] = expected_write(case)
-    if class_number >= CONSTANTS["HOT_CLASSES"]:
+    if class_number < CONSTANTS["HOT_CLASSES"]:
+        found[f"streams.{DEVICE}"] = expected_ends(class_number, case.bytes)
+    else:
         found |= expected_interference(case, kernel)
     if case.issue_seen:
         recognised = case.attribution and class_number < CONSTANTS["HOT_CLASSES"] and case.path != "unrecognised"
