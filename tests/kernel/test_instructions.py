@@ -4,7 +4,7 @@
 
 An interpreter runs the programs on a made-up kernel: no root, no I/O, the same numbers everywhere. What the programs
 counted is compared completely, so that neither a wrong interpreter nor a wrong request can yield a number.
-SSDPULSE_TEST_GOLDEN=write rewrites the file; instructions/count.py --where shows which functions take them.
+SSDPULSE_TEST_GOLDEN=write rewrites the file; instructions/count.py shows which lines take them.
 """
 import os
 import sys
@@ -43,7 +43,7 @@ def expected_cell(case, class_number):
         cell |= {"issues": IOS, "queue_sum_ns": IOS * count.QUEUED_NS, f"queue.{latency_word(count.QUEUED_NS)}": IOS,
                  "device_sum_ns.0": IOS * count.DEVICE_NS, f"device.0.{latency_word(count.DEVICE_NS)}": IOS}
     if class_number < CONSTANTS["HOT_CLASSES"]:
-        return f"hot_cells.{(DEVICE * made_up.CPUS + CPU) * CONSTANTS['HOT_CLASSES'] + class_number}", cell
+        return f"hot_cells.{DEVICE * made_up.CPUS + CPU}.of.{class_number}", cell
     cold = CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]
     return f"cold_cells.{DEVICE * cold + class_number - CONSTANTS['HOT_CLASSES']}", cell
 
@@ -77,9 +77,15 @@ def expected_interference(case, kernel):
              f"{case.operation}_last_end_ns": kernel.now_ns}
     if case.operation == "discard":
         return {f"device_states.{DEVICE}": words}
-    words[f"events.{CONSTANTS['CLASS_FLUSH']}.count.{CONSTANTS['EVENT_LONE_FLUSH']}"] = IOS
+    events = {f"of.{CONSTANTS['CLASS_FLUSH']}.count.{CONSTANTS['EVENT_LONE_FLUSH']}": IOS}
     commits = {"commits": IOS, "sum_ns": IOS * TOTAL_NS, f"latency.{latency_word(TOTAL_NS)}": IOS}
-    return {f"device_states.{DEVICE}": words, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
+    return {f"device_states.{DEVICE}": words, f"rare_events.{DEVICE}": events, f"commit_cells.{DEVICE * made_up.CPUS + CPU}": commits}
+
+
+def expected_ends(class_number, size):
+    """Where the I/Os ended, for the next ones to be sequential."""
+    ends = [count.sector(number) + size // 512 for number in range(IOS)]
+    return {f"end.{((end >> 7) * 2654435761 & 0xffffffff) >> 21 ^ end >> 3 & 15}": end + 1 + (class_number << 31) for end in ends}
 
 
 def expected(case, kernel):
@@ -87,7 +93,9 @@ def expected(case, kernel):
     found = dict([expected_cell(case, class_number)])
     if case.operation == "write" and case.issue_seen:
         found[f"write_cells.{DEVICE * made_up.CPUS + CPU}"] = expected_write(case)
-    if class_number >= CONSTANTS["HOT_CLASSES"]:
+    if class_number < CONSTANTS["HOT_CLASSES"]:
+        found[f"streams.{DEVICE}"] = expected_ends(class_number, case.bytes)
+    else:
         found |= expected_interference(case, kernel)
     if case.issue_seen:
         recognised = case.attribution and class_number < CONSTANTS["HOT_CLASSES"] and case.path != "unrecognised"

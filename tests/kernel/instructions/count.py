@@ -1,13 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many instructions does an I/O cost? count.py OBJECT [--where CASE [--lines]]: by case, or by function of one case."""
-import argparse
-import re
-import shutil
+"""How many instructions does an I/O cost? count.py OBJECT [CASE]: each case, or by source line of one."""
 import signal
-import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +60,15 @@ def cases():
 HEADING = f"{'case':40}{'issue':>7}{'weighted':>10}{'completion':>12}{'weighted':>10}"
 
 
+def sector(number):
+    return 123456 + number * 8000
+
+
 def weight(kernel, address):
     one = kernel.program.instructions[address]
     if one.opcode == CALL and not one.function and not one.kernel_function:
         return WEIGHTS.get(one.immediate, 1)
-    return GUARDED_LOAD if address in kernel.guarded else 1
+    return GUARDED_LOAD if address in kernel.interpreter.guarded else 1
 
 
 def weighted(kernel, executed):
@@ -87,77 +87,37 @@ def measure(path, case):
     issue = Counter()
     for number in range(REPEATED):
         kernel.now_ns += PAUSE_NS
-        kernel.request(case.operation, case.path, 123456 + number * 8000, case.bytes, kernel.now_ns - QUEUED_NS)
+        kernel.request(case.operation, case.path, sector(number), case.bytes, kernel.now_ns - QUEUED_NS)
         if case.issue_seen:
-            issue = kernel.issue()
+            issue = kernel.run("on_issue")
         kernel.start()
         kernel.now_ns += DEVICE_NS
-        completion = kernel.complete("on_complete" if case.issue_seen else "on_complete_only", case.bytes)
+        completion = kernel.run("on_complete" if case.issue_seen else "on_complete_only", 0, case.bytes)
     return kernel, issue, completion
-
-
-def inlined(program):
-    """Address -> functions around it, the outermost first: from the object's debug information, because .BTF.ext does not
-    name functions that were inlined.
-    """
-    names = [f"llvm-dwarfdump{version}" for version in ("-14", "-16", "-19", "")]
-    tool = next(filter(shutil.which, names), None) or sys.exit(f"needs one of {' '.join(names)}")
-    around, base = defaultdict(list), 0
-    for entry in subprocess.run([tool, "--debug-info", program.path], check=True, capture_output=True, text=True).stdout.split("\n\n"):
-        if not re.match(r"0x\w+: +DW_TAG_(subprogram|inlined_subroutine)\n", entry):
-            continue
-        name = re.search(r'DW_AT_(?:abstract_origin|name)\s+\((?:0x\w+ )?"(\w+)"\)', entry)[1]
-        ranges = re.findall(r"(?:\[|DW_AT_low_pc\s+\()0x(\w+)(?:, |\)\s+DW_AT_high_pc\s+\()0x(\w+)", entry)
-        if "DW_TAG_subprogram" in entry and ranges:
-            base = program.functions[name] - int(ranges[0][0], 16)
-        for begin, end in ranges:
-            for address in range(base + int(begin, 16), base + int(end, 16), 8):
-                around[address].append(name)
-    return around
-
-
-def print_functions(kernel, executed):
-    """A tree of calls, inlined or not: instructions of each function with those it calls, the same weighted, and its own."""
-    around, total, heavy, own = inlined(kernel.program), Counter(), Counter(), Counter()
-    for address, times in executed.items():
-        chain = tuple(around[address])
-        own[chain] += times
-        for depth in range(len(chain)):
-            total[chain[:depth + 1]] += times
-            heavy[chain[:depth + 1]] += times * weight(kernel, address)
-    print("  total weighted    own")
-    for chain in sorted(total, key=lambda chain: [(-total[chain[:depth + 1]], chain[depth]) for depth in range(len(chain))]):
-        print(f"{total[chain]:7}{heavy[chain]:9}{own[chain]:7}  {'  ' * len(chain)}{chain[-1]}")
 
 
 def print_lines(program, executed):
     places = Counter()
     for address, times in executed.items():
-        file, line, text = program.line_of(address)
-        places[f"{Path(file).name}:{line}: {text}"] += times
+        places[":".join(map(str, program.line_of(address)))] += times
     for place, times in places.most_common():
         print(f"{times:6} {place}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("object")
-    parser.add_argument("--where", metavar="CASE")
-    parser.add_argument("--lines", action="store_true", help="with --where: by line")
-    options = parser.parse_args()
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(__doc__)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
-    if not options.where:
+    if len(sys.argv) == 2:
         print(HEADING)
-        for case in cases():
-            print(row(case, *measure(options.object, case)))
-        return
-    kernel, issue, completion = measure(options.object, next(case for case in cases() if case.name == options.where))
-    for name, executed in (("issue", issue), ("completion", completion)):
-        print(f"{name}: {executed.total()}")
-        if options.lines:
-            print_lines(kernel.program, executed)
-        else:
-            print_functions(kernel, executed)
+    for case in cases():
+        if len(sys.argv) == 2:
+            print(row(case, *measure(sys.argv[1], case)))
+        elif case.name == sys.argv[2]:
+            kernel, *both = measure(sys.argv[1], case)
+            for name, executed in zip(("issue", "completion"), both):
+                print(f"{name}: {executed.total()}")
+                print_lines(kernel.program, executed)
 
 
 if __name__ == "__main__":

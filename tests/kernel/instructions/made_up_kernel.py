@@ -7,8 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from bpf_object import BpfObject, region_start
-from bpf_types import ANONYMOUS
+from bpf_object import ANONYMOUS, BpfObject, region_start
 from interpreter import Fault, Interpreter, Memory
 
 ABI = Path(__file__).resolve().parents[3] / "bpf/abi"
@@ -20,42 +19,15 @@ ENUMERATORS = {"__REQ_SYNC": 11, "__REQ_META": 12, "__REQ_PRIO": 13, "__REQ_IDLE
 ENDED = {"page.compound_head": (7, 0), "buffer_head.b_end_io": (7, 1)}
 OPERATIONS = {"read": (0, "CLASS_READ"), "write": (1, "CLASS_WRITE"), "flush": (2, "CLASS_FLUSH"), "discard": (3, "CLASS_DISCARD")}
 FLUSH_SEQUENCE, STAMPED = 1 << 4, 1 << 10  # of rq_flags
+RARE_FLAGS = 0xfe | 1 << ENUMERATORS["__REQ_FUA"]  # of cmd_flags
 FUNCTIONS = {name: 0xffffffff81000000 + 0x40 * number for number, name in enumerate(
     ("iomap_dio_bio_end_io", "blkdev_bio_end_io_async", "io_complete_rw", "aio_complete_rw", "an unknown function"), 1)}
 COMPLETED_BY = {"io_uring": "io_complete_rw", "libaio": "aio_complete_rw"}
 CPUS, DEVICES, QUEUES, TAGS, SETS, ANNOUNCED = 2, 2, 2, 16, 64, 8
 CPU, DEVICE, QUEUE_ID, HARDWARE_QUEUE, TAG, DISK_SEQUENCE, SERIAL, CGROUP, CGROUP_NAME = 1, 1, 5, 1, 3, 77, 12345, 4711, b"a.service"
-FIRST_ELEMENTS, FIRST_OBJECT = 0x400, 0x500
+FIRST_TABLE, FIRST_OBJECT = 0x400, 0x500
 IDLE, IN_FLIGHT = 0, 1  # enum mq_rq_state
 LOOK_UP, CLOCK, CPU_NUMBER, READ_TEXT, RING_OUTPUT = 1, 5, 8, 115, 130  # enum bpf_func_id
-
-
-class Structure:
-    """One of our own structures, or a part of one, in memory."""
-
-    def __init__(self, memory, types, of, address):
-        self._memory, self._types, self._type, self._address = memory, types, of, address
-
-    def _parts(self):
-        return [(name if name != ANONYMOUS else "", Structure(self._memory, self._types, of, self._address + offset))
-                for name, of, offset in self._types.members(self._type)]
-
-    def set(self, **fields):
-        parts = dict(self._parts())
-        for name, value in fields.items():
-            if isinstance(value, dict):
-                parts[name].set(**value)
-            else:
-                self._memory.store(parts[name]._address, self._types.size(parts[name]._type), value)
-
-    def words(self):
-        """{path: value} of everything in it that is not 0."""
-        size = self._types.size(self._type)
-        if not any(self._memory.bytes(self._address, size)):
-            return {}
-        if not (parts := self._parts()):
-            return {"": self._memory.load(self._address, size)}
-        return {f"{name}.{path}".strip("."): value for name, part in parts for path, value in part.words().items()}
 
 
 @lru_cache(maxsize=None)
@@ -67,21 +39,24 @@ class MadeUpKernel:
     def __init__(self, path, version=(6, 18), attribution=True, sampled=False):
         self.version, self.now_ns, self.events = version, 10**10, []
         self.program, self.memory = read_object(path, version), Memory()
-        for name, (address, contents) in self.program.data.items():
-            self.memory.add(address, name, contents)
-        self._places, self._elements = {}, {}
+        self._types = self.program.types
+        for address, contents in self.program.data.values():
+            self.memory.add(address, contents)
+        self._places, self._tables = {}, {}
+        self.request_address = self._place("request")
         self._configure(attribution)
-        self._make_maps()
+        self._make_tables()
         self._make_device(sampled)
-        self._interpreter = Interpreter(self.program, self.memory, {
+        self._given = self._all_words()
+        self.interpreter = Interpreter(self.program, self.memory, {
             LOOK_UP: self._look_up, CLOCK: lambda *_: self.now_ns, CPU_NUMBER: lambda *_: CPU, READ_TEXT: self._read_text,
-            RING_OUTPUT: self._ring_output, "bpf_rdonly_cast": lambda pointer, *_: pointer})
+            RING_OUTPUT: lambda _, event, size, *__: self.events.append(self.memory.bytes(event, size)) or 0,
+            "bpf_rdonly_cast": lambda pointer, *_: pointer})
 
     def counted(self):
-        """{"map.key.member": value}: everything in the maps that is not 0, except what the daemon wrote and the streams."""
-        return {f"{name}.{key}.{path}": value for name, (_, _, entries) in self._elements.items() if name != "streams"
-                for key in range(DEVICES if name == "device_states" else entries)
-                for path, value in self._element(name, key).words().items() if not path.startswith(("geometry.", "sampling."))}
+        """{"table.key.member": value}: everything in the tables that is not as the daemon left it."""
+        words = self._all_words()
+        return {path: words.get(path, 0) for path in {**words, **self._given} if words.get(path) != self._given.get(path)}
 
     def request(self, operation, path, sector, size, start_ns):
         """Allocates one; `path`: how it was submitted."""
@@ -89,40 +64,30 @@ class MadeUpKernel:
         self._object("gendisk", diskseq=DISK_SEQUENCE, major=0, first_minor=DISK_SEQUENCE)
         self._object("request_queue", id=QUEUE_ID, disk=self._place("gendisk"))
         self._object("sbitmap_queue", **{"ws_active.counter": 0})
-        by_pointer = self.program.layouts.has("blk_mq_tags___until_5_15", "bitmap_tags")
+        by_pointer = self._types.kernel_has("blk_mq_tags___until_5_15", "bitmap_tags")
         self._object("blk_mq_tags", **{"bitmap_tags": self._place("sbitmap_queue")} if by_pointer else {"bitmap_tags.ws_active.counter": 0})
         self._object("blk_mq_hw_ctx", queue_num=HARDWARE_QUEUE, tags=self._place("blk_mq_tags"), sched_tags=0)
-        bio = self._make_bio(number, path, sector, size)
+        self._make_bio(number, path, sector, size)
         self._object("request", q=self._place("request_queue"), rq_disk=self._place("gendisk"), mq_hctx=self._place("blk_mq_hw_ctx"),
-                     cmd_flags=number, rq_flags=STAMPED, tag=TAG, internal_tag=-1, __data_len=size, __sector=sector, bio=bio, biotail=bio,
-                     nr_phys_segments=1, start_time_ns=start_ns, state=IDLE, deadline=0)
-
-    @property
-    def guarded(self):
-        return self._interpreter.guarded
-
-    @property
-    def request_address(self):
-        return self._place("request")
-
-    def issue(self):
-        return self._interpreter.run("on_issue", [self.request_address])
+                     cmd_flags=number, rq_flags=STAMPED, tag=TAG, internal_tag=-1, __data_len=size, __sector=sector, bio=self._place("bio"),
+                     biotail=self._place("bio"), nr_phys_segments=1, start_time_ns=start_ns, state=IDLE, deadline=0)
 
     def start(self):
         """What the driver does between the issue and the end."""
         self._set("request", state=IN_FLIGHT, deadline=self.now_ns)
 
-    def complete(self, program, size):
-        return self._interpreter.run(program, [self.request_address, 0, size])
+    def run(self, program, *arguments):
+        return self.interpreter.run(program, [self.request_address, *arguments])
 
     def _configure(self, attribution):
         classes = bytearray([CONSTANTS["CLASS_PASSTHROUGH"]] * 256)
         for number, name in OPERATIONS.values():
             classes[number] = CONSTANTS[name]
         values = {
-            "cfg_cpus": CPUS, "cfg_devices": DEVICES, "cfg_class_of_op": int.from_bytes(classes, "little"),
-            "cfg_flush_sequence_flag": FLUSH_SEQUENCE, "cfg_stamped_flag": STAMPED, "cfg_hints_of_pages": 0,
-            "cfg_has_cast": self.version >= (6, 2), "cfg_tagged_mask": CPUS - 1, "cfg_commit_mask": CPUS - 1, "cfg_other_mask": CPUS - 1,
+            "cfg_cpus": CPUS, "cfg_class_of_op": int.from_bytes(classes, "little"),
+            "cfg_request": RARE_FLAGS | (FLUSH_SEQUENCE | STAMPED) << 32 | STAMPED << 64, "cfg_flush_sequence_flag": FLUSH_SEQUENCE,
+            "cfg_stamped_flag": STAMPED, "cfg_hints_of_pages": 0, "cfg_has_cast": self.version >= (6, 2),
+            "cfg_tagged_mask": CPUS - 1, "cfg_commit_mask": CPUS - 1, "cfg_other_mask": CPUS - 1,
             "cfg_attribution": attribution, "cfg_attribution_sets": SETS, "cfg_announced": ANNOUNCED,
             "cfg_end_iomap_dio": FUNCTIONS["iomap_dio_bio_end_io"], "cfg_end_blkdev_async": FUNCTIONS["blkdev_bio_end_io_async"],
             "cfg_ki_io_uring": FUNCTIONS["io_complete_rw"], "cfg_ki_libaio": FUNCTIONS["aio_complete_rw"]}
@@ -132,38 +97,55 @@ class MadeUpKernel:
         for name, (address, size) in variables.items():
             self.memory.store(address, size, values[name])
 
-    def _make_maps(self):
-        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS * CONSTANTS["HOT_CLASSES"],
-                   "cold_cells": DEVICES * (CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]), "write_cells": DEVICES * CPUS,
-                   "tagged_cells": DEVICES * CPUS, "commit_cells": DEVICES * CPUS, "end_functions": CONSTANTS["END_FUNCTION_SETS"],
-                   "streams": DEVICES, "host_states": 1, "device_states": 1, "attributions": CPUS * SETS,
-                   "unattributed_cells": DEVICES * CPUS, "announced_cgroups": CPUS * ANNOUNCED, "announcement_states": CPUS,
-                   "known_disks": CONSTANTS["KNOWN_DISKS"], "samples": 0}
-        for number, one in enumerate(self.program.maps.values()):
-            size = one.value_bytes * entries[one.name] * (DEVICES if one.name == "device_states" else 1)
-            start = region_start(FIRST_ELEMENTS + number)
-            self.memory.add(start, one.name, bytes(size))
-            self._elements[one.name] = (one, start, entries[one.name])
-
-    def _element(self, name, key):
-        one, start, _ = self._elements[name]
-        types = self.program.types
-        of = types.named("device_state") if name == "device_states" else one.value_type
-        return Structure(self.memory, types, of, start + key * types.size(of))
+    def _make_tables(self):
+        """Name -> type and address of the first element, number of elements."""
+        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS, "cold_cells": DEVICES * (CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]),
+                   "write_cells": DEVICES * CPUS, "tagged_cells": DEVICES * CPUS, "commit_cells": DEVICES * CPUS,
+                   "end_functions": CONSTANTS["END_FUNCTION_SETS"], "streams": DEVICES, "host_states": 1, "rare_events": DEVICES,
+                   "attributions": CPUS * SETS, "unattributed_cells": DEVICES * CPUS, "announced_cgroups": CPUS * ANNOUNCED,
+                   "announcement_states": CPUS, "known_disks": CONSTANTS["KNOWN_DISKS"]}
+        for number, (name, of) in enumerate(self.program.value_types.items()):
+            if of:
+                self._tables[name] = of, region_start(FIRST_TABLE + number), entries[name]
+                self.memory.add(region_start(FIRST_TABLE + number), bytes(self._types.size(of) * entries[name]))
+        for name, element in (("queue_entries", "queue_entry"), ("device_states", "device_state")):
+            of, (address, size) = self._types.named(element), self.program.variables[name]
+            self._tables[name] = of, address, size // self._types.size(of)
 
     def _make_device(self, sampled):
-        self._element("device_states", DEVICE).set(
-            geometry={"slot_mask": QUEUES * TAGS - 1, "slot_stride": TAGS, "flags": CONSTANTS["SLOTS_EXACT"], "drive": DEVICE,
-                      "write_granularity": 4096, "write_alignment": 4096},
-            sampling={"groups": 100000 * sampled, "seed": 99, "sampling": 1, "page_bits": 12, "rate_bits": 8})
-        types = self.program.types
-        address, _ = self.program.variables["queue_entries"]
-        of = types.named("queue_entry")
-        entry = Structure(self.memory, types, of, address + QUEUE_ID * types.size(of))
-        entry.set(disk=DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, slot_mask=QUEUES * TAGS - 1, slot_stride=TAGS)
+        slots = {"slot_mask": QUEUES * TAGS - 1, "slot_stride": TAGS}
+        geometry = {**slots, "flags": CONSTANTS["SLOTS_EXACT"], "drive": DEVICE, "write_granularity": 4096, "write_alignment": 4096}
+        sampling = {"groups": 100000 * sampled, "seed": 99, "sampling": 1, "page_bits": 12, "rate_bits": 8}
+        self._write("device_states", DEVICE, {**{f"geometry.{name}": value for name, value in geometry.items()},
+                                              **{f"sampling.{name}": value for name, value in sampling.items()}})
+        self._write("queue_entries", QUEUE_ID, {
+            "disk": DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, "cells": DEVICE * CPUS, **slots})
+
+    def _write(self, table, key, values):
+        """The values of some members of an element."""
+        first, start, _ = self._tables[table]
+        for path, value in values.items():
+            of, at = first, start + key * self._types.size(first)
+            for name in path.split("."):
+                of, at = next((part, at + offset) for member, part, offset in self._types.members(of) if member == name)
+            self.memory.store(at, self._types.size(of), value)
+
+    def _all_words(self):
+        return {f"{name}.{key}.{path}": value for name, (of, start, entries) in self._tables.items() for key in range(entries)
+                for path, value in self._words(of, start + key * self._types.size(of)).items()}
+
+    def _words(self, of, address):
+        """{path: value} of everything in there that is not 0."""
+        size = self._types.size(of)
+        if not any(self.memory.bytes(address, size)):
+            return {}
+        if not (members := self._types.members(of)):
+            return {"": self.memory.load(address, size)}
+        return {f"{'' if name == ANONYMOUS else name}.{path}".strip("."): value for name, part, offset in members
+                for path, value in self._words(part, address + offset).items()}
 
     def _make_bio(self, operation, path, sector, size):
-        self._text("name of a cgroup", CGROUP_NAME + b"\0")
+        self.memory.add(self._place("name of a cgroup"), CGROUP_NAME + b"\0", True)
         self._object("kernfs_node", name=self._place("name of a cgroup"), id=CGROUP)
         self._object("cgroup", kn=self._place("kernfs_node"))
         self._object("blkcg", **{"css.cgroup": self._place("cgroup"), "css.serial_nr": SERIAL, "css.parent": 0})
@@ -178,34 +160,28 @@ class MadeUpKernel:
         self._object("bio", bi_next=0, bi_opf=operation, bi_io_vec=self._place("bio_vec"), bi_end_io=FUNCTIONS[function],
                      bi_private=self._place("iomap_dio"), bi_blkg=self._place("blkcg_gq"), bi_write_hint=0, bi_write_stream=0,
                      **{"bi_iter.bi_sector": sector, "bi_iter.bi_size": size})
-        return self._place("bio")
 
     def _place(self, name):
         return region_start(self._places.setdefault(name, FIRST_OBJECT + len(self._places)))
 
-    def _text(self, name, contents):
-        self.memory.add(self._place(name), name, contents)
-
     def _object(self, name, /, **values):
         """Begins a structure of the kernel's anew."""
-        layouts = self.program.layouts
-        fields = {offset: path for path, (offset, _) in layouts.of(name).items()}
-        self.memory.add(self._place(name), name, unknown=layouts.size(name), fields=fields, guarded=name != "request")
+        self.memory.add(self._place(name), [None] * max(map(sum, self._types.kernel_layout(name).values())), name != "request")
         self._set(name, **values)
 
     def _set(self, name, /, **fields):
         """A field that no program declares for this kernel is left out."""
-        layout = self.program.layouts.of(name)
+        layout = self._types.kernel_layout(name)
         for path, value in fields.items():
             if path in layout:
                 self.memory.store(self._place(name) + layout[path][0], layout[path][1], value)
 
     def _look_up(self, handle, key, *_):
-        one, start, entries = self._elements[self.program.maps[handle].name]
+        of, start, entries = self._tables[self.program.maps[handle]]
         number = self.memory.load(key, 4)
         if number >= entries:
-            raise Fault(f"{one.name} has no element {number}")
-        return start + number * one.value_bytes
+            raise Fault(f"{self.program.maps[handle]} has no element {number}")
+        return start + number * self._types.size(of)
 
     def _read_text(self, to, size, text, *_):
         for at in range(size):
@@ -214,7 +190,3 @@ class MadeUpKernel:
             if not byte:
                 return at + 1
         raise Fault("a text of no bytes")
-
-    def _ring_output(self, _, event, size, *__):
-        self.events.append(bytes(self.memory.load(event + at, 1) for at in range(size)))
-        return 0
