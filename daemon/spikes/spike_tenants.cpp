@@ -244,7 +244,7 @@ std::optional<double> UsualSenders::load(Operation operation, double usual_rate,
     if (rates.at(index(operation)).ios < kMinShare * usual_rate) {
       continue;
     }
-    tenants::TenantDone sent;
+    model::TenantDone sent;
     for (const TenantWork* window : work) {
       if (const auto found = window->find(tenant); found != window->end()) {
         sent += found->second;

@@ -710,7 +710,7 @@ TEST(PlainWrites, CountLikeAllOthers) {
     const std::uint32_t units[] = {512, 4096, 65536, 12288};
     const std::uint32_t granularity = units[rng() % 4], alignment = units[rng() % 4];
     const std::uint64_t sector = rng() % 2 == 0 ? rng() : rng() % 512 * 8;
-    const std::uint32_t bytes = 512 * (1 + rng() % 256);
+    const auto bytes = static_cast<std::uint32_t>(512 * (1 + rng() % 256));
     const std::uint64_t begin = sector * 512;
     const bool misaligned = begin % alignment != 0 || (begin + bytes) % granularity != 0;
     for (const bool path_is_known : {true, false}) {
