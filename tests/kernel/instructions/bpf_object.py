@@ -69,8 +69,8 @@ class Types:
     def kernel_layout(self, name):
         """{member path: (offset, size)} of a structure, named without flavour."""
         if name not in self._made:
-            declared = [number for number, one in enumerate(self.list) if one["kind"] == "STRUCT" and one["name"].partition("___")[0] == name
-                        and self._covers(one["name"])]
+            declared = [number for number, one in enumerate(self.list)
+                        if one["kind"] == "STRUCT" and one["name"].partition("___")[0] == name and self._covers(one["name"])]
             # A member whose type has changed is in the plain declaration, too.
             declared.sort(key=lambda number: not VERSIONS.search(self.list[number]["name"]))
             layout, end = {}, 0

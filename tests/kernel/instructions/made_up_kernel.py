@@ -99,8 +99,9 @@ class MadeUpKernel:
 
     def _make_tables(self):
         """Name -> type and address of the first element, number of elements."""
-        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS, "cold_cells": DEVICES * (CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]),
-                   "write_cells": DEVICES * CPUS, "tagged_cells": DEVICES * CPUS, "commit_cells": DEVICES * CPUS,
+        cold_classes = CONSTANTS["CLASSES"] - CONSTANTS["HOT_CLASSES"]
+        entries = {"issue_slots": QUEUES * TAGS, "hot_cells": DEVICES * CPUS, "cold_cells": DEVICES * cold_classes, "write_cells": DEVICES * CPUS,
+                   "tagged_cells": DEVICES * CPUS, "commit_cells": DEVICES * CPUS,
                    "end_functions": CONSTANTS["END_FUNCTION_SETS"], "streams": DEVICES, "host_states": 1, "rare_events": DEVICES,
                    "attributions": CPUS * SETS, "unattributed_cells": DEVICES * CPUS, "announced_cgroups": CPUS * ANNOUNCED,
                    "announcement_states": CPUS, "known_disks": CONSTANTS["KNOWN_DISKS"]}
