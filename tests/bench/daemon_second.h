@@ -18,6 +18,8 @@
 #include "daemon/block/block_source.h"
 #include "daemon/history/device_minutes.h"
 #include "daemon/history/recent_past.h"
+#include "daemon/model/device_identity.h"
+#include "daemon/model/device_interval.h"
 #include "daemon/model/stage.h"
 #include "daemon/spikes/past_spikes.h"
 #include "exporters/page/page_site.h"
@@ -72,8 +74,8 @@ class DaemonSecond {
   std::shared_ptr<const model::HostSignals> signals_;
   std::vector<model::DriveTick> drives_;
   std::vector<std::unique_ptr<model::Stage>> stages_;
-  history::HistoryKeys keys_;
-  history::Intervals intervals_;
+  model::HistoryKeys keys_;
+  model::Intervals intervals_;
   history::RecentPast past_;
   advice::FindingAges ages_;
   spikes::SpikeContext spikes_;
