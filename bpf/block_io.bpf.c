@@ -32,7 +32,7 @@ static __always_inline bool issue_ordinary(struct request *rq)
 	if ((flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
 		return flags & DEVICE_UNTIMED; /* its issue is left out */
 	slot = slot_of(rq, target.queue);
-	row = target.queue->cells + bpf_get_smp_processor_id();
+	row = target.device * cfg_cpus + bpf_get_smp_processor_id();
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!slot || !hot)
 		return false;
@@ -57,7 +57,7 @@ static __always_inline bool is_ordinary(struct request *rq, int error, __u32 nr_
 {
 	__u32 bytes = rq->__data_len;
 
-	return !error && bytes && nr_bytes >= bytes && !(rq->cmd_flags & cfg_request.rare_flags) &&
+	return !error && bytes && nr_bytes == bytes && !(rq->cmd_flags & cfg_request.rare_flags) &&
 	       (rq->rq_flags & cfg_request.examined) == cfg_request.when_ordinary && rq->state != MQ_RQ_IDLE &&
 	       rq->bio && rq->start_time_ns;
 }
@@ -111,7 +111,7 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 	drive_index = state->geometry.drive;
 	slot = slot_of(rq, target.queue);
 	cpu = bpf_get_smp_processor_id();
-	row = target.queue->cells + cpu;
+	row = target.device * cfg_cpus + cpu;
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!slot || !hot || drive_index >= MAX_DEVICES)
 		return false;
@@ -173,7 +173,7 @@ static __always_inline bool complete_only_ordinary(struct request *rq, int error
 		return false;
 	total_ns = bpf_ktime_get_ns() - rq->start_time_ns;
 	cpu = bpf_get_smp_processor_id();
-	row = target.queue->cells + cpu;
+	row = target.device * cfg_cpus + cpu;
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
 	if (!hot || !total_ns || total_ns >> 32)
 		return false;

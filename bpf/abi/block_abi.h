@@ -239,8 +239,7 @@ struct queue_entry {
 	__u32 slot_base;
 	__u32 slot_mask;
 	__u32 slot_stride;
-	__u32 cells; /* index of the device's first row in hot_cells and write_cells, that of CPU 0 */
-	__u32 pad[2];
+	__u32 pad[3];
 };
 #define QUEUE_ENTRY_DEVICE_BITS 16
 #define QUEUE_ENTRY_IDENTITY_MASK ((1ULL << (64 - QUEUE_ENTRY_DEVICE_BITS)) - 1)

@@ -48,7 +48,6 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *qu
 			*(volatile __u32 *)&queue->slot_base = state->geometry.slot_base;
 			*(volatile __u32 *)&queue->slot_mask = state->geometry.slot_mask;
 			*(volatile __u32 *)&queue->slot_stride = state->geometry.slot_stride;
-			*(volatile __u32 *)&queue->cells = (device - 1) * cfg_cpus;
 		}
 		*(volatile __u64 *)&queue->disk = entry;
 		return entry;
@@ -80,9 +79,13 @@ struct target {
 
 static __always_inline __u32 find_target(struct target *target, struct request *rq)
 {
-	struct gendisk *disk = request_disk(rq);
-	__u64 queue_id = (__u32)rq->q->id;
+	struct request_queue *queue = rq->q;
+	struct gendisk *disk;
+	__u64 queue_id;
 
+	ONE_COPY(queue);
+	disk = request_disk(rq, queue);
+	queue_id = (__u32)queue->id;
 	if (!disk || queue_id >= QUEUE_IDS)
 		return TARGET_UNKNOWN;
 	ONE_COPY(queue_id);

@@ -48,8 +48,6 @@ const volatile __u32 cfg_ki_libaio = 1;
 #define SETUP_SQPOLL (1U << 1)	     /* IORING_SETUP_SQPOLL in include/uapi/linux/io_uring.h */
 #define BLKDEV_DIO_IS_SYNC (1U << 1) /* DIO_IS_SYNC in block/fops.c; a bit field until 5.16, where nothing is cast */
 
-#define CAST(address, type) ((type *)bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(type)))
-
 static __always_inline __u32 path_of_io_uring(struct kiocb *iocb)
 {
 	if (!bpf_core_field_exists(((struct io_kiocb *)0)->ctx))

@@ -61,7 +61,7 @@ static __noinline int claim_early_count(struct request *rq, struct issue_slot *s
  */
 static __noinline int issue_rare(struct request *rq)
 {
-	struct gendisk *disk = request_disk(rq);
+	struct gendisk *disk = request_disk(rq, rq->q);
 	struct device_state *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
@@ -164,7 +164,7 @@ static __noinline int take_slot(struct request *rq, struct issue_slot *slot, str
 {
 	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
 	struct device_state *drive;
-	__u32 early = 0;
+	__u32 early = 0, outcome = OUTCOME_MEASURED;
 
 	if (!slot || !state)
 		return EVENT_STRAY;
@@ -185,11 +185,14 @@ static __noinline int take_slot(struct request *rq, struct issue_slot *slot, str
 			write_off_slot(slot, &io, drive, own);
 		if (!own && was_never_issued(rq, io.class))
 			return EVENT_UNISSUED;
-		if (!own)
-			return OUTCOME_IS_IO | (was_left_out(rq, state, io.class, now) ? OUTCOME_UNTIMED : EVENT_STRAY);
+		if (!own && !was_left_out(rq, state, io.class, now))
+			return OUTCOME_IS_IO | EVENT_STRAY;
+		outcome = own ? OUTCOME_MEASURED : OUTCOME_UNTIMED;
 	}
 	if (is_flush_data_stage(rq, io.class))
 		count_event(device, io.class, EVENT_FLUSH_DATA_STAGE);
+	if (outcome == OUTCOME_UNTIMED)
+		return OUTCOME_IS_IO | OUTCOME_UNTIMED;
 	interference_ended(drive, io.class, now);
 	return OUTCOME_IS_IO | OUTCOME_MEASURED |
 	       (early ? (early & (HINTS - 1)) << OUTCOME_HINT_SHIFT : OUTCOME_COUNTS);
@@ -214,7 +217,7 @@ static __noinline int count_end(const struct io *io, struct io_cell *cell, __u32
 /* An end that is not ordinary. */
 static __noinline int complete_rare(struct request *rq, int error, __u32 nr_bytes)
 {
-	struct gendisk *disk = request_disk(rq);
+	struct gendisk *disk = request_disk(rq, rq->q);
 	struct device_state *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
@@ -275,7 +278,7 @@ static __noinline int complete_rare(struct request *rq, int error, __u32 nr_byte
 /* An end that is not ordinary, in the cheaper mode. The size is what the last completion ended. */
 static __noinline int complete_only_rare(struct request *rq, int error, __u32 nr_bytes)
 {
-	struct gendisk *disk = request_disk(rq);
+	struct gendisk *disk = request_disk(rq, rq->q);
 	struct io_cell *cell;
 	struct io io;
 	__u32 outcome;

@@ -76,18 +76,28 @@ static __always_inline __u32 class_of_page(struct page *page)
 	return WRITE_OTHER;
 }
 
+/* What the function that ends a bio reveals; of a piece that was split off, the function of the bio that waits for it. */
+static __always_inline __u32 class_from_end(struct bio___write *bio)
+{
+	__u32 entry = end_entry(low_bits(bio->bi_end_io));
+
+	if (entry >> END_PATH_SHIFT == END_CHAIN && cfg_has_cast)
+		entry = end_entry(low_bits(CAST(bio->bi_private, struct bio___write)->bi_end_io));
+	return entry & END_WRITE_MASK;
+}
+
 /* The class from the flags and the function alone; WRITE_UNKNOWN where the page must be checked. */
-static __always_inline __u32 class_from_bio(__u32 flags, __u32 end_function)
+static __always_inline __u32 class_from_bio(struct bio___write *bio)
 {
 	const __u32 log = REQUEST_FLAG(__REQ_SYNC) | REQUEST_FLAG(__REQ_IDLE);
-	__u32 known;
+	__u32 flags = bio->bi_opf, function = low_bits(bio->bi_end_io), known;
 
 	if (flags & REQUEST_FLAG(__REQ_SWAP))
 		return WRITE_SWAP;
-	if (end_function == cfg_end_iomap_dio || end_function == cfg_end_blkdev_async)
+	if (function == cfg_end_iomap_dio || function == cfg_end_blkdev_async)
 		known = WRITE_DIRECT + 1;
 	else
-		known = end_entry(end_function) & END_WRITE_MASK;
+		known = class_from_end(bio);
 	if (known)
 		return known - 1;
 	if (!(flags & REQUEST_FLAG(__REQ_META)))
@@ -229,7 +239,7 @@ static __noinline int record_write(struct request *rq, struct device_state *stat
 		return HINT_DEFAULT;
 	record_alignment(shared, cell, &state->geometry, rq->__sector << 9, bytes);
 	record_stream(shared, cell, device, bio_stream(bio), bytes);
-	bio_class = as_unknown(class_from_bio(bio->bi_opf, low_bits(bio->bi_end_io)), unknown);
+	bio_class = as_unknown(class_from_bio(bio), unknown);
 	class = bio_class == WRITE_UNKNOWN ? class_of_page(bio->bi_io_vec->bv_page) : bio_class;
 	class = as_unknown(class, unknown);
 	hint = as_unknown(write_hint(bio, class), unknown);

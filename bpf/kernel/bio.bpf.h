@@ -146,6 +146,8 @@ static __always_inline __u64 page_flags(struct page *page)
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __weak __ksym;
 const volatile bool cfg_has_cast = false;
 
+#define CAST(address, type) ((type *)bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(type)))
+
 /*
  * The page that has the flags and the mapping: for a larger page, its head. NULL where finding it is not worth the
  * price of a helper: before Linux 6.2, when larger pages were few, and since 7.0, when compound_info became a mask.

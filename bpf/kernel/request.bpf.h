@@ -25,13 +25,19 @@ const volatile struct {
 
 #define OPERATION_MASK 0xff /* REQ_OP_BITS is 8 on every kernel since 4.10 */
 
-static __always_inline struct gendisk *request_disk(struct request *rq)
+/* `queue`: that of the request. Each load in a branch of its own: merged, they cost additions of offsets. */
+static __always_inline struct gendisk *request_disk(struct request *rq, struct request_queue *queue)
 {
-	struct request_queue *queue = rq->q;
+	struct gendisk *disk;
 
-	if (bpf_core_field_exists(((struct request___until_5_16 *)rq)->rq_disk))
-		return ((struct request___until_5_16 *)rq)->rq_disk;
-	return ((struct request_queue___since_5_15 *)queue)->disk;
+	if (bpf_core_field_exists(((struct request___until_5_16 *)rq)->rq_disk)) {
+		disk = ((struct request___until_5_16 *)rq)->rq_disk;
+		ONE_COPY(disk);
+	} else {
+		disk = ((struct request_queue___since_5_15 *)queue)->disk;
+		ONE_COPY(disk);
+	}
+	return disk;
 }
 
 /* The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h). */

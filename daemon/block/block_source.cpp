@@ -420,12 +420,12 @@ void BlockSource::prefer(const model::Device& device, const TableRow& row) {
   device_geometry& geometry = programs_->tables().geometry(row.allocation.device);
   const auto own = preferences_.find(device.name);
   const bool known = own != preferences_.end();
+  // Set until both are stored: the kernel's quicker arithmetic must not meet one that is not a power of two.
+  geometry.flags |= DEVICE_ODD_WRITE_UNITS;
   geometry.write_granularity = known ? own->second.granularity : device.write_granularity_bytes;
   geometry.write_alignment = known ? own->second.alignment : device.write_granularity_bytes;
   if (std::has_single_bit(geometry.write_granularity) && std::has_single_bit(geometry.write_alignment)) {
     geometry.flags &= ~static_cast<__u32>(DEVICE_ODD_WRITE_UNITS);
-  } else {
-    geometry.flags |= DEVICE_ODD_WRITE_UNITS;
   }
 }
 

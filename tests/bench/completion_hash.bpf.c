@@ -47,7 +47,7 @@ static __always_inline __u32 log2_of(__u64 value) {
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(completion_hash, struct request* rq, int error, unsigned int nr_bytes) {
-  struct gendisk* disk = request_disk(rq);
+  struct gendisk* disk = request_disk(rq, rq->q);
   struct histogram_key key = {.flags = rq->cmd_flags};
   struct histogram *found, none = {};
   __u64 started = ((struct request___started*)rq)->io_start_time_ns;

@@ -708,6 +708,7 @@ TEST(PlainWrites, CountLikeAllOthers) {
   std::mt19937 rng(20261);
   for (int round = 0; round < 2000; ++round) {
     const std::uint32_t units[] = {512, 4096, 65536, 12288};
+    const int ways[] = {FAKE_FILE_IO_URING, FAKE_RAW_IO_URING, FAKE_RAW_PIECE};
     const std::uint32_t granularity = units[rng() % 4], alignment = units[rng() % 4];
     const std::uint64_t sector = rng() % 2 == 0 ? rng() : rng() % 512 * 8;
     const auto bytes = static_cast<std::uint32_t>(512 * (1 + rng() % 256));
@@ -725,7 +726,7 @@ TEST(PlainWrites, CountLikeAllOthers) {
         fake_state->geometry.flags |= DEVICE_UNATTRIBUTED;
       }
       fake_request write = test::io(test::kWrite);
-      write.way = FAKE_FILE_IO_URING;
+      write.way = static_cast<std::uint8_t>(ways[rng() % std::size(ways)]);
       write.sector = sector;
       write.bytes = bytes;
       test::issue(write);

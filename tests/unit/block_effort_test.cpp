@@ -59,6 +59,16 @@ TEST_F(BlockEffort, UntimedReadsHaveATotalAlone) {
   EXPECT_EQ(samples(reads.queue) + device_times(reads), 0U);
 }
 
+TEST_F(BlockEffort, AnUntimedStageOfAFlushIsStillAStage) {
+  switch_to(Effort::completions);
+  fake_request write = io(kWrite);
+  write.flush_stage = 1;
+  issue(write);
+  end(write);
+  EXPECT_EQ(fake_hot.of[CLASS_WRITE].untimed, 1U);
+  EXPECT_EQ(events(CLASS_WRITE, EVENT_FLUSH_DATA_STAGE), 1U);
+}
+
 TEST_F(BlockEffort, InFlightWhenTimingEndsItIsTimed) {
   fake_request read = io(kRead);
   issue(read);

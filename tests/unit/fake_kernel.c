@@ -292,6 +292,7 @@ static struct request* kernels(const struct fake_request* request) {
   *rq = (struct request){.q = &queue.queue,
                          .mq_hctx = &hardware_queue,
                          .cmd_flags = request->operation | (request->keeps_space ? REQUEST_FLAG(__REQ_NOUNMAP) : 0),
+                         .rq_flags = request->flush_stage ? cfg_flush_sequence_flag : 0,
                          .tag = (int)request->tag,
                          .internal_tag = -1,
                          .__data_len = request->bytes,

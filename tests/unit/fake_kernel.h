@@ -34,6 +34,7 @@ struct fake_request {
   __u8 way;         /* FAKE_*: how its bio was submitted */
   __u32 cgroup;     /* index in fake_cgroups of the cgroup charged for it; 0: none */
   __u8 keeps_space; /* zeroes: REQ_NOUNMAP */
+  __u8 flush_stage; /* of a flush sequence */
   /* For a discard with several ranges: its bios, with the sectors and bytes given here; 0: one bio for all of it. */
   __u32 ranges;
   struct fake_range {
