@@ -120,7 +120,7 @@ class MadeUpKernel:
         self._write("device_states", DEVICE, {**{f"geometry.{name}": value for name, value in geometry.items()},
                                               **{f"sampling.{name}": value for name, value in sampling.items()}})
         self._write("queue_entries", QUEUE_ID, {
-            "disk": DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, "cells": DEVICE * CPUS, **slots})
+            "disk": DISK_SEQUENCE << CONSTANTS["QUEUE_ENTRY_DEVICE_BITS"] | DEVICE + 1, **slots})
 
     def _write(self, table, key, values):
         """The values of some members of an element."""
