@@ -23,12 +23,12 @@ import overhead  # noqa: E402  (the measurement itself)
 
 BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 4.0, "full_without_bios_of_peer": 0.52,
           "completion_only_without_tenants_of_peer": 0.22, "completion_only_of_peer": 0.27}
-BOUNDS_INTEL = {"full_of_peer": 0.93, "full_of_floor": 7, "full_without_bios_of_peer": 0.81,
-                "completion_only_without_tenants_of_peer": 0.3, "completion_only_of_peer": 0.47}
+BOUNDS_INTEL = {"full_of_peer": 0.8, "full_of_floor": 5, "full_without_bios_of_peer": 0.7,
+                "completion_only_without_tenants_of_peer": 0.28, "completion_only_of_peer": 0.43}
 # No CPU waits for another one's writes here, so the manufacturer matters less.
-BOUNDS_LOCAL = {"full_of_peer": 1.15, "full_of_peer_above_floor": 1.13, "full_of_floor": 5.0,
-                "full_without_bios_of_peer": 0.98, "full_without_bios_of_peer_above_floor": 0.91,
-                "completion_only_without_tenants_of_peer": 0.44, "completion_only_of_peer": 0.5}
+BOUNDS_LOCAL = {"full_of_peer": 1.05, "full_of_peer_above_floor": 1.02, "full_of_floor": 4.8,
+                "full_without_bios_of_peer": 0.9, "full_without_bios_of_peer_above_floor": 0.8,
+                "completion_only_without_tenants_of_peer": 0.4, "completion_only_of_peer": 0.43}
 TURNS, RUNS, SECONDS = 6, 6, 0.25
 NAMES = ["floor", "full", "completion-only", "without tenants", "biolatency"]
 
