@@ -76,7 +76,8 @@ static __always_inline __u32 class_of_page(struct page *page)
 	return WRITE_OTHER;
 }
 
-/* What the function that ends a bio reveals; of a piece that was split off, the function of the bio that waits for it. */
+/* What the function that ends a bio reveals; of a piece that was split off, the function of the bio that waits for it.
+ */
 static __always_inline __u32 class_from_end(struct bio___write *bio)
 {
 	__u32 entry = end_entry(low_bits(bio->bi_end_io));
