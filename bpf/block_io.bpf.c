@@ -93,9 +93,9 @@ static __noinline int complete_untimed(struct request *rq, __u32 device, __u32 c
 
 static __always_inline bool complete_ordinary(struct request *rq, int error, __u32 nr_bytes)
 {
-	__u32 operation, path, cpu, hint = 0, during, drive_index, row, found;
-	__u64 now, issued, total_ns, full_ns;
-	struct device_state *state;
+	__u32 operation, path, cpu, hint = 0, during, row, found;
+	__u64 now, issued, total_ns, full_ns, drive_index;
+	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct hot_cells *hot;
 	struct io_cell *cell;
@@ -109,11 +109,16 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 		return false;
 	state = target.state;
 	drive_index = state->geometry.drive;
+	if (drive_index >= MAX_DEVICES)
+		return false;
+	ONE_COPY(drive_index);
+	drive = &device_states[drive_index];
+	ONE_COPY(drive); /* now, because Linux 5.10 does not remember the bound of a number on the stack */
 	slot = slot_of(rq, target.queue);
 	cpu = bpf_get_smp_processor_id();
 	row = target.device * cfg_cpus + cpu;
 	hot = bpf_map_lookup_elem(&hot_cells, &row);
-	if (!slot || !hot || drive_index >= MAX_DEVICES)
+	if (!slot || !hot)
 		return false;
 	now = bpf_ktime_get_ns();
 
@@ -147,7 +152,7 @@ static __always_inline bool complete_ordinary(struct request *rq, int error, __u
 	full_ns = queue_full_ns(rq, state, now);
 	if (hint)
 		record_hinted(target.device, hint, device_ns);
-	during = interference(&device_states[drive_index], now - device_ns, now);
+	during = interference(drive, now - device_ns, now);
 	BOUND(during, DURINGS - 1);
 	cell->completions += 1;
 	add_latency(&cell->device_sum_ns[during], cell->device[during], device_ns);
