@@ -16,11 +16,9 @@ using model::RunShare;
 constexpr double kSampleNs = 4;    // each write of a modelled drive
 constexpr double kPageHintNs = 4;  // each buffered write
 
-/// system.test_cpu_limit: how far the estimate may be from the kernel's own account.
-constexpr double kEstimateFactor = 3;
-
 constexpr std::string_view kNotConfigured = "off: configured";
 constexpr std::string_view kLimited = "off: limits.cpu";
+constexpr std::string_view kNotNeeded = "off: not needed by this kernel";
 
 /// Runs of a program in that time, and what they took.
 struct Work {
@@ -72,8 +70,9 @@ class Parts {
       : snapshot_(snapshot),
         recent_(recent),
         effort_(snapshot.own_cost.effort),
-        // With that effort, a daemon in full mode says completion-only, too.
-        completion_only_(snapshot.latency_mode == "completion-only" && effort_ < Effort::completions) {}
+        // As configured: latency_mode also says completion-only while limits.cpu has an effect. Only a daemon with an
+        // issue program decides how writes are classed.
+        completion_only_(!snapshot.kernel_features.contains(KernelFeature::write_class)) {}
 
   std::vector<CostPart> list() {
     add_parts_of_each_io();
@@ -140,7 +139,7 @@ class Parts {
     add({.name = "page_hints",
          .tells = "hints of buffered writes",
          .change = "writes.page_hints: never",
-         .off = looks_up_hints() ? limited(Effort::completions) : kNotConfigured,
+         .off = why_no_lookups().value_or(limited(Effort::completions)),
          .of = "device_time",
          .source = CostSource::elsewhere,
          .at_most = true},
@@ -160,9 +159,15 @@ class Parts {
         Work{recent_.sampled_writes, recent_.sampled_writes * kSampleNs});
   }
 
-  [[nodiscard]] bool looks_up_hints() const {
-    return !completion_only_ && (decided(KernelFeature::write_hint, KernelDecision::page) ||
-                                 decided(KernelFeature::write_hint, KernelDecision::bio_or_page));
+  /// Why no hints are looked up in pages, whatever the effort; absent: they are.
+  [[nodiscard]] std::optional<std::string_view> why_no_lookups() const {
+    if (completion_only_ || decided(KernelFeature::page_hints, KernelDecision::never)) {
+      return kNotConfigured;
+    }
+    const bool done = decided(KernelFeature::page_hints, KernelDecision::always) ||
+                      decided(KernelFeature::write_hint, KernelDecision::page) ||
+                      decided(KernelFeature::write_hint, KernelDecision::bio_or_page);
+    return done ? std::nullopt : std::optional(kNotNeeded);
   }
 
   /// Nobody counts their runs but the kernel's account.

@@ -14,6 +14,10 @@
 
 namespace ssdpulse::advice {
 
+/// How far the estimate may be from the kernel's own account. system.test_cpu_limit holds it to that with --long; on
+/// the shared machines of its other runs, to 10.
+inline constexpr double kEstimateFactor = 3;
+
 /// Where a figure comes from.
 enum class CostSource : std::uint8_t {
   estimate,       // runs, counted, times what one costs, estimated at the start; a part's share of it is of overhead.md
@@ -32,13 +36,15 @@ struct CostPart {
   std::string_view off = {};     // why it costs nothing now; empty: it is on
   std::string_view of = {};      // the part whose figures include these; empty: none
   CostSource source = CostSource::unknown;
-  bool at_most = false;                        // the figures are upper bounds
-  std::optional<double> runs_per_second = {};  // of the host; absent: not counted, as the next two
+  bool at_most = false;  // the figures are upper bounds
+  // Each is absent where it is not known; all are if the part is off.
+  std::optional<double> runs_per_second = {};  // of the host
   std::optional<double> ns_per_run = {};       // processor time
   std::optional<double> cpu_ratio = {};        // of all CPUs' time
 };
 
-/// `lower` and `upper`: of what is known.
+/// What the parts whose cost is known take; the others are not in it. `lower` and `upper`: how far an estimate may be
+/// off (kEstimateFactor); equal to cpu_ratio where the kernel keeps account.
 struct CostTotal {
   double cpu_ratio = 0;  // of all CPUs' time
   double lower = 0;

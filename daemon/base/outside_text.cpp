@@ -20,7 +20,7 @@ bool is_hostile(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
-/// With '?' for each character, or byte that is not part of one, for which `is_kept` is false.
+/// With '?' for each character for which `is_kept` is false. Bytes that are part of none have one together, at most.
 template <typename Predicate>
 std::string in_ascii(std::string_view text, std::size_t max_characters, Predicate is_kept) {
   constexpr std::string_view kCut = "...";

@@ -48,7 +48,8 @@ class OutsideText {
   std::string bytes_;
 };
 
-// What is longer is cut, and ends in "...", or in "…" where that is possible.
+// What is longer is cut, and ends in "...", or in "…" where that is possible. `max_characters` includes the first, not
+// the second, and nothing that HTML and Markdown need to escape.
 inline constexpr std::size_t kLongestName = 128;       // characters that are shown of a name
 inline constexpr std::size_t kLongestSentence = 4000;  // of a sentence of ours that contains names
 
@@ -57,11 +58,12 @@ inline constexpr std::size_t kLongestSentence = 4000;  // of a sentence of ours 
 std::string for_log(const OutsideText& text, std::size_t max_characters = kLongestName);
 
 /// For JSON, and so for the page and sentences that it shows: valid UTF-8; U+FFFD for invalid bytes, control
-/// characters and marks of direction.
+/// characters and marks of direction. Not escaped: for the library that writes the JSON.
 std::string for_json(const OutsideText& text, std::size_t max_characters = kLongestName);
 
 /// For a label of a metric: valid UTF-8, however long. Different texts stay different, so that no page has a series
-/// twice: each byte of what for_json() would replace becomes U+FFFD and two hexadecimal digits.
+/// twice: each byte of what for_json() would replace becomes U+FFFD and two hexadecimal digits. Not escaped: whoever
+/// writes the page does that.
 std::string for_label(const OutsideText& text);
 
 /// For a row of the history: as for_label(), so that what is different has rows of its own.
@@ -73,14 +75,15 @@ std::string for_terminal(const OutsideText& text, std::size_t max_characters = k
 /// For HTML: as for_json(), and nothing that HTML interprets, also within quotes.
 std::string for_html(const OutsideText& text, std::size_t max_characters = kLongestName);
 
-/// For Markdown: printable ASCII, else '?', and nothing that Markdown, or the HTML in it, interprets.
+/// For Markdown, within a line: printable ASCII, else '?', and nothing that Markdown, or the HTML in it, interprets.
+/// Whatever shows it may still make links of bare URLs, and of names such as @name and #123.
 std::string for_markdown(const OutsideText& text, std::size_t max_characters = kLongestName);
 
 /// A word of a shell command. Nothing for what no command should contain: empty, an option, or not printable ASCII.
 std::optional<std::string> for_shell(const OutsideText& text);
 
-/// Fit to be a key, and to be shown everywhere: printable ASCII without blanks and quotes, 1 to 255 bytes. Names of
-/// systemd's units may have backslashes.
+/// Fit to be a key, and for the log, JSON, labels and terminals; for HTML, Markdown and a shell it is OutsideText.
+/// Printable ASCII without blanks and quotes, 1 to 255 bytes. Names of systemd's units may have backslashes.
 bool is_plain_name(std::string_view name);
 
 /// Without the blanks and NUL bytes that a fixed width is padded with.

@@ -42,7 +42,8 @@ enum class ExitCode : int {
   open_files = 7,     // too few files may be open (RLIMIT_NOFILE): no restart raises a limit
 };
 
-/// For an error at the start: a refusal stays a refusal; a resource that was short may be available a moment later.
+/// For an error of opening the programs in the kernel: one that is not listed is the kernel's. A refusal stays a
+/// refusal; a resource that was short may be available a moment later.
 constexpr ExitCode exit_code_of(int error_number) {
   switch (error_number) {
     case EPERM:

@@ -12,7 +12,8 @@
 
 namespace ssdpulse::service {
 
-bool has_manager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }  // NOLINT(concurrency-mt-unsafe): never set
+// NOLINTNEXTLINE(concurrency-mt-unsafe): never set
+bool takes_notifications() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
 
 void ready(const std::string& status) { sd_notify(0, ("READY=1\nSTATUS=" + status).c_str()); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon and its service manager exchange: its state (sd_notify(3)), to a manager if there is one, and sockets
-// (sd_listen_fds(3)). StopGuard: from a stop signal on, the process ends in time, whatever its threads wait for.
+// (sd_listen_fds(3)). Besides, StopGuard: from a stop signal on, the process ends in time, whatever its threads wait
+// for.
 #pragma once
 
 #include <chrono>
@@ -14,8 +15,8 @@
 
 namespace ssdpulse::service {
 
-/// Whether there is a service manager; this never changes.
-bool has_manager();
+/// Whether a service manager wants to hear from us (NOTIFY_SOCKET); this never changes.
+bool takes_notifications();
 
 void ready(const std::string& status);
 void reloading();

@@ -2,7 +2,8 @@
 // System call filters for the calling process, all its threads and whatever it starts. They can be added to but never
 // removed. A refused call fails with EPERM, so that an oversight is an error in the log and not a crash. clone3 always
 // fails with ENOSYS: no filter can inspect its arguments, and C libraries fall back to clone. Only this folder
-// includes libseccomp.
+// includes libseccomp. Both functions set no_new_privs; calls that only other machines have are ignored, but a name
+// that libseccomp does not know, without a number, is an error.
 #pragma once
 
 #include <linux/sched.h>
@@ -34,8 +35,7 @@ struct SystemCall {
 inline constexpr std::uint64_t kNewNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-/// All other calls stay allowed. Calls that only other machines have are ignored; a name that libseccomp does not know,
-/// without a number, is an error. Sets no_new_privs.
+/// All other calls stay allowed.
 Result<void> refuse_system_calls(std::span<const SystemCall> refused);
 
 /// All other calls are refused. A call may be listed several times, with different conditions.

@@ -108,6 +108,7 @@ void print_total(std::string_view of, const json& total, std::ostream& out) {
       << (lower == upper ? "" : fmt::format(" ({} to {} %)", lower, upper)) << '\n';
 }
 
+static_assert(advice::kEstimateFactor == 3, "the next text says so");
 /// In the order of the names of advice::CostSource.
 constexpr auto kKnownBy = util::names<advice::CostSource>({
     "estimate: runs, counted, times what one costs, measured at the start: within a factor of 3; shares by overhead.md",

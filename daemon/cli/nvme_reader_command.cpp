@@ -12,8 +12,7 @@ constexpr int kNvmeReaderSocket = 3;  // where ReaderClient and service managers
 void add_nvme_reader(CLI::App& app, ExitCode& exit_code) {
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");
-  command->callback(
-      [&exit_code] { exit_code = static_cast<ExitCode>(nvme_reader::run_nvme_reader(kNvmeReaderSocket)); });
+  command->callback([&exit_code] { exit_code = nvme_reader::run_nvme_reader(kNvmeReaderSocket); });
 }
 
 }  // namespace ssdpulse::cli

@@ -57,9 +57,9 @@ void add_operation(std::vector<RowPlan>& rows, const std::string& id, Latency to
     add_quantile(rows, id, what, quantile, {total}, true);
   }
   const int discard = static_cast<int>(model::During::discard);
-  add_quantile(rows, id + ".during_discard", what + " during a discard", kQuantiles[1],
+  add_quantile(rows, id + ".during_discard", what + ", device time during a discard,", kQuantiles[1],
                {at(none, discard), at(none, static_cast<int>(model::During::both))}, false);
-  add_quantile(rows, id + ".without_discard", what + " outside discards", kQuantiles[1],
+  add_quantile(rows, id + ".without_discard", what + ", device time outside discards,", kQuantiles[1],
                {none, at(none, static_cast<int>(model::During::flush))}, false);
   rows.push_back({.id = id + ".queue_share",
                   .what = what + ", share of queue",
@@ -131,6 +131,7 @@ struct Wear {
   Step sum;
   Step grain;                  // the steps in which the counters move: bytes that a sum can be off by
   std::optional<double> used;  // rise of the percentage used, 0.01 = one percent
+  double used_days = 0;        // in which it rose: from the first reading that has it to the last
 };
 
 /// The largest number of bytes of which all steps are multiples.
@@ -159,22 +160,30 @@ std::vector<Step> combine_steps(const std::vector<Step>& steps) {
   return result;
 }
 
+double days_between(const model::PastWear& first, const model::PastWear& last, double time_scale) {
+  const std::chrono::duration<double, std::ratio<86400>> stretch = last.at - first.at;
+  return stretch.count() / time_scale;
+}
+
 Wear wear_of(const Side& side, double time_scale) {
   Wear wear;
-  std::optional<double> first_used;
   for (std::size_t i = 1; i < side.wear.size(); ++i) {
     const model::PastWear& point = side.wear[i];
     if (point.media_bytes && point.host_bytes) {
-      const std::chrono::duration<double, std::ratio<86400>> stretch = point.at - side.wear[i - 1].at;
-      const double days = stretch.count() / time_scale;
+      const double days = days_between(side.wear[i - 1], point, time_scale);
       wear.steps.push_back({*point.media_bytes, *point.host_bytes, days});
       wear.sum.media_bytes += *point.media_bytes;
       wear.sum.host_bytes += *point.host_bytes;
       wear.sum.days += days;
     }
+  }
+  // Unlike the bytes, it is a level: that of the first point is where the window begins.
+  const model::PastWear* first = nullptr;
+  for (const model::PastWear& point : side.wear) {
     if (point.percentage_used) {
-      first_used = first_used.value_or(*point.percentage_used);
-      wear.used = *point.percentage_used - *first_used;
+      first = first == nullptr ? &point : first;
+      wear.used = *point.percentage_used - *first->percentage_used;
+      wear.used_days = days_between(*first, point, time_scale);
     }
   }
   wear.grain = {grain_of(wear.steps, &Step::media_bytes), grain_of(wear.steps, &Step::host_bytes), 0};
@@ -198,10 +207,10 @@ struct Bounds {
 };
 
 Bounds bounds_of(const Wear& wear, double Step::*numerator, double Step::*denominator) {
-  const double high = wear.sum.*denominator - wear.grain.*denominator;
+  const double least_denominator = wear.sum.*denominator - wear.grain.*denominator;
   return {
       std::max(0.0, wear.sum.*numerator - wear.grain.*numerator) / (wear.sum.*denominator + wear.grain.*denominator),
-      high > 0 ? (wear.sum.*numerator + wear.grain.*numerator) / high : HUGE_VAL};
+      least_denominator > 0 ? (wear.sum.*numerator + wear.grain.*numerator) / least_denominator : HUGE_VAL};
 }
 
 /// The wider of the bounds from coarse counters and the interval from chance.
@@ -226,7 +235,8 @@ void compute(Row& row, const Wear& before, const Wear& after, double Step::*deno
              const EstimateSettings& chance) {
   const MinuteSums sums_before = sums_of(before, &Step::media_bytes, denominator);
   const MinuteSums sums_after = sums_of(after, &Step::media_bytes, denominator);
-  if (sums_before.cells == sums_after.cells) {
+  const bool wrote = row.before.value_or(0) > 0 && row.after.value_or(0) > 0;
+  if (wrote && sums_before.cells == sums_after.cells) {
     row.raw = change_within(1, 1, 1);
     return;
   }
@@ -254,20 +264,23 @@ std::optional<double> quotient(double numerator, double denominator) {
 }
 
 /// The drive's own figure moves in whole percents, so two windows certainly differ or not at all.
-void compute_used(Row& row, const Wear& before, const Wear& after) {
+void compute_used(Row& row, const Wear& before, const Wear& after, bool compared) {
   constexpr double kGrain = 0.01;
   constexpr double kMinRise = 2 * kGrain;
   const auto per_day = [](const Wear& wear) {
-    return wear.used && *wear.used >= kMinRise ? quotient(*wear.used, wear.sum.days) : std::nullopt;
+    return wear.used && *wear.used >= kMinRise ? quotient(*wear.used, wear.used_days) : std::nullopt;
   };
   row.before = per_day(before);
   row.after = per_day(after);
+  if (!compared) {
+    return;
+  }
   if (!row.before || !row.after) {
     row.verdict = Verdict::too_few;
     row.reason = "the drive's percentage used has to rise by 2 points in both windows";
     return;
   }
-  const double days = before.sum.days / after.sum.days;
+  const double days = before.used_days / after.used_days;
   row.raw = change_within(*row.after / *row.before, (*after.used - kGrain) / (*before.used + kGrain) * days,
                           (*after.used + kGrain) / (*before.used - kGrain) * days);
 }
@@ -358,9 +371,6 @@ Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& befo
   widen(range, plan.histogram, before);
   widen(range, plan.histogram, after);
   widen(range, plan.histogram, day);
-  if (range.first > range.last) {
-    return {};
-  }
   const auto quantile = [share = plan.quantile, first = range.first](Figure::Sums sums) {
     return log_quantile(sums, share, first);
   };
@@ -385,7 +395,7 @@ std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure,
   for (std::size_t i = 0; i < sums.minutes(); ++i) {
     const std::span<const double> minute = sums.minute(i);
     const auto value = figure.log_value(minute);
-    if (value && std::accumulate(minute.begin(), minute.end(), 0.0) >= min_samples) {
+    if (value && figure.samples(minute) >= min_samples) {
       result.push_back(*value);
     }
   }
@@ -427,7 +437,7 @@ std::vector<Row> wear_rows(const Question& question) {
   Row used{.id = "wear.percentage_used", .what = "percentage used, a day", .unit = Unit::share};
   used.n_before = before.sum.host_bytes;
   used.n_after = after.sum.host_bytes;
-  compute_used(used, before, after);
+  compute_used(used, before, after, question.before.has_value());
   if (used.before || used.after) {
     rows.push_back(std::move(used));
   }

@@ -65,6 +65,7 @@ Figure ratio_figure();
 
 /// The number of I/Os behind a row.
 double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes);
+/// Only if there is at least one such I/O.
 Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
                    const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day);
 /// The figure's logarithm in each minute that has enough samples.

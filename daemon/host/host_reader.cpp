@@ -18,6 +18,7 @@
 #include "daemon/base/complete.h"
 #include "daemon/base/file_descriptor.h"
 #include "daemon/host/sysfs.h"
+#include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::host {
 namespace {
@@ -120,7 +121,7 @@ std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, 
 
 /// The cgroup and those above it, without the root, on which no limit can be set.
 void add_with_ancestors(std::string cgroup, std::set<std::string>& all) {
-  while (cgroup.size() > 1 && !cgroup.starts_with("/?") && all.insert(cgroup).second) {
+  while (cgroup.size() > 1 && !cgroup.starts_with(model::kUnknownParent) && all.insert(cgroup).second) {
     cgroup.resize(cgroup.rfind('/'));
   }
 }
@@ -340,7 +341,7 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
       add_with_ancestors(cgroup, all);
     }
     // The root's is the whole host's, and one of unknown path has none.
-    const bool has_own = cgroup.size() > 1 && !cgroup.starts_with("/?");
+    const bool has_own = cgroup.size() > 1 && !cgroup.starts_with(model::kUnknownParent);
     if (roots_.cgroups_unified && signals.pressure && has_own && attempts++ < kMaxCgroups) {
       if (const auto pressure =
               parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMaxCgroupFileBytes))) {

@@ -168,6 +168,11 @@ struct NvmeValue {
   std::uint16_t endurance_group = 0;  // set by the caller for a page of a group; 0: of the whole drive, no label
 };
 
+/// Whether both are values of one series.
+inline bool same_series(const NvmeValue& a, const NvmeValue& b) {
+  return a.field == b.field && a.label == b.label && a.endurance_group == b.endurance_group;
+}
+
 /// A namespace of the drive that this host sees as a block device.
 struct NvmeNamespace {
   std::string device;                          // nvme0n1: the head, never a path

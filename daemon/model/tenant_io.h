@@ -112,6 +112,9 @@ struct Tenant {
   bool operator==(const Tenant&) const = default;
 };
 
+/// Begins the path of a cgroup whose place is not known: no directory at the top of the host's hierarchy has this name.
+inline constexpr std::string_view kUnknownParent = "/?";
+
 /// Paths of the cgroups that have sent I/O, from the root of their hierarchy. Absent: not known yet.
 using CgroupPaths = std::map<CgroupId, util::OutsideText>;
 

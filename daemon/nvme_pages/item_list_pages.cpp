@@ -16,7 +16,9 @@ constexpr std::uint8_t kHostKey = 0xf5;
 constexpr std::uint32_t kUnit = 32U << 20;
 constexpr std::uint32_t kUnknownUnit = 0;
 constexpr Scale kUnits{.numerator = kUnit};
-constexpr Uuid kAskWith{0x96, 0x19, 0x58, 0x6e, 0xc1, 0x1b, 0x43, 0xad, 0xaa, 0xaa, 0x65, 0x41, 0x87, 0xf6, 0xbb, 0xb2};
+// Of Solidigm, as in nvme-cli's plugins/solidigm.
+constexpr Uuid kSolidigmUuid{0x96, 0x19, 0x58, 0x6e, 0xc1, 0x1b, 0x43, 0xad,
+                             0xaa, 0xaa, 0x65, 0x41, 0x87, 0xf6, 0xbb, 0xb2};
 
 // In the formats of all vendors, with items of twelve and of ten bytes.
 constexpr ItemField kCommon[] = {
@@ -113,7 +115,7 @@ constexpr Family kIntelDrives[] = {{kIntel, ""}, {kSolidigm, ""}};
 }  // namespace
 
 extern const LogPage kIntelSmart =
-    items_page("intel_smart", "intel", is_of<kIntelDrives>, decode_page<kIntelFormat>, &kAskWith);
+    items_page("intel_smart", "intel", is_of<kIntelDrives>, decode_page<kIntelFormat>, &kSolidigmUuid);
 
 extern const LogPage kMemblazeSmart =
     items_page("memblaze_smart", "memblaze", has_current_memblaze_format, decode_memblaze);
@@ -140,7 +142,7 @@ extern const LogPage kSsstcSmart =
 
 namespace {
 
-constexpr std::size_t kItems = 156;  // thirteen; fixed offsets begin at 256
+constexpr std::size_t kItemsBytes = 13 * kTwelveBytes.bytes;  // fixed offsets begin at 256
 constexpr std::size_t kPresence = 3092;
 
 constexpr Field kSamsungFields[] = {
@@ -156,10 +158,10 @@ util::Result<PageContent> decode_samsung(Bytes page, const model::NvmeIdentity& 
     return util::fail("not Samsung's page: it does not begin with key abh");
   }
   const auto read = [&](std::size_t offset) {
-    return read_counter(page, offset, 16, 0, model::Rounding::unknown, Zero::not_reported);
+    return read_counter(page, offset, 16, kUnknownUnit, model::Rounding::unknown, Zero::not_reported);
   };
   PageContent content;
-  const Bytes items = page.first(kItems);
+  const Bytes items = page.first(kItemsBytes);
   add_items(items, kTwelveBytes, kCommon, content.values);
   add_items(items, kTwelveBytes, kTwelveByteItems, content.values);
   add_items(items, kTwelveBytes, kCrcItems, content.values);

@@ -118,9 +118,8 @@ std::optional<Objection> objection(const Values& before, const Values& after, st
   std::optional<Objection> fall;
   int warnings = 0;
   for (const model::NvmeValue& now : after) {
-    const auto was = std::find_if(before.begin(), before.end(), [&](const model::NvmeValue& value) {
-      return value.field == now.field && value.label == now.label && value.endurance_group == now.endurance_group;
-    });
+    const auto was = std::find_if(before.begin(), before.end(),
+                                  [&](const model::NvmeValue& value) { return model::same_series(value, now); });
     if (was == before.end()) {
       continue;
     }

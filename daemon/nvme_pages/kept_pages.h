@@ -34,6 +34,7 @@ class RefusedPages {
   void understood(const model::NvmeIdentity& identity, const LogPage& page);
   /// Whether the page is refused by the drive, or by its kind.
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page) const;
+  /// Whether it is refused in this endurance group: says nothing of what the whole drive or its kind lacks.
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page,
                               std::uint16_t endurance_group) const;
   /// Why a page is not asked for: "refused", or what it is instead.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All log pages, in the order in which they are trusted: exact pairs of counters first, then standards, vendors, and
-// coarse ones last.
+// All log pages, in the order in which they are trusted, as add_values() keeps the first value of a series: SMART
+// first, then of those that count writes exact pairs of counters, standards, vendors, and coarse ones last.
 #include "daemon/nvme_pages/log_page.h"
 
 #include <algorithm>
@@ -55,9 +55,8 @@ util::Result<PageContent> LogPage::decode(Bytes read, const model::NvmeIdentity&
 
 void add_values(std::vector<model::NvmeValue>& drive, const std::vector<model::NvmeValue>& page) {
   for (const auto& value : page) {
-    const bool has = std::any_of(drive.begin(), drive.end(), [&](const model::NvmeValue& known) {
-      return known.field == value.field && known.label == value.label && known.endurance_group == value.endurance_group;
-    });
+    const bool has = std::any_of(drive.begin(), drive.end(),
+                                 [&](const model::NvmeValue& known) { return model::same_series(known, value); });
     if (!has) {
       drive.push_back(value);
     }

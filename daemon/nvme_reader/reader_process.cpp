@@ -119,8 +119,6 @@ util::Result<void> refuse_supervisor_calls() {
 namespace {
 
 constexpr std::chrono::seconds kRestartPause{3};
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 
 bool is_message_socket(int socket) {
   int type = 0;
@@ -183,10 +181,9 @@ std::array<log::Field, 2> described(int client) {
 void turn_away(int listener) {
   static log::Limiter limiter{std::chrono::minutes(1)};
   const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (const auto suppressed = limiter.admit("client"); client.valid() && suppressed) {
+  if (const auto admitted = limiter.admit("client"); client.valid() && admitted) {
     const auto [pid, uid] = described(client.get());
-    log::warning("NVMe reader serves one client at a time: turned away", pid, uid,
-                 log::field("suppressed", *suppressed));
+    log::warning("NVMe reader serves one client at a time: turned away", pid, uid, log::field("suppressed", *admitted));
   }
 }
 
@@ -213,23 +210,29 @@ bool sleeps_undisturbed(int socket, std::chrono::milliseconds pause) {
 
 bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener) {
   while (true) {
-    log::Field ending = log::quoted("reason", "cannot fork");
-    if (const pid_t pid = start(work); pid > 0) {
-      const util::UniqueFd worker = util::process_descriptor(pid);
-      const bool again = worker.valid() && watch(socket, worker, listener);
-      if (!again) {
-        // Not waited for: it may be in a command that nothing can interrupt.
-        ::kill(pid, SIGKILL);
-        return worker.valid();
+    const pid_t pid = start(work);
+    if (pid < 0) {
+      log::warning("cannot start the NVMe reader, trying again: {}", std::strerror(errno));
+      if (!sleeps_undisturbed(socket, pause)) {
+        return true;
       }
-      int status = 0;
-      ::waitpid(pid, &status, 0);
-      ending = how_it_ended(status);
+      continue;
     }
+    const util::UniqueFd worker = util::process_descriptor(pid);
+    if (!worker.valid()) {
+      log::error("cannot watch the NVMe reader: {}", std::strerror(errno));
+    }
+    if (!worker.valid() || !watch(socket, worker, listener)) {
+      // Not waited for: it may be in a command that nothing can interrupt.
+      ::kill(pid, SIGKILL);
+      return worker.valid();
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
     if (!sleeps_undisturbed(socket, pause)) {
       return true;
     }
-    log::warning("NVMe reader died, restarting it", ending);
+    log::warning("NVMe reader died, restarting it", how_it_ended(status));
     // The requests that the dead worker had taken are lost, and only the daemon knows which they were.
     Response notice;
     notice.result = -ECONNRESET;
@@ -253,10 +256,10 @@ void serve_clients(int listener, const std::function<void(int)>& work, std::chro
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
       // Workers of earlier clients that have ended since.
     }
-    const auto suppressed = limiter.admit("client");
-    if (suppressed) {
+    const auto admitted = limiter.admit("client");
+    if (admitted) {
       const auto [pid, uid] = described(client.get());
-      log::info("NVMe reader has a client", pid, uid, log::field("suppressed", *suppressed));
+      log::info("NVMe reader has a client", pid, uid, log::field("suppressed", *admitted));
     }
     const auto worker = [&] {
       ::close(listener);
@@ -265,19 +268,19 @@ void serve_clients(int listener, const std::function<void(int)>& work, std::chro
     if (!supervise(client.get(), worker, pause, listener)) {
       return;
     }
-    if (suppressed) {
+    if (admitted) {
       log::info("NVMe reader's client disconnected");
     }
   }
 }
 
-int run_nvme_reader(int socket) {
+util::ExitCode run_nvme_reader(int socket) {
   if (!is_message_socket(socket)) {
     std::fputs(
         "ssdpulse nvme-reader reads NVMe logs for `ssdpulse run`, which starts it, or asks the one that a service "
         "manager starts; it is of no use by itself\n",
         stderr);
-    return kUsage;
+    return util::ExitCode::usage;
   }
   const bool is_service = is_listening(socket);
   log::set_up("info", log::InJournal::lines);
@@ -295,7 +298,7 @@ int run_nvme_reader(int socket) {
   CommandBudget* budget = CommandBudget::shared();
   if (budget == nullptr) {
     log::error("no memory for the limit of commands: {}", std::strerror(errno));
-    return kFailure;
+    return util::ExitCode::failure;
   }
   auto confined = confinement::keep_capabilities(wanted_capabilities());
   if (confined) {
@@ -303,12 +306,12 @@ int run_nvme_reader(int socket) {
   }
   if (!confined) {
     log::error("{}", confined.error().message);
-    return kFailure;
+    return util::ExitCode::failure;
   }
   const auto work = [budget](int client) {
     if (const auto worker_confined = refuse_supervisor_calls(); !worker_confined) {
       log::error("{}", worker_confined.error().message);
-      ::_exit(kFailure);
+      ::_exit(static_cast<int>(util::ExitCode::failure));
     }
     LibnvmeCommands commands;
     ReaderWorker worker(client, commands, nvme::log_pages(), *budget);
@@ -317,13 +320,13 @@ int run_nvme_reader(int socket) {
   };
   if (is_service) {
     serve_clients(socket, work, kRestartPause);
-    return kFailure;
+    return util::ExitCode::failure;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // in case something else holds the socket open
   return supervise(
              socket, [&] { work(socket); }, kRestartPause)
-             ? 0
-             : kFailure;
+             ? util::ExitCode::success
+             : util::ExitCode::failure;
 }
 
 }  // namespace ssdpulse::nvme_reader

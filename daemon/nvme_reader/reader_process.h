@@ -20,8 +20,8 @@ util::Result<void> allow_only_reader_calls();
 /// After that, in the worker, which receives messages from outside: it can neither start nor signal another process.
 util::Result<void> refuse_supervisor_calls();
 
-/// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 without a message socket (started by hand).
-int run_nvme_reader(int socket);
+/// Success when the daemon closed the socket; usage without a message socket (started by hand).
+util::ExitCode run_nvme_reader(int socket);
 
 /// Runs `work` in a process of its own, and again each time that it dies, at most once per `pause`; notifies the other
 /// end of the socket each time. Returns true when that end is closed, or false if supervision is impossible. Clients

@@ -470,7 +470,7 @@ ExitCode run(const config::Configure& configure) {
     return exit_with(code_of(nvme.error()), nvme.error().message);
   }
   const bool some_taken = std::any_of(listeners->begin(), listeners->end(), [](const auto& one) { return one.taken; });
-  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager(), some_taken};
+  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::takes_notifications(), some_taken};
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
     return exit_with(ExitCode::failure, confined.error().message);
   }

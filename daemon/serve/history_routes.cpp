@@ -196,10 +196,10 @@ void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_ma
       });
   routes["/api/v1/history"] = {handler, http::Lane::slow};
   routes["/api/v1/history/*"] = {handler, http::Lane::slow};
-  routes["POST /api/v1/marks"] = {
+  routes["/api/v1/marks"] = {
       for_own_hosts(std::move(hosts), [keep = std::move(keep_mark), rate = std::make_shared<MarkRate>()](
                                           const http::Request& request) { return mark(request, keep, *rate); }),
-      http::Lane::slow};
+      http::Lane::slow, nullptr, http::Method::post};
 }
 
 }  // namespace ssdpulse::serve

@@ -46,9 +46,8 @@ bool is_gc_event(const NvmeValue& value) {
 double risen(const std::vector<NvmeValue>& before, const std::vector<NvmeValue>& after) {
   double sum = 0;
   for (const NvmeValue& now : after) {
-    const auto was = std::find_if(before.begin(), before.end(), [&](const NvmeValue& value) {
-      return value.field == now.field && value.label == now.label && value.endurance_group == now.endurance_group;
-    });
+    const auto was = std::find_if(before.begin(), before.end(),
+                                  [&](const NvmeValue& value) { return model::same_series(value, now); });
     sum += was != before.end() ? std::max(0.0, now.value - was->value) : 0;
   }
   return sum;

@@ -41,13 +41,13 @@ void TenantSlots::observe(const model::TenantStep& step, model::SteadyTime at, m
   }
   remove_gone(step, at);
   while (slots_.size() > max_slots) {  // the limit was lowered
-    make_room(at, 0);
+    depart(longest_idle());
   }
   std::stable_sort(newcomers.begin(), newcomers.end(),
                    [](const auto* a, const auto* b) { return a->done.bytes() > b->done.bytes(); });
   Slots taken;  // a tenant that was never shown does not depart
   for (const model::TenantStep::Tenant* tenant : newcomers) {
-    if (slots_.size() + taken.size() < max_slots || make_room(at, max_slots)) {
+    if (slots_.size() + taken.size() < max_slots || make_room(at)) {
       taken.emplace(tenant->who.name,
                     Slot{tenant->who, tenant->done, since, at, tenant->stays ? std::nullopt : std::optional(at)});
     } else {
@@ -71,17 +71,21 @@ void TenantSlots::remove_gone(const model::TenantStep& step, model::SteadyTime a
   }
 }
 
-/// False: all slots are in use. If `max_slots` is 0, the tenant that has been gone or idle for longest goes in any
-/// case.
-bool TenantSlots::make_room(model::SteadyTime at, std::size_t max_slots) {
-  const auto candidate = std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
+/// The tenant that has been gone for longest, else idle.
+TenantSlots::Slots::iterator TenantSlots::longest_idle() {
+  return std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
     const auto rank = [](const Slot& slot) {
       return std::tuple(!slot.gone_since, slot.gone_since.value_or(slot.last_io));
     };
     return rank(a.second) < rank(b.second);
   });
-  const bool can_go = candidate != slots_.end() && (candidate->second.gone_since ||
-                                                    at - candidate->second.last_io >= kIdleReplaced || max_slots == 0);
+}
+
+/// False: all slots are in use, or there are none.
+bool TenantSlots::make_room(model::SteadyTime at) {
+  const auto candidate = longest_idle();
+  const bool can_go =
+      candidate != slots_.end() && (candidate->second.gone_since || at - candidate->second.last_io >= kIdleReplaced);
   if (can_go) {
     depart(candidate);
   }
@@ -141,6 +145,9 @@ model::Findings Attribution::observe(const model::Tick& tick) {
 
 /// A host that charges all I/O to the root has only one tenant: without a log line nobody would know why.
 void Attribution::check_accounting(const model::Tick& tick, model::Effects& effects) {
+  if (accounting_ && tick.io_accounting == model::IoAccounting::unknown) {
+    return;  // it could not be read this time
+  }
   const auto before = std::exchange(accounting_, tick.io_accounting);
   if (before == accounting_) {
     return;

@@ -45,7 +45,8 @@ class TenantSlots {
   using Slots = std::map<std::string, Slot>;
 
   void remove_gone(const model::TenantStep& step, model::SteadyTime at);
-  bool make_room(model::SteadyTime at, std::size_t max_slots);
+  Slots::iterator longest_idle();
+  bool make_room(model::SteadyTime at);
   void depart(Slots::iterator slot);
 
   Slots slots_;

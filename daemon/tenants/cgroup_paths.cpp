@@ -22,9 +22,6 @@ bool is_directory(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// For a cgroup whose path is not known: no directory at the top of the host's hierarchy has this name.
-constexpr const char* kUnknownParent = "/?";
-
 CgroupWalk::OpenDirectory open_below(int above, const char* name) {
   util::UniqueFd fd(::openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   CgroupWalk::OpenDirectory directory(fd.valid() ? ::fdopendir(fd.get()) : nullptr, ::closedir);
@@ -154,7 +151,7 @@ CgroupPaths::Update CgroupPaths::update(const model::SeenCgroups& seen, model::S
       find(id, seen.at(id), known);
     }
     if (known.path && !known.gone && id % turns == updates_ % turns) {
-      known.gone = hierarchy_ && !known.path->starts_with(kUnknownParent) && !is_there(id, *known.path);
+      known.gone = hierarchy_ && !known.path->starts_with(model::kUnknownParent) && !is_there(id, *known.path);
     }
     if (known.path) {
       update.paths.emplace(id, *known.path);
@@ -188,7 +185,7 @@ std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
       return std::nullopt;
     }
     if (found->second.parent == model::kNoCgroup) {
-      std::string path = hierarchy_->whole ? "" : kUnknownParent;
+      std::string path(hierarchy_->whole ? "" : model::kUnknownParent);
       std::for_each(leaves.rbegin(), leaves.rend(), [&](const std::string* leaf) { path += "/" + *leaf; });
       return path.empty() ? "/" : path;
     }
@@ -209,7 +206,7 @@ void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, PathEn
   } else if (const auto parent = path_of(seen.parent)) {
     known.path = (*parent == "/" ? "" : *parent) + "/" + seen.leaf.raw();
   } else if (!hierarchy_ || (walked_at_ && *walked_at_ >= known.since)) {
-    known.path = std::string(kUnknownParent) + "/" + seen.leaf.raw();
+    known.path = std::string(model::kUnknownParent) + "/" + seen.leaf.raw();
     known.found = !hierarchy_ || walk_.complete;
     known.gone = hierarchy_ && hierarchy_->whole && walk_.complete;
   } else {

@@ -83,9 +83,9 @@ class CgroupPaths {
   static constexpr std::chrono::milliseconds kBetweenWalks{900};  // never two in one second
   static constexpr int kShareOfTime = 200;                        // walks take at most one part in this many
   static constexpr std::chrono::milliseconds kSlice{20};          // of a walk, in one update()
-  static constexpr std::size_t kChecksPerUpdate = 256;  // directories checked in one update(): are they there?
+  static constexpr std::size_t kChecksPerUpdate = 256;  // directories, on average: IDs decide whose turn it is
 
-  /// Without a hierarchy, cgroups are known only by their last name.
+  /// Without a hierarchy, cgroups are known only by their last name, below model::kUnknownParent.
   explicit CgroupPaths(std::optional<Hierarchy> hierarchy) : hierarchy_(std::move(hierarchy)) {}
 
   struct Update {

@@ -67,21 +67,27 @@ enum class Lane : std::uint8_t {
 };
 inline constexpr std::size_t kThreadedLanes = 3;
 
+enum class Method : std::uint8_t {
+  get,  // and HEAD
+  post  // with an empty body: all data is in the query
+};
+
 struct Route {
   // NOLINTBEGIN(google-explicit-constructor): a handler alone is a page
   Route() = default;
   template <typename Callable>
-  Route(Callable handler_of, Lane usual = Lane::page, std::function<bool(const Request&)> slow = nullptr)
-      : handler(std::move(handler_of)), lane(usual), is_slow(std::move(slow)) {}
+  Route(Callable handler_of, Lane usual = Lane::page, std::function<bool(const Request&)> slow = nullptr,
+        Method taken = Method::get)
+      : handler(std::move(handler_of)), lane(usual), is_slow(std::move(slow)), method(taken) {}
   // NOLINTEND(google-explicit-constructor)
 
   Handler handler;
   Lane lane = Lane::page;
   std::function<bool(const Request&)> is_slow;  // which of its requests use Lane::slow; empty: none. Must not wait
+  Method method = Method::get;                  // all others are answered with 405
 };
 
-/// By exact path; a key that ends in /* is for all paths below, if no other key fits. A key that begins with "POST " is
-/// for that method, and for an empty body: all data is in the query. All others are for GET and HEAD.
+/// By exact path; a key that ends in /* is for all paths below, if no other key fits.
 using Routes = std::map<std::string, Route, std::less<>>;
 
 struct Readiness {

@@ -63,7 +63,7 @@ struct Fields {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
   std::size_t credentials = 0;
-  bool has_control = false;  // a line break in a value, which another program may take for its end
+  bool has_control = false;  // in a value, such as a line break, which another program may take for its end
   bool has_blank_name = false;
   bool has_folded = false;
 };
@@ -104,7 +104,7 @@ Response short_answer(unsigned status, const char* text) {
   return response;
 }
 
-/// Queues the response, with these headers in addition to its own.
+/// Queues the response, with these headers, which win over its own of the same name.
 MHD_Result queue(MHD_Connection* connection, const Response& response, const Headers& headers) {
   const auto converted = to_mhd(response);
   if (!converted) {
@@ -128,19 +128,6 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
 std::string_view header_of(MHD_Connection* connection, const char* name) {
   const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? std::string_view() : value;
-}
-
-/// The page that is requested. At most kMaxParameters, whose total size is bounded by the memory of a connection.
-Request request_of(MHD_Connection* connection, std::string_view path) {
-  Request request;
-  request.path = path;
-  request.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT);
-  request.accept_encoding = header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-  request.host = header_of(connection, MHD_HTTP_HEADER_HOST);
-  request.if_none_match = header_of(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
-  request.own = header_of(connection, "X-Ssdpulse");
-  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, note_parameter, &request.query);
-  return request;
 }
 
 /// Over a unix socket, or from a loopback address.
@@ -168,8 +155,8 @@ std::optional<std::uint32_t> unix_user_of(MHD_Connection* connection) {
 }
 
 /// A proxy in front may have read it otherwise: no Host, two Host, Content-Length or Authorization fields, a blank in a
-/// field's name, a line break in its value, a field that is continued on the next line, or a version other than 1.0
-/// and 1.1.
+/// field's name, a control character other than a tab in its value (a line break), a field that is continued on the
+/// next line, or a version other than 1.0 and 1.1.
 bool is_ambiguous(MHD_Connection* connection, std::string_view version) {
   Fields fields;
   MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
@@ -216,11 +203,12 @@ Routes::const_iterator route_of(const Routes& routes, std::string_view path) {
 }  // namespace
 
 // Its result is the context of the request. A path with %00 would end there once decoded; a blank ends the URI for some
-// programs.
+// programs; and what does not begin with a slash is no path.
 void* Server::Implementation::on_uri(void*, const char* uri, MHD_Connection*) {
   const std::string_view whole(uri);
   const std::string_view path = whole.substr(0, whole.find('?'));
-  const bool ambiguous = path.find("%00") != std::string_view::npos || whole.find(' ') != std::string_view::npos;
+  const bool ambiguous =
+      !path.starts_with('/') || path.find("%00") != std::string_view::npos || whole.find(' ') != std::string_view::npos;
   return ambiguous ? &ambiguous_uri : nullptr;
 }
 
@@ -231,19 +219,18 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
                                               void** context) {
   auto& server = *static_cast<Implementation*>(self);
   try {
-    const std::string path = (std::string_view(method) == MHD_HTTP_METHOD_POST ? "POST " : "") + std::string(url);
     if (*context == nullptr || *context == &ambiguous_uri) {
       const bool ambiguous = *context == &ambiguous_uri || is_ambiguous(connection, version);
       *context = &headers_seen;
       return ambiguous
                  ? server.reply(connection, short_answer(400, "ambiguous request: a proxy may read it differently\n"))
-                 : server.begin(connection, method, path);
+                 : server.begin(connection, method, url);
     }
     if (*context == &headers_seen) {
-      return server.answer(connection, path, context);
+      return server.answer(connection, url, context);
     }
     *upload_size = 0;
-    return server.resume(connection, path, context);
+    return server.resume(connection, url, context);
   } catch (...) {
     return MHD_NO;
   }
@@ -252,8 +239,12 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
 // An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be on its way.
 MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method, std::string_view path) {
   set_deadline(connection, limits_.answer_time, limits_.answer_time);
-  const bool has_post_route = method == MHD_HTTP_METHOD_POST && routes_.find(path) != routes_.end();
-  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD && !has_post_route) {
+  const auto route = route_of(routes_, path);
+  if (route != routes_.end() && route->second.method == Method::post) {
+    if (method != MHD_HTTP_METHOD_POST) {
+      return reply(connection, short_answer(405, "only POST\n"), {{MHD_HTTP_HEADER_ALLOW, MHD_HTTP_METHOD_POST}});
+    }
+  } else if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
     return reply(connection, short_answer(405, "only GET and HEAD\n"), {{MHD_HTTP_HEADER_ALLOW, "GET, HEAD"}});
   }
   if (has_body(connection)) {
@@ -293,9 +284,17 @@ MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::share
   return MHD_YES;
 }
 
+// With at most kMaxParameters parameters of the query, whose total size is bounded by the memory of a connection.
 Request Server::Implementation::describe_request(MHD_Connection* connection, std::string_view path,
                                                  std::optional<std::string> user) {
-  Request request = request_of(connection, path);
+  Request request;
+  request.path = path;
+  request.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT);
+  request.accept_encoding = header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+  request.host = header_of(connection, MHD_HTTP_HEADER_HOST);
+  request.if_none_match = header_of(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
+  request.own = header_of(connection, "X-Ssdpulse");
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, note_parameter, &request.query);
   request.local = is_local(peer_of(address_of(connection)));
   const auto* open = tracked(connection);
   request.loopback = open != nullptr && open->loopback;

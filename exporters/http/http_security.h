@@ -97,9 +97,10 @@ struct Protection {
   std::shared_ptr<const Users> users;  // null: everybody
 };
 
-/// Loads the certificates; an error names the setting that is wrong. `previous`: passwords that were right need not be
+/// Parses the certificates; an error names the setting that is wrong. `previous`: passwords that were right need not be
 /// hashed again, for users whose hash is still the same.
-/// EINVAL: the settings themselves are wrong, not a certificate, key or user.
+/// EINVAL: versions, suites or curves are wrong, not a certificate or key. Users are not checked: one whose hash is
+/// none can never log in.
 util::Result<std::shared_ptr<const Protection>> make_protection(const Security& security,
                                                                 const Protection* previous = nullptr);
 

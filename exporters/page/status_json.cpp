@@ -197,7 +197,9 @@ constexpr Field<advice::CostTotal> kCostTotalFields[] = {
     {"lower", kNumber, member_of<&advice::CostTotal::lower>},
     {"upper", kNumber, member_of<&advice::CostTotal::upper>},
 };
-constexpr Object<advice::CostTotal> kCostTotal{"cost_total", "Of what is known.", kCostTotalFields};
+constexpr Object<advice::CostTotal> kCostTotal{
+    "cost_total", "Of the parts whose cost is known. lower and upper: an estimate may be off by a factor of 3.",
+    kCostTotalFields};
 
 Json total_or_null(const std::optional<advice::CostTotal>& total) { return total ? kCostTotal(*total) : Json(); }
 

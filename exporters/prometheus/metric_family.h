@@ -27,8 +27,9 @@ struct Label {
 };
 using Labels = std::vector<Label>;
 
-/// Which native index each bucket has, and at which native indexes the classic bounds lie. Classic bounds are a subset
-/// of the native ones, so deriving them loses nothing; anything above the last is only in le="+Inf".
+/// Which native index each bucket has, and at which native indexes the classic bounds lie: multiples of 2^schema.
+/// Classic bounds are a subset of the native ones, so deriving them loses nothing; anything above the last is only in
+/// le="+Inf".
 struct HistogramScale {
   int schema;       // index i holds (2^((i-1)/2^schema), 2^(i/2^schema)]
   int first_index;  // native index of the first bucket after the zero bucket
@@ -107,6 +108,7 @@ struct LabelDescription {
   std::span<const std::string_view> values = {};  // every value that there can be; empty if they are not enumerated
 };
 
+/// Counter or gauge: a histogram has to say so itself.
 constexpr Type type_of(std::string_view family) { return family.ends_with("_total") ? Type::counter : Type::gauge; }
 
 /// The base unit that the name carries, or empty.
@@ -134,7 +136,7 @@ struct FamilyDescription {
   std::span<const LabelDescription> labels = kNoLabels;  // a label with an empty value is left out of a sample
   std::string_view absent = kNeverAbsent;                // when, apart from `modes`: a phrase
   Modes modes = Modes::all;
-  Type type = type_of(name);
+  Type type = type_of(name);  // the default is never histogram
   std::string_view unit = unit_of(name);
 };
 

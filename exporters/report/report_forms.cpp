@@ -118,7 +118,7 @@ void print_text_of(const DeviceReport& device, std::ostream& out) {
   util::print_table(load_table(comparison), out);
   out << '\n';
   print_remarks(
-      comparison, [](const std::string& text) { return util::for_terminal(text, util::kLongestSentence); }, out);
+      comparison, [](const util::OutsideText& text) { return util::for_terminal(text, util::kLongestSentence); }, out);
 }
 
 /// For texts of our own, which contain no pipe.
@@ -153,7 +153,7 @@ void print_markdown_of(const DeviceReport& device, std::ostream& out) {
   print_markdown_table(verdict_table(comparison), out);
   print_markdown_table(load_table(comparison), out);
   print_remarks(
-      comparison, [](const std::string& text) { return util::for_markdown(text, util::kLongestSentence); }, out);
+      comparison, [](const util::OutsideText& text) { return util::for_markdown(text, util::kLongestSentence); }, out);
 }
 
 }  // namespace
@@ -290,7 +290,7 @@ std::string summary_text(const Comparison& comparison) {
   return text;
 }
 
-std::string device_text(const model::PastDevice& device) {
+util::OutsideText device_text(const model::PastDevice& device) {
   std::string text = device.name;
   if (!device.model.empty() || !device.serial.empty()) {
     text += " (" + util::for_json(device.model) +
@@ -299,7 +299,7 @@ std::string device_text(const model::PastDevice& device) {
   return text;
 }
 
-std::string setting_text(const model::SettingChange& change) {
+util::OutsideText setting_text(const model::SettingChange& change) {
   return minute_text(change.at) + "  " + (change.device.empty() ? "host" : util::for_json(change.device)) + "  " +
          util::for_json(change.name, util::kLongestSentence) + ": " +
          util::for_json(change.before.value_or("(not known)"), util::kLongestSentence) + " -> " +

@@ -23,7 +23,7 @@ struct DeviceReport {
 struct Report {
   std::string host;
   model::WallTime made_at;
-  std::string change;              // what lies between the windows: a mark or a setting; empty: windows were named
+  util::OutsideText change;        // what lies between the windows: a mark or a setting; empty: it was not looked for
   std::vector<model::Mark> marks;  // in or between the windows
   std::vector<DeviceReport> devices;
 };
@@ -73,8 +73,8 @@ std::vector<std::string> row_remarks(const Comparison& comparison);
 std::string summary_text(const Comparison& comparison);
 
 /// "nvme0n1 (Model, serial S)"
-std::string device_text(const model::PastDevice& device);
+util::OutsideText device_text(const model::PastDevice& device);
 /// "2026-11-23 09:00 UTC  nvme0n1  scheduler: none -> mq-deadline"
-std::string setting_text(const model::SettingChange& change);
+util::OutsideText setting_text(const model::SettingChange& change);
 
 }  // namespace ssdpulse::report

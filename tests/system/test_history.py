@@ -59,7 +59,7 @@ def marks(check, port):
             (400, "too long", ("/api/v1/marks?text=" + 129 * "a", "POST", own)),
             (400, "not UTF-8", ("/api/v1/marks?text=%ff", "POST", own)),
             (413, "with a body", ("/api/v1/marks?text=x", "POST", own, "text=x")),
-            (404, "by GET", ("/api/v1/marks?text=x", "GET", own)),
+            (405, "by GET", ("/api/v1/marks?text=x", "GET", own)),
             (405, "anywhere else", ("/api/v1/history", "POST", own))):
         check.equal(ask(port, *arguments)[0], status, f"POST {what}")
 

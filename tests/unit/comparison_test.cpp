@@ -553,6 +553,35 @@ TEST(Wear, TheIntervalHoldsWhatCoarseCountersAllow) {
   EXPECT_LE(raw->lower, least * (1 + 1e-12));
 }
 
+TEST(Wear, AnIdleDriveHasNoWriteAmplificationThatStaysTheSame) {
+  Question asked = question(disk(), disk());
+  add_wear(*asked.before, 0, 0, 1);
+  add_wear(asked.after, 0, 0, 1);
+  const Comparison compared = compare(asked);
+  EXPECT_FALSE(find(compared, "wear.write_amplification")->raw);
+  EXPECT_EQ(verdict(compared, "wear.write_amplification"), Verdict::too_few);
+  EXPECT_EQ(verdict(compared, "wear.media_bytes"), Verdict::too_few);
+}
+
+TEST(Wear, PercentsUsedRiseFromTheFirstReadingToTheLast) {
+  Question asked = question(disk(), disk());
+  asked.before.reset();
+  add_wear(asked.after, 2, 1e9, 1);
+  auto& readings = asked.after.wear;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    readings[i].percentage_used = i == 0 ? 0.10 : i + 1 < readings.size() ? 0.12 : 0.13;
+    if (i % 3 == 0) {
+      readings[i].media_bytes.reset();
+    }
+  }
+  const Comparison alone = compare(asked);
+  const Row* row = find(alone, "wear.percentage_used");
+  ASSERT_NE(row, nullptr);
+  EXPECT_NEAR(row->after.value(), 0.03 * 1440 / static_cast<double>(readings.size() - 1), 1e-9);
+  EXPECT_FALSE(row->verdict) << "there is only one window";
+  EXPECT_EQ(row->reason, "");
+}
+
 TEST(Wear, PercentsUsedDifferForSureOrNotAtAll) {
   const auto ask = [](double before, double after) {
     Question asked = question(disk(), disk());

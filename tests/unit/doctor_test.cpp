@@ -496,10 +496,8 @@ TEST(cost, is_that_of_the_table_of_levels) {
 TEST(cost, of_what_is_off_is_none) {
   auto snapshot = busy();
   snapshot.kernel_features.erase(KernelFeature::io_path);
-  snapshot.kernel_features[KernelFeature::write_hint] = KernelDecision::bio;
   EXPECT_EQ(part_of(cost_report(snapshot), "attribution").off, "off: configured");
   EXPECT_FALSE(part_of(cost_report(snapshot), "attribution").cpu_ratio);
-  EXPECT_EQ(part_of(cost_report(snapshot), "page_hints").off, "off: configured");
   snapshot = busy();
   snapshot.own_cost.effort = model::Effort::essentials;
   EXPECT_EQ(part_of(cost_report(snapshot), "attribution").off, "off: limits.cpu");
@@ -510,10 +508,29 @@ TEST(cost, of_what_is_off_is_none) {
       << "its hook still runs";
   snapshot.own_cost.effort = model::Effort::nothing;
   EXPECT_EQ(cost_report(snapshot).programs.value().cpu_ratio, 0);
+  EXPECT_EQ(part_of(cost_report(snapshot), "device_time").off, "off: limits.cpu");
+  snapshot.kernel_features.erase(KernelFeature::write_class);  // latency.mode is completion-only
+  EXPECT_EQ(part_of(cost_report(snapshot), "device_time").off, "off: configured") << "also while that is limited";
   snapshot.own_cost.effort = model::Effort::everything;
   change_recent(snapshot, [](auto& recent) { recent.issues = 0; });
   EXPECT_EQ(part_of(cost_report(snapshot), "device_time").off, "off: configured");
   EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, 150 * 1e-4 / 4, 1e-12);
+}
+
+TEST(cost, page_hints_are_off_unless_they_are_looked_up) {
+  auto snapshot = busy();
+  const auto off = [&] { return part_of(cost_report(snapshot), "page_hints").off; };
+  EXPECT_EQ(off(), "");
+  snapshot.kernel_features[KernelFeature::page_hints] = KernelDecision::never;
+  EXPECT_EQ(off(), "off: configured");
+  EXPECT_FALSE(part_of(cost_report(snapshot), "page_hints").cpu_ratio);
+  snapshot.kernel_features[KernelFeature::write_hint] = KernelDecision::bio;
+  snapshot.kernel_features[KernelFeature::page_hints] = KernelDecision::always;
+  EXPECT_EQ(off(), "");
+  snapshot.kernel_features.erase(KernelFeature::page_hints);
+  EXPECT_EQ(off(), "off: not needed by this kernel") << "nobody configured it";
+  snapshot.kernel_features.erase(KernelFeature::write_class);  // latency.mode is completion-only
+  EXPECT_EQ(off(), "off: configured");
 }
 
 TEST(cost, is_the_kernels_account_where_it_keeps_one) {

@@ -60,7 +60,7 @@ TEST(HistoryRoutes, ConfirmAMarkOnlyOnceItIsOnTheDisk) {
   request.own = "1";
   request.local = true;
   request.query = {{"text", "deployed"}, {"id", "4f-2A"}};
-  const auto send = [&] { return routes["POST /api/v1/marks"].handler(request); };
+  const auto send = [&] { return routes["/api/v1/marks"].handler(request); };
 
   const http::Response kept = send();
   EXPECT_EQ(kept.status, 200U);
@@ -95,21 +95,21 @@ TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   request.local = true;
   request.query.emplace("text", "flood");
   for (int i = 0; i < 60; ++i) {
-    ASSERT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U) << i;
+    ASSERT_EQ(routes["/api/v1/marks"].handler(request).status, 200U) << i;
   }
-  const http::Response refused = routes["POST /api/v1/marks"].handler(request);
+  const http::Response refused = routes["/api/v1/marks"].handler(request);
   EXPECT_EQ(refused.status, 503U);
   EXPECT_NE(refused.body->find("60 marks within a minute"), std::string::npos);
   EXPECT_EQ(kept, 60);
   // Whoever floods the port keeps nobody from marking over the socket, or with a password.
   request.unix_user = 1000;
-  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  EXPECT_EQ(routes["/api/v1/marks"].handler(request).status, 200U);
   request.unix_user = 0;
-  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  EXPECT_EQ(routes["/api/v1/marks"].handler(request).status, 200U);
   request.unix_user.reset();
   request.logged_in = true;
   request.user = "operator";
-  EXPECT_EQ(routes["POST /api/v1/marks"].handler(request).status, 200U);
+  EXPECT_EQ(routes["/api/v1/marks"].handler(request).status, 200U);
   EXPECT_EQ(kept, 63);
 }
 

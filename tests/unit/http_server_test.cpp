@@ -114,6 +114,32 @@ TEST(Server, OtherMethodsAndBodiesAreRefused) {
   }
 }
 
+TEST(Server, APostRouteIsReachedByNoOtherMethod) {
+  std::atomic<int> made{0};
+  const auto post = [&](const Request& request) {
+    ++made;
+    return ok(bytes(request.path));
+  };
+  const auto running = run({{"/marks", {post, Lane::page, nullptr, Method::post}}});
+  Client client(running.port);
+  client.send("POST /marks?text=x HTTP/1.1\r\nHost: here\r\n\r\n");
+  EXPECT_EQ(Client::body(client.answer()), "/marks");
+  for (const char* method : {"GET", "PUT", "DELETE"}) {
+    Client other(running.port);
+    other.send(std::string(method) + " /marks?text=x HTTP/1.1\r\nHost: here\r\n\r\n");
+    const auto answer = other.answer();
+    EXPECT_EQ(Client::status(answer), 405) << method;
+    EXPECT_EQ(Client::header(answer, "Allow"), "POST") << method;
+  }
+  // The library decodes the target, and takes one without a slash.
+  for (const char* target : {"POST%20/marks?text=x", "marks", "http://here/marks"}) {
+    Client other(running.port);
+    other.send(std::string("GET ") + target + " HTTP/1.1\r\nHost: here\r\n\r\n");
+    EXPECT_EQ(Client::status(other.answer()), 400) << target;
+  }
+  EXPECT_EQ(made, 1);
+}
+
 // A proxy in front of the server may read each of these otherwise than the server does.
 TEST(Server, AmbiguousRequestsAreRefused) {
   const auto running = run({{"/metrics", [](const Request&) { return ok(bytes("x")); }}});

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "daemon/base/log.h"
+#include "daemon/base/system_calls.h"
 #include "daemon/nvme/reader_client.h"
 #include "daemon/nvme_reader/reader_process.h"
 #include "daemon/nvme_reader/reader_worker.h"
@@ -208,11 +209,48 @@ TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
   EXPECT_EQ(went, 1);
 }
 
+/// What a supervisor logs that may not make this system call, and its exit code: 7 after the daemon's end was closed, 8
+/// if it gave up.
+std::pair<std::string, int> without_system_call(const char* name) {
+  const TemporaryTree tree;
+  auto [daemon_end, reader_end] = socket_pair();
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    daemon_end.reset();
+    ::dup2(::open(tree.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+    log::set_up("info", log::InJournal::lines);
+    const util::SystemCall refused[] = {{name}};
+    if (!util::refuse_system_calls(refused)) {
+      ::_exit(9);
+    }
+    const auto work = [] { ::pause(); };
+    ::_exit(supervise(reader_end.get(), work, 50ms) ? 7 : 8);
+  }
+  std::this_thread::sleep_for(120ms);
+  daemon_end.reset();
+  int status = 0;
+  ::waitpid(supervisor, &status, 0);
+  std::ifstream log(tree.path("log"));
+  return {{std::istreambuf_iterator<char>(log), {}}, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+TEST(NvmeSupervisor, SaysWhatItCannotDo) {
+  const auto [not_started, went_on] = without_system_call("clone");
+  EXPECT_NE(not_started.find("cannot start the NVMe reader, trying again: Operation not permitted"), std::string::npos)
+      << not_started;
+  EXPECT_EQ(not_started.find("died"), std::string::npos) << not_started;
+  EXPECT_EQ(went_on, 7);
+  const auto [not_watched, gave_up] = without_system_call("pidfd_open");
+  EXPECT_NE(not_watched.find("cannot watch the NVMe reader: Operation not permitted"), std::string::npos)
+      << not_watched;
+  EXPECT_EQ(gave_up, 8);
+}
+
 TEST(NvmeSupervisor, StartedByHandItSaysWhatItIs) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(run_nvme_reader(-1), 2);
+  EXPECT_EQ(run_nvme_reader(-1), util::ExitCode::usage);
   const util::UniqueFd file(::open("/dev/null", O_RDONLY));
-  EXPECT_EQ(run_nvme_reader(file.get()), 2);
+  EXPECT_EQ(run_nvme_reader(file.get()), util::ExitCode::usage);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("ssdpulse run"), std::string::npos);
 }
 

@@ -359,6 +359,7 @@ TEST(page_site, the_cost_is_null_where_it_is_not_known) {
   EXPECT_TRUE(rig.ask("/api/v1/cost")["total"].is_null());
   auto snapshot = test::small_snapshot();
   snapshot.number = rig.current->number + 1;
+  snapshot.kernel_features[model::KernelFeature::write_class] = model::KernelDecision::end_functions;
   snapshot.own_cost.recent = std::make_shared<const model::RecentCost>(
       model::RecentCost{.seconds = 60, .cpus = 2, .completions = 600, .run_cost = model::RunCost{0, 100}});
   rig.take(std::move(snapshot));

@@ -317,6 +317,11 @@ TEST(Attribution, a_host_that_accounts_nothing_below_the_root_says_so_once) {
   ASSERT_EQ(host.lines.size(), 1U);
   EXPECT_NE(host.lines[0].find("DefaultIOAccounting=yes"), std::string::npos);
   EXPECT_EQ(host.snapshot.kernel_features[model::KernelFeature::io_accounting], model::KernelDecision::root_only);
+  for (const auto accounting : {model::IoAccounting::unknown, model::IoAccounting::root_only}) {
+    host.accounting = accounting;
+    host.seconds(5);
+    EXPECT_EQ(host.lines.size(), 1U) << "what cannot be read has not changed";
+  }
   host.accounting = model::IoAccounting::below_root;
   host.seconds(5);
   EXPECT_EQ(host.lines.size(), 2U);
