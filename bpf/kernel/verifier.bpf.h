@@ -26,13 +26,6 @@ static __always_inline __u32 as_unknown(__u32 value, __u64 unknown)
 	return (__u32)wide;
 }
 
-/* The same for 64 bits. */
-static __always_inline __u64 as_unknown_64(__u64 value, __u64 unknown)
-{
-	asm volatile("%0 ^= %1\n%0 ^= %1" : "+&r"(value) : "r"(unknown));
-	return value;
-}
-
 /* The low half of a pointer as a number: privileged programs may copy it, but not calculate with the pointer itself. */
 static __always_inline __u32 low_bits(const void *pointer)
 {
@@ -56,7 +49,6 @@ static __always_inline __u64 address_of(const void *pointer)
 #define BOUND(value, mask) ((value) &= (mask))
 #define ONE_COPY(value) ((void)(value))
 #define as_unknown(value, unknown) (value)
-#define as_unknown_64(value, unknown) (value)
 #define low_bits(pointer) ((__u32)(unsigned long)(pointer))
 #define address_of(pointer) ((__u64)(unsigned long)(pointer))
 
