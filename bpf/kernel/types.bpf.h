@@ -27,6 +27,7 @@ typedef _Bool bool;
 
 /* include/uapi/linux/bpf.h: the enumerators that we need, values are kernel ABI. */
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_F_MMAPABLE = 1U << 10,

@@ -33,6 +33,7 @@ enum class KernelFeature : std::uint8_t {
   skipped_runs,         // counted, not_reported
   start_time,           // io_stat_flag, zero_if_unknown
   tag_waiters,          // embedded, pointer, absent
+  volume_times,         // every_bio, not_hooked; absent: there was no volume at the start
   write_class,          // end_functions, flags_and_pages
   write_hint,           // bio, page, bio_or_page: that of the page for buffered writes
   write_stream,         // bio, absent

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// BioIo: what the bios of a block device did: of a volume (dm, md and the like, which take bios without making requests
+// of them), or of a disk or partition that lies directly below one. Values only.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "daemon/model/block_io.h"
+
+namespace ssdpulse::model {
+
+/// Those that a bio can have: all but passthrough.
+inline constexpr std::size_t kBioOperations = index(Operation::passthrough);
+
+/// Cumulative. At rest, submitted = ended (latency.count()) + untimed + missed.
+struct BioOperation {
+  std::uint64_t submitted = 0;  // as their submitters made them: one bio, whatever it was split into below
+  std::uint64_t bytes = 0;      // of these
+  std::uint64_t errors = 0;     // of those that ended
+  std::uint64_t untimed = 0;    // there was no room to remember them; their end is not seen
+  std::uint64_t missed = 0;     // they are gone, and no end was seen
+  std::int64_t in_flight = 0;
+  LatencyHistogram latency;  // from the submission, after throttling, to the end
+
+  [[nodiscard]] bool active() const { return submitted != 0; }
+};
+
+struct BioIo {
+  std::string device;
+  bool is_volume = false;  // takes bios itself; false: its requests are measured, too
+  std::array<BioOperation, kBioOperations> operations;
+  std::chrono::system_clock::time_point since;  // when counting began
+};
+
+}  // namespace ssdpulse::model
