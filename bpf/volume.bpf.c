@@ -147,7 +147,7 @@ static __always_inline struct bio_set *set_of(__u64 address)
 }
 
 SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_submit, struct bio *bio)
+int BPF_PROG(on_volume_submit, struct bio *bio)
 {
 	__u64 address = address_of(bio), stamp, way;
 	struct bio_set *set = set_of(address);
@@ -189,7 +189,7 @@ int BPF_PROG(on_bio_submit, struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_end, struct request_queue *queue, struct bio *bio)
+int BPF_PROG(on_volume_end, struct request_queue *queue, struct bio *bio)
 {
 	__u64 address = address_of(bio), way;
 	struct bio_set *set = set_of(address);
@@ -211,7 +211,7 @@ int BPF_PROG(on_bio_end, struct request_queue *queue, struct bio *bio)
 
 /* until Linux 5.11 (e8a676d61c07 "block: simplify and extend the block_bio_merge tracepoint class") */
 SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_submit_5_10, struct request_queue *queue, struct bio *bio)
+int BPF_PROG(on_volume_submit_5_10, struct request_queue *queue, struct bio *bio)
 {
 	__u64 address = address_of(bio), stamp, *stale;
 	struct volume_cell *cell = NULL;
@@ -228,7 +228,7 @@ int BPF_PROG(on_bio_submit_5_10, struct request_queue *queue, struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_end_5_10, struct request_queue *queue, struct bio *bio)
+int BPF_PROG(on_volume_end_5_10, struct request_queue *queue, struct bio *bio)
 {
 	__u64 address = address_of(bio), *known, stamp;
 

@@ -483,6 +483,9 @@ void BlockSource::set_effort(model::Effort effort) {
     std::for_each(measured.rows.begin(), measured.rows.end(), follow);
   }
   std::for_each(retiring_.begin(), retiring_.end(), follow);
+  if (volumes_) {
+    volumes_->pause(effort != model::Effort::everything);
+  }
   if (effort == model::Effort::nothing) {
     programs_->detach();
     if (discard_programs_) {
@@ -572,6 +575,10 @@ std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) 
   return measured == measured_.end() ? std::nullopt : std::optional(read_device(measured->second));
 }
 
+std::vector<std::shared_ptr<const model::BioIo>> BlockSource::sample_volumes() {
+  return volumes_ ? volumes_->read() : std::vector<std::shared_ptr<const model::BioIo>>();
+}
+
 BlockSample BlockSource::sample() {
   if (end_functions_) {
     end_functions_->advance();
@@ -602,8 +609,8 @@ BlockSample BlockSource::sample() {
   if (discards_) {
     sample.discards = discards_->read();
   }
-  if (volumes_ && effort_ != model::Effort::nothing) {
-    sample.bios = volumes_->read();
+  if (volumes_) {
+    sample.bios = sample_volumes();
     sample.volumes_left_out = volumes_->left_out();
   }
   if (freeze_programs_) {

@@ -67,6 +67,8 @@ class BlockSource {
   BlockSample sample();
   /// One device alone, with its attribution as of the last sample; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
+  /// Volumes alone, as in a sample.
+  std::vector<std::shared_ptr<const model::BioIo>> sample_volumes();
   /// To be called when everything in flight in these operations of a device is known to have ended unseen: it counts as
   /// missed now, and no longer as in flight. Unknown devices are ignored.
   void mark_in_flight_missed(const std::string& device, std::span<const model::Operation> operations);

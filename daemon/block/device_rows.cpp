@@ -11,9 +11,6 @@
 namespace ssdpulse::block {
 namespace {
 
-/// The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h).
-__u32 device_number(const model::Volume& volume) { return volume.major << 20U | volume.minor; }
-
 std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 device) {
   const __u32 hash = device_row_hash(device);
   for (__u32 probe = 0; probe < DEVICE_ROW_PROBES; ++probe) {
@@ -27,6 +24,10 @@ std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 dev
 
 }  // namespace
 
+/// MINORBITS is 20 (include/linux/kdev_t.h).
+DeviceRows::Wanted::Wanted(const model::Volume& volume, std::string of)
+    : number(volume.major << 20U | volume.minor), row_of(std::move(of)) {}
+
 DeviceRows::DeviceRows(std::span<__u64> table, std::uint32_t rows) : table_(table) {
   for (std::uint32_t row = 0; row < rows; ++row) {
     free_.push_back(row);
@@ -38,8 +39,8 @@ void DeviceRows::update(const std::vector<Wanted>& wanted) {
   std::vector<std::pair<std::size_t, const Wanted*>> entries;
   std::set<std::string> names;
   for (const Wanted& one : wanted) {
-    if (const auto entry = free_entry(table, device_number(*one.volume))) {
-      table[*entry] = device_number(*one.volume);
+    if (const auto entry = free_entry(table, one.number)) {
+      table[*entry] = one.number;
       entries.emplace_back(*entry, &one);
       names.insert(one.row_of);
     }

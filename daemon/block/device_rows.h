@@ -21,9 +21,10 @@ class DeviceRows {
   /// `table`: DEVICE_ROW_ENTRIES words.
   DeviceRows(std::span<__u64> table, std::uint32_t rows);
 
-  /// A device that is to have a row. Partitions may share that of another device: `row_of`.
+  /// A device that is to have a row. Partitions may share that of their disk.
   struct Wanted {
-    const model::Volume* volume;
+    explicit Wanted(const model::Volume& volume, std::string of);
+    __u32 number;        // of the device, as in block_device.bd_dev
     std::string row_of;  // name of the device whose row it is
   };
   /// Devices that are not among these lose their row. Where rows are too few, the first ones have them.

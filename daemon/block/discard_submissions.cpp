@@ -134,7 +134,7 @@ void DiscardSubmissionReader::update(const model::Inventory& inventory) {
   std::vector<DeviceRows::Wanted> wanted;
   for (const model::Volume* volume : volumes_of_interest(inventory)) {
     if (sees_partitions_ || volume->name == volume->device) {
-      wanted.push_back({volume, volume->name});
+      wanted.emplace_back(*volume, volume->name);
     }
   }
   rows_.update(wanted);

@@ -42,13 +42,13 @@ OfInterest of_interest(const model::Inventory& inventory, bool sees_partitions) 
   }
   for (const model::Volume& volume : inventory.volumes) {
     if (result.volumes.count(volume.device) != 0) {
-      result.wanted.push_back({&volume, volume.device});
+      result.wanted.emplace_back(volume, volume.device);
     }
   }
   for (const model::Volume& volume : inventory.volumes) {
     if (volume.carries_array && result.volumes.count(volume.device) == 0 &&
         (sees_partitions || volume.name == volume.device)) {
-      result.wanted.push_back({&volume, volume.name});
+      result.wanted.emplace_back(volume, volume.name);
     }
   }
   return result;
@@ -118,10 +118,10 @@ util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelB
   // Both came with Linux 5.12: bios that know their partition, and atomic instructions that a slot is taken with.
   const bool has_slots = btf.bios_keep_partition;
   const auto& progs = skeleton.progs;
-  bpf_program__set_autoload(progs.on_bio_submit, has_slots);
-  bpf_program__set_autoload(progs.on_bio_end, has_slots);
-  bpf_program__set_autoload(progs.on_bio_submit_5_10, !has_slots);
-  bpf_program__set_autoload(progs.on_bio_end_5_10, !has_slots);
+  bpf_program__set_autoload(progs.on_volume_submit, has_slots);
+  bpf_program__set_autoload(progs.on_volume_end, has_slots);
+  bpf_program__set_autoload(progs.on_volume_submit_5_10, !has_slots);
+  bpf_program__set_autoload(progs.on_volume_end_5_10, !has_slots);
   bpf_map__set_max_entries(skeleton.maps.volume_cells, plan.rows * volume_cells_of_row(plan.stripes));
   bpf_map__set_max_entries(skeleton.maps.bio_sets, has_slots ? plan.sets : 1);
   bpf_map__set_max_entries(skeleton.maps.bios, has_slots ? 1 : plan.sets * BIO_WAYS);
@@ -153,21 +153,34 @@ VolumeReader::VolumeReader(std::span<const volume_cell> cells, std::span<__u64> 
     : cells_(cells), plan_(plan), sees_partitions_(sees_partitions), numbers_(devices, plan.rows) {}
 
 void VolumeReader::update(const model::Inventory& inventory) {
-  const OfInterest present = of_interest(inventory, sees_partitions_);
-  numbers_.update(present.wanted);
+  OfInterest present = of_interest(inventory, sees_partitions_);
+  wanted_ = std::move(present.wanted);
+  volumes_ = std::move(present.volumes);
+  give_rows();
+}
+
+void VolumeReader::pause(bool paused) {
+  paused_ = paused;
+  give_rows();
+}
+
+void VolumeReader::give_rows() {
+  numbers_.update(paused_ ? std::vector<DeviceRows::Wanted>() : wanted_);
   std::erase_if(rows_, [&](const auto& known) { return numbers_.rows().count(known.first) == 0; });
   for (const auto& [device, number] : numbers_.rows()) {
     if (rows_.count(device) == 0) {
       auto nothing = std::make_shared<BioIo>();
       nothing->device = device;
-      nothing->is_volume = present.volumes.count(device) != 0;
+      nothing->is_volume = volumes_.count(device) != 0;
       nothing->since = std::chrono::system_clock::now();
       rows_.emplace(device, Row{number, read_row(number), 0, std::move(nothing)});
     }
   }
   left_out_.clear();
-  std::copy_if(present.volumes.begin(), present.volumes.end(), std::back_inserter(left_out_),
-               [&](const std::string& volume) { return rows_.count(volume) == 0; });
+  if (!paused_) {
+    std::copy_if(volumes_.begin(), volumes_.end(), std::back_inserter(left_out_),
+                 [&](const std::string& volume) { return rows_.count(volume) == 0; });
+  }
 }
 
 std::span<const volume_cell> VolumeReader::cells_of(std::uint32_t row) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class VolumeReader {
                bool sees_partitions);
 
   void update(const model::Inventory& inventory);
+  /// While paused, nothing has a row, and the programs in the kernel do next to nothing. Then all counts begin again.
+  void pause(bool paused);
   /// Sorted by device. What has not changed since the last call is the same object.
   [[nodiscard]] const std::vector<std::shared_ptr<const model::BioIo>>& read();
   /// Volumes that have no row. Sorted.
@@ -75,6 +78,7 @@ class VolumeReader {
     std::uint64_t stamp = 0;  // of what is published; see stamp_of()
     std::shared_ptr<const model::BioIo> published;
   };
+  void give_rows();
   [[nodiscard]] std::span<const volume_cell> cells_of(std::uint32_t row) const;
   [[nodiscard]] model::BioIo read_row(std::uint32_t row) const;
 
@@ -82,6 +86,9 @@ class VolumeReader {
   VolumePlan plan_;
   bool sees_partitions_;
   DeviceRows numbers_;
+  std::vector<DeviceRows::Wanted> wanted_;
+  std::set<std::string> volumes_;
+  bool paused_ = false;
   std::map<std::string, Row> rows_;
   std::vector<std::string> left_out_;
   std::vector<std::shared_ptr<const model::BioIo>> published_;

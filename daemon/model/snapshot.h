@@ -188,6 +188,7 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;             // measured ones only, sorted by name
   std::vector<std::string> devices_left_out = {};  // of these: the kernel's tables have no room for them
   std::vector<std::shared_ptr<const BioIo>> bios = {};  // of volumes and of what lies below; sorted by device
+  std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
   std::vector<std::string> volumes_left_out = {};       // as devices_left_out
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;

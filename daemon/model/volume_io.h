@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // BioIo: what the bios of a block device did: of a volume (dm, md and the like, which take bios without making requests
-// of them), or of a disk or partition that lies directly below one. Values only.
+// of them), or of a disk or partition that lies directly below one. VolumeDrift: how far that is from the kernel's own
+// count. Values only.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "daemon/model/block_io.h"
@@ -33,6 +35,14 @@ struct BioIo {
   bool is_volume = false;  // takes bios itself; false: its requests are measured, too
   std::array<BioOperation, kBioOperations> operations;
   std::chrono::system_clock::time_point since;  // when counting began
+};
+
+/// Bytes of a volume by our count less those in the kernel's diskstats, since both were first at rest. Absent where the
+/// kernel does not count them.
+struct VolumeDrift {
+  std::int64_t read_bytes = 0;
+  std::int64_t written_bytes = 0;  // with those of write zeroes
+  std::optional<std::int64_t> discarded_bytes;
 };
 
 }  // namespace ssdpulse::model

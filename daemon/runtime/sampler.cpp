@@ -309,6 +309,9 @@ model::Tick Sampler::sample() {
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
+  volume_accounts_.compare(
+      roots_, *inventory_, block.bios, [this] { return source_->sample_volumes(); }, turn, kTicksBetweenComparisons);
+  tick.volume_drift = volume_accounts_.drift();
   tick.bios = std::move(block.bios);
   tick.volumes_left_out = std::move(block.volumes_left_out);
   tick.cgroups = std::move(block.cgroups);
@@ -345,6 +348,7 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std:
   snapshot->diskless_requests = tick.diskless_requests;
   snapshot->devices_left_out = source_->devices_left_out();
   snapshot->bios = tick.bios;
+  snapshot->volume_drift = tick.volume_drift;
   snapshot->volumes_left_out = tick.volumes_left_out;
   snapshot->memberships = tick.inventory->memberships;
   snapshot->filesystems = tick.inventory->filesystems;

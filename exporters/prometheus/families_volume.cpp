@@ -59,6 +59,19 @@ void losses(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+void accounting_drift(const Snapshot& snapshot, Samples& out) {
+  for (const auto& [volume, drift] : snapshot.volume_drift) {
+    const auto add = [&, &name = volume](const char* operation, std::optional<std::int64_t> bytes) {
+      if (bytes) {
+        out.add({{"volume", name}, {"operation", operation}}, static_cast<double>(*bytes));
+      }
+    };
+    add("read", drift.read_bytes);
+    add("write", drift.written_bytes);
+    add("discard", drift.discarded_bytes);
+  }
+}
+
 void left_out(const Snapshot& snapshot, Samples& out) {
   if (!snapshot.bios.empty()) {
     out.add({}, to_double(snapshot.volumes_left_out.size()));
@@ -82,6 +95,9 @@ constexpr LabelDescription kLosses[] = {
     kVolume[0], kBioOperation,
     {"cause", "untimed: there was no room to remember it; missed: its memory was used again, and no end was seen",
      kLossCauses}};
+constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "discard"});
+constexpr LabelDescription kDrift[] = {
+    kVolume[0], {"operation", "write: also write zeroes; discard: also secure erase", kDriftOperations}};
 constexpr LabelDescription kMember[] = {
     {"member", "the disk or partition directly below a volume; volumes below volumes have series of their own"},
     kBioOperation};
@@ -103,6 +119,11 @@ constexpr FamilyDescription kFamilies[] = {
      in_flight, kVolume, kAbsent},
     {"ssdpulse_volume_losses_total", "Bios of the volume that are counted and have no latency.", losses, kLosses,
      kAbsent},
+    {"ssdpulse_volume_accounting_drift_bytes",
+     "Bytes of the volume counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. 0 "
+     "is correct.",
+     accounting_drift, kDrift,
+     "the volume has not been quiet yet, or the kernel keeps no statistics for it (queue/iostats is 0)"},
     {"ssdpulse_volume_member_latency_seconds",
      "Time of a bio of a disk or partition directly below a volume, from its submission to its end: including the wait "
      "for a tag, which its device's requests do not include.",
