@@ -187,6 +187,8 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;             // measured ones only, sorted by name
   std::vector<std::string> devices_left_out = {};  // of these: the kernel's tables have no room for them
   std::vector<Membership> memberships;
+  std::vector<Layer> layers = {};  // as of the inventory, like the next
+  std::vector<Volume> volumes = {};
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems = {};
   std::uint64_t setting_changes_waiting = 0;  // for there are too many to record
