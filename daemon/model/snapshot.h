@@ -191,6 +191,8 @@ struct Snapshot {
   std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
   std::vector<std::string> volumes_left_out = {};       // as devices_left_out
   std::vector<Membership> memberships;
+  std::vector<Layer> layers = {};  // as of the inventory, like the next
+  std::vector<Volume> volumes = {};
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems = {};
   std::uint64_t setting_changes_waiting = 0;  // for there are too many to record

@@ -351,6 +351,8 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std:
   snapshot->volume_drift = tick.volume_drift;
   snapshot->volumes_left_out = tick.volumes_left_out;
   snapshot->memberships = tick.inventory->memberships;
+  snapshot->layers = tick.inventory->layers;
+  snapshot->volumes = tick.inventory->volumes;
   snapshot->filesystems = tick.inventory->filesystems;
   snapshot->unnamed_filesystems = tick.inventory->unnamed_filesystems;
   snapshot->latency_mode = completion_only_ || effort_ >= model::Effort::completions ? "completion-only" : "full";
