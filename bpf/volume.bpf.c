@@ -12,13 +12,8 @@
  * it was submitted to. So the end does not look at the device.
  */
 #include "kernel/request.bpf.h"
+#include "block/device_rows.bpf.h"
 #include "abi/volume_abi.h"
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct bio___status {
-	__u8 bi_status;
-};
-#pragma clang attribute pop
 
 #define CLASS_FLUSH 2 /* as in abi/block_abi.h */
 
@@ -135,7 +130,7 @@ static __always_inline void ended(struct bio *bio, __u64 stamp)
 	if (age_ns > 0)
 		__sync_fetch_and_add(&cell->sum_ns, age_ns);
 	__sync_fetch_and_add(&cell->timed, 1);
-	if (((struct bio___status *)bio)->bi_status)
+	if (bio->bi_status)
 		__sync_fetch_and_add(&cell->failed, 1);
 }
 

@@ -16,27 +16,6 @@ static inline __attribute__((always_inline)) __u32 device_row_hash(__u32 device)
 	return (device * 0x9e3779b1U) >> 19;
 }
 
-#ifdef __bpf__
-/* Row of the device + 1, or 0. `table`: an array map of DEVICE_ROW_ENTRIES entries. */
-static inline __attribute__((always_inline)) __u32 device_row(void *table, __u32 device)
-{
-	__u32 hash = device_row_hash(device), probe;
-
-#pragma unroll
-	for (probe = 0; probe < DEVICE_ROW_PROBES; probe++) {
-		__u32 index = (hash + probe) & (DEVICE_ROW_ENTRIES - 1);
-		__u64 *entry = bpf_map_lookup_elem(table, &index);
-		__u64 known = entry ? *(volatile __u64 *)entry : 0;
-
-		if (!known)
-			break;
-		if ((__u32)known == device)
-			return known >> DEVICE_ROW_SHIFT;
-	}
-	return 0;
-}
-#endif
-
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif

@@ -8,6 +8,7 @@
 
 #include "../kernel/request.bpf.h"
 #include "../abi/discard_abi.h"
+#include "device_rows.bpf.h"
 
 #define SECTOR_SHIFT 9
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h, since 2.6.35 */

@@ -114,6 +114,7 @@ struct bvec_iter {
 struct bio {
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
+	__u8 bi_status;
 	struct bvec_iter bi_iter;
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/model/block_io.h"
 
@@ -35,6 +36,40 @@ struct BioIo {
   bool is_volume = false;  // takes bios itself; false: its requests are measured, too
   std::array<BioOperation, kBioOperations> operations;
   std::chrono::system_clock::time_point since;  // when counting began
+};
+
+/// What the bios of a device did lately.
+struct RecentBios {
+  struct Latency {
+    std::uint64_t ended = 0;
+    double mean_seconds = 0;
+    double p50_seconds = 0;  // upper bounds of their buckets
+    double p99_seconds = 0;
+  };
+  std::string device;
+  double read_bytes_per_second = 0;
+  double written_bytes_per_second = 0;
+  std::optional<Latency> read = {};  // absent: none ended
+  std::optional<Latency> write = {};
+};
+
+/// How much of a bio's time on a volume is spent in the volume itself: not below it, on what it lies on.
+struct FloorTime {
+  std::vector<std::string> volumes;  // several, if they share members: their bios cannot be told apart there
+  std::vector<std::string> members;
+  Operation operation;
+  std::uint64_t ended = 0;  // bios of the volumes
+  double mean_seconds = 0;  // of these
+  /// Mean. Every bio of the members is taken for one after another and for this volume's, so it is at least this.
+  double own_seconds = 0;
+  bool exact = false;  // each bio became one bio below: it is this
+};
+
+/// Of about the last minute.
+struct VolumeFigures {
+  double seconds = 0;               // length of that time
+  std::vector<RecentBios> devices;  // as BioIo: volumes and members; sorted
+  std::vector<FloorTime> floors;
 };
 
 /// Bytes of a volume by our count less those in the kernel's diskstats, since both were first at rest. Absent where the
