@@ -3,10 +3,10 @@
  * How long the bios of a device take: of volumes, which have no requests, and of what lies below them.
  *
  * The kernel's own account of volumes counts in jiffies, and a bio carries no time of its own on newer kernels. So a
- * bio is remembered by its address, from the tracepoint where it is submitted to the one where it ends. Each bio passes
- * the first once, also if its driver submits what is left of it again; the parts that were split off pass only the
- * second, and are in no slot. Every bio of the host passes both: the programs are attached only where there are
- * volumes.
+ * bio is remembered by its address, from the tracepoint where it is submitted to the one where it ends, alone or with
+ * its request. Each bio passes the first once, also if its driver submits what is left of it again; the parts that were
+ * split off pass only the second, and are in no slot. Every bio of the host passes both: the programs are attached only
+ * where there are volumes.
  *
  * A bio that was remapped (by md's linear and raid0 before Linux 5.14, by a multipath head) ends on another device than
  * it was submitted to. So the end does not look at the device.
@@ -117,7 +117,7 @@ static __always_inline __u64 submitted(struct bio *bio, struct volume_cell **cel
 	return bio_stamp(bpf_ktime_get_ns(), class, row - 1);
 }
 
-static __always_inline void ended(struct bio *bio, __u64 stamp)
+static __always_inline void ended(__u64 stamp, bool failed)
 {
 	struct volume_cell *cell = cell_of_stamp(stamp);
 	__s64 age_ns = bio_age_ns(stamp, bpf_ktime_get_ns());
@@ -130,9 +130,26 @@ static __always_inline void ended(struct bio *bio, __u64 stamp)
 	if (age_ns > 0)
 		__sync_fetch_and_add(&cell->sum_ns, age_ns);
 	__sync_fetch_and_add(&cell->timed, 1);
-	if (bio->bi_status)
+	if (failed)
 		__sync_fetch_and_add(&cell->failed, 1);
 }
+
+/*
+ * Bios of requests pass block_rq_complete instead of block_bio_complete. A request may have many, and a part of it may
+ * end alone. (A bio beyond the limit is one whose end was not seen.)
+ */
+#define MAX_BIOS_OF_REQUEST 256
+#define FOR_EACH_ENDING_BIO(rq, nr_bytes, action)                                                              \
+	do {                                                                                                   \
+		struct bio *bio = (rq)->bio;                                                                   \
+		__u32 left = (nr_bytes), number;                                                               \
+                                                                                                               \
+		for (number = 0; number < MAX_BIOS_OF_REQUEST && bio && left >= bio->bi_iter.bi_size; number++) { \
+			left -= bio->bi_iter.bi_size;                                                          \
+			action;                                                                                \
+			bio = bio->bi_next;                                                                    \
+		}                                                                                              \
+	} while (0)
 
 static __always_inline struct bio_set *set_of(__u64 address)
 {
@@ -183,11 +200,11 @@ int BPF_PROG(on_volume_submit, struct bio *bio)
 	return 0;
 }
 
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_volume_end, struct request_queue *queue, struct bio *bio)
+/* Not static: then it is verified once, and not for each bio of a request. */
+__noinline int take(__u64 address, bool failed)
 {
-	__u64 address = address_of(bio), way;
 	struct bio_set *set = set_of(address);
+	__u64 way;
 
 	if (!set)
 		return 0;
@@ -197,10 +214,23 @@ int BPF_PROG(on_volume_end, struct request_queue *queue, struct bio *bio)
 			__u64 stamp = set->stamp[way];
 
 			*(volatile __u64 *)&set->bio[way] = 0;
-			ended(bio, stamp);
+			ended(stamp, failed);
 			return 0;
 		}
 	}
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_volume_end, struct request_queue *queue, struct bio *bio)
+{
+	return take(address_of(bio), bio->bi_status);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_volume_request_end, struct request *rq, int error, unsigned int nr_bytes)
+{
+	FOR_EACH_ENDING_BIO(rq, nr_bytes, take(address_of(bio), error));
 	return 0;
 }
 
@@ -222,17 +252,29 @@ int BPF_PROG(on_volume_submit_5_10, struct request_queue *queue, struct bio *bio
 	return 0;
 }
 
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_volume_end_5_10, struct request_queue *queue, struct bio *bio)
+static __noinline int take_5_10(__u64 address, bool failed)
 {
-	__u64 address = address_of(bio), *known, stamp;
+	__u64 *known, stamp;
 
 	known = bpf_map_lookup_elem(&bios, &address);
 	if (!known)
 		return 0;
 	stamp = *known;
 	bpf_map_delete_elem(&bios, &address);
-	ended(bio, stamp);
+	ended(stamp, failed);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_volume_end_5_10, struct request_queue *queue, struct bio *bio)
+{
+	return take_5_10(address_of(bio), bio->bi_status);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_volume_request_end_5_10, struct request *rq, int error, unsigned int nr_bytes)
+{
+	FOR_EACH_ENDING_BIO(rq, nr_bytes, take_5_10(address_of(bio), error));
 	return 0;
 }
 

@@ -120,7 +120,9 @@ util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelB
   const auto& progs = skeleton.progs;
   bpf_program__set_autoload(progs.on_volume_submit, has_slots);
   bpf_program__set_autoload(progs.on_volume_end, has_slots);
+  bpf_program__set_autoload(progs.on_volume_request_end, has_slots);
   bpf_program__set_autoload(progs.on_volume_submit_5_10, !has_slots);
+  bpf_program__set_autoload(progs.on_volume_request_end_5_10, !has_slots);
   bpf_program__set_autoload(progs.on_volume_end_5_10, !has_slots);
   bpf_map__set_max_entries(skeleton.maps.volume_cells, plan.rows * volume_cells_of_row(plan.stripes));
   bpf_map__set_max_entries(skeleton.maps.bio_sets, has_slots ? plan.sets : 1);

@@ -141,7 +141,8 @@ void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inv
                              const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns) {
   std::set<std::string_view> uncounted;
   for (const model::Device& device : inventory.devices) {
-    if (!device.iostats) {
+    // Drivers of their own count their bios whatever it says.
+    if (!device.iostats && device.coverage == model::Coverage::stacked) {
       uncounted.insert(device.name);
     }
   }

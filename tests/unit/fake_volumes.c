@@ -99,6 +99,15 @@ void fake_volumes_end(__u32 bio, __u32 device, __u8 status) {
     on_volume_end(NULL, one);
 }
 
+void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error) {
+  struct request request = {.bio = &structures[first]};
+  for (__u32 i = 0; i < bios; ++i) structures[first + i].bi_next = i + 1 < bios ? &structures[first + i + 1] : NULL;
+  if (is_old)
+    on_volume_request_end_5_10(&request, error, ended_bytes);
+  else
+    on_volume_request_end(&request, error, ended_bytes);
+}
+
 const struct volume_cell* fake_volumes_cell(__u32 row, __u32 operation_class) {
   return &cells[row * (VOLUME_HOT_CLASSES + VOLUME_COLD_CLASSES) + operation_class];
 }

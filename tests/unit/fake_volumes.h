@@ -29,6 +29,8 @@ void fake_volumes_boot(int old);
 /* `bio`: which structure, less than FAKE_BIOS. `operation`: the kernel's op code, with flags. */
 void fake_volumes_submit(__u32 bio, __u32 device, __u32 operation, __u32 bytes);
 void fake_volumes_end(__u32 bio, __u32 device, __u8 status);
+/* A request of the bios from `first` on ends, or the first `ended_bytes` of it. */
+void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error);
 /* A class on the only group of CPUs. */
 const struct volume_cell* fake_volumes_cell(__u32 row, __u32 operation_class);
 

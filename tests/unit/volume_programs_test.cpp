@@ -76,6 +76,21 @@ TEST_P(VolumePrograms, count_errors_of_any_kind) {
   EXPECT_EQ(volume(CLASS_WRITE).timed, 1U);
 }
 
+TEST_P(VolumePrograms, time_the_bios_of_a_request_when_it_ends) {
+  for (__u32 bio = 0; bio < 3; ++bio) {
+    fake_volumes_submit(bio, FAKE_MEMBER, kWrite, 4096);
+  }
+  fake_now += 500;
+  fake_volumes_request_end(0, 3, 2 * 4096, 0);
+  EXPECT_EQ(member(CLASS_WRITE).timed, 2U) << "a part of it";
+  EXPECT_EQ(member(CLASS_WRITE).sum_ns, 1000U);
+  fake_volumes_request_end(2, 1, 4096, -5);
+  EXPECT_EQ(member(CLASS_WRITE).timed, 3U);
+  EXPECT_EQ(member(CLASS_WRITE).failed, 1U);
+  fake_volumes_end(2, FAKE_MEMBER, 0);
+  EXPECT_EQ(member(CLASS_WRITE).timed, 3U) << "some kernels pass the bio's tracepoint, too";
+}
+
 TEST_P(VolumePrograms, know_a_flush_by_its_flag_and_lack_of_data) {
   fake_volumes_submit(0, FAKE_VOLUME, kWrite | FAKE_PREFLUSH, 0);
   fake_volumes_submit(1, FAKE_VOLUME, kWrite | FAKE_PREFLUSH, 4096);
