@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "device_rows.h"
+
 /* Who submits, by FITRIM where the kernel shows it, and by process name; user space distinguishes kernel threads by
  * what is mounted. */
 #define SUBMITTER_FSTRIM 0
@@ -21,19 +23,6 @@
 /* After this silence, the next submission is a first one; user space's gap between bursts is never shorter. */
 #define DISCARD_SILENCE_NS 1000000000ULL
 
-/*
- * Volumes that have a row, written by user space; open addressing, DISCARD_VOLUME_PROBES steps. An entry is one word,
- * so it changes atomically: the kernel's device number (dev_t), with the row + 1 above it; 0: free.
- */
-#define DISCARD_VOLUMES 8192
-#define DISCARD_VOLUME_PROBES 8
-#define DISCARD_VOLUME_ROW_SHIFT 32
-
-static inline __attribute__((always_inline)) __u32 discard_volume_hash(__u32 device)
-{
-	return (device * 0x9e3779b1U) >> 19;
-}
-
 struct discard_cell {
 	__u64 ranges;
 	__u64 bytes;
@@ -46,5 +35,4 @@ struct discard_cell {
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
-static_assert(1U << (32 - 19) == DISCARD_VOLUMES, "the hash has as many bits as the table");
 static_assert(sizeof(struct discard_cell) == 64, "submitters share no cache line");

@@ -8,6 +8,7 @@
 
 #include "../kernel/request.bpf.h"
 #include "../abi/discard_abi.h"
+#include "device_rows.bpf.h"
 
 #define SECTOR_SHIFT 9
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h, since 2.6.35 */
@@ -22,7 +23,7 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DISCARD_VOLUMES);
+	__uint(max_entries, DEVICE_ROW_ENTRIES);
 	__type(key, __u32);
 	__type(value, __u64);
 } discard_volumes SEC(".maps"); /* [hash of the device number] */
@@ -38,19 +39,7 @@ struct {
 /* Row of the volume + 1, or 0. */
 static __noinline __u32 discard_row_of(__u32 device)
 {
-	__u32 hash = discard_volume_hash(device), probe;
-
-	for (probe = 0; probe < DISCARD_VOLUME_PROBES; probe++) {
-		__u32 index = (hash + probe) & (DISCARD_VOLUMES - 1);
-		__u64 *entry = bpf_map_lookup_elem(&discard_volumes, &index);
-		__u64 volume = entry ? *(volatile __u64 *)entry : 0;
-
-		if (!volume)
-			break;
-		if ((__u32)volume == device)
-			return volume >> DISCARD_VOLUME_ROW_SHIFT;
-	}
-	return 0;
+	return device_row(&discard_volumes, device);
 }
 
 struct submitter_name {

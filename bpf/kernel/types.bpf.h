@@ -27,6 +27,7 @@ typedef _Bool bool;
 
 /* include/uapi/linux/bpf.h: the enumerators that we need, values are kernel ABI. */
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_F_MMAPABLE = 1U << 10,
@@ -111,8 +112,10 @@ struct bvec_iter {
 };
 
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
+	__u8 bi_status;
 	struct bvec_iter bi_iter;
 };
 

@@ -193,6 +193,17 @@ class Parts {
            .source = source},
           work("on_discard"));
     }
+    const auto volumes = snapshot_.kernel_features.find(KernelFeature::volume_times);
+    const bool has_volumes = decided(KernelFeature::volume_times, KernelDecision::every_bio);
+    add({.name = "volumes",
+         .tells = "times of volumes: runs for each bio",
+         .change = "volumes.enabled: false",
+         .off = has_volumes ? (effort_ == Effort::everything ? std::string_view() : kLimited)
+                : volumes == snapshot_.kernel_features.end() ? kNotConfigured
+                : decided(KernelFeature::volume_times, KernelDecision::absent) ? "off: no volume at the start"
+                                                                               : "off: not possible here",
+         .source = source},
+        work("on_volume"));
     add({.name = "freezes",
          .tells = "frozen file systems",
          .off = decided(KernelFeature::freezes, KernelDecision::not_hooked) ? "off: not hooked" : limited,

@@ -262,6 +262,31 @@ Findings discard_submitters(const model::Snapshot& snapshot) {
                        "who submits discards is not known: all have trigger=other");
 }
 
+Findings volumes(const model::Snapshot& snapshot) {
+  const auto unmeasured = [](const char* reason, const char* remedy) {
+    return Findings{finding(Verdict::info, "", "volumes (device mapper, md) are not measured", reason, remedy)};
+  };
+  if (snapshot.memberships.empty()) {
+    return {};
+  }
+  if (model::decided(snapshot.kernel_features, model::KernelFeature::volume_times, model::KernelDecision::absent)) {
+    return unmeasured("there was none when the daemon started, and it attaches programs only then",
+                      "systemctl restart ssdpulse");
+  }
+  if (model::decided(snapshot.kernel_features, model::KernelFeature::volume_times, model::KernelDecision::not_hooked)) {
+    return unmeasured("the log of the daemon's start says why", "");
+  }
+  if (!snapshot.volumes_left_out.empty()) {
+    auto one = finding(Verdict::advise, "", fmt::format("{} volumes are not measured", snapshot.volumes_left_out.size()),
+                       "the tables in the kernel have room for twice the volumes that were there when the daemon "
+                       "started, up to 2048",
+                       "restart the daemon, or exclude some (devices.exclude)");
+    one.evidence = {{"volumes_left_out", static_cast<double>(snapshot.volumes_left_out.size())}};
+    return {std::move(one)};
+  }
+  return {};
+}
+
 Findings freezes(const model::Snapshot& snapshot) {
   return unless_hooked(snapshot, model::KernelFeature::freezes, "a frozen file system is not noticed");
 }
@@ -455,6 +480,7 @@ constexpr RunningCheck kChecks[] = {
     {"io-accounting", "I/O is accounted to units", io_accounting},
     {"pressure", "waiting for I/O above the drives is seen", pressure},
     {"discard-triggers", "who submits discards is seen", discard_submitters},
+    {"volumes", "volumes are measured", volumes},
     {"freezes", "freezes of file systems are seen", freezes},
     {"write-classes", "journal, metadata and data are separate", write_classes},
     {"write-hints", "the kernel passes write hints on", write_hints},

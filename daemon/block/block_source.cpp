@@ -80,6 +80,9 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     log::warning("the cost of the programs in the kernel is unknown: {}", cost.error().message);
   }
   source->open_discards(inventory);
+  if (choices.volumes) {
+    source->open_volumes(inventory);
+  }
   source->open_freezes();
   if (source->end_functions_) {
     source->end_functions_->serve(source->programs_->tables().end_functions);
@@ -137,6 +140,27 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
   }
 }
 
+/// Without this, volumes have no series, and nothing else is lost.
+void BlockSource::open_volumes(const model::Inventory& inventory) {
+  KernelDecision& decision = btf_.features[KernelFeature::volume_times] = KernelDecision::absent;
+  const VolumePlan plan = plan_volumes(volume_rows(inventory), plan_.cpus);
+  if (plan.rows == 0) {
+    return;
+  }
+  auto programs = rules_.issues_are_seen ? VolumePrograms::open(btf_, plan)
+                                         : util::fail("every bio of the host passes the programs: not in "
+                                                      "completion-only mode");
+  if (!programs) {
+    decision = KernelDecision::not_hooked;
+    volumes_unseen_ = programs.error().message;
+    return;
+  }
+  decision = KernelDecision::every_bio;
+  plan_.volumes = plan;
+  volume_programs_ = std::move(*programs);
+  volumes_.emplace(volume_programs_->cells(), volume_programs_->devices(), plan, btf_.bios_keep_partition);
+}
+
 void BlockSource::open_freezes() {
   auto programs = FreezePrograms::open(btf_.counts_skipped_runs);
   btf_.features[KernelFeature::freezes] = programs ? KernelDecision::freeze_super : KernelDecision::not_hooked;
@@ -152,6 +176,9 @@ std::vector<model::ProgramStats> BlockSource::program_stats() const {
   const auto add = [&](const auto& more) { stats.insert(stats.end(), more.begin(), more.end()); };
   if (discard_programs_) {
     add(discard_programs_->program_stats());
+  }
+  if (volume_programs_) {
+    add(volume_programs_->program_stats());
   }
   if (freeze_programs_) {
     add(freeze_programs_->program_stats());
@@ -356,6 +383,9 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   if (discards_) {
     discards_->update(inventory);
   }
+  if (volumes_) {
+    volumes_->update(inventory);
+  }
   const auto add = [&](const TableRow& row) {
     decisions.push_back({row.disk_name, row.diskseq, row.allocation.device + 1, row.retirement.has_value()});
   };
@@ -453,10 +483,16 @@ void BlockSource::set_effort(model::Effort effort) {
     std::for_each(measured.rows.begin(), measured.rows.end(), follow);
   }
   std::for_each(retiring_.begin(), retiring_.end(), follow);
+  if (volumes_) {
+    volumes_->pause(effort != model::Effort::everything);
+  }
   if (effort == model::Effort::nothing) {
     programs_->detach();
     if (discard_programs_) {
       discard_programs_->detach();
+    }
+    if (volume_programs_) {
+      volume_programs_->detach();
     }
     if (freeze_programs_) {
       freeze_programs_->detach();
@@ -539,6 +575,10 @@ std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) 
   return measured == measured_.end() ? std::nullopt : std::optional(read_device(measured->second));
 }
 
+std::vector<std::shared_ptr<const model::BioIo>> BlockSource::sample_volumes() {
+  return volumes_ ? volumes_->read() : std::vector<std::shared_ptr<const model::BioIo>>();
+}
+
 BlockSample BlockSource::sample() {
   if (end_functions_) {
     end_functions_->advance();
@@ -568,6 +608,10 @@ BlockSample BlockSource::sample() {
   sample.diskless_requests = host.count[HOST_DISKLESS_REQUESTS];
   if (discards_) {
     sample.discards = discards_->read();
+  }
+  if (volumes_) {
+    sample.bios = sample_volumes();
+    sample.volumes_left_out = volumes_->left_out();
   }
   if (freeze_programs_) {
     sample.frozen = freeze_programs_->frozen();

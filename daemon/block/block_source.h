@@ -19,6 +19,7 @@
 #include "daemon/block/kernel_memory.h"
 #include "daemon/block/measured_device.h"
 #include "daemon/block/program_control.h"
+#include "daemon/block/volume_bios.h"
 #include "daemon/model/device.h"
 #include "daemon/model/kernel_programs.h"
 #include "daemon/model/snapshot.h"
@@ -36,6 +37,7 @@ struct BlockChoices {
   std::optional<bool> hints_of_pages;     // absent: only where this kernel loses hints on the way
   bool attribution = true;                // count reads, writes and discards by cgroup and by path into the kernel
   std::uint32_t attributed_cgroups = 64;  // for which there is room; any others count as `other`
+  bool volumes = true;                    // time the bios of volumes, where there are any at the start
   bool flash_samples = true;              // if false, set_sampling() is never called, and no memory is used for it
 };
 
@@ -65,6 +67,8 @@ class BlockSource {
   BlockSample sample();
   /// One device alone, with its attribution as of the last sample; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
+  /// Volumes alone, as in a sample.
+  std::vector<std::shared_ptr<const model::BioIo>> sample_volumes();
   /// To be called when everything in flight in these operations of a device is known to have ended unseen: it counts as
   /// missed now, and no longer as in flight. Unknown devices are ignored.
   void mark_in_flight_missed(const std::string& device, std::span<const model::Operation> operations);
@@ -84,6 +88,8 @@ class BlockSource {
   [[nodiscard]] const std::optional<model::RunCost>& run_cost() const { return run_cost_; }
   /// Why submitters of discards cannot be seen; empty where they can.
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
+  /// Why volumes cannot be measured; empty where they are, where there was none at the start, and where it is off.
+  [[nodiscard]] const std::string& volumes_unseen() const { return volumes_unseen_; }
   /// Why freezes of file systems cannot be seen; empty where they can.
   [[nodiscard]] const std::string& freezes_unseen() const { return freezes_unseen_; }
 
@@ -91,6 +97,7 @@ class BlockSource {
   BlockSource() = default;
   void use(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
+  void open_volumes(const model::Inventory& inventory);
   void open_freezes();
   void keep_rows(MeasuredDevice& measured);
   bool allocate_row(MeasuredDevice& measured, const model::Path& path);
@@ -114,6 +121,9 @@ class BlockSource {
   std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
   std::optional<DiscardSubmissionReader> discards_;
   std::string discards_unseen_;
+  std::unique_ptr<VolumePrograms> volume_programs_;  // likewise, and where there was no volume
+  std::optional<VolumeReader> volumes_;
+  std::string volumes_unseen_;
   std::unique_ptr<FreezePrograms> freeze_programs_;  // likewise
   std::string freezes_unseen_;
   std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode without attribution

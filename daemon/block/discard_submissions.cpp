@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -56,20 +55,6 @@ std::vector<const model::Volume*> volumes_of_interest(const model::Inventory& in
     }
   }
   return volumes;
-}
-
-/// The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h).
-__u32 device_number(const model::Volume& volume) { return volume.major << 20U | volume.minor; }
-
-std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 device) {
-  const __u32 hash = discard_volume_hash(device);
-  for (__u32 probe = 0; probe < DISCARD_VOLUME_PROBES; ++probe) {
-    const std::size_t entry = (hash + probe) % DISCARD_VOLUMES;
-    if (table[entry] == 0) {
-      return entry;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -136,46 +121,27 @@ DiscardPrograms::~DiscardPrograms() = default;
 std::uint32_t discard_rows(const model::Inventory& inventory) {
   constexpr std::size_t kSpare = 64;
   const std::size_t present = volumes_of_interest(inventory).size();
-  return static_cast<std::uint32_t>(std::min<std::size_t>(present + present / 4 + kSpare, DISCARD_VOLUMES));
+  return static_cast<std::uint32_t>(std::min<std::size_t>(present + present / 4 + kSpare, DEVICE_ROW_ENTRIES));
 }
 
 DiscardSubmissionReader::DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes,
                                                  bool sees_partitions)
-    : cells_(cells), volumes_(volumes), sees_partitions_(sees_partitions) {
-  for (std::uint32_t row = 0; row < cells.size() / SUBMITTERS; ++row) {
-    free_.push_back(row);
-  }
-}
+    : cells_(cells),
+      sees_partitions_(sees_partitions),
+      rows_(volumes, static_cast<std::uint32_t>(cells.size() / SUBMITTERS)) {}
 
 void DiscardSubmissionReader::update(const model::Inventory& inventory) {
-  std::vector<__u64> table(volumes_.size());
-  std::map<std::string, std::size_t> entries;  // in the table, by volume
+  std::vector<DeviceRows::Wanted> wanted;
   for (const model::Volume* volume : volumes_of_interest(inventory)) {
-    const auto entry = free_entry(table, device_number(*volume));
-    if (entry && (sees_partitions_ || volume->name == volume->device)) {
-      table[*entry] = device_number(*volume);
-      entries.emplace(volume->name, *entry);
+    if (sees_partitions_ || volume->name == volume->device) {
+      wanted.emplace_back(*volume, volume->name);
     }
   }
-  for (auto known = rows_.begin(); known != rows_.end();) {
-    if (entries.count(known->first) != 0) {
-      ++known;
-      continue;
-    }
-    free_.push_back(known->second.number);
-    known = rows_.erase(known);
-  }
-  for (const auto& [volume, entry] : entries) {
-    if (rows_.count(volume) == 0 && !free_.empty()) {
-      rows_.emplace(volume, VolumeRow{free_.front(), read_cells(free_.front())});
-      free_.pop_front();
-    }
-    const auto row = rows_.find(volume);
-    table[entry] |= row == rows_.end() ? 0 : (__u64{row->second.number} + 1) << DISCARD_VOLUME_ROW_SHIFT;
-  }
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table[i] != volumes_[i]) {
-      store(volumes_[i], table[i]);
+  rows_.update(wanted);
+  std::erase_if(baselines_, [&](const auto& known) { return rows_.rows().count(known.first) == 0; });
+  for (const auto& [volume, row] : rows_.rows()) {
+    if (baselines_.count(volume) == 0) {
+      baselines_.emplace(volume, read_cells(row));
     }
   }
 }
@@ -196,11 +162,12 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t row) 
 
 std::map<std::string, model::DiscardSubmitters> DiscardSubmissionReader::read() const {
   std::map<std::string, model::DiscardSubmitters> result;
-  for (const auto& [volume, row] : rows_) {
-    model::DiscardSubmitters now = read_cells(row.number);
+  for (const auto& [volume, row] : rows_.rows()) {
+    model::DiscardSubmitters now = read_cells(row);
+    const model::DiscardSubmitters& baseline = baselines_.at(volume);
     for (std::size_t submitter = 0; submitter < SUBMITTERS; ++submitter) {
-      now[submitter].bytes -= row.baseline[submitter].bytes;
-      now[submitter].ranges -= row.baseline[submitter].ranges;
+      now[submitter].bytes -= baseline[submitter].bytes;
+      now[submitter].ranges -= baseline[submitter].ranges;
     }
     result.emplace(volume, std::move(now));
   }

@@ -6,7 +6,6 @@
 #include <linux/types.h>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include "bpf/abi/discard_abi.h"
 #include "daemon/base/result.h"
 #include "daemon/block/bpf_objects.h"
+#include "daemon/block/device_rows.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/model/device.h"
 #include "daemon/model/discard_values.h"
@@ -37,7 +37,7 @@ class DiscardPrograms {
 
   /// [row][submitter]
   [[nodiscard]] std::span<const discard_cell> cells() const { return cells_; }
-  /// As in discard_abi.h: which volume has which row; empty until it is written.
+  /// As in device_rows.h: which volume has which row; empty until it is written.
   [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
   /// Whether a partition's discards are distinguished from those of its disk.
   [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
@@ -69,7 +69,7 @@ std::uint32_t discard_rows(const model::Inventory& inventory);
 /// Gives volumes their rows in the kernel's table of discards and reads it, without system calls.
 class DiscardSubmissionReader {
  public:
-  /// `cells` [row][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`,
+  /// `cells` [row][submitter], `volumes` as in device_rows.h: the mapped kernel tables. Without `sees_partitions`,
   /// nothing is known about partitions, and everything counts for their disk.
   DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes, bool sees_partitions);
 
@@ -78,17 +78,12 @@ class DiscardSubmissionReader {
   [[nodiscard]] std::map<std::string, model::DiscardSubmitters> read() const;
 
  private:
-  struct VolumeRow {
-    std::uint32_t number;
-    model::DiscardSubmitters baseline;
-  };
   [[nodiscard]] model::DiscardSubmitters read_cells(std::uint32_t row) const;
 
   std::span<const discard_cell> cells_;
-  std::span<__u64> volumes_;
   bool sees_partitions_;
-  std::map<std::string, VolumeRow> rows_;  // by volume
-  std::deque<std::uint32_t> free_;         // longest free first
+  DeviceRows rows_;
+  std::map<std::string, model::DiscardSubmitters> baselines_;  // of rows, by volume
 };
 
 }  // namespace ssdpulse::block

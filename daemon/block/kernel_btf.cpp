@@ -128,9 +128,10 @@ bool read_operations(const Btf& types, KernelBtf& result) {
   }
   // Reads and writes have the first two numbers on every kernel; an ordinary one has no other operation's bits, and
   // need not become durable before it ends.
-  const auto fua = enumerator(types, "__REQ_FUA");
+  const auto fua = enumerator(types, "__REQ_FUA"), preflush = enumerator(types, "__REQ_PREFLUSH");
   result.rare_command_flags = 0xfeU | (fua ? 1U << *fua : 0);
-  return fua && result.class_of_op[0] == CLASS_READ && result.class_of_op[1] == CLASS_WRITE;
+  result.preflush_flag = preflush ? 1U << *preflush : 0;
+  return fua && preflush && result.class_of_op[0] == CLASS_READ && result.class_of_op[1] == CLASS_WRITE;
 }
 
 void read_request_flags(const Btf& types, KernelBtf& result) {

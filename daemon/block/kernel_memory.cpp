@@ -37,7 +37,7 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 std::uint64_t MemoryPlan::table_bytes() const {
   return MAX_DEVICES * sizeof(device_state) + std::uint64_t{devices} * (sizeof(device_events) + sizeof(stream_ends)) +
          std::uint64_t{discard_rows} * SUBMITTERS * sizeof(discard_cell) +
-         (discard_rows > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
+         (discard_rows > 0 ? DEVICE_ROW_ENTRIES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
 
@@ -48,6 +48,22 @@ std::uint64_t MemoryPlan::attribution_bytes() const {
   return std::uint64_t{cpus} * (attribution_sets * sizeof(attribution_set) + sizeof(::announcements) +
                                 announcements * sizeof(announced_cgroup)) +
          std::uint64_t{devices} * unattributed_cells * sizeof(unattributed);
+}
+
+std::uint64_t VolumePlan::bytes() const {
+  return rows == 0 ? 0
+                   : std::uint64_t{rows} * volume_cells_of_row(stripes) * sizeof(volume_cell) + sets * sizeof(bio_set) +
+                         DEVICE_ROW_ENTRIES * sizeof(__u64);
+}
+
+VolumePlan plan_volumes(std::uint32_t present_rows, std::uint32_t possible_cpus) {
+  constexpr std::uint32_t kSpareRows = 64, kSetsOfRow = 64 /* 256 bios */, kMinSets = 1024, kMaxSets = 32768;
+  if (present_rows == 0) {
+    return {};
+  }
+  return {.rows = std::min<std::uint32_t>(present_rows + std::max(present_rows, kSpareRows), VOLUME_MAX_ROWS),
+          .stripes = std::min<std::uint32_t>(std::bit_ceil(possible_cpus), VOLUME_MAX_STRIPES),
+          .sets = std::clamp(std::bit_ceil(present_rows * kSetsOfRow), kMinSets, kMaxSets)};
 }
 
 void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bpf/abi/block_abi.h"
+#include "bpf/abi/volume_abi.h"
 
 namespace ssdpulse::block {
 
@@ -18,6 +19,17 @@ struct SlotDemand {
   std::uint32_t hardware_queues = 1;
   std::uint32_t queue_depth = 0;
 };
+
+/// The tables of the volume programs: 2 MiB on a host with a few volumes, at most 54 MiB.
+struct VolumePlan {
+  std::uint32_t rows = 0;     // 0: there is no volume, and nothing is loaded
+  std::uint32_t stripes = 1;  // groups of CPUs with cells of their own for reads and writes; a power of two
+  std::uint32_t sets = 0;     // of bios in flight; a power of two
+
+  [[nodiscard]] std::uint64_t bytes() const;
+};
+/// Room for as many rows again as there are, and for 64 at least.
+VolumePlan plan_volumes(std::uint32_t present_rows, std::uint32_t possible_cpus);
 
 /// Made once, before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64 CPUs and 202 MB at 64 x
 /// 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are shared: their number is what the budget leaves.
@@ -32,6 +44,7 @@ struct MemoryPlan {
   std::uint32_t attribution_sets = 0;    // of one CPU; 0: switched off
   std::uint32_t announcements = 0;       // of one CPU, a power of two
   std::uint32_t unattributed_cells = 0;  // of one device, a power of two, shared by CPUs
+  VolumePlan volumes;
   std::uint32_t sample_bytes = 0;        // of the ring buffer of sampled writes, a power of two and whole pages
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
@@ -39,7 +52,7 @@ struct MemoryPlan {
   [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, disks, queues, discards
   [[nodiscard]] std::uint64_t attribution_bytes() const;
   [[nodiscard]] std::uint64_t total_bytes() const {
-    return cell_bytes() + slot_bytes() + table_bytes() + attribution_bytes() + sample_bytes;
+    return cell_bytes() + slot_bytes() + table_bytes() + attribution_bytes() + sample_bytes + volumes.bytes();
   }
 };
 

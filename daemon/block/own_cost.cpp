@@ -2,6 +2,7 @@
 #include "daemon/block/own_cost.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -18,7 +19,8 @@ constexpr double kWeight = 0.2;
 
 double ns_of(const Work& work, const model::RunCost& cost, std::size_t effort) {
   return static_cast<double>(work.issues) * cost.issue_ns * model::kRunShares[effort].issue +
-         static_cast<double>(work.completions) * cost.completion_ns * model::kRunShares[effort].completion;
+         static_cast<double>(work.completions) * cost.completion_ns * model::kRunShares[effort].completion +
+         work.bios * cost.completion_ns * model::kRunShares[effort].bio;
 }
 
 /// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
@@ -149,6 +151,16 @@ Work OwnCost::work_since_last(const model::Tick& tick) {
     }
     known = {issues, completions, writes};
   });
+  std::uint64_t bios = 0;
+  for (const auto& io : tick.bios) {
+    bios = std::accumulate(io->operations.begin(), io->operations.end(), bios,
+                           [](std::uint64_t sum, const model::BioOperation& one) { return sum + one.submitted; });
+  }
+  // Their counts begin again after a pause.
+  if (const std::uint64_t before = std::exchange(bios_, bios); bios > before && before > 0 && work.completions > 0) {
+    bios_of_completion_ = static_cast<double>(bios - before) / static_cast<double>(work.completions);
+  }
+  work.bios = bios_of_completion_ * static_cast<double>(work.completions);
   std::uint64_t runs = 0;
   std::uint64_t run_ns = 0;
   for (const model::ProgramStats& program : tick.programs) {

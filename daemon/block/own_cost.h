@@ -21,6 +21,7 @@ namespace ssdpulse::block {
 struct Work {
   std::uint64_t issues = 0;       // runs of the issue program
   std::uint64_t completions = 0;  // runs of the completion program
+  double bios = 0;                // that the programs of volumes timed, or would have timed
   /// According to the kernel's own account, for all programs; 0 runs if it keeps none.
   std::uint64_t accounted_runs = 0;
   std::uint64_t accounted_ns = 0;
@@ -123,6 +124,8 @@ class OwnCost final : public model::Stage {
   std::optional<CostLimit> limit_;
   model::PerDevice<Runs> devices_;
   std::optional<model::SteadyTime> last_;
+  std::uint64_t bios_ = 0;
+  double bios_of_completion_ = 0;  // when they were last timed
   std::uint64_t accounted_runs_ = 0;
   std::uint64_t accounted_ns_ = 0;
   model::OwnCostFigures figures_;

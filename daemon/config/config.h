@@ -90,6 +90,11 @@ struct Attribution {
   bool operator==(const Attribution&) const = default;
 };
 
+struct Volumes {
+  bool enabled{};
+  bool operator==(const Volumes&) const = default;
+};
+
 struct FlashModel {
   bool enabled{};
   std::uint64_t memory_bytes{};  // of all drives' models
@@ -134,6 +139,7 @@ struct Config {
   Writes writes;
   Spikes spikes;
   Attribution attribution;
+  Volumes volumes;
   FlashModel flash_model;
   Limits limits;
   History history;

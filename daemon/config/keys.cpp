@@ -26,6 +26,7 @@ constexpr std::array kSections{
     Section{"writes", "How writes are classified."},
     Section{"spikes", "When latency is a spike."},
     Section{"attribution", "Whose I/O it is, and how it entered the kernel."},
+    Section{"volumes", "Volumes: device mapper, md and their like."},
     Section{"flash_model", "The model that estimates write amplification from what the host writes."},
     Section{"limits", "Limits that the daemon keeps itself to."},
     Section{"history", "The history, which is kept on disk."},
@@ -271,6 +272,18 @@ matches slashes, too, and
 the name.
 The first match wins.)",
            .examples = R"([[{"match": "/system.slice/mysql*", "tenant": "db"}]])"}),
+      key("volumes", "enabled", &Config::volumes, &Volumes::enabled, YesOrNo{}, true, restart,
+          {.help = "Whether to measure volumes, if there are any when the daemon starts: every bio of the host then "
+                   "passes two more programs.",
+           .manual = R"(Whether to measure volumes (device mapper, md and their like), if there are any when the daemon starts.
+Every bio of the host then passes two more programs;
+.Dl ssdpulse doctor --cost
+shows what they cost.
+Not done where
+.Cm latency.mode
+is
+.Cm completion-only .)",
+           .examples = R"([false])"}),
       key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, true, restart,
           {.help = "Whether write amplification is also estimated from what the host writes.",
            .manual = R"(Whether write amplification is also estimated from what the host writes, for each drive.)",

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,8 @@
 namespace ssdpulse::host {
 namespace {
 
+using sysfs::is_dm;
+using sysfs::is_md;
 using sysfs::read_number;
 using sysfs::read_text;
 
@@ -216,9 +219,6 @@ std::string part_of(const std::string& directory, const std::string& disk_name) 
   return read_text(directory + "/nsid");
 }
 
-bool is_dm(std::string_view disk) { return disk.starts_with("dm-"); }
-bool is_md(std::string_view disk) { return disk.starts_with("md"); }
-
 /// Always stacked, even while there is nothing below.
 bool is_stacking_driver(std::string_view disk) {
   return is_dm(disk) || is_md(disk) || disk.starts_with("bcache") || disk.starts_with("drbd");
@@ -341,11 +341,9 @@ Stacking::Stacking(std::string sys_root, std::vector<std::string> disks)
       }
     }
     if (is_dm(disk)) {
-      dm_names_[disk] = read_text(directory + "/dm/name");
-      if (read_text(directory + "/dm/uuid").starts_with("mpath-")) {
-        multipath_.insert(disk);
-      }
+      mapped_[disk] = {read_text(directory + "/dm/name"), read_text(directory + "/dm/uuid")};
     }
+    std::copy_if(slaves.begin(), slaves.end(), std::back_inserter(slaves_[disk]), util::is_plain_name);
   }
 }
 
@@ -377,13 +375,25 @@ void Stacking::add_disks_under(const std::string& disk, std::set<std::string>& v
 std::vector<model::Membership> Stacking::memberships() const {
   std::vector<model::Membership> memberships;
   for (const auto& [array, lower] : lower_) {
-    const auto name = dm_names_.find(array);
+    const Mapped* dm = mapped(array);
     for (const std::string& disk : disks_under(array)) {
-      memberships.push_back({array, disk, is_md(array) ? "md" : (is_dm(array) ? "dm" : "other"),
-                             name == dm_names_.end() ? std::string() : name->second, multipath_.count(array) != 0});
+      memberships.push_back({array, disk, is_md(array) ? "md" : (dm != nullptr ? "dm" : "other"),
+                             dm == nullptr ? std::string() : dm->name,
+                             dm != nullptr && dm->uuid.starts_with("mpath-")});
     }
   }
   return memberships;
+}
+
+const std::vector<std::string>& Stacking::directly_below(const std::string& disk) const {
+  static const std::vector<std::string> kNone;
+  const auto found = slaves_.find(disk);
+  return found == slaves_.end() ? kNone : found->second;
+}
+
+const Stacking::Mapped* Stacking::mapped(const std::string& disk) const {
+  const auto found = mapped_.find(disk);
+  return found == mapped_.end() ? nullptr : &found->second;
 }
 
 std::vector<model::Volume> Stacking::volumes() const {
@@ -419,8 +429,8 @@ std::string Stacking::disk_of_node(const std::string& node) const {
   if (node.starts_with(kMapper)) {
     const std::string name = node.substr(kMapper.size());
     const auto found =
-        std::find_if(dm_names_.begin(), dm_names_.end(), [&](const auto& entry) { return entry.second == name; });
-    return found == dm_names_.end() ? std::string() : found->first;
+        std::find_if(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.second.name == name; });
+    return found == mapped_.end() ? std::string() : found->first;
   }
   const std::string name = sysfs::to_sysfs_name(node);
   return disks_.count(name) != 0 ? name : disk_of_path(sysfs::link_target(sys_root_ + "/class/block/" + name));

@@ -49,6 +49,17 @@ class Stacking {
   /// One for each stacked disk and each disk at the bottom under it.
   [[nodiscard]] std::vector<model::Membership> memberships() const;
 
+  /// The names of what lies directly below `disk`: disks and partitions, sorted; none if it is not stacked.
+  [[nodiscard]] const std::vector<std::string>& directly_below(const std::string& disk) const;
+
+  /// What device-mapper says of a disk of its own.
+  struct Mapped {
+    std::string name;
+    std::string uuid;  // whoever made it chose it: LVM, cryptsetup, multipathd, ...
+  };
+  /// Null: it is not of device-mapper.
+  [[nodiscard]] const Mapped* mapped(const std::string& disk) const;
+
   /// Every disk and partition with a device number. Sorted by name.
   [[nodiscard]] std::vector<model::Volume> volumes() const;
 
@@ -63,10 +74,10 @@ class Stacking {
 
   std::string sys_root_;
   std::set<std::string> disks_;
-  std::map<std::string, std::vector<std::string>> lower_;  // of each stacked disk: the disks directly below it
-  std::set<std::string> carriers_;                         // disks and partitions directly below a stacked disk
-  std::map<std::string, std::string> dm_names_;            // disk -> dm's own name
-  std::set<std::string> multipath_;                        // those of dm_names_ that join paths to one drive
+  std::map<std::string, std::vector<std::string>> lower_;   // of each stacked disk: the disks directly below it
+  std::map<std::string, std::vector<std::string>> slaves_;  // likewise, and partitions as such
+  std::set<std::string> carriers_;                          // disks and partitions directly below a stacked disk
+  std::map<std::string, Mapped> mapped_;                    // by disk
 };
 
 }  // namespace ssdpulse::host

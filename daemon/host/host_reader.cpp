@@ -17,6 +17,7 @@
 
 #include "daemon/base/complete.h"
 #include "daemon/base/file_descriptor.h"
+#include "daemon/host/layer_reader.h"
 #include "daemon/host/sysfs.h"
 #include "daemon/model/tenant_io.h"
 
@@ -80,43 +81,6 @@ std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
   const std::string text = content(proc + "/stat", kMaxFileBytes);
   const auto count = sysfs::rest_of_line(text, "procs_blocked ");
   return count ? sysfs::parse_number(*count) : std::nullopt;
-}
-
-/// "DONE / TOTAL", in sectors
-std::optional<double> progress_of(const std::string& text) {
-  const auto words = sysfs::words_in(text);
-  if (words.size() != 3 || words[1] != "/") {
-    return std::nullopt;
-  }
-  const auto done = sysfs::parse_number(words[0]);
-  const auto total = sysfs::parse_number(words[2]);
-  return done && total && *total > 0 && *done <= *total
-             ? std::optional(static_cast<double>(*done) / static_cast<double>(*total))
-             : std::nullopt;
-}
-
-std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, const std::string& sys) {
-  std::set<std::pair<std::string, std::string>> volumes;
-  for (const model::Membership& membership : inventory.memberships) {
-    volumes.emplace(membership.array, membership.kind);
-  }
-  std::vector<model::VolumeSignals> all;
-  for (const auto& [name, kind] : volumes) {
-    const std::string directory = sys + "/block/" + sysfs::to_sysfs_name(name);
-    model::VolumeSignals volume{name, false, {}};
-    if (kind == "dm") {
-      volume.suspended = sysfs::read_number(directory + "/dm/suspended").value_or(0) == 1;
-    } else if (kind == "md") {
-      const std::string action = sysfs::read_text(directory + "/md/sync_action");
-      if (!action.empty() && action != "idle" && action != "frozen") {
-        const auto kilobytes = sysfs::read_number(directory + "/md/sync_speed");
-        volume.resync = model::Resync{action, progress_of(sysfs::read_text(directory + "/md/sync_completed")),
-                                      kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt};
-      }
-    }
-    all.push_back(std::move(volume));
-  }
-  return all;
 }
 
 /// The cgroup and those above it, without the root, on which no limit can be set.
@@ -365,6 +329,20 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
   }
 }
 
+std::vector<model::VolumeSignals> HostReader::read_volumes(const model::Inventory& inventory) {
+  std::map<std::string, model::VolumeSignals> before = std::exchange(volumes_, {});
+  std::vector<model::VolumeSignals> all;
+  for (const model::Layer& layer : inventory.layers) {
+    const auto known = before.find(layer.name);
+    const bool due = known == before.end() || (all.size() + reads_) % kTurnsOfHealth == 0;
+    if (auto signals = read_volume_signals(roots_.sys, layer, due ? nullptr : &known->second)) {
+      volumes_.emplace(layer.name, *signals);
+      all.push_back(std::move(*signals));
+    }
+  }
+  return all;
+}
+
 model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
                                     const TenantOf& tenant_of) {
   model::HostSignals signals;
@@ -378,7 +356,7 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
   signals.disks_busy_seconds = disks_busy_seconds_;
   std::transform(disks_.begin(), disks_.end(), std::inserter(signals.disks_busy_ms, signals.disks_busy_ms.end()),
                  [](const auto& one) { return std::pair(one.first, one.second.busy_ms); });
-  signals.volumes = volumes_of(inventory, roots_.sys);
+  signals.volumes = read_volumes(inventory);
   if (!roots_.cgroups.empty()) {
     signals.cgroups_unified = roots_.cgroups_unified;
     read_cgroups(inventory, cgroups, tenant_of, signals);

@@ -63,6 +63,8 @@ class HostReader {
   static constexpr std::size_t kMaxLimits = 1024;     // then no more cgroups' are kept
   static constexpr std::size_t kSearchedAtOnce = 32;  // of those that had no limit: in turn, if there are more
 
+  static constexpr std::size_t kTurnsOfHealth = 5;  // of what changes seldom, each reads a part of the volumes
+
   explicit HostReader(HostRoots roots) : roots_(std::move(roots)) {}
 
   /// The tenant of a cgroup, by its path from the root of the hierarchy.
@@ -77,6 +79,7 @@ class HostReader {
   [[nodiscard]] std::vector<model::IoLimit> limits_of(const std::string& cgroup,
                                                       const model::Inventory& inventory) const;
   void read_disks(const model::Inventory& inventory);
+  std::vector<model::VolumeSignals> read_volumes(const model::Inventory& inventory);
 
   struct Disk {
     std::uint64_t busy_ms = 0;
@@ -89,7 +92,8 @@ class HostReader {
   std::chrono::steady_clock::time_point disks_read_at_ = std::chrono::steady_clock::now();
   double disks_busy_seconds_ = 0;
   std::uint64_t reads_ = 0;
-  std::set<std::string> limited_;  // cgroups that had a limit at the last search
+  std::set<std::string> limited_;                        // cgroups that had a limit at the last search
+  std::map<std::string, model::VolumeSignals> volumes_;  // as they were at the last reading
 };
 
 /// The kernel's texts. What is not understood is left out.

@@ -11,6 +11,7 @@
 #include "daemon/base/glob.h"
 #include "daemon/host/disks.h"
 #include "daemon/host/filesystems.h"
+#include "daemon/host/layer_reader.h"
 #include "daemon/host/sysfs.h"
 #include "daemon/model/device_identity.h"
 
@@ -159,6 +160,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
   }
   inventory.memberships = stacking.memberships();
   inventory.volumes = stacking.volumes();
+  inventory.layers = read_layers(roots, stacking, inventory.devices);
   add_uses(roots, stacking, inventory);
   return inventory;
 }

@@ -63,6 +63,10 @@ std::optional<std::string> head_of_hidden_path(const std::string& disk_name);
 /// controller's.
 std::string nvme_controller_of(const std::string& disk_directory);
 
+/// Of device-mapper or md, by the disk's name.
+inline bool is_dm(std::string_view disk) { return disk.starts_with("dm-"); }
+inline bool is_md(std::string_view disk) { return disk.starts_with("md"); }
+
 /// The kernel's gendisk names may hold a slash (cciss/c0d0) that sysfs shows as '!'.
 std::string to_kernel_name(std::string sysfs_name);
 std::string to_sysfs_name(std::string kernel_name);

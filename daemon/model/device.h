@@ -11,6 +11,7 @@
 
 #include "daemon/base/complete.h"
 #include "daemon/base/outside_text.h"
+#include "daemon/model/layers.h"
 
 namespace ssdpulse::model {
 
@@ -134,7 +135,8 @@ struct DiskStats {
 struct Inventory {
   std::vector<Device> devices;  // sorted by name; all disks, whatever their coverage
   std::vector<Membership> memberships;
-  std::vector<Volume> volumes;  // sorted by name; of all disks
+  std::vector<Volume> volumes;     // sorted by name; of all disks
+  std::vector<Layer> layers = {};  // sorted by name
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems;
   std::vector<Swap> swaps;

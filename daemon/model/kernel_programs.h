@@ -33,6 +33,7 @@ enum class KernelFeature : std::uint8_t {
   skipped_runs,         // counted, not_reported
   start_time,           // io_stat_flag, zero_if_unknown
   tag_waiters,          // embedded, pointer, absent
+  volume_times,         // every_bio, not_hooked; absent: there was no volume at the start
   write_class,          // end_functions, flags_and_pages
   write_hint,           // bio, page, bio_or_page: that of the page for buffered writes
   write_stream,         // bio, absent
@@ -61,7 +62,7 @@ inline bool decided(const KernelFeatures& features, KernelFeature feature, Kerne
 /// How much the programs do; each does less than the one before, and costs less.
 enum class Effort : std::uint8_t {
   everything,   // as configured
-  essentials,   // without tenants, paths, and samples for the flash models
+  essentials,   // without tenants, paths, volumes, and samples for the flash models
   completions,  // also without issues of reads and writes, like latency.mode completion-only
   nothing,      // the programs are detached; until a restart
 };
@@ -72,8 +73,8 @@ inline constexpr std::size_t kEfforts = kEffortNames.size();
 constexpr std::string_view what_is_off(Effort effort) {
   return name(effort, util::names<Effort>({
                           "nothing",
-                          "tenants, paths and samples for the flash models",
-                          "tenants, paths, samples, and all that needs the issue of an I/O, as in latency.mode "
+                          "tenants, paths, volumes and samples for the flash models",
+                          "tenants, paths, volumes, samples, and all that needs the issue of an I/O, as in latency.mode "
                           "completion-only",
                           "everything that the block layer does, until the daemon is restarted",
                       }));
@@ -89,8 +90,10 @@ struct RunCost {
 struct RunShare {
   double issue;
   double completion;
+  double bio = 0;  // both programs of volumes, for each bio that they time; of a full run of the completion program
 };
-inline constexpr auto kRunShares = std::to_array<RunShare>({{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}});
+inline constexpr auto kRunShares =
+    std::to_array<RunShare>({{1, 1, 0.8}, {0.85, 0.9, 0.1}, {0.2, 0.5, 0.1}, {0, 0, 0}});
 static_assert(kRunShares.size() == kEfforts);
 
 /// CPU time of this process, as the scheduler accounts for it.

@@ -13,7 +13,7 @@
 namespace ssdpulse::model {
 
 inline constexpr auto kMetricGroups =
-    std::to_array<std::string_view>({"io", "writes", "discards", "devices", "nvme", "nvme_logs", "flash_model",
+    std::to_array<std::string_view>({"io", "writes", "discards", "volumes", "devices", "nvme", "nvme_logs", "flash_model",
                                      "spikes", "tenants", "host", "web", "self"});
 
 /// What the critical and warning alerts read, from every group; see exporters/prometheus/families.cpp.

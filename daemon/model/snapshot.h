@@ -24,6 +24,7 @@
 #include "daemon/model/latency_spike.h"
 #include "daemon/model/nvme_drive.h"
 #include "daemon/model/tenant_io.h"
+#include "daemon/model/volume_io.h"
 #include "daemon/model/write_details.h"
 
 namespace ssdpulse::model {
@@ -186,7 +187,13 @@ struct Snapshot {
 
   std::vector<DeviceSnapshot> devices;             // measured ones only, sorted by name
   std::vector<std::string> devices_left_out = {};  // of these: the kernel's tables have no room for them
+  std::vector<std::shared_ptr<const BioIo>> bios = {};  // of volumes and of what lies below; sorted by device
+  std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
+  std::shared_ptr<const VolumeFigures> volume_figures = {};  // null: nothing is measured, or only for some seconds
+  std::vector<std::string> volumes_left_out = {};       // as devices_left_out
   std::vector<Membership> memberships;
+  std::vector<Layer> layers = {};  // as of the inventory, like the next
+  std::vector<Volume> volumes = {};
   std::vector<Filesystem> filesystems;
   UnnamedFilesystems unnamed_filesystems = {};
   std::uint64_t setting_changes_waiting = 0;  // for there are too many to record

@@ -22,6 +22,7 @@
 #include "daemon/model/nvme_drive.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/tenant_io.h"
+#include "daemon/model/volume_io.h"
 
 namespace ssdpulse::model {
 
@@ -47,6 +48,8 @@ struct BlockSample {
   std::array<std::uint64_t, kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;                   // see Snapshot
   std::map<std::string, DiscardSubmitters> discards;     // by volume, including stacked disks; read after the devices
+  std::vector<std::shared_ptr<const BioIo>> bios = {};   // of volumes and of what lies below; sorted by device
+  std::vector<std::string> volumes_left_out = {};        // the kernel's tables have no room for them; sorted
   std::map<std::string, util::OutsideText> frozen = {};  // super blocks, by MAJOR:MINOR: the command that froze it
   std::shared_ptr<const SeenCgroups> cgroups = {};       // those named in any attribution; null: switched off
   std::shared_ptr<const FlashSamples> flash;             // null where no device is sampled

@@ -67,6 +67,9 @@ struct Tick {
   std::shared_ptr<const Inventory> inventory;
   std::vector<DeviceTick> devices;                    // measured ones, sorted by name
   std::map<std::string, DiscardSubmitters> discards;  // this, cgroups, flash and losses: see BlockSample
+  std::vector<std::shared_ptr<const BioIo>> bios = {};  // see BlockSample, as the next
+  std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
+  std::vector<std::string> volumes_left_out = {};
   std::shared_ptr<const SeenCgroups> cgroups = {};
   std::vector<CgroupId> cgroups_gone = {};      // those whose directory no longer exists; sorted
   std::shared_ptr<const Tenants> tenants = {};  // the owners of those cgroups; null: names are off

@@ -12,6 +12,7 @@
 #include "daemon/spikes/host_waits.h"
 #include "daemon/spikes/spike_stage.h"
 #include "daemon/tenants/attribution_stage.h"
+#include "daemon/volumes/volume_stage.h"
 #include "daemon/wear/write_amplification.h"
 
 namespace ssdpulse::runtime {
@@ -27,6 +28,7 @@ std::vector<std::unique_ptr<model::Stage>> all_stages() {
   stages.push_back(std::make_unique<spikes::HostWaitStage>());
   stages.push_back(std::make_unique<block::Utilisation>());
   stages.push_back(std::make_unique<block::Losses>());
+  stages.push_back(std::make_unique<volumes::Volumes>());
   stages.push_back(std::make_unique<block::OwnCost>());
   stages.push_back(std::make_unique<block::DeviceEvents>());
   stages.push_back(std::make_unique<history::DeviceMinutes>());

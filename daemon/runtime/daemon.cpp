@@ -194,6 +194,7 @@ block::BlockChoices choices_of(const config::Config& config) {
   choices.completion_only = config.latency.mode == config::LatencyMode::completion_only;
   choices.attribution = config.attribution.enabled;
   choices.attributed_cgroups = static_cast<std::uint32_t>(config.attribution.tenants);
+  choices.volumes = config.volumes.enabled;
   choices.flash_samples = config.flash_model.enabled;
   if (config.writes.page_hints != config::PageHints::automatic) {
     choices.hints_of_pages = config.writes.page_hints == config::PageHints::always;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/kernel_account.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "daemon/model/device_identity.h"
@@ -90,6 +94,98 @@ util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
     total.writes += path->writes;
   }
   return total;
+}
+
+namespace {
+
+constexpr std::int64_t kSectorBytes = 512;
+
+std::int64_t bytes_of(const model::BioIo& io, std::initializer_list<model::Operation> operations) {
+  std::int64_t sum = 0;
+  for (const model::Operation operation : operations) {
+    sum += static_cast<std::int64_t>(io.operations[model::index(operation)].bytes);
+  }
+  return sum;
+}
+
+model::VolumeDrift difference(const model::BioIo& ours, const model::DiskStats& kernel) {
+  const auto bytes = [](std::uint64_t sectors) { return static_cast<std::int64_t>(sectors) * kSectorBytes; };
+  model::VolumeDrift drift{
+      bytes_of(ours, {model::Operation::read}) - bytes(kernel.read_sectors),
+      bytes_of(ours, {model::Operation::write, model::Operation::write_zeroes}) - bytes(kernel.written_sectors),
+      {}};
+  if (kernel.discarded_sectors) {
+    drift.discarded_bytes = bytes_of(ours, {model::Operation::discard, model::Operation::secure_erase}) -
+                            bytes(*kernel.discarded_sectors);
+  }
+  return drift;
+}
+
+model::VolumeDrift operator-(model::VolumeDrift now, const model::VolumeDrift& before) {
+  now.read_bytes -= before.read_bytes;
+  now.written_bytes -= before.written_bytes;
+  if (now.discarded_bytes) {
+    *now.discarded_bytes -= before.discarded_bytes.value_or(0);
+  }
+  return now;
+}
+
+bool at_rest(const model::BioIo& io) {
+  return std::all_of(io.operations.begin(), io.operations.end(),
+                     [](const model::BioOperation& one) { return one.in_flight == 0; });
+}
+
+}  // namespace
+
+void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inventory& inventory, const Bios& bios,
+                             const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns) {
+  std::set<std::string_view> uncounted;
+  for (const model::Device& device : inventory.devices) {
+    // Drivers of their own count their bios whatever it says.
+    if (!device.iostats && device.coverage == model::Coverage::stacked) {
+      uncounted.insert(device.name);
+    }
+  }
+  std::map<std::string, Account> kept;
+  std::map<std::string, std::pair<std::shared_ptr<const model::BioIo>, model::DiskStats>> read;
+  for (const auto& io : bios) {
+    if (!io->is_volume || uncounted.contains(io->device)) {
+      continue;
+    }
+    auto known = accounts_.extract(io->device);
+    if (known.empty() || known.mapped().since != io->since) {
+      auto file = host::DiskStatsFile::open(roots, io->device);
+      if (!file) {
+        continue;
+      }
+      kept.emplace(io->device, Account{std::move(*file), io->since, {}});
+    } else {
+      kept.insert(std::move(known));
+    }
+    const Account& account = kept.at(io->device);
+    if (at_rest(*io) && (++turn % turns == 0 || !account.baseline)) {
+      if (auto stats = account.file.read()) {
+        read.emplace(io->device, std::pair(io, *stats));
+      }
+    }
+  }
+  accounts_ = std::move(kept);
+  std::erase_if(drift_, [&](const auto& known) { return accounts_.count(known.first) == 0; });
+  if (read.empty()) {
+    return;
+  }
+  for (const auto& io : read_again()) {
+    const auto found = read.find(io->device);
+    if (found == read.end() || found->second.first != io) {
+      continue;
+    }
+    const model::VolumeDrift now = difference(*io, found->second.second);
+    std::optional<model::VolumeDrift>& baseline = accounts_.at(io->device).baseline;
+    if (!baseline) {
+      baseline = now;
+    }
+    drift_[io->device] = now - *baseline;
+  }
 }
 
 }  // namespace ssdpulse::runtime

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelAccount: what the kernel itself counts for one device, read alongside our own counts. Determines which of our
-// I/Os in flight have ended by the kernel's account although no program saw them end. Owned by one thread.
+// I/Os in flight have ended by the kernel's account although no program saw them end. VolumeAccounts: the same of all
+// volumes. Owned by one thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "daemon/block/accounting_drift.h"
@@ -58,6 +63,29 @@ class KernelAccount {
   std::optional<model::WallTime> since_;  // of our counters; absent before the first comparison
   block::AccountingDrift drift_;          // also how far the kernel is ahead of us
   block::MissedCompletions missed_;
+};
+
+/// The kernel's own count of each volume's bytes, compared with ours whenever nothing is in flight and nothing happens
+/// while both are read. (Its count of I/Os is one of pieces.)
+class VolumeAccounts {
+ public:
+  using Bios = std::vector<std::shared_ptr<const model::BioIo>>;
+
+  /// `read_again`: reads our side again; what has not changed is the same object. `turn`: each volume is compared once
+  /// in `turns` calls.
+  void compare(const host::InventoryRoots& roots, const model::Inventory& inventory, const Bios& bios,
+               const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns);
+  /// As of the last comparison of each, by volume.
+  [[nodiscard]] const std::map<std::string, model::VolumeDrift>& drift() const { return drift_; }
+
+ private:
+  struct Account {
+    host::DiskStatsFile file;
+    model::WallTime since;  // of our counters
+    std::optional<model::VolumeDrift> baseline;
+  };
+  std::map<std::string, Account> accounts_;
+  std::map<std::string, model::VolumeDrift> drift_;
 };
 
 }  // namespace ssdpulse::runtime

@@ -79,6 +79,9 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const host::InventoryRoots&
   if (const std::string& reason = sampler->source_->discards_unseen(); !reason.empty()) {
     log::warning("cannot see who submits discards: all get", field("trigger", "other"), quoted("reason", reason));
   }
+  if (const std::string& reason = sampler->source_->volumes_unseen(); !reason.empty()) {
+    log::warning("cannot measure volumes", quoted("reason", reason));
+  }
   if (const std::string& reason = sampler->source_->freezes_unseen(); !reason.empty()) {
     log::warning("cannot see which file systems are frozen", quoted("reason", reason));
   }
@@ -90,7 +93,7 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const host::InventoryRoots&
   log::info("kernel memory", field("devices", memory.devices), field("cpus", memory.cpus),
             field("cells_bytes", memory.cell_bytes()), field("slots_bytes", memory.slot_bytes()),
             field("tables_bytes", memory.table_bytes()), field("attribution_bytes", memory.attribution_bytes()),
-            field("samples_bytes", memory.sample_bytes));
+            field("samples_bytes", memory.sample_bytes), field("volumes_bytes", memory.volumes.bytes()));
   sampler->adopt(std::move(*inventory));
   return sampler;
 }
@@ -306,6 +309,11 @@ model::Tick Sampler::sample() {
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
+  volume_accounts_.compare(
+      roots_, *inventory_, block.bios, [this] { return source_->sample_volumes(); }, turn, kTicksBetweenComparisons);
+  tick.volume_drift = volume_accounts_.drift();
+  tick.bios = std::move(block.bios);
+  tick.volumes_left_out = std::move(block.volumes_left_out);
   tick.cgroups = std::move(block.cgroups);
   read_host(tick, read_cgroups(tick), block.frozen);
   tick.flash = std::move(block.flash);
@@ -339,7 +347,12 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std:
   snapshot->losses = tick.losses;
   snapshot->diskless_requests = tick.diskless_requests;
   snapshot->devices_left_out = source_->devices_left_out();
+  snapshot->bios = tick.bios;
+  snapshot->volume_drift = tick.volume_drift;
+  snapshot->volumes_left_out = tick.volumes_left_out;
   snapshot->memberships = tick.inventory->memberships;
+  snapshot->layers = tick.inventory->layers;
+  snapshot->volumes = tick.inventory->volumes;
   snapshot->filesystems = tick.inventory->filesystems;
   snapshot->unnamed_filesystems = tick.inventory->unnamed_filesystems;
   snapshot->latency_mode = completion_only_ || effort_ >= model::Effort::completions ? "completion-only" : "full";
@@ -349,7 +362,8 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std:
                                           {"slots", memory.slot_bytes()},
                                           {"tables", memory.table_bytes()},
                                           {"attribution", memory.attribution_bytes()},
-                                          {"samples", memory.sample_bytes}};
+                                          {"samples", memory.sample_bytes},
+                                          {"volumes", memory.volumes.bytes()}};
   snapshot->programs = tick.programs;
   const bool closed = effort_ == model::Effort::nothing;
   snapshot->sources = {{"block", !closed, closed ? "limits.cpu: the programs in the kernel cost too much" : "", {}},

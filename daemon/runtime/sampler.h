@@ -87,6 +87,7 @@ class Sampler final : public nvme::BlockLayer {
   std::shared_ptr<const model::Inventory> inventory_ = std::make_shared<const model::Inventory>();
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, KernelAccount> kernel_accounts_;  // by device
+  VolumeAccounts volume_accounts_;
   std::uint64_t accounts_opened_ = 0;
   std::optional<tenants::Hierarchy> hierarchy_;
   tenants::CgroupPaths cgroup_paths_{std::nullopt};

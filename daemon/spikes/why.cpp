@@ -287,6 +287,39 @@ std::string backlog_words(const model::Snapshot& now) {
   return "";
 }
 
+const std::vector<model::FloorTime>& floors_of(const model::Snapshot& now) {
+  static const std::vector<model::FloorTime> none;
+  return now.volume_figures ? now.volume_figures->floors : none;
+}
+
+/// The layer in which most of its I/Os' time is spent, if that is much.
+std::string floor_words(const model::Snapshot& now) {
+  constexpr double kMuchSeconds = 0.001, kMostOf = 0.5;
+  const model::FloorTime* worst = nullptr;
+  for (const model::FloorTime& floor : floors_of(now)) {
+    if (floor.own_seconds >= kMuchSeconds && floor.own_seconds >= kMostOf * floor.mean_seconds &&
+        (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
+      worst = &floor;
+    }
+  }
+  if (worst == nullptr) {
+    return "";
+  }
+  std::string titles, kind;
+  for (const std::string& volume : worst->volumes) {
+    const model::Layer* layer = model::layer_of(now.layers, volume);
+    if (layer != nullptr) {
+      titles += (titles.empty() ? "" : ", ") +
+                (layer->title.empty() ? volume : fmt::format("{} ({})", util::for_json(layer->title), volume));
+      kind = worst->volumes.size() == 1 ? std::string(name(layer->kind, model::kLayerKindNames)) : "these volumes";
+    }
+  }
+  return fmt::format(" Of {} that {} on {} take, {}{} are spent in {} itself, not in what it lies on.",
+                     util::format_latency(worst->mean_seconds),
+                     worst->operation == model::Operation::read ? "reads" : "writes", titles,
+                     worst->exact ? "" : "at least ", util::format_latency(worst->own_seconds), kind);
+}
+
 /// Drives that have no time left, before they are slow.
 std::string busy_words(const model::Snapshot& now) {
   constexpr double kBusy = 0.9;
@@ -445,7 +478,7 @@ Why right_now(const Situation& situation) {
   }
   const std::string calm = "No drive is slower than usual.";
   const std::string backlog = backlog_words(now);
-  const std::string remarks = (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") +
+  const std::string remarks = floor_words(now) + (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") +
                               filling_words(now) + unmeasured_words(now);
   if (const model::HostWait* last = last_wait(situation);
       last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {

@@ -189,6 +189,7 @@ std::span<const Topic> topics() {
       {"io", "I/O of each device", io_families, true},
       {"writes", "Writes: hints, classes, alignment", write_families, true},
       {"discards", "Discards", discard_families, true},
+      {"volumes", "Volumes: what lies above the drives", volume_families, true},
       {"devices", "Devices and file systems", device_families, false},
       {"nvme", "NVMe drives: wear and polling", nvme_families, false},
       {"nvme_logs", "NVMe drives: fields of their log pages", nvme_log_families, false},

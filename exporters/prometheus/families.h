@@ -78,6 +78,7 @@ std::span<const Topic> topics();
 std::span<const FamilyDescription> io_families();
 std::span<const FamilyDescription> write_families();
 std::span<const FamilyDescription> discard_families();
+std::span<const FamilyDescription> volume_families();
 std::span<const FamilyDescription> device_families();
 std::span<const FamilyDescription> nvme_families();
 std::span<const FamilyDescription> nvme_log_families();

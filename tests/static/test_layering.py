@@ -33,6 +33,7 @@ ROOMS = {
     "daemon/flash": "",
     "daemon/tenants": "daemon/host",
     "daemon/discards": "",
+    "daemon/volumes": "",
     "daemon/history": "daemon/block/accounting_drift.h",
     "daemon/spikes": "daemon/history/recent_past.h",
     "daemon/compare": "",

@@ -94,11 +94,11 @@ struct Golden {
 const std::vector<Golden> kGolden{
     // structure
     {"- web\n",
-     "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, volumes, "
      "flash_model, limits, "
      "history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, volumes, "
      "flash_model, limits, "
      "history), got a single "
      "value"},
@@ -113,10 +113,10 @@ const std::vector<Golden> kGolden{
      "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, metrics, devices, latency, nvme, "
      "discard, "
      "writes, "
-     "spikes, attribution, flash_model, limits, history"},
+     "spikes, attribution, volumes, flash_model, limits, history"},
     {"events:\n  retention: 90d\n",
      "f.yaml:1:1: unknown key 'events'; expected one of web, metrics, devices, latency, nvme, discard, writes, spikes, "
-     "attribution, flash_model, limits, history"},
+     "attribution, volumes, flash_model, limits, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
@@ -141,7 +141,7 @@ const std::vector<Golden> kGolden{
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, metrics, devices, latency, nvme, discard, writes, "
      "spikes, "
-     "attribution, flash_model, limits, history"},
+     "attribution, volumes, flash_model, limits, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},

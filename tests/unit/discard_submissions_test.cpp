@@ -46,17 +46,17 @@ class Host {
 /// The kernel's tables, and its way of looking up a volume.
 struct Tables {
   std::vector<discard_cell> cells;
-  std::vector<__u64> volumes = std::vector<__u64>(DISCARD_VOLUMES);
+  std::vector<__u64> volumes = std::vector<__u64>(DEVICE_ROW_ENTRIES);
   DiscardSubmissionReader reader;
 
   explicit Tables(std::uint32_t rows, bool sees_partitions = true)
       : cells(std::size_t{rows} * SUBMITTERS), reader(cells, volumes, sees_partitions) {}
   /// Row + 1, or 0.
   [[nodiscard]] std::uint32_t row_of(__u32 device) const {
-    for (__u32 probe = 0; probe < DISCARD_VOLUME_PROBES; ++probe) {
-      const __u64 entry = volumes[(discard_volume_hash(device) + probe) % DISCARD_VOLUMES];
+    for (__u32 probe = 0; probe < DEVICE_ROW_PROBES; ++probe) {
+      const __u64 entry = volumes[(device_row_hash(device) + probe) % DEVICE_ROW_ENTRIES];
       if (static_cast<__u32>(entry) == device) {
-        return static_cast<std::uint32_t>(entry >> DISCARD_VOLUME_ROW_SHIFT);
+        return static_cast<std::uint32_t>(entry >> DEVICE_ROW_SHIFT);
       }
     }
     return 0;

@@ -193,6 +193,21 @@ TEST(doctor, every_trouble_of_a_daemon) {
        }},
       {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features[KernelFeature::discard_submitters] = KernelDecision::not_hooked; }},
+      {"volumes", Verdict::info, "restart",
+       [](auto& s) {
+         s.memberships.push_back({"dm-0", "nvme0n1", "dm", {}});
+         s.kernel_features[KernelFeature::volume_times] = KernelDecision::absent;
+       }},
+      {"volumes", Verdict::info, "",
+       [](auto& s) {
+         s.memberships.push_back({"dm-0", "nvme0n1", "dm", {}});
+         s.kernel_features[KernelFeature::volume_times] = KernelDecision::not_hooked;
+       }},
+      {"volumes", Verdict::advise, "devices.exclude",
+       [](auto& s) {
+         s.memberships.push_back({"dm-0", "nvme0n1", "dm", {}});
+         s.volumes_left_out = {"dm-700"};
+       }},
       {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features[KernelFeature::freezes] = KernelDecision::not_hooked; }},
       {"write-classes", Verdict::advise, "kptr_restrict=1",

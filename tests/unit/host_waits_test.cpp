@@ -309,6 +309,7 @@ model::Inventory inventory() {
   disk.major = 8;
   made.devices = {disk};
   made.memberships = {{"md0", "sda", "md", ""}, {"dm-0", "sda", "dm", "vg-a"}};
+  made.layers = {{"dm-0", "vg-a", model::LayerKind::lvm}, {"md0", "", model::LayerKind::raid1}};
   return made;
 }
 
@@ -354,13 +355,25 @@ TEST(HostReader, ReadsVolumes) {
   tree.file("sys/block/md0/md/sync_action", "check\n");
   tree.file("sys/block/md0/md/sync_completed", "250 / 1000\n");
   tree.file("sys/block/md0/md/sync_speed", "2048\n");
+  tree.file("sys/block/md0/md/degraded", "1\n");
   host::HostReader reader(roots(tree, true));
-  const auto volumes = reader.read(inventory(), {}, same).volumes;
+  auto volumes = reader.read(inventory(), {}, same).volumes;
   ASSERT_EQ(volumes.size(), 2U);
   EXPECT_TRUE(volumes[0].suspended);
   EXPECT_EQ(volumes[1].resync->action, "check");
   EXPECT_EQ(volumes[1].resync->progress_ratio, 0.25);
   EXPECT_EQ(volumes[1].resync->bytes_per_second, 2048U * 1024);
+  EXPECT_EQ(volumes[1].missing_members, 1U);
+  tree.file("sys/block/dm-0/dm/suspended", "0\n");
+  tree.file("sys/block/md0/md/sync_action", "idle\n");
+  tree.file("sys/block/md0/md/degraded", "0\n");
+  volumes = reader.read(inventory(), {}, same).volumes;
+  EXPECT_FALSE(volumes[0].suspended);
+  EXPECT_FALSE(volumes[1].resync);
+  for (std::size_t i = 0; i < host::HostReader::kTurnsOfHealth; ++i) {
+    volumes = reader.read(inventory(), {}, same).volumes;
+  }
+  EXPECT_EQ(volumes[1].missing_members, 0U) << "its turn has come";
 }
 
 TEST(HostReader, AddsUpHowLongDisksWereBusyAndThoseThatHang) {

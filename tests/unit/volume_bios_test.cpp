@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which volumes and members have rows, and what their cells mean. The cells are written here as the programs in the
+// kernel would.
+#include "daemon/block/volume_bios.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::block {
+namespace {
+
+using model::Coverage;
+
+/// A drive with two partitions, an LVM volume on one of them, and an array on that volume and on another whole drive.
+model::Inventory stacked_host() {
+  model::Inventory inventory;
+  std::uint32_t minor = 0;
+  const auto add = [&](const std::string& name, Coverage coverage) {
+    model::Device device;
+    device.name = name;
+    device.coverage = coverage;
+    inventory.devices.push_back(device);
+  };
+  const auto volume = [&](const std::string& name, const std::string& device, bool carries) {
+    inventory.volumes.push_back({name, 8, minor++, device, carries});
+  };
+  add("dm-0", Coverage::stacked);
+  add("md0", Coverage::stacked);
+  add("sda", Coverage::measured);
+  add("sdb", Coverage::measured);
+  add("sdc", Coverage::measured);
+  volume("dm-0", "dm-0", true);
+  volume("md0", "md0", false);
+  volume("md0p1", "md0", false);
+  volume("sda", "sda", false);
+  volume("sda1", "sda", true);
+  volume("sda2", "sda", false);
+  volume("sdb", "sdb", true);
+  volume("sdc", "sdc", false);
+  return inventory;
+}
+
+struct Kernel {
+  VolumePlan plan;
+  std::vector<volume_cell> cells;
+  std::vector<__u64> devices = std::vector<__u64>(DEVICE_ROW_ENTRIES);
+  VolumeReader reader;
+
+  explicit Kernel(std::uint32_t rows, bool sees_partitions = true)
+      : plan{.rows = rows, .stripes = 2, .sets = 1},
+        cells(std::size_t{rows} * volume_cells_of_row(2)),
+        reader(cells, devices, plan, sees_partitions) {}
+
+  /// Row + 1 of a device, or 0, as the programs find it.
+  [[nodiscard]] std::uint32_t row_of(const model::Inventory& inventory, const std::string& name) const {
+    for (const model::Volume& volume : inventory.volumes) {
+      const __u32 number = volume.major << 20U | volume.minor;
+      for (__u32 probe = 0; volume.name == name && probe < DEVICE_ROW_PROBES; ++probe) {
+        const __u64 entry = devices[(device_row_hash(number) + probe) % DEVICE_ROW_ENTRIES];
+        if (static_cast<__u32>(entry) == number) {
+          return static_cast<std::uint32_t>(entry >> DEVICE_ROW_SHIFT);
+        }
+      }
+    }
+    return 0;
+  }
+  volume_cell& cell(std::uint32_t row, std::uint32_t number) {
+    return cells[std::size_t{row} * volume_cells_of_row(2) + number];
+  }
+  std::map<std::string, std::shared_ptr<const model::BioIo>> read() {
+    std::map<std::string, std::shared_ptr<const model::BioIo>> result;
+    for (const auto& io : reader.read()) {
+      result[io->device] = io;
+    }
+    return result;
+  }
+};
+
+TEST(VolumeRows, are_for_volumes_and_for_what_lies_directly_below_them) {
+  const model::Inventory inventory = stacked_host();
+  EXPECT_EQ(volume_rows(inventory), 4U);
+  Kernel kernel(8);
+  kernel.reader.update(inventory);
+  EXPECT_NE(kernel.row_of(inventory, "dm-0"), 0U);
+  EXPECT_NE(kernel.row_of(inventory, "md0"), 0U);
+  EXPECT_EQ(kernel.row_of(inventory, "md0p1"), kernel.row_of(inventory, "md0")) << "its bios are the volume's";
+  EXPECT_NE(kernel.row_of(inventory, "sda1"), 0U);
+  EXPECT_NE(kernel.row_of(inventory, "sdb"), 0U);
+  for (const std::string none : {"sda", "sda2", "sdc"}) {
+    EXPECT_EQ(kernel.row_of(inventory, none), 0U) << none;
+  }
+  const auto ios = kernel.read();
+  EXPECT_EQ(ios.size(), 4U);
+  EXPECT_TRUE(ios.at("dm-0")->is_volume);
+  EXPECT_FALSE(ios.at("sda1")->is_volume);
+}
+
+TEST(VolumeRows, are_none_without_a_volume) {
+  model::Inventory inventory = stacked_host();
+  for (model::Device& device : inventory.devices) {
+    device.coverage = Coverage::measured;
+  }
+  EXPECT_EQ(volume_rows(inventory), 0U);
+  EXPECT_EQ(plan_volumes(0, 8).bytes(), 0U);
+}
+
+TEST(VolumeRows, of_partitions_are_none_where_the_kernel_does_not_tell_them_apart) {
+  const model::Inventory inventory = stacked_host();
+  Kernel kernel(8, false);
+  kernel.reader.update(inventory);
+  EXPECT_EQ(kernel.row_of(inventory, "sda1"), 0U);
+  EXPECT_EQ(kernel.read().count("sda1"), 0U) << "what is not known is absent";
+}
+
+TEST(VolumeRows, that_are_too_few_leave_out_members_first) {
+  const model::Inventory inventory = stacked_host();
+  Kernel two(2);
+  two.reader.update(inventory);
+  EXPECT_EQ(two.read().size(), 2U);
+  EXPECT_TRUE(two.reader.left_out().empty());
+  Kernel one(1);
+  one.reader.update(inventory);
+  EXPECT_EQ(one.reader.left_out(), std::vector<std::string>{"md0"});
+}
+
+TEST(VolumeCells, of_all_groups_of_cpus_are_added_up) {
+  const model::Inventory inventory = stacked_host();
+  Kernel kernel(8);
+  kernel.reader.update(inventory);
+  const std::uint32_t row = kernel.row_of(inventory, "dm-0") - 1;
+  // Read and write of the first group, read and write of the second, flush, discard, ...
+  kernel.cell(row, 1).submitted = 5;
+  kernel.cell(row, 1).bytes = 20480;
+  kernel.cell(row, 3).submitted = 2;
+  kernel.cell(row, 3).bytes = 8192;
+  kernel.cell(row, 3).timed = 4;
+  kernel.cell(row, 3).failed = 1;
+  kernel.cell(row, 3).sum_ns = 4000;
+  kernel.cell(row, 3).latency[3] = 4;
+  kernel.cell(row, 1).untimed = 1;
+  kernel.cell(row, 4).submitted = 1;
+  const auto io = kernel.read().at("dm-0");
+  const model::BioOperation& write = io->operations[model::index(model::Operation::write)];
+  EXPECT_EQ(write.submitted, 7U);
+  EXPECT_EQ(write.bytes, 28672U);
+  EXPECT_EQ(write.errors, 1U);
+  EXPECT_EQ(write.untimed, 1U);
+  EXPECT_EQ(write.latency.count(), 4U);
+  EXPECT_EQ(write.latency.sum_ns, 4000U);
+  EXPECT_EQ(write.in_flight, 2);
+  EXPECT_EQ(io->operations[model::index(model::Operation::flush)].in_flight, 1);
+  EXPECT_FALSE(io->operations[model::index(model::Operation::read)].active());
+  EXPECT_EQ(kernel.read().at("dm-0"), io) << "nothing happened: the same object";
+  kernel.cell(row, 1).missed = 2;
+  EXPECT_EQ(kernel.read().at("dm-0")->operations[model::index(model::Operation::write)].in_flight, 0);
+}
+
+TEST(VolumeCells, of_a_row_that_is_used_again_count_from_zero) {
+  const model::Inventory inventory = stacked_host();
+  Kernel kernel(8);
+  kernel.reader.update(inventory);
+  const std::uint32_t row = kernel.row_of(inventory, "dm-0") - 1;
+  kernel.cell(row, 0).submitted = 9;
+  kernel.cell(row, 0).timed = 9;
+  kernel.cell(row, 0).latency[7] = 9;
+  kernel.reader.pause(true);
+  EXPECT_EQ(kernel.row_of(inventory, "dm-0"), 0U);
+  EXPECT_TRUE(kernel.read().empty());
+  EXPECT_TRUE(kernel.reader.left_out().empty()) << "left out on purpose";
+  kernel.reader.pause(false);
+  for (const auto& [device, io] : kernel.read()) {
+    EXPECT_EQ(io->operations[0].submitted, 0U) << device;
+    EXPECT_EQ(io->operations[0].latency.count(), 0U) << device;
+  }
+}
+
+TEST(VolumePlan, is_bounded) {
+  const VolumePlan small = plan_volumes(4, 64);
+  EXPECT_EQ(small.rows, 68U);
+  EXPECT_LE(small.bytes(), 2U << 20U);
+  const VolumePlan large = plan_volumes(5000, 384);
+  EXPECT_EQ(large.rows, std::uint32_t{VOLUME_MAX_ROWS});
+  EXPECT_LE(large.bytes(), 54U << 20U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::block

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which floor of a stack adds the time, from made-up counts.
+#include "daemon/volumes/volume_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "bpf/abi/latency_buckets.h"
+
+namespace ssdpulse::volumes {
+namespace {
+
+using model::Layer;
+using model::LayerKind;
+using model::Operation;
+
+struct Device {
+  std::string name;
+  Operation operation;
+  std::uint64_t ios;
+  double mean_ms;
+  std::uint64_t bytes = 0;
+};
+
+Bios host(const std::vector<Device>& devices) {
+  Bios bios;
+  for (const Device& device : devices) {
+    auto io = std::make_shared<model::BioIo>();
+    io->device = device.name;
+    model::BioOperation& out = io->operations[model::index(device.operation)];
+    const auto ns = static_cast<std::int64_t>(device.mean_ms * 1e6);
+    out.submitted = device.ios;
+    out.bytes = device.bytes;
+    out.latency.words.resize(LATENCY_OVER_WORD + 1);
+    out.latency.words[latency_word(ns)] = device.ios;
+    out.latency.sum_ns = static_cast<std::uint64_t>(ns) * device.ios;
+    bios.push_back(std::move(io));
+  }
+  return bios;
+}
+
+Bios at_zero(const std::vector<Device>& devices) {
+  std::vector<Device> nothing = devices;
+  for (Device& device : nothing) {
+    device.ios = 0;
+    device.bytes = 0;
+  }
+  return host(nothing);
+}
+
+model::VolumeFigures figures(const std::vector<Device>& devices, const std::vector<Layer>& layers) {
+  return figures_between(at_zero(devices), host(devices), 10, layers);
+}
+
+Layer layer(const std::string& name, std::vector<std::string> members) {
+  return {name, {}, LayerKind::crypt, std::move(members)};
+}
+
+TEST(Floors, of_a_crypt_layer_that_adds_the_time) {
+  const auto found = figures({{"dm-0", Operation::write, 1000, 2.4}, {"sda1", Operation::write, 1000, 0.3}},
+                             {layer("dm-0", {"sda1"})});
+  ASSERT_EQ(found.floors.size(), 1U);
+  const model::FloorTime& floor = found.floors[0];
+  EXPECT_EQ(floor.volumes, std::vector<std::string>{"dm-0"});
+  EXPECT_EQ(floor.operation, Operation::write);
+  EXPECT_NEAR(floor.mean_seconds, 0.0024, 1e-9);
+  EXPECT_NEAR(floor.own_seconds, 0.0021, 1e-9);
+  EXPECT_TRUE(floor.exact);
+}
+
+TEST(Floors, of_two_layers_have_their_own_part_each) {
+  const auto found = figures({{"dm-0", Operation::read, 1000, 2.0},
+                              {"dm-1", Operation::read, 1000, 2.5},
+                              {"sda", Operation::read, 1000, 0.5}},
+                             {layer("dm-0", {"sda"}), layer("dm-1", {"dm-0"})});
+  ASSERT_EQ(found.floors.size(), 2U);
+  EXPECT_NEAR(found.floors[0].own_seconds, 0.0015, 1e-9);
+  EXPECT_NEAR(found.floors[1].own_seconds, 0.0005, 1e-9);
+}
+
+TEST(Floors, of_a_mirror_are_no_claim_for_writes) {
+  const auto found = figures({{"md0", Operation::write, 1000, 1.1},
+                              {"sda", Operation::write, 1000, 1.0},
+                              {"sdb", Operation::write, 1000, 0.9}},
+                             {layer("md0", {"sda", "sdb"})});
+  ASSERT_EQ(found.floors.size(), 1U);
+  EXPECT_EQ(found.floors[0].own_seconds, 0) << "two writes at the same time, and none of it needs be the array's";
+  EXPECT_FALSE(found.floors[0].exact);
+}
+
+TEST(Floors, of_volumes_on_the_same_disk_are_one) {
+  const auto found = figures({{"dm-0", Operation::read, 900, 1.0},
+                              {"dm-1", Operation::read, 100, 11.0},
+                              {"sda2", Operation::read, 1000, 1.0}},
+                             {layer("dm-0", {"sda2"}), layer("dm-1", {"sda2"})});
+  ASSERT_EQ(found.floors.size(), 1U);
+  EXPECT_EQ(found.floors[0].volumes, (std::vector<std::string>{"dm-0", "dm-1"}));
+  EXPECT_NEAR(found.floors[0].own_seconds, 0.001, 1e-9) << "which of the two it is cannot be known";
+}
+
+TEST(Floors, are_left_out_where_a_member_is_not_measured_or_little_happened) {
+  EXPECT_TRUE(figures({{"dm-0", Operation::read, 1000, 2}}, {layer("dm-0", {"sda"})}).floors.empty());
+  EXPECT_TRUE(figures({{"dm-0", Operation::read, 10, 2}, {"sda", Operation::read, 10, 1}}, {layer("dm-0", {"sda"})})
+                  .floors.empty());
+}
+
+TEST(Figures, are_those_of_the_time_between_two_readings) {
+  const auto before = host({{"dm-0", Operation::read, 1000, 8, 4096000}});
+  const auto now = host({{"dm-0", Operation::read, 1500, 8, 6144000}});
+  const auto found = figures_between(before, now, 10, {});
+  ASSERT_EQ(found.devices.size(), 1U);
+  EXPECT_NEAR(found.devices[0].read_bytes_per_second, 204800, 1e-6);
+  ASSERT_TRUE(found.devices[0].read);
+  EXPECT_EQ(found.devices[0].read->ended, 500U);
+  EXPECT_NEAR(found.devices[0].read->mean_seconds, 0.008, 1e-9);
+  EXPECT_NEAR(found.devices[0].read->p99_seconds, 0.008, 0.0008);
+  EXPECT_FALSE(found.devices[0].write);
+}
+
+TEST(Figures, of_counts_that_began_again_are_none) {
+  const auto before = host({{"dm-0", Operation::read, 1000, 8}});
+  EXPECT_TRUE(figures_between(before, host({{"dm-0", Operation::read, 10, 8}}), 10, {}).devices.empty());
+  auto again = host({{"dm-0", Operation::read, 2000, 8}});
+  auto later = std::make_shared<model::BioIo>(*again[0]);
+  later->since += std::chrono::seconds(5);
+  EXPECT_TRUE(figures_between(before, {later}, 10, {}).devices.empty());
+}
+
+}  // namespace
+}  // namespace ssdpulse::volumes
