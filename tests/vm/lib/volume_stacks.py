@@ -11,26 +11,9 @@ BUCKET = 32  # sectors; a cache must have more than 512 of them
 SIZE = 16 << 11  # of a device-mapper volume: the rest of the partition is for growing
 MODULES = ("brd rd_nr=1 rd_size=24576", "dm-mod", "dm-crypt", "dm-thin-pool", "dm-snapshot", "dm-delay", "dm-flakey",
            "linear", "raid0", "raid1", "raid10", "raid456", "bcache", "crypto_null", "ecb")
+PLAIN = ("removed", "renamed", "reloaded", "grown")  # for what is done to a volume in use
+SLOW_SECONDS = 8
 ODD_NAME = "a b'\"{é"
-
-
-class Parts:
-    """Hands out partitions of the disks in turn: those of one call are on different disks."""
-
-    def __init__(self, vm, disks):
-        self._vm, self._disks, self._taken = vm, disks, 0
-
-    def take(self, number):
-        """Their paths."""
-        paths, script = [], []
-        for _ in range(number):
-            row, disk = divmod(self._taken, len(self._disks))
-            self._taken += 1
-            disk = self._disks[disk]
-            script.append(f"addpart /dev/{disk} {row + 1} {2048 + row * PART} {PART}")
-            paths.append(f"/dev/{disk}p{row + 1}")
-        self._vm.sh(" && ".join(script))
-        return paths
 
 
 def memory_disks(vm, number, size=512):
@@ -82,51 +65,72 @@ def _crc64(data):
     return crc ^ ((1 << 64) - 1)
 
 
-def build(vm, disks):
-    """{what: the kernel's name}. A name that ends in ", below" is of a floor that no load is sent to."""
-    parts = Parts(vm, disks)
-    for module in MODULES:
-        vm.run(f"modprobe {module}")  # what a kernel does not have is built in, or its volume fails
-    take, made = parts.take, {}
+class Stacks:
+    """`names`: {what: the kernel's name}. One that ends in ", below" is of a floor that no load is sent to."""
 
-    def linear(path, name):
-        return dm(vm, name, f"linear {path} 0")
+    def __init__(self, vm, disks):
+        self._vm, self._disks, self._taken = vm, disks, 0
+        self.names, self.members = {}, {}
+        for module in MODULES:
+            vm.run(f"modprobe {module}")  # what a kernel does not have is built in, or its volume fails
+        self._build()
+        # An array's partitions are looked for when it is first opened.
+        vm.sh("for disk in /dev/md* /dev/bcache0; do dd if=$disk of=/dev/null bs=4k count=1 2>/dev/null || exit; done")
 
-    def crypt(path, name):
-        return dm(vm, name, f"crypt cipher_null-ecb - 0 {path} 0")
+    def _take(self, number):
+        """Paths of new partitions, on the disks in turn: those of one call are on different disks."""
+        paths, script = [], []
+        for _ in range(number):
+            row, disk = divmod(self._taken, len(self._disks))
+            self._taken += 1
+            script.append(f"addpart /dev/{self._disks[disk]} {row + 1} {2048 + row * PART} {PART}")
+            paths.append(f"/dev/{self._disks[disk]}p{row + 1}")
+        self._vm.sh(" && ".join(script))
+        return paths
 
-    made["linear"] = linear(*take(1), "linear")
-    made["linear on brd"] = linear("/dev/ram0", "brd")
-    left, right = take(2)
-    made["stripe"] = dm(vm, "stripe", f"striped 2 128 {left} 0 {right} 0")
-    made["crypt"] = crypt(*take(1), "crypt")
-    data, metadata = take(2)
-    pool = dm(vm, "pool", f"thin-pool {metadata} {data} 128 0")
-    vm.sh("dmsetup message pool 0 'create_thin 0'")
-    made["thin"] = dm(vm, "thin", f"thin /dev/{pool} 0")
-    base, copies = take(2)
-    made["origin"] = dm(vm, "origin", f"snapshot-origin {base}")
-    made["snapshot"] = dm(vm, "snapshot", f"snapshot {base} {copies} N 8")
-    made["delay"] = dm(vm, "delay", f"delay {take(1)[0]} 0 20")
-    made["raid0"] = md(vm, 0, 0, take(2), "--chunk=64")
-    made["raid1"] = md(vm, 1, 1, take(2))
-    made["raid5"] = md(vm, 5, 5, take(3), "--chunk=64")
-    made["raid10"] = md(vm, 10, 10, take(4), "--chunk=64")
-    made["bcache"] = bcache(vm, *take(2))
-    made["linear, below"] = linear(*take(1), "lower")
-    made["crypt on linear"] = crypt("/dev/" + made["linear, below"], "crypt2")
-    made["raid1, below"] = md(vm, 2, 1, take(2))
-    made["crypt, below"] = crypt("/dev/" + made["raid1, below"], "crypt3")
-    made["linear on crypt on raid1"] = linear("/dev/" + made["crypt, below"], "linear3")
-    [path] = take(1)
-    for floor in range(1, 8):
-        made[f"floor {floor}, below"] = linear(path, f"floor{floor}")
-        path = "/dev/" + made[f"floor {floor}, below"]
-    made["floor 8"] = linear(path, "floor8")
-    made["odd name"] = linear(*take(1), ODD_NAME)
-    # An array's partitions are looked for when it is first opened.
-    vm.sh("for disk in /dev/md* /dev/bcache0; do dd if=$disk of=/dev/null bs=4k count=1 2>/dev/null || exit; done")
-    return made
+    def _dm(self, what, target, members=1, name=None):
+        """Of new partitions, or of `members` (paths); `target` has their paths as {0}, {1}, ..."""
+        paths = self._take(members) if isinstance(members, int) else members
+        self.members[what] = paths
+        targets = [one.format(*paths) for one in target.split(" then ")]
+        self.names[what] = dm(self._vm, name or what.replace(", ", " "), *targets)
+        return "/dev/" + self.names[what]
+
+    def _md(self, what, number, level, members):
+        self.members[what] = self._take(members)
+        self.names[what] = md(self._vm, number, level, self.members[what], *(["--chunk=64"] if level != 1 else []))
+        return "/dev/" + self.names[what]
+
+    def _build(self):
+        linear, crypt = "linear {0} 0", "crypt cipher_null-ecb - 0 {0} 0"
+        self._dm("linear", linear)
+        self._dm("linear on brd", linear, ["/dev/ram0"])
+        self._dm("stripe", "striped 2 128 {0} 0 {1} 0", 2)
+        self._dm("crypt", crypt)
+        pool = self._dm("thin, below", "thin-pool {0} {1} 128 0", 2, "pool")
+        self._vm.sh("dmsetup message pool 0 'create_thin 0'")
+        self._dm("thin", "thin {0} 0", [pool])
+        self._dm("snapshot", "snapshot {0} {1} N 8", 2)
+        self._dm("origin", "snapshot-origin {0}", self.members["snapshot"][:1])
+        self._dm("delay", "delay {0} 0 20")
+        self._md("raid0", 0, 0, 2)
+        self._md("raid1", 1, 1, 2)
+        self._md("raid5", 5, 5, 3)
+        self._md("raid10", 10, 10, 4)
+        self.names["bcache"] = bcache(self._vm, *self._take(2))
+        self._dm("crypt on linear", crypt, [self._dm("linear, below", linear)])
+        mirror = self._md("raid1, below", 2, 1, 2)
+        self._dm("linear on crypt on raid1", linear, [self._dm("crypt, below", crypt, [mirror])])
+        [path] = self._take(1)
+        for floor in range(1, 8):
+            path = self._dm(f"floor {floor}, below", linear, [path])
+        self._dm("floor 8", linear, [path])
+        self._dm("odd name", linear, name=ODD_NAME)
+        for what in PLAIN:
+            self._dm(what, linear)
+        self._dm("slow", f"delay {{0}} 0 {SLOW_SECONDS * 1000}")
+        self._dm("broken", "flakey {0} 0 0 3600")
+        self._dm("half", "linear {0} 0 then error")
 
 
 class Fio:
@@ -135,7 +139,7 @@ class Fio:
 
     def __init__(self, vm, jobs):
         lines = ["[global]", "direct=1", "ioengine=libaio", "norandommap", "randrepeat=0", "thread", "size=8M",
-                 "io_size=1G", "disk_util=0", "percentile_list=50:99"]
+                 "io_size=1G", "disk_util=0", "invalidate=0", "percentile_list=50:99"]
         for name, options in jobs:
             lines += [f"[{name}]", *(key if value is None else f"{key}={value}" for key, value in options.items())]
         text = base64.b64encode("\n".join(lines).encode()).decode()
