@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "daemon/host/layer_reader.h"
+#include "exporters/terminal/device_list.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse {
@@ -234,6 +237,53 @@ TEST(Stacks, FromTheFileSystemDownToTheDrives) {
             "/boot ext4\nnvme0n1p1\n nvme0n1\n"
             "/srv/a\nb xfs\ndm-1\n dm-0\n  md0\n   nvme0n1p2\n    nvme0n1\n   nvme1n1p2\n    nvme1n1\n"
             "not mounted\ndm-2\n dm-0\n  md0\n   nvme0n1p2\n    nvme0n1\n   nvme1n1p2\n    nvme1n1\n");
+}
+
+TEST(Stacks, AsTheDevicesCommandShowsThem) {
+  const SysfsHost host;
+  add_nvme(host, 0, "0");
+  host.partition(kNvme0, "nvme0n1", "nvme0n1p2", "259:2");
+  host.array("md0", "9:0", {kDrive + "/nvme0n1p2", kDrive},
+             "md/level = raid1\nmd/degraded = 1\nmd/array_state = active");
+  host.array("dm-0", "252:0", {"virtual/block/md0"}, "dm/name = vg-da\xffta\ndm/uuid = " + kLvm);
+  host.disk("virtual/block", "zram0", "251:0");
+  host.mounts("1 0 252:0 / /srv/a\\012b rw - xfs /dev/mapper/vg-data rw\n");
+  const Inventory inventory = inventory_of(host);
+  terminal::VolumeHealth health;
+  for (const Layer& layer : inventory.layers) {
+    if (const auto signals = host::read_volume_signals(host.roots().sys, layer)) {
+      health.emplace(layer.name, *signals);
+    }
+  }
+  std::ostringstream out;
+  terminal::print_stacks(inventory, health, out);
+  EXPECT_EQ(out.str(),
+            "\n"
+            "STACK            KIND       NAME      HEALTH\n"
+            "/srv/a?b         xfs        -         -\n"
+            "  dm-0           lvm        vg-da?ta  -\n"
+            "    md0          raid1      -         1 member is missing\n"
+            "      nvme0n1    disk       -         shared\n"
+            "      nvme0n1p2  partition  -         -\n"
+            "        nvme0n1  disk       -         shared\n"
+            "(no mount)       -          -         -\n"
+            "  zram0          zram       -         -\n");
+  const auto json = nlohmann::json::parse(terminal::devices_json(inventory, {}, {}, health));
+  EXPECT_EQ(json["stacks"][0]["mountpoint"], "/srv/a?b");
+  EXPECT_EQ(
+      json["stacks"][0]["places"][3],
+      (nlohmann::json{{"name", "nvme0n1p2"}, {"kind", "partition"}, {"floor", 2}, {"shared", false}, {"cut", false}}));
+  EXPECT_EQ(json["layers"][1], (nlohmann::json{{"name", "md0"},
+                                               {"title", ""},
+                                               {"kind", "raid1"},
+                                               {"members", {"nvme0n1", "nvme0n1p2"}},
+                                               {"health", "1 member is missing"},
+                                               {"bad", true},
+                                               {"missing_members", 1},
+                                               {"consistency_policy", ""}}));
+  std::ostringstream nothing;
+  terminal::print_stacks({}, {}, nothing);
+  EXPECT_EQ(nothing.str(), "");
 }
 
 TEST(Stacks, WhatIsSharedIsMarkedAndListedOnce) {
