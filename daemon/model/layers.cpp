@@ -29,7 +29,7 @@ class StackWalk {
 
   void add(const std::string& name, std::size_t floor) {
     const std::size_t at = places_.size();
-    places_.push_back({name, floor});
+    places_.push_back({name, kind_of(name), floor});
     if (const auto [first, is_new] = first_.emplace(name, at); !is_new) {
       places_[first->second].shared = places_[at].shared = true;
       return;
@@ -47,6 +47,14 @@ class StackWalk {
   [[nodiscard]] std::vector<StackPlace> take() { return std::move(places_); }
 
  private:
+  [[nodiscard]] LayerKind kind_of(const std::string& name) const {
+    if (const Layer* layer = layer_of(layers_, name)) {
+      return layer->kind;
+    }
+    const Volume* volume = named_in(volumes_, name);
+    return volume == nullptr ? LayerKind::other : volume->device == name ? LayerKind::disk : LayerKind::partition;
+  }
+
   [[nodiscard]] std::vector<std::string> directly_below(const std::string& name) const {
     if (const Layer* layer = layer_of(layers_, name)) {
       return layer->members;

@@ -99,6 +99,8 @@ GAUGES = {
     "ssdpulse_device_unseen": "device=nvme0n1 | device=sda", "ssdpulse_devices_left_out": "",
     "ssdpulse_filesystems_unnamed": "", "ssdpulse_setting_changes_waiting": "", "ssdpulse_history_rows_waiting": "table=device_minute,mark",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
+    "ssdpulse_volume_info": "volume=md0 kind=raid1 name=data", "ssdpulse_volume_member_info": "volume=md0 member=nvme0n1p1,sda1",
+    "ssdpulse_volume_degraded_members": "volume=md0",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",
     "ssdpulse_nvme_info": f"{DRIVE} model=Example serial=S1 firmware=F1 transport=pcie vendor_id=0x1234 "

@@ -391,6 +391,7 @@ def answers_fit_the_schema(check, port, name):
         return json.loads(text), len(body)
 
     validate("/api/v1/devices", "devices")
+    validate("/api/v1/stacks", "stacks")
     validate("/api/v1/status", "status")
     validate("/api/v1/doctor", "doctor")
     validate("/api/v1/cost", "cost")
