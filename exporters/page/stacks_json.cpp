@@ -32,15 +32,38 @@ constexpr Field<model::Stack> kStackFields[] = {
 };
 constexpr Object<model::Stack> kStack{"stack", "", kStackFields};
 
-/// What is measured of a layer itself, above the drives.
+/// What is measured of a layer itself, above the drives, over the last minute. Of reads and writes, the slower.
 struct LayerFigures {
   std::optional<double> latency_p50_seconds;
   std::optional<double> latency_p99_seconds;
+  std::optional<double> added_latency_seconds;
   std::optional<double> bytes_per_second;
 };
 
-/// Not measured yet.
-LayerFigures figures_of(const model::Snapshot& /*snapshot*/, const model::Layer& /*layer*/) { return {}; }
+LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& layer) {
+  LayerFigures figures;
+  if (!snapshot.volume_figures) {
+    return figures;
+  }
+  const auto& devices = snapshot.volume_figures->devices;
+  const auto own = std::find_if(devices.begin(), devices.end(), [&](const auto& one) { return one.device == layer.name; });
+  if (own == devices.end()) {
+    return figures;
+  }
+  figures.bytes_per_second = own->read_bytes_per_second + own->written_bytes_per_second;
+  for (const auto& latency : {own->read, own->write}) {
+    if (latency) {
+      figures.latency_p50_seconds = std::max(figures.latency_p50_seconds.value_or(0), latency->p50_seconds);
+      figures.latency_p99_seconds = std::max(figures.latency_p99_seconds.value_or(0), latency->p99_seconds);
+    }
+  }
+  for (const model::FloorTime& floor : snapshot.volume_figures->floors) {
+    if (std::find(floor.volumes.begin(), floor.volumes.end(), layer.name) != floor.volumes.end()) {
+      figures.added_latency_seconds = std::max(figures.added_latency_seconds.value_or(0), floor.own_seconds);
+    }
+  }
+  return figures;
+}
 
 struct LayerView {
   const model::Layer& layer;
@@ -86,8 +109,10 @@ constexpr Field<LayerView> kLayerFields[] = {
     {"dirty_bytes", or_null(kCount), [](const LayerView& view) { return view.signals.dirty_bytes; },
      "Of bcache: in the cache only."},
     {"latency_p50_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p50_seconds>,
-     "Absent: not measured; likewise the next two."},
+     "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the next three."},
     {"latency_p99_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p99_seconds>},
+    {"added_latency_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::added_latency_seconds>,
+     "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same members."},
     {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
 };
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};

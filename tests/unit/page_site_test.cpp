@@ -661,6 +661,11 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   Rig rig;
   auto snapshot = *rig.current;
   snapshot.filesystems[0].volumes = {"dm-0"};
+  model::VolumeFigures figures;
+  figures.devices = {{"dm-0", 1000, 500, model::RecentBios::Latency{10, 0.002, 0.001, 0.009},
+                      model::RecentBios::Latency{10, 0.003, 0.002, 0.004}}};
+  figures.floors = {{{"dm-0"}, {"md0"}, model::Operation::read, 10, 0.002, 0.0015, true}};
+  snapshot.volume_figures = std::make_shared<const model::VolumeFigures>(figures);
   rig.take(snapshot);
   const Json answer = rig.ask("/api/v1/stacks");
   const auto row = [](const Json& place) {
@@ -678,6 +683,11 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   ASSERT_EQ(layers.size(), 3U);
   EXPECT_EQ(layers[0].at("title"), "vg-data");
   EXPECT_EQ(layers[0].at("health"), "suspended");
+  EXPECT_EQ(layers[0].at("latency_p50_seconds"), 0.002) << "of reads and writes, the slower";
+  EXPECT_EQ(layers[0].at("latency_p99_seconds"), 0.009);
+  EXPECT_EQ(layers[0].at("added_latency_seconds"), 0.0015);
+  EXPECT_EQ(layers[0].at("bytes_per_second"), 1500);
+  EXPECT_FALSE(layers[1].contains("latency_p99_seconds")) << "not measured";
   EXPECT_EQ(layers[1].at("health"), "1 member is missing; check, 25 % done");
   EXPECT_EQ(layers[1].at("missing_members"), 1);
   EXPECT_EQ(layers[1].at("consistency_policy"), "bitmap");

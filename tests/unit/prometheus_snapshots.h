@@ -237,6 +237,18 @@ inline model::Snapshot small_snapshot() {
                       {"md0", 9, 0, "md0", true},
                       {"nvme0n1", 259, 0, "nvme0n1"},
                       {"nvme0n1p1", 259, 1, "nvme0n1", true}};
+  auto bios = std::make_shared<model::BioIo>();
+  bios->device = "dm-0";
+  bios->is_volume = true;
+  bios->since = at(1'700'000'000'250);
+  bios->operations[0] = {1000, 4'096'000, 1, 2, 3, 4, {std::vector<std::uint64_t>(LATENCY_OVER_WORD + 1), 991'000}};
+  bios->operations[0].latency.words[40] = 991;
+  auto member = std::make_shared<model::BioIo>(*bios);
+  member->device = "nvme0n1p1";
+  member->is_volume = false;
+  snapshot.bios = {bios, member};
+  snapshot.volumes_left_out = {"dm-7"};
+  snapshot.volume_drift = {{"dm-0", {0, -512, std::nullopt}}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
   model::Finding finding;
   finding.id = "F7";

@@ -3,7 +3,7 @@
 
 import { element, latency, bytes, many, deviceLink } from "./words.js";
 
-const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
+const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", "adds", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
 
 // As of a layer; of reads and writes, the slower.
 function figuresOf(now) {
