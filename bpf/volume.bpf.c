@@ -18,8 +18,8 @@
 #define CLASS_FLUSH 2 /* as in abi/block_abi.h */
 
 const volatile __u8 cfg_class_of_op[256] = {};
-const volatile __u32 cfg_preflush = 0;	   /* REQ_PREFLUSH */
-const volatile __u32 cfg_set_mask = 0;	   /* sets of bio_sets - 1; a power of two - 1 */
+const volatile __u32 cfg_preflush = 0;	  /* REQ_PREFLUSH */
+const volatile __u32 cfg_set_mask = 0;	  /* sets of bio_sets - 1; a power of two - 1 */
 const volatile __u32 cfg_stripe_mask = 0; /* groups of CPUs - 1 */
 
 struct {
@@ -57,9 +57,8 @@ static __always_inline struct volume_cell *cell_of(__u32 row, __u32 class)
 {
 	__u32 stripes = cfg_stripe_mask + 1, index;
 
-	index = class < VOLUME_HOT_CLASSES ?
-			(bpf_get_smp_processor_id() & cfg_stripe_mask) * VOLUME_HOT_CLASSES + class :
-			stripes * VOLUME_HOT_CLASSES + class - VOLUME_HOT_CLASSES;
+	index = class < VOLUME_HOT_CLASSES ? (bpf_get_smp_processor_id() & cfg_stripe_mask) * VOLUME_HOT_CLASSES + class
+					   : stripes * VOLUME_HOT_CLASSES + class - VOLUME_HOT_CLASSES;
 	index += row * volume_cells_of_row(stripes);
 	return bpf_map_lookup_elem(&volume_cells, &index);
 }
@@ -139,16 +138,16 @@ static __always_inline void ended(__u64 stamp, bool failed)
  * end alone. (A bio beyond the limit is one whose end was not seen.)
  */
 #define MAX_BIOS_OF_REQUEST 256
-#define FOR_EACH_ENDING_BIO(rq, nr_bytes, action)                                                              \
-	do {                                                                                                   \
-		struct bio *bio = (rq)->bio;                                                                   \
-		__u32 left = (nr_bytes), number;                                                               \
-                                                                                                               \
-		for (number = 0; number < MAX_BIOS_OF_REQUEST && bio && left >= bio->bi_iter.bi_size; number++) { \
-			left -= bio->bi_iter.bi_size;                                                          \
-			action;                                                                                \
-			bio = bio->bi_next;                                                                    \
-		}                                                                                              \
+#define FOR_EACH_ENDING_BIO(rq, nr_bytes, action)                                                                      \
+	do {                                                                                                           \
+		struct bio *bio = (rq)->bio;                                                                           \
+		__u32 left = (nr_bytes), number;                                                                       \
+                                                                                                                       \
+		for (number = 0; number < MAX_BIOS_OF_REQUEST && bio && left >= bio->bi_iter.bi_size; number++) {      \
+			left -= bio->bi_iter.bi_size;                                                                  \
+			action;                                                                                        \
+			bio = bio->bi_next;                                                                            \
+		}                                                                                                      \
 	} while (0)
 
 static __always_inline struct bio_set *set_of(__u64 address)

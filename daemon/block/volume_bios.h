@@ -15,9 +15,9 @@
 
 #include "daemon/base/result.h"
 #include "daemon/block/bpf_objects.h"
-#include "daemon/block/device_rows.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/block/kernel_memory.h"
+#include "daemon/block/kernel_rows.h"
 #include "daemon/model/device.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/volume_io.h"

@@ -71,13 +71,14 @@ inline constexpr std::size_t kEfforts = kEffortNames.size();
 
 /// What is not measured at this effort.
 constexpr std::string_view what_is_off(Effort effort) {
-  return name(effort, util::names<Effort>({
-                          "nothing",
-                          "tenants, paths, volumes and samples for the flash models",
-                          "tenants, paths, volumes, samples, and all that needs the issue of an I/O, as in latency.mode "
-                          "completion-only",
-                          "everything that the block layer does, until the daemon is restarted",
-                      }));
+  return name(effort,
+              util::names<Effort>({
+                  "nothing",
+                  "tenants, paths, volumes and samples for the flash models",
+                  "tenants, paths, volumes, samples, and all that needs the issue of an I/O, as in latency.mode "
+                  "completion-only",
+                  "everything that the block layer does, until the daemon is restarted",
+              }));
 }
 
 /// Processor time of one run of each program, doing everything.
@@ -92,8 +93,7 @@ struct RunShare {
   double completion;
   double bio = 0;  // both programs of volumes, for each bio that they time; of a full run of the completion program
 };
-inline constexpr auto kRunShares =
-    std::to_array<RunShare>({{1, 1, 0.8}, {0.85, 0.9, 0.1}, {0.2, 0.5, 0.1}, {0, 0, 0}});
+inline constexpr auto kRunShares = std::to_array<RunShare>({{1, 1, 0.8}, {0.85, 0.9, 0.1}, {0.2, 0.5, 0.1}, {0, 0, 0}});
 static_assert(kRunShares.size() == kEfforts);
 
 /// CPU time of this process, as the scheduler accounts for it.

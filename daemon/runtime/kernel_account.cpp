@@ -115,8 +115,8 @@ model::VolumeDrift difference(const model::BioIo& ours, const model::DiskStats& 
       bytes_of(ours, {model::Operation::write, model::Operation::write_zeroes}) - bytes(kernel.written_sectors),
       {}};
   if (kernel.discarded_sectors) {
-    drift.discarded_bytes = bytes_of(ours, {model::Operation::discard, model::Operation::secure_erase}) -
-                            bytes(*kernel.discarded_sectors);
+    drift.discarded_bytes =
+        bytes_of(ours, {model::Operation::discard, model::Operation::secure_erase}) - bytes(*kernel.discarded_sectors);
   }
   return drift;
 }

@@ -295,21 +295,22 @@ const std::vector<model::FloorTime>& floors_of(const model::Snapshot& now) {
 /// Whether a tenant's I/O to one of these devices is limited: what a limit holds up has not begun below the layer yet.
 bool is_limited(const model::Snapshot& now, const std::vector<std::string>& members) {
   return now.host.signals &&
-         std::any_of(now.host.signals->limits.begin(), now.host.signals->limits.end(), [&](const model::IoLimit& limit) {
-           return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
-             const auto volume = std::find_if(now.volumes.begin(), now.volumes.end(),
-                                              [&](const model::Volume& one) { return one.name == member; });
-             return limit.device == (volume == now.volumes.end() ? member : volume->device);
-           });
-         });
+         std::any_of(now.host.signals->limits.begin(), now.host.signals->limits.end(),
+                     [&](const model::IoLimit& limit) {
+                       return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
+                         const auto volume = std::find_if(now.volumes.begin(), now.volumes.end(),
+                                                          [&](const model::Volume& one) { return one.name == member; });
+                         return limit.device == (volume == now.volumes.end() ? member : volume->device);
+                       });
+                     });
 }
 
 /// The layer in which most of its I/Os' time is spent, if that is much.
 std::string floor_words(const model::Snapshot& now) {
-  constexpr double kMuchSeconds = 0.001, kMostOf = 0.5;
+  constexpr double kMinOwnSeconds = 0.001, kMinShare = 0.5;
   const model::FloorTime* worst = nullptr;
   for (const model::FloorTime& floor : floors_of(now)) {
-    if (floor.own_seconds >= kMuchSeconds && floor.own_seconds >= kMostOf * floor.mean_seconds &&
+    if (floor.own_seconds >= kMinOwnSeconds && floor.own_seconds >= kMinShare * floor.mean_seconds &&
         !is_limited(now, floor.members) && (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
       worst = &floor;
     }

@@ -67,8 +67,8 @@ Intervals intervals_between(const Bios& before, const Bios& now) {
     DeviceInterval device;
     bool good = true;
     for (std::size_t i = 0; i < kTimed.size(); ++i) {
-      auto interval = interval_between((*earlier)->operations[model::index(kTimed[i])],
-                                       io->operations[model::index(kTimed[i])]);
+      auto interval =
+          interval_between((*earlier)->operations[model::index(kTimed[i])], io->operations[model::index(kTimed[i])]);
       good = good && interval;
       device.of[i] = std::move(interval).value_or(Interval());
     }

@@ -46,7 +46,8 @@ LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& lay
     return figures;
   }
   const auto& devices = snapshot.volume_figures->devices;
-  const auto own = std::find_if(devices.begin(), devices.end(), [&](const auto& one) { return one.device == layer.name; });
+  const auto own =
+      std::find_if(devices.begin(), devices.end(), [&](const auto& one) { return one.device == layer.name; });
   if (own == devices.end()) {
     return figures;
   }
@@ -112,7 +113,8 @@ constexpr Field<LayerView> kLayerFields[] = {
      "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the next three."},
     {"latency_p99_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p99_seconds>},
     {"added_latency_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::added_latency_seconds>,
-     "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same members."},
+     "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same "
+     "members."},
     {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
 };
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};

@@ -22,9 +22,7 @@ static int is_old;
 static __u64 devices[DEVICE_ROW_ENTRIES];
 static struct volume_cell cells[CELLS];
 static struct bio_set set;
-static struct {
-  __u64 key, value;
-} entries[FAKE_BIOS / 2];
+static struct { __u64 key, value; } entries[FAKE_BIOS / 2];
 static struct block_device block_devices[FAKE_STRANGER + 1];
 static struct bio structures[FAKE_BIOS];
 

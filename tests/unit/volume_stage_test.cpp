@@ -71,10 +71,9 @@ TEST(Floors, of_a_crypt_layer_that_adds_the_time) {
 }
 
 TEST(Floors, of_two_layers_have_their_own_part_each) {
-  const auto found = figures({{"dm-0", Operation::read, 1000, 2.0},
-                              {"dm-1", Operation::read, 1000, 2.5},
-                              {"sda", Operation::read, 1000, 0.5}},
-                             {layer("dm-0", {"sda"}), layer("dm-1", {"dm-0"})});
+  const auto found = figures(
+      {{"dm-0", Operation::read, 1000, 2.0}, {"dm-1", Operation::read, 1000, 2.5}, {"sda", Operation::read, 1000, 0.5}},
+      {layer("dm-0", {"sda"}), layer("dm-1", {"dm-0"})});
   ASSERT_EQ(found.floors.size(), 2U);
   EXPECT_NEAR(found.floors[0].own_seconds, 0.0015, 1e-9);
   EXPECT_NEAR(found.floors[1].own_seconds, 0.0005, 1e-9);
@@ -91,10 +90,9 @@ TEST(Floors, of_a_mirror_are_no_claim_for_writes) {
 }
 
 TEST(Floors, of_volumes_on_the_same_disk_are_one) {
-  const auto found = figures({{"dm-0", Operation::read, 900, 1.0},
-                              {"dm-1", Operation::read, 100, 11.0},
-                              {"sda2", Operation::read, 1000, 1.0}},
-                             {layer("dm-0", {"sda2"}), layer("dm-1", {"sda2"})});
+  const auto found = figures(
+      {{"dm-0", Operation::read, 900, 1.0}, {"dm-1", Operation::read, 100, 11.0}, {"sda2", Operation::read, 1000, 1.0}},
+      {layer("dm-0", {"sda2"}), layer("dm-1", {"sda2"})});
   ASSERT_EQ(found.floors.size(), 1U);
   EXPECT_EQ(found.floors[0].volumes, (std::vector<std::string>{"dm-0", "dm-1"}));
   EXPECT_NEAR(found.floors[0].own_seconds, 0.001, 1e-9) << "which of the two it is cannot be known";
