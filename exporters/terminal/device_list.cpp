@@ -93,17 +93,22 @@ Json stack_json(const model::Stack& stack) {
 }
 
 Json layer_json(const model::Layer& layer, const VolumeHealth& health) {
-  const auto found = health.find(layer.name);
   const model::HealthWords words = words_of(health, layer.name);
-  const auto missing = found == health.end() ? std::nullopt : found->second.missing_members;
-  return {{"name", layer.name},
-          {"title", util::for_terminal(layer.title)},
-          {"kind", name(layer.kind, model::kLayerKindNames)},
-          {"members", layer.members},
-          {"health", words.text},
-          {"bad", words.bad},
-          {"missing_members", missing ? Json(*missing) : Json()},
-          {"consistency_policy", found == health.end() ? std::string() : found->second.consistency_policy}};
+  Json json{{"name", layer.name},
+            {"title", util::for_terminal(layer.title)},
+            {"kind", name(layer.kind, model::kLayerKindNames)},
+            {"members", layer.members},
+            {"health", words.text},
+            {"bad", words.bad},
+            {"missing_members", Json()},
+            {"consistency_policy", ""}};
+  if (const auto found = health.find(layer.name); found != health.end()) {
+    if (found->second.missing_members) {
+      json["missing_members"] = *found->second.missing_members;
+    }
+    json["consistency_policy"] = found->second.consistency_policy;
+  }
+  return json;
 }
 
 Json drive_json(const DriveLine& drive) {

@@ -43,7 +43,7 @@ export class Stacks {
     const measured = answer.layers.some((layer) => layer.latency_p99_seconds != null);
     for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
     this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
-      : "Each floor lies on the one below it. A drive that is marked as shared carries several floors of the same stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
+      : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
         + (answer.left_out ? ` ${answer.left_out} more are not listed.` : "");
   }
 
