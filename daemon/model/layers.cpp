@@ -108,8 +108,8 @@ std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const s
 }
 
 HealthWords health_words(const VolumeSignals& signals) {
-  constexpr auto kBadStates = std::to_array<std::string_view>({"inactive", "broken", "inconsistent"});
-  constexpr auto kUnusualStates = std::to_array<std::string_view>({"clear", "readonly", "no cache"});
+  constexpr auto kBadStates = std::to_array<std::string_view>({"inactive", "broken"});
+  constexpr auto kUnusualStates = std::to_array<std::string_view>({"clear", "readonly"});
   HealthWords words;
   const auto say = [&](const std::string& text, bool bad) {
     words.text += (words.text.empty() ? "" : "; ") + text;
@@ -134,9 +134,6 @@ HealthWords health_words(const VolumeSignals& signals) {
             ? fmt::format("{}, {:.0f} % done", signals.resync->action, 100 * *signals.resync->progress_ratio)
             : signals.resync->action,
         false);
-  }
-  if (signals.dirty_bytes.value_or(0) > 0) {
-    say(fmt::format("{:.1f} MB are only in the cache", static_cast<double>(*signals.dirty_bytes) / 1e6), false);
   }
   return words;
 }

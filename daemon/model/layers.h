@@ -51,9 +51,10 @@ inline constexpr auto kLayerKindNames = util::names<LayerKind>(
 
 struct Layer {
   std::string name;         // the kernel's: dm-0, md0
-  util::OutsideText title;  // dm's own name, md's in /dev/md, bcache's label; often empty
+  util::OutsideText title;  // dm's own name, md's in /dev/md; often empty
   LayerKind kind = LayerKind::other;
   std::vector<std::string> members = {};  // directly below it: disks, partitions and layers; sorted
+  std::uint64_t diskseq = 0;              // unique for each incarnation; 0 before Linux 5.15
 };
 
 /// Null: it is no layer. `layers`: sorted by name, as in the inventory.

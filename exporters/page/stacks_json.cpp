@@ -107,8 +107,6 @@ constexpr Field<LayerView> kLayerFields[] = {
     {"consistency_policy", or_null(kText),
      [](const LayerView& view) { return text_or_null(view.signals.consistency_policy); },
      "Of an md array: resync, bitmap, journal, ppl."},
-    {"dirty_bytes", or_null(kCount), [](const LayerView& view) { return view.signals.dirty_bytes; },
-     "Of bcache: in the cache only."},
     {"latency_p50_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p50_seconds>,
      "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the next three."},
     {"latency_p99_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p99_seconds>},

@@ -93,7 +93,9 @@ constexpr LabelDescription kVolume[] = {
 constexpr LabelDescription kLosses[] = {
     kVolume[0],
     kBioOperation,
-    {"cause", "untimed: there was no room to remember it; missed: its memory was used again, and no end was seen",
+    {"cause",
+     "untimed: there was no room to remember it, or it was not done, or ended in pieces; missed: its memory was used "
+     "again, and no end was seen",
      kLossCauses}};
 constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "discard"});
 constexpr LabelDescription kDrift[] = {

@@ -336,11 +336,14 @@ TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much
   };
   EXPECT_EQ(ask(0.0024, 0.0021, true),
             "No drive is slower than usual. Of 2.4 ms that writes on vg0-data (dm-3) take, 2.1 ms are spent in crypt "
-            "itself, not in what it lies on.");
+            "itself, not in what is below.");
   EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in crypt"), std::string::npos);
   EXPECT_EQ(ask(0.0024, 0.0011, true), "No drive is slower than usual.") << "most of it is spent below";
   EXPECT_EQ(ask(0.0009, 0.0008, true), "No drive is slower than usual.") << "little time";
   model::HostSignals signals;
+  host.snapshot.devices[0].utilisation = {100, 0.95};
+  EXPECT_EQ(ask(0.0024, 0.0021, true).find("crypt"), std::string::npos) << "the drive may take no more";
+  host.snapshot.devices[0].utilisation.reset();
   signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
   host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
   EXPECT_EQ(ask(0.0024, 0.0021, true), "No drive is slower than usual.") << "a limit of the drive may hold up its bios";

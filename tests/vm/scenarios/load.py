@@ -27,6 +27,7 @@ MODES = {"full": ("", BOTH, {}), "completion-only": ("latency: { mode: completio
          "never": ("writes: { page_hints: never }", BOTH, {"page_hints": "never"}),
          "volume": ("", BOTH, {"volume_times": "every_bio"})}
 VOLUME_PROGRAMS = ("on_volume_submit", "on_volume_end", "on_volume_request_end")
+OLD_VOLUME_PROGRAMS = ("on_volume_submit_hash_5_10", "on_volume_end_hash", "on_volume_request_end_hash")
 # Run once at the start to measure what a run costs, and never attached.
 STAND_INS = ("completion_alike", "issue_alike")
 
@@ -41,8 +42,7 @@ def run(vm, check):
         programs = sorted([*programs, *FREEZES, DISCARDS[FEATURES[vm.name]["discard_submitters"]]])
         if mode == "volume":
             vm.sh("modprobe dm_mod && echo 0 2048 error | dmsetup create error")
-            programs += [name + ("_5_10" if vm.name == "5.10" else "") for name in VOLUME_PROGRAMS]
-            programs.sort()
+            programs = sorted([*programs, *(OLD_VOLUME_PROGRAMS if vm.name == "5.10" else VOLUME_PROGRAMS)])
         vm.sh(f"echo '{settings}' >/tmp/{mode}.yaml")
         daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
         attached, maps = machine.bpf_objects(vm)
