@@ -129,7 +129,7 @@ GAUGES = {
     "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
     "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config,web | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
-    "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
+    "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples,volumes",
     "ssdpulse_kernel_feature_info": "feature=skipped_runs decision=counted | feature=io_path decision=exact | "
                                     "feature=io_accounting decision=unknown | feature=freezes decision=freeze_super",
     "ssdpulse_latency_mode_info": "mode=full",
