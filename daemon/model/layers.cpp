@@ -27,6 +27,18 @@ class StackWalk {
   StackWalk(const std::vector<Layer>& layers, const std::vector<Volume>& volumes)
       : layers_(layers), volumes_(volumes) {}
 
+  std::vector<StackPlace> walk(const std::vector<std::string>& tops) {
+    for (const std::string& top : tops) {
+      if (places_.size() == kMaxStackPlaces) {
+        places_.back().cut = true;
+        break;
+      }
+      add(top, 0);
+    }
+    return std::move(places_);
+  }
+
+ private:
   void add(const std::string& name, std::size_t floor) {
     const std::size_t at = places_.size();
     places_.push_back({name, kind_of(name), floor});
@@ -43,10 +55,6 @@ class StackWalk {
     }
   }
 
-  [[nodiscard]] bool is_full() const { return places_.size() == kMaxStackPlaces; }
-  [[nodiscard]] std::vector<StackPlace> take() { return std::move(places_); }
-
- private:
   [[nodiscard]] LayerKind kind_of(const std::string& name) const {
     if (const Layer* layer = layer_of(layers_, name)) {
       return layer->kind;
@@ -75,13 +83,7 @@ const Layer* layer_of(const std::vector<Layer>& layers, const std::string& name)
 
 std::vector<StackPlace> places_below(const std::vector<std::string>& tops, const std::vector<Layer>& layers,
                                      const std::vector<Volume>& volumes) {
-  StackWalk walk(layers, volumes);
-  for (const std::string& top : tops) {
-    if (!walk.is_full()) {
-      walk.add(top, 0);
-    }
-  }
-  return walk.take();
+  return StackWalk(layers, volumes).walk(tops);
 }
 
 std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,

@@ -66,7 +66,7 @@ struct StackPlace {
   LayerKind kind = LayerKind::other;
   std::size_t floor = 0;  // 0: the file system lies directly on it
   bool shared = false;    // it is at several places of this stack; what is below it is listed at the first one
-  bool cut = false;       // what is below it is not listed: the stack is too large
+  bool cut = false;       // more is below it, or follows it, than is listed: the stack is too large
 };
 
 inline constexpr std::size_t kMaxFloors = 16;
