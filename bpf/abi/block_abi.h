@@ -172,8 +172,8 @@ struct device_state {
 	__u64 discard_last_end_ns;
 	__u64 flush_last_end_ns;
 	/* ... and time at full depth, written only while a request waits for a tag. */
-	__u64 full_since;     /* ns since boot, except the low bits (QUEUE_FULL_CPU_MASK): the CPU keeping time */
-	__u64 full_paused_ns; /* first completion since then that saw no request wait; 0 while one waits */
+	__u64 full_since; /* ns since boot; in the low bits (QUEUE_FULL_CPUS_MASK), how many CPUs want to change it */
+	__u64 full_paused_ns; /* first completion since then that saw no request wait; before then: while one waits */
 	__u64 read_pad[3];
 	/* Read only while a discard or a flush is in flight. */
 	__u64 discards_started;
@@ -192,9 +192,9 @@ struct device_state {
 struct device_events {
 	struct operation_events of[CLASSES];
 };
-#define QUEUE_FULL_CPU_MASK 0xfffU
+#define QUEUE_FULL_CPUS_MASK 0xfffU
 #define QUEUE_FULL_UPDATE_NS 65536ULL	      /* the cache line is not written more often than this */
-#define QUEUE_FULL_TAKEOVER_NS 10000000ULL    /* a CPU that completes nothing for this long no longer keeps the time */
+#define QUEUE_FULL_SILENCE_NS 10000000ULL     /* a pause without completions for this long has ended the interval */
 #define INTERFERENCE_STALE_NS 300000000000ULL /* an end that has been missing for this long was missed by us */
 
 /* Sequential streams: where I/Os of the device ended recently, direct-mapped. */

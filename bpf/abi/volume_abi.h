@@ -21,7 +21,7 @@
 struct volume_cell {
 	__u64 submitted; /* bios, as their submitter made them */
 	__u64 bytes;	 /* of these */
-	__u64 untimed;	 /* of these: no slot was free */
+	__u64 untimed;	 /* of these: no way was free, they were not done, or ended in pieces */
 	__u64 missed;	 /* of these: they are gone, and no end was seen */
 	__u64 timed;	 /* ends */
 	__u64 failed;	 /* of these: with an error */
@@ -38,8 +38,8 @@ static inline __attribute__((always_inline)) __u32 volume_cells_of_row(__u32 str
 }
 
 /*
- * Bios in flight, by address, in one cache line: a bio's address, or 0 where there is none; and what it is and when it
- * was submitted. The time has 49 bits, so it tells apart the last 3.2 days.
+ * Bios in flight, by address, in one cache line: a bio's address, or 0 where there is none, or 1 for a moment; and what
+ * it is and when it was submitted. The time has 49 bits, so it tells apart the last 3.2 days.
  */
 #define BIO_WAYS 4
 struct bio_set {

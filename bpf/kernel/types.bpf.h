@@ -116,6 +116,7 @@ struct bio {
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
 	__u8 bi_status;
+	atomic_t __bi_remaining; /* more than 1: pieces were split off, and have not ended */
 	struct bvec_iter bi_iter;
 };
 

@@ -199,7 +199,7 @@ class Parts {
          .tells = "times of volumes: runs for each bio",
          .change = "volumes.enabled: false",
          .off = has_volumes ? (effort_ == Effort::everything ? std::string_view() : kLimited)
-                : volumes == snapshot_.kernel_features.end() ? kNotConfigured
+                : volumes == snapshot_.kernel_features.end()                   ? kNotConfigured
                 : decided(KernelFeature::volume_times, KernelDecision::absent) ? "off: no volume at the start"
                                                                                : "off: not possible here",
          .source = source},

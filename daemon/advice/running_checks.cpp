@@ -277,10 +277,11 @@ Findings volumes(const model::Snapshot& snapshot) {
     return unmeasured("the log of the daemon's start says why", "");
   }
   if (!snapshot.volumes_left_out.empty()) {
-    auto one = finding(Verdict::advise, "", fmt::format("{} volumes are not measured", snapshot.volumes_left_out.size()),
-                       "the tables in the kernel have room for twice the volumes that were there when the daemon "
-                       "started, up to 2048",
-                       "restart the daemon, or exclude some (devices.exclude)");
+    auto one =
+        finding(Verdict::advise, "", fmt::format("{} volumes are not measured", snapshot.volumes_left_out.size()),
+                "the tables in the kernel have room for twice the volumes that were there when the daemon "
+                "started, up to 2048",
+                "restart the daemon, or exclude some (devices.exclude)");
     one.evidence = {{"volumes_left_out", static_cast<double>(snapshot.volumes_left_out.size())}};
     return {std::move(one)};
   }

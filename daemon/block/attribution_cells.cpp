@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "daemon/block/io_cells.h"
@@ -132,8 +133,8 @@ void AttributionReader::read_announcements(std::size_t cpu) {
 }
 
 /// What its cells counted since the last time.
-void AttributionReader::report(Counted& counted) {
-  if (counted.now == counted.last) {
+void AttributionReader::report(Counted& counted, const model::AttributedTotals& now) {
+  if (now == counted.last) {
     return;
   }
   const auto owner = owners_.find(serial_of(counted.key));
@@ -141,8 +142,8 @@ void AttributionReader::report(Counted& counted) {
     counted.was_unknown = true;
     return;
   }
-  model::AttributedTotals difference = counted.now;
-  difference -= std::exchange(counted.last, counted.now);
+  model::AttributedTotals difference = now;
+  difference -= std::exchange(counted.last, now);
   increments_.push_back(
       {.device = static_cast<std::uint32_t>(counted.key >> ATTRIBUTION_DEVICE_SHIFT) & ATTRIBUTION_DEVICE_MASK,
        .operation =
@@ -159,27 +160,39 @@ void AttributionReader::report(Counted& counted) {
   }
 }
 
+/// What one of the cells counted since the last time; false: nothing.
+bool AttributionReader::read_other(std::size_t index, OtherTotals& sum) {
+  const unattributed& cell = tables_.unattributed_cells[index];
+  const std::uint64_t events = load(cell.events);
+  if (events == 0) {
+    return false;
+  }
+  auto& [events_before, before] = others_[index];
+  if (std::exchange(events_before, events) == events) {
+    return false;
+  }
+  for (std::uint32_t operation = 0; operation < ATTRIBUTED_OPERATIONS; ++operation) {
+    for (std::uint32_t path = 0; path < PATH_CODES; ++path) {
+      const model::AttributedTotals now = totals_of(cell.of[operation][path]);
+      sum[operation][path] += now;
+      sum[operation][path] -= std::exchange(before[operation][path], now);
+    }
+  }
+  return true;
+}
+
 void AttributionReader::read_others() {
-  for (std::size_t index = 0; index < tables_.unattributed_cells.size(); ++index) {
-    const unattributed& cell = tables_.unattributed_cells[index];
-    const std::uint64_t events = load(cell.events);
-    if (events == 0) {
-      continue;
+  for (std::size_t first = 0; first < tables_.unattributed_cells.size(); first += others_of_device_) {
+    OtherTotals sum{};
+    bool any = false;
+    for (std::size_t index = first; index < first + others_of_device_; ++index) {
+      any = read_other(index, sum) || any;
     }
-    auto& [events_before, before] = others_[index];
-    if (events == events_before) {
-      continue;
-    }
-    events_before = events;
-    const auto device = static_cast<std::uint32_t>(index / others_of_device_);
-    for (std::uint32_t operation = 0; operation < ATTRIBUTED_OPERATIONS; ++operation) {
+    for (std::uint32_t operation = 0; any && operation < ATTRIBUTED_OPERATIONS; ++operation) {
       for (std::uint32_t path = 0; path < PATH_CODES; ++path) {
-        const model::AttributedTotals now = totals_of(cell.of[operation][path]);
-        model::AttributedTotals difference = now;
-        difference -= before[operation][path];
-        before[operation][path] = now;
-        if (!(difference == model::AttributedTotals{})) {
-          increments_.push_back({device, operation, path, {}, difference});
+        if (!(sum[operation][path] == model::AttributedTotals{})) {
+          const auto device = static_cast<std::uint32_t>(first / others_of_device_);
+          increments_.push_back({device, operation, path, {}, sum[operation][path]});
         }
       }
     }
@@ -189,14 +202,13 @@ void AttributionReader::read_others() {
 const std::vector<AttributedIncrement>& AttributionReader::read() {
   constexpr std::size_t kAhead = 64;  // cells: 2 KiB
   increments_.clear();
-  for (Counted& counted : counted_) {
-    counted.now = {};
-  }
+  now_.assign(counted_.size(), {});
   for (std::size_t number = 0; number < cpus_.size(); ++number) {
     Cpu& cpu = cpus_[number];
     const std::uint64_t taken = load(tables_.announcement_states[number].taken);
     if (taken != cpu.taken) {
       find_new(number, cpu);
+      now_.resize(counted_.size());
       cpu.taken = taken;
     }
     // A cgroup is announced before its cell is taken.
@@ -204,11 +216,11 @@ const std::vector<AttributedIncrement>& AttributionReader::read() {
     for (const View& view : cpu.views) {
       const attributed& own = cell(view.index);
       __builtin_prefetch(&own + kAhead, 0, 2);  // reads nothing, so it may lie behind the last cell
-      counted_[view.counted].now += totals_of(own);
+      now_[view.counted] += totals_of(own);
     }
   }
-  for (Counted& counted : counted_) {
-    report(counted);
+  for (std::size_t i = 0; i < counted_.size(); ++i) {
+    report(counted_[i], now_[i]);
   }
   read_others();
   if (!published_) {
@@ -331,32 +343,42 @@ void AttributionAccount::add(const AttributedIncrement& increment) {
     (increment.owner ? totals_.commits[*increment.owner] : totals_.other_commits) += increment.totals.ios;
     return;
   }
-  operations_[increment.operation].waiting[{increment.owner, increment.path}] += increment.totals;
+  operations_[increment.operation].waiting.push_back({increment.owner, increment.path, increment.totals});
 }
 
-void AttributionAccount::publish(std::size_t operation, const Owner& owner, Path path,
-                                 const model::AttributedTotals& totals) {
-  published_.reset();
-  model::TotalsByOperation& of_owner = !owner                ? totals_.other
-                                       : *owner == kDeparted ? totals_.departed
-                                                             : totals_.cgroups[*owner];
-  of_owner[operation] += totals;
-  const model::IoAccess access = (path & PATH_RAW) != 0 ? model::IoAccess::raw : model::IoAccess::file;
-  totals_.paths[static_cast<std::size_t>(path_of(path))][static_cast<std::size_t>(access)][operation] += totals;
-  operations_[operation].published += totals;
+model::TotalsByOperation& AttributionAccount::totals_of(const Owner& owner) {
+  return !owner ? totals_.other : *owner == kDeparted ? totals_.departed : totals_.cgroups[*owner];
 }
 
 /// Publishes what is waiting, as far as there is room.
 void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals room) {
   Operation& operation = operations_[which];
-  for (auto entry = operation.waiting.begin(); entry != operation.waiting.end();) {
-    const auto& [owner, path] = entry->first;
-    const model::AttributedTotals taken = take(entry->second, room);
-    if (!(taken == model::AttributedTotals{})) {
-      publish(which, owner, path, taken);
+  const auto key = [](const Waiting& one) { return std::tie(one.owner, one.path); };
+  std::sort(operation.waiting.begin(), operation.waiting.end(),
+            [&](const Waiting& a, const Waiting& b) { return key(a) < key(b); });
+  std::size_t left = 0;
+  Owner last;
+  model::TotalsByOperation* of_owner = nullptr;
+  for (std::size_t i = 0; i < operation.waiting.size();) {
+    Waiting entry = operation.waiting[i++];
+    for (; i < operation.waiting.size() && key(operation.waiting[i]) == key(entry); ++i) {
+      entry.totals += operation.waiting[i].totals;
     }
-    entry = entry->second == model::AttributedTotals{} ? operation.waiting.erase(entry) : std::next(entry);
+    const model::AttributedTotals taken = take(entry.totals, room);
+    if (!(taken == model::AttributedTotals{})) {
+      published_.reset();
+      of_owner = of_owner != nullptr && last == entry.owner ? of_owner : &totals_of(entry.owner);
+      last = entry.owner;
+      (*of_owner)[which] += taken;
+      const model::IoAccess access = (entry.path & PATH_RAW) != 0 ? model::IoAccess::raw : model::IoAccess::file;
+      totals_.paths[static_cast<std::size_t>(path_of(entry.path))][static_cast<std::size_t>(access)][which] += taken;
+      operation.published += taken;
+    }
+    if (!(entry.totals == model::AttributedTotals{})) {
+      operation.waiting[left++] = entry;
+    }
   }
+  operation.waiting.resize(left);
   operation.waited = !operation.waiting.empty();
 }
 
@@ -401,11 +423,8 @@ void AttributionAccount::depart(model::CgroupId cgroup) {
   move(totals_.commits, add_commits);
   move(totals_.cgroups, add_totals);
   for (Operation& operation : operations_) {
-    for (Path path = 0; path < PATH_CODES; ++path) {
-      if (const auto found = operation.waiting.find({cgroup, path}); found != operation.waiting.end()) {
-        operation.waiting[{kDeparted, path}] += found->second;
-        operation.waiting.erase({cgroup, path});
-      }
+    for (Waiting& one : operation.waiting) {
+      one.owner = one.owner == cgroup ? kDeparted : one.owner;
     }
   }
 }

@@ -54,9 +54,8 @@ class AttributionReader {
   /// What all cells with one key, on different CPUs, count together. Sums over them are modulo 2^64, as the words are.
   struct Counted {
     std::uint64_t key = ATTRIBUTION_FREE;
-    std::uint32_t cells = 0;   // 0: unused
-    bool was_unknown = false;  // at an earlier reading: its announcement may still come
-    model::AttributedTotals now{};
+    std::uint32_t cells = 0;         // 0: unused
+    bool was_unknown = false;        // at an earlier reading: its announcement may still come
     model::AttributedTotals last{};  // at the last reading at which it was reported
   };
   struct Cpu {
@@ -71,7 +70,8 @@ class AttributionReader {
   std::uint32_t take_counted(std::uint64_t key);
   void find_new(std::size_t number, Cpu& cpu);
   void read_announcements(std::size_t cpu);
-  void report(Counted& counted);
+  void report(Counted& counted, const model::AttributedTotals& now);
+  bool read_other(std::size_t index, OtherTotals& sum);
   void read_others();
   [[nodiscard]] Serials serials_of(const std::unordered_set<model::CgroupId>& cgroups) const;
   /// For each of counted_, whether it belongs to one of these.
@@ -85,6 +85,7 @@ class AttributionReader {
   std::size_t others_of_device_;
   std::vector<Cpu> cpus_;
   std::vector<Counted> counted_;
+  std::vector<model::AttributedTotals> now_;                 // of each of counted_; apart, to stay in the caches
   std::vector<std::uint32_t> unused_;                        // of counted_
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;  // index in counted_
   Serials owners_;
@@ -120,8 +121,13 @@ class AttributionAccount {
   /// No cgroup: there was no room for it. kDeparted: any that departed.
   using Owner = std::optional<model::CgroupId>;
   using Path = std::uint32_t;  // PATH_*, with PATH_RAW
+  struct Waiting {
+    Owner owner;
+    Path path;
+    model::AttributedTotals totals;
+  };
   struct Operation {
-    std::map<std::pair<Owner, Path>, model::AttributedTotals> waiting;
+    std::vector<Waiting> waiting;         // in any order, and some more than once
     model::AttributedTotals target{};     // the device's own counts, at the last reading
     model::AttributedTotals published{};  // of all owners
     model::AttributedTotals left_out{};   // of the device's own counts
@@ -129,7 +135,7 @@ class AttributionAccount {
   };
 
   void publish_all(std::size_t operation, model::AttributedTotals room);
-  void publish(std::size_t operation, const Owner& owner, Path path, const model::AttributedTotals& totals);
+  model::TotalsByOperation& totals_of(const Owner& owner);
 
   model::DeviceAttribution totals_;
   model::ByOperation<Operation, model::kAttributedOperations> operations_;

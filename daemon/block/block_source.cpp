@@ -148,8 +148,9 @@ void BlockSource::open_volumes(const model::Inventory& inventory) {
     return;
   }
   auto programs = rules_.issues_are_seen ? VolumePrograms::open(btf_, plan)
-                                         : util::fail("every bio of the host passes the programs: not in "
-                                                      "completion-only mode");
+                                         : util::fail(
+                                               "every bio of the host passes the programs: not in "
+                                               "completion-only mode");
   if (!programs) {
     decision = KernelDecision::not_hooked;
     volumes_unseen_ = programs.error().message;

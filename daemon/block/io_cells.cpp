@@ -34,28 +34,24 @@ constexpr std::size_t kLatencyBuckets = LATENCY_OVER_WORD + 1;
 /// A cell counts as quiet after this many idle readings: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
 
-/// Adds words of a cell's histograms, the first being `first`, and brings those of the next one nearer meanwhile.
+/// Adds the words of a histogram, and brings those of the next cell nearer meanwhile.
 template <std::size_t kWords>
-void add_words(const io_cell& cell, const io_cell& next, std::size_t first,
-               std::array<std::uint32_t, kHistogramWords>& sum) {
+void add_words(const __u32* words, const __u32* next, __u32* sum) {
   constexpr std::size_t kLineWords = 64 / sizeof(__u32);
   constexpr std::size_t kWholeLines = kWords / kLineWords * kLineWords;
-  const auto at = [](const io_cell& of, std::size_t word) {
-    return reinterpret_cast<const char*>(&of) + offsetof(io_cell, size) + word * sizeof(__u32);
-  };
   // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
-  std::array<std::uint32_t, kLineWords> line;
-  for (std::size_t word = first; word < first + kWholeLines; word += kLineWords) {
-    __builtin_prefetch(at(next, word), 0, 2);
-    std::memcpy(line.data(), at(cell, word), sizeof(line));
+  std::array<__u32, kLineWords> line;
+  for (std::size_t word = 0; word < kWholeLines; word += kLineWords) {
+    __builtin_prefetch(next + word, 0, 2);
+    std::memcpy(line.data(), words + word, sizeof(line));
     for (std::size_t i = 0; i < kLineWords; ++i) {
       sum[word + i] += line[i];
     }
   }
-  std::array<std::uint32_t, kWords - kWholeLines> rest;
-  std::memcpy(rest.data(), at(cell, first + kWholeLines), sizeof(rest));
+  std::array<__u32, kWords - kWholeLines> rest;
+  std::memcpy(rest.data(), words + kWholeLines, sizeof(rest));
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    sum[first + kWholeLines + i] += rest[i];
+    sum[kWholeLines + i] += rest[i];
   }
 }
 
@@ -96,14 +92,14 @@ void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCo
 void CellWords::add_the_rest(const io_cell& cell, const io_cell* next) {
   add_counters(cell, 0, 1);
   const io_cell& ahead = next == nullptr ? cell : *next;
-  add_words<SIZE_WORDS>(cell, ahead, 0, histograms);
-  add_words<LATENCY_WORDS>(cell, ahead, kQueueWords, histograms);
-  add_words<LATENCY_WORDS>(cell, ahead, kTotalWords, histograms);
-  add_words<LATENCY_WORDS>(cell, ahead, kDeviceWords, histograms);
+  add_words<SIZE_WORDS>(cell.size, ahead.size, histograms.data());
+  add_words<LATENCY_WORDS>(cell.queue, ahead.queue, &histograms[kQueueWords]);
+  add_words<LATENCY_WORDS>(cell.total, ahead.total, &histograms[kTotalWords]);
+  add_words<LATENCY_WORDS>(cell.device[0], ahead.device[0], &histograms[kDeviceWords]);
   for (std::size_t during = 1; during < DURINGS; ++during) {
     const std::size_t first = kDeviceWords + during * LATENCY_WORDS;
     if (load(cell.device_sum_ns[during]) != 0) {
-      add_words<LATENCY_WORDS>(cell, ahead, first, histograms);
+      add_words<LATENCY_WORDS>(cell.device[during], ahead.device[during], &histograms[first]);
     } else {
       // Nothing to read: an I/O that took any time at all changed the sum. Others are in this word.
       histograms[first + LATENCY_ZERO_WORD] += load(cell.device[during][LATENCY_ZERO_WORD]);
@@ -293,17 +289,14 @@ void CommitReader::read(model::LatencyHistogram& latency) {
   if (now.commits == last_.commits) {
     return;
   }
-  for (const commit_cell& cell : cells_) {
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const commit_cell& cell = cells_[i];
     if (load(cell.commits) == 0) {
       continue;
     }
+    const bool next_too = i + 1 < cells_.size() && load(cells_[i + 1].commits) != 0;
     now.sum_ns += load(cell.sum_ns);
-    // As in add_words().
-    std::array<__u32, LATENCY_WORDS> words;
-    std::memcpy(words.data(), cell.latency, sizeof(words));
-    for (std::size_t word = 0; word < words.size(); ++word) {
-      now.latency[word] += words[word];
-    }
+    add_words<LATENCY_WORDS>(cell.latency, next_too ? cells_[i + 1].latency : cell.latency, now.latency);
   }
   latency.sum_ns += now.sum_ns - last_.sum_ns;
   latency.words.resize(LATENCY_OVER_WORD + 1);

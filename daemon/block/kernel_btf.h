@@ -25,7 +25,7 @@ struct KernelBtf {
   std::uint32_t stamped_flag = 0;          // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
   std::vector<DiscardHook> discard_hooks;  // best first
   std::uint32_t discard_op = 0;
-  std::uint32_t preflush_flag = 0;  // bit of bio.bi_opf
+  std::uint32_t preflush_flag = 0;   // bit of bio.bi_opf
   bool bios_keep_partition = false;  // even after they were remapped to their disk
   bool bios_have_hints = false;      // if not, a write without one may well have been given one
   bool hints_of_pages = false;       // page-cache writes lose their hint on the way: their file is checked

@@ -45,7 +45,7 @@ struct MemoryPlan {
   std::uint32_t announcements = 0;       // of one CPU, a power of two
   std::uint32_t unattributed_cells = 0;  // of one device, a power of two, shared by CPUs
   VolumePlan volumes;
-  std::uint32_t sample_bytes = 0;        // of the ring buffer of sampled writes, a power of two and whole pages
+  std::uint32_t sample_bytes = 0;  // of the ring buffer of sampled writes, a power of two and whole pages
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;

@@ -71,11 +71,10 @@ void subtract(BioOperation& now, const BioOperation& before) {
 
 /// What changes with each bio that is submitted or ends.
 std::uint64_t add_to_stamp(std::uint64_t stamp, const volume_cell& cell) {
-  return stamp + load(cell.submitted) + load(cell.timed) + load(cell.missed);
+  return stamp + load(cell.submitted) + load(cell.timed) + load(cell.untimed) + load(cell.missed);
 }
 
-void add(BioOperation& sum, const volume_cell& cell) {
-  // What ends is read before what was submitted, so that nothing ends that was not submitted.
+void add_ends(BioOperation& sum, const volume_cell& cell) {
   sum.errors += load(cell.failed);
   sum.latency.sum_ns += load(cell.sum_ns);
   if (load(cell.timed) != 0) {
@@ -86,6 +85,9 @@ void add(BioOperation& sum, const volume_cell& cell) {
   }
   sum.untimed += load(cell.untimed);
   sum.missed += load(cell.missed);
+}
+
+void add_submitted(BioOperation& sum, const volume_cell& cell) {
   sum.bytes += load(cell.bytes);
   sum.submitted += load(cell.submitted);
 }
@@ -106,30 +108,14 @@ std::uint32_t volume_rows(const model::Inventory& inventory) {
 util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelBtf& btf, const VolumePlan& plan) {
   std::unique_ptr<VolumePrograms> programs(new VolumePrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
-  programs->skeleton_.reset(volume::open());
-  if (!programs->skeleton_) {
-    return util::fail_errno("cannot open");
+  auto loaded = programs->load(btf, plan, true);
+  if (!loaded) {
+    loaded = programs->load(btf, plan, false);  // where there are no atomic exchanges
+  }
+  if (!loaded) {
+    return tl::make_unexpected(loaded.error());
   }
   volume& skeleton = *programs->skeleton_;
-  std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
-  skeleton.rodata->cfg_preflush = btf.preflush_flag;
-  skeleton.rodata->cfg_set_mask = plan.sets - 1;
-  skeleton.rodata->cfg_stripe_mask = plan.stripes - 1;
-  // Both came with Linux 5.12: bios that know their partition, and atomic instructions that a slot is taken with.
-  const bool has_slots = btf.bios_keep_partition;
-  const auto& progs = skeleton.progs;
-  bpf_program__set_autoload(progs.on_volume_submit, has_slots);
-  bpf_program__set_autoload(progs.on_volume_end, has_slots);
-  bpf_program__set_autoload(progs.on_volume_request_end, has_slots);
-  bpf_program__set_autoload(progs.on_volume_submit_5_10, !has_slots);
-  bpf_program__set_autoload(progs.on_volume_request_end_5_10, !has_slots);
-  bpf_program__set_autoload(progs.on_volume_end_5_10, !has_slots);
-  bpf_map__set_max_entries(skeleton.maps.volume_cells, plan.rows * volume_cells_of_row(plan.stripes));
-  bpf_map__set_max_entries(skeleton.maps.bio_sets, has_slots ? plan.sets : 1);
-  bpf_map__set_max_entries(skeleton.maps.bios, has_slots ? 1 : plan.sets * BIO_WAYS);
-  if (volume::load(&skeleton) != 0) {
-    return util::fail_errno("the kernel refuses the programs");
-  }
   const auto mapped = programs->mappings_.map(skeleton.maps.volume_cells, programs->cells_).and_then([&] {
     return programs->mappings_.map(skeleton.maps.volume_devices, programs->devices_);
   });
@@ -140,6 +126,39 @@ util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelB
     return util::fail_errno("cannot attach");
   }
   return programs;
+}
+
+util::Result<void> VolumePrograms::load(const KernelBtf& btf, const VolumePlan& plan, bool has_slots) {
+  skeleton_.reset(volume::open());
+  if (!skeleton_) {
+    return util::fail_errno("cannot open");
+  }
+  std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton_->rodata->cfg_class_of_op);
+  skeleton_->rodata->cfg_preflush = btf.preflush_flag;
+  skeleton_->rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
+  skeleton_->rodata->cfg_set_mask = plan.sets - 1;
+  skeleton_->rodata->cfg_stripe_mask = plan.stripes - 1;
+  const bool has_queue_argument = btf.discard_hooks.back() == DiscardHook::bio_queue_with_queue;
+  const auto& progs = skeleton_->progs;
+  const std::pair<bpf_program*, bool> programs[] = {
+      {progs.on_volume_submit, has_slots},
+      {progs.on_volume_end, has_slots},
+      {progs.on_volume_request_end, has_slots},
+      {progs.on_volume_submit_hash, !has_slots && !has_queue_argument},
+      {progs.on_volume_submit_hash_5_10, !has_slots && has_queue_argument},
+      {progs.on_volume_end_hash, !has_slots},
+      {progs.on_volume_request_end_hash, !has_slots},
+  };
+  for (const auto& [program, wanted] : programs) {
+    bpf_program__set_autoload(program, wanted);
+  }
+  bpf_map__set_max_entries(skeleton_->maps.volume_cells, plan.rows * volume_cells_of_row(plan.stripes));
+  bpf_map__set_max_entries(skeleton_->maps.bio_sets, has_slots ? plan.sets : 1);
+  bpf_map__set_max_entries(skeleton_->maps.bios, has_slots ? 1 : plan.sets * BIO_WAYS);
+  if (volume::load(skeleton_.get()) != 0) {
+    return util::fail_errno("the kernel refuses the programs");
+  }
+  return {};
 }
 
 std::vector<model::ProgramStats> VolumePrograms::program_stats() const {
@@ -156,8 +175,24 @@ VolumeReader::VolumeReader(std::span<const volume_cell> cells, std::span<__u64> 
 
 void VolumeReader::update(const model::Inventory& inventory) {
   OfInterest present = of_interest(inventory, sees_partitions_);
-  wanted_ = std::move(present.wanted);
+  std::map<std::string, std::uint64_t> incarnations;
+  std::set<std::string> replaced;
+  for (const model::Layer& layer : inventory.layers) {
+    incarnations[layer.name] = layer.diskseq;
+    if (const auto known = incarnations_.find(layer.name);
+        known != incarnations_.end() && known->second != layer.diskseq) {
+      replaced.insert(layer.name);
+    }
+  }
+  incarnations_ = std::move(incarnations);
   volumes_ = std::move(present.volumes);
+  if (!replaced.empty()) {
+    // Another volume of the same name gets another row.
+    wanted_ = present.wanted;
+    std::erase_if(wanted_, [&](const DeviceRows::Wanted& one) { return replaced.contains(one.row_of); });
+    give_rows();
+  }
+  wanted_ = std::move(present.wanted);
   give_rows();
 }
 
@@ -192,11 +227,13 @@ std::span<const volume_cell> VolumeReader::cells_of(std::uint32_t row) const {
 
 BioIo VolumeReader::read_row(std::uint32_t row) const {
   const std::size_t hot = std::size_t{plan_.stripes} * VOLUME_HOT_CLASSES;
+  const std::span<const volume_cell> cells = cells_of(row);
   BioIo io;
-  std::size_t number = 0;
-  for (const volume_cell& cell : cells_of(row)) {
-    add(io.operations[number < hot ? number % VOLUME_HOT_CLASSES : number - hot + VOLUME_HOT_CLASSES], cell);
-    ++number;
+  // All ends are read before all submissions, so that nothing ends that was not submitted.
+  for (const auto add : {add_ends, add_submitted}) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      add(io.operations[i < hot ? i % VOLUME_HOT_CLASSES : i - hot + VOLUME_HOT_CLASSES], cells[i]);
+    }
   }
   return io;
 }

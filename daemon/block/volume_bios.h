@@ -15,9 +15,9 @@
 
 #include "daemon/base/result.h"
 #include "daemon/block/bpf_objects.h"
-#include "daemon/block/device_rows.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/block/kernel_memory.h"
+#include "daemon/block/kernel_rows.h"
 #include "daemon/model/device.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/volume_io.h"
@@ -47,6 +47,7 @@ class VolumePrograms {
 
  private:
   VolumePrograms() = default;
+  util::Result<void> load(const KernelBtf& btf, const VolumePlan& plan, bool has_slots);
 
   std::unique_ptr<volume, SkeletonDeleter<volume>> skeleton_;
   TableMappings mappings_;
@@ -88,6 +89,7 @@ class VolumeReader {
   DeviceRows numbers_;
   std::vector<DeviceRows::Wanted> wanted_;
   std::set<std::string> volumes_;
+  std::map<std::string, std::uint64_t> incarnations_;  // of volumes, as far as they are known
   bool paused_ = false;
   std::map<std::string, Row> rows_;
   std::vector<std::string> left_out_;

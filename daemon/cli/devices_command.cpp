@@ -13,6 +13,7 @@
 #include "daemon/cli/commands.h"
 #include "daemon/config/config.h"
 #include "daemon/host/inventory.h"
+#include "daemon/host/layer_reader.h"
 #include "daemon/nvme/drive_monitor.h"
 #include "daemon/nvme_pages/drive_reading.h"
 #include "daemon/tenants/cgroup_paths.h"
@@ -58,6 +59,7 @@ struct HostReport {
   terminal::DriveList drives;
   std::vector<terminal::HintLine> hints;
   std::string no_hints;  // why there are none; empty if there are some
+  terminal::VolumeHealth health = {};
 };
 
 Identities read_drives(terminal::DriveList& list) {
@@ -106,12 +108,18 @@ util::Result<HostReport> read_report(const config::Config& config) {
       std::remove_if(devices.begin(), devices.end(),
                      [](const model::Device& device) { return device.transport == "loop" && device.size_bytes == 0; }),
       devices.end());
+  for (const model::Layer& layer : result.inventory.layers) {
+    if (auto signals = host::read_volume_signals("/sys", layer)) {
+      result.health.emplace(layer.name, std::move(*signals));
+    }
+  }
   add_hint_paths(read_drives(result.drives), result);
   return result;
 }
 
 void print_text(const HostReport& report, std::ostream& out) {
   terminal::print_devices(report.inventory, out);
+  terminal::print_stacks(report.inventory, report.health, out);
   if (report.drives.failure.empty()) {
     terminal::print_drives(report.drives.lines, out);
   } else {
@@ -144,7 +152,7 @@ ExitCode list_devices(const DevicesOptions& options) {
     if (!report) {
       return fail(report.error());
     }
-    std::cout << terminal::devices_json(report->inventory, report->drives, report->hints);
+    std::cout << terminal::devices_json(report->inventory, report->drives, report->hints, report->health);
     return std::cout.flush() ? ExitCode::success : ExitCode::failure;
   }
   if (report) {

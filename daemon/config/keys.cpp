@@ -275,7 +275,8 @@ The first match wins.)",
       key("volumes", "enabled", &Config::volumes, &Volumes::enabled, YesOrNo{}, true, restart,
           {.help = "Whether to measure volumes, if there are any when the daemon starts: every bio of the host then "
                    "passes two more programs.",
-           .manual = R"(Whether to measure volumes (device mapper, md and their like), if there are any when the daemon starts.
+           .manual =
+               R"(Whether to measure volumes (device mapper, md and their like), if there are any when the daemon starts.
 Every bio of the host then passes two more programs;
 .Dl ssdpulse doctor --cost
 shows what they cost.

@@ -132,23 +132,6 @@ std::map<std::string, std::string> md_titles(const std::string& dev) {
   return titles;
 }
 
-/// bcache writes "1.5G", of 1024 each.
-std::optional<std::uint64_t> parse_bcache_size(std::string_view text) {
-  constexpr std::string_view kUnits = "kMGTPE";
-  const std::size_t point = text.find('.');
-  if (point == std::string_view::npos || text.size() != point + 3) {
-    return std::nullopt;
-  }
-  const auto whole = sysfs::parse_number(text.substr(0, point));
-  const auto tenths = sysfs::parse_number(text.substr(point + 1, 1));
-  const std::size_t unit = kUnits.find(text.back());
-  if (!whole || !tenths || unit == std::string_view::npos || *whole >= 1024) {
-    return std::nullopt;
-  }
-  const double units = static_cast<double>(*whole) + static_cast<double>(*tenths) / 10;
-  return static_cast<std::uint64_t>(std::llround(std::ldexp(units, static_cast<int>(10 * (unit + 1)))));
-}
-
 /// A word of the kernel's; empty if it is something else.
 std::string read_word(const std::string& path) {
   std::string word = sysfs::read_text(path);
@@ -206,9 +189,11 @@ std::vector<model::Layer> read_layers(const InventoryRoots& roots, const Stackin
           kind_in(kDriverKinds, [&](auto word) { return device.name.starts_with(word); }).value_or(LayerKind::other);
     }
     if (layer.kind == LayerKind::bcache) {
-      layer.title = sysfs::read_text(directory + "/bcache/label");
+      // Not its label: the kernel shows that and all else of bcache under a lock that it holds while it replays a
+      // journal, for minutes.
       add_cache_devices(directory, layer.members);
     }
+    layer.diskseq = sysfs::read_number(directory + "/diskseq").value_or(0);
     layers.push_back(std::move(layer));
   }
   return layers;
@@ -227,11 +212,6 @@ std::optional<model::VolumeSignals> read_volume_signals(const std::string& sys_r
       signals.state = read_word(md + "/array_state");
       signals.missing_members = sysfs::read_number(md + "/degraded");
       signals.consistency_policy = read_word(md + "/consistency_policy");
-    }
-  } else if (layer.kind == LayerKind::bcache) {
-    if (known == nullptr) {
-      signals.state = read_word(directory + "/bcache/state");
-      signals.dirty_bytes = parse_bcache_size(sysfs::read_text(directory + "/bcache/dirty_data"));
     }
   } else {
     return std::nullopt;

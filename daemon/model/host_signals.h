@@ -138,15 +138,14 @@ struct Resync {
   std::optional<std::uint64_t> bytes_per_second;
 };
 
-/// The health of an md, dm or bcache device, as sysfs has it.
+/// The health of an md or dm device, as sysfs has it.
 struct VolumeSignals {
   std::string volume;  // the kernel's name
   bool suspended = false;
   std::optional<Resync> resync;
-  std::string state = {};                             // md/array_state, bcache/state; empty: unknown, or of dm
+  std::string state = {};                             // md/array_state; empty: unknown, or of dm
   std::optional<std::uint64_t> missing_members = {};  // of an array with redundancy
   std::string consistency_policy = {};                // of md: resync, bitmap, journal, ppl
-  std::optional<std::uint64_t> dirty_bytes = {};      // of bcache: not on the backing device yet; to a digit or two
 };
 
 /// Of a file system on a measured disk, as statfs(2) has it. What unprivileged programs may use.

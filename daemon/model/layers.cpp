@@ -27,9 +27,21 @@ class StackWalk {
   StackWalk(const std::vector<Layer>& layers, const std::vector<Volume>& volumes)
       : layers_(layers), volumes_(volumes) {}
 
+  std::vector<StackPlace> walk(const std::vector<std::string>& tops) {
+    for (const std::string& top : tops) {
+      if (places_.size() == kMaxStackPlaces) {
+        places_.back().cut = true;
+        break;
+      }
+      add(top, 0);
+    }
+    return std::move(places_);
+  }
+
+ private:
   void add(const std::string& name, std::size_t floor) {
     const std::size_t at = places_.size();
-    places_.push_back({name, floor});
+    places_.push_back({name, kind_of(name), floor});
     if (const auto [first, is_new] = first_.emplace(name, at); !is_new) {
       places_[first->second].shared = places_[at].shared = true;
       return;
@@ -43,10 +55,14 @@ class StackWalk {
     }
   }
 
-  [[nodiscard]] bool is_full() const { return places_.size() == kMaxStackPlaces; }
-  [[nodiscard]] std::vector<StackPlace> take() { return std::move(places_); }
+  [[nodiscard]] LayerKind kind_of(const std::string& name) const {
+    if (const Layer* layer = layer_of(layers_, name)) {
+      return layer->kind;
+    }
+    const Volume* volume = named_in(volumes_, name);
+    return volume == nullptr ? LayerKind::other : volume->device == name ? LayerKind::disk : LayerKind::partition;
+  }
 
- private:
   [[nodiscard]] std::vector<std::string> directly_below(const std::string& name) const {
     if (const Layer* layer = layer_of(layers_, name)) {
       return layer->members;
@@ -67,13 +83,7 @@ const Layer* layer_of(const std::vector<Layer>& layers, const std::string& name)
 
 std::vector<StackPlace> places_below(const std::vector<std::string>& tops, const std::vector<Layer>& layers,
                                      const std::vector<Volume>& volumes) {
-  StackWalk walk(layers, volumes);
-  for (const std::string& top : tops) {
-    if (!walk.is_full()) {
-      walk.add(top, 0);
-    }
-  }
-  return walk.take();
+  return StackWalk(layers, volumes).walk(tops);
 }
 
 std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,
@@ -100,8 +110,8 @@ std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const s
 }
 
 HealthWords health_words(const VolumeSignals& signals) {
-  constexpr auto kBadStates = std::to_array<std::string_view>({"inactive", "broken", "inconsistent"});
-  constexpr auto kUnusualStates = std::to_array<std::string_view>({"clear", "readonly", "no cache"});
+  constexpr auto kBadStates = std::to_array<std::string_view>({"inactive", "broken"});
+  constexpr auto kUnusualStates = std::to_array<std::string_view>({"clear", "readonly"});
   HealthWords words;
   const auto say = [&](const std::string& text, bool bad) {
     words.text += (words.text.empty() ? "" : "; ") + text;
@@ -126,9 +136,6 @@ HealthWords health_words(const VolumeSignals& signals) {
             ? fmt::format("{}, {:.0f} % done", signals.resync->action, 100 * *signals.resync->progress_ratio)
             : signals.resync->action,
         false);
-  }
-  if (signals.dirty_bytes.value_or(0) > 0) {
-    say(fmt::format("{:.1f} MB are only in the cache", static_cast<double>(*signals.dirty_bytes) / 1e6), false);
   }
   return words;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer: a block device that takes I/O without requests of its own (LVM, md, dm-crypt, zram, ...): what it is, and what
-// it lies on. stacks_of(): all that lies below each mounted file system, as a tree. Values only.
+// Layer: a block device without requests of its own (LVM, md, dm-crypt, zram, ...): what it is, and what it lies on.
+// stacks_of(): all that lies below each mounted file system, as a tree. Values only.
 #pragma once
 
 #include <cstddef>
@@ -39,19 +39,22 @@ enum class LayerKind : std::uint8_t {
   zram,
   ramdisk,
   pmem,
-  dm,     // of device-mapper; its UUID does not say more
-  other,  // an md array that is not running, a container of arrays, ...
+  dm,         // of device-mapper; its UUID does not say more
+  other,      // an md array that is not running, a container of arrays, ...
+  partition,  // this and the next: of a place in a stack, which need not be a layer
+  disk,
 };
-inline constexpr auto kLayerKindNames =
-    util::names<LayerKind>({"lvm",       "crypt", "thin",  "thin_pool", "snapshot", "cache", "integrity", "verity",
-                            "multipath", "raid0", "raid1", "raid4",     "raid5",    "raid6", "raid10",    "linear",
-                            "bcache",    "drbd",  "zram",  "ramdisk",   "pmem",     "dm",    "other"});
+inline constexpr auto kLayerKindNames = util::names<LayerKind>(
+    {"lvm",   "crypt",   "thin",  "thin_pool", "snapshot", "cache",     "integrity", "verity", "multipath",
+     "raid0", "raid1",   "raid4", "raid5",     "raid6",    "raid10",    "linear",    "bcache", "drbd",
+     "zram",  "ramdisk", "pmem",  "dm",        "other",    "partition", "disk"});
 
 struct Layer {
   std::string name;         // the kernel's: dm-0, md0
-  util::OutsideText title;  // dm's own name, md's in /dev/md, bcache's label; often empty
+  util::OutsideText title;  // dm's own name, md's in /dev/md; often empty
   LayerKind kind = LayerKind::other;
   std::vector<std::string> members = {};  // directly below it: disks, partitions and layers; sorted
+  std::uint64_t diskseq = 0;              // unique for each incarnation; 0 before Linux 5.15
 };
 
 /// Null: it is no layer. `layers`: sorted by name, as in the inventory.
@@ -60,9 +63,10 @@ const Layer* layer_of(const std::vector<Layer>& layers, const std::string& name)
 /// One place in a stack: a layer, partition or disk below what comes before it with a lower floor.
 struct StackPlace {
   std::string name;
+  LayerKind kind = LayerKind::other;
   std::size_t floor = 0;  // 0: the file system lies directly on it
   bool shared = false;    // it is at several places of this stack; what is below it is listed at the first one
-  bool cut = false;       // what is below it is not listed: the stack is too large
+  bool cut = false;       // more is below it, or follows it, than is listed: the stack is too large
 };
 
 inline constexpr std::size_t kMaxFloors = 16;

@@ -13,8 +13,8 @@
 namespace ssdpulse::model {
 
 inline constexpr auto kMetricGroups =
-    std::to_array<std::string_view>({"io", "writes", "discards", "volumes", "devices", "nvme", "nvme_logs", "flash_model",
-                                     "spikes", "tenants", "host", "web", "self"});
+    std::to_array<std::string_view>({"io", "writes", "discards", "volumes", "devices", "nvme", "nvme_logs",
+                                     "flash_model", "spikes", "tenants", "host", "web", "self"});
 
 /// What the critical and warning alerts read, from every group; see exporters/prometheus/families.cpp.
 inline constexpr std::string_view kFleetProfile = "fleet";

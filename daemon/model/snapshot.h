@@ -185,12 +185,12 @@ struct Snapshot {
   WallTime taken_at;
   std::uint64_t missed_ticks = 0;  // ticks that began more than half an interval late, cumulative
 
-  std::vector<DeviceSnapshot> devices;             // measured ones only, sorted by name
-  std::vector<std::string> devices_left_out = {};  // of these: the kernel's tables have no room for them
-  std::vector<std::shared_ptr<const BioIo>> bios = {};  // of volumes and of what lies below; sorted by device
-  std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
+  std::vector<DeviceSnapshot> devices;                       // measured ones only, sorted by name
+  std::vector<std::string> devices_left_out = {};            // of these: the kernel's tables have no room for them
+  std::vector<std::shared_ptr<const BioIo>> bios = {};       // of volumes and of what lies below; sorted by device
+  std::map<std::string, VolumeDrift> volume_drift = {};      // by volume
   std::shared_ptr<const VolumeFigures> volume_figures = {};  // null: nothing is measured, or only for some seconds
-  std::vector<std::string> volumes_left_out = {};       // as devices_left_out
+  std::vector<std::string> volumes_left_out = {};            // as devices_left_out
   std::vector<Membership> memberships;
   std::vector<Layer> layers = {};  // as of the inventory, like the next
   std::vector<Volume> volumes = {};

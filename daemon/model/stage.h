@@ -65,9 +65,9 @@ struct Tick {
   WallTime wall;
   std::chrono::nanoseconds boot{};  // the same moment on CLOCK_BOOTTIME
   std::shared_ptr<const Inventory> inventory;
-  std::vector<DeviceTick> devices;                    // measured ones, sorted by name
-  std::map<std::string, DiscardSubmitters> discards;  // this, cgroups, flash and losses: see BlockSample
-  std::vector<std::shared_ptr<const BioIo>> bios = {};  // see BlockSample, as the next
+  std::vector<DeviceTick> devices;                       // measured ones, sorted by name
+  std::map<std::string, DiscardSubmitters> discards;     // this, cgroups, flash and losses: see BlockSample
+  std::vector<std::shared_ptr<const BioIo>> bios = {};   // see BlockSample, as the next
   std::map<std::string, VolumeDrift> volume_drift = {};  // by volume
   std::vector<std::string> volumes_left_out = {};
   std::shared_ptr<const SeenCgroups> cgroups = {};

@@ -30,7 +30,8 @@ struct TenantStep {
   struct Tenant {
     model::Tenant who;
     TenantDone done;
-    bool stays = false;  // has a cgroup that is not gone
+    bool stays = false;    // has a cgroup that is not gone
+    bool in_step = false;  // false only while a step is made
   };
   std::map<std::string, Tenant> tenants;  // by name: all that have a cgroup here, and those whose last one is gone
   TenantDone other;                       // by cgroups without a name or a slot
@@ -39,16 +40,20 @@ struct TenantStep {
 class TenantSteps {
  public:
   /// The first step is everything counted so far. `gone_cgroups`: cgroups whose directory no longer exists, sorted;
-  /// their counts stay with them for a few more readings.
-  TenantStep observe(const DeviceAttribution& now, const Tenants& tenants,
-                     const std::vector<CgroupId>& gone_cgroups = {});
+  /// their counts stay with them for a few more readings. Valid until the next call.
+  const TenantStep& observe(const DeviceAttribution& now, const Tenants& tenants,
+                            const std::vector<CgroupId>& gone_cgroups = {});
 
  private:
   struct CgroupState {
     Tenant who;  // without a name: not known yet
     TenantDone done;
   };
+  TenantStep::Tenant& tenant_of(const Tenant& who);
+  void add_gone(const std::vector<CgroupState>& gone, const DeviceAttribution& now);
+
   std::map<CgroupId, CgroupState> cgroups_;
+  TenantStep step_;  // the tenants of the step before stay, since most of them are in the next one, too
   TenantDone departed_;
   TenantDone other_;
 };

@@ -23,7 +23,7 @@ struct BioOperation {
   std::uint64_t submitted = 0;  // as their submitters made them: one bio, whatever it was split into below
   std::uint64_t bytes = 0;      // of these
   std::uint64_t errors = 0;     // of those that ended
-  std::uint64_t untimed = 0;    // there was no room to remember them; their end is not seen
+  std::uint64_t untimed = 0;    // no room to remember them, not done (EAGAIN), or ended in pieces
   std::uint64_t missed = 0;     // they are gone, and no end was seen
   std::int64_t in_flight = 0;
   LatencyHistogram latency;  // from the submission, after throttling, to the end
@@ -53,7 +53,9 @@ struct RecentBios {
   std::optional<Latency> write = {};
 };
 
-/// How much of a bio's time on a volume is spent in the volume itself: not below it, on what it lies on.
+/// How much of a bio's time on a volume is spent in the volume itself: not below it, on what it lies on. Only of kinds
+/// that pass each bio on as it is (LVM, LUKS, reads of a mirror), while nothing about them changes, and where nearly
+/// all bios below were timed.
 struct FloorTime {
   std::vector<std::string> volumes;  // several, if they share members: their bios cannot be told apart there
   std::vector<std::string> members;
@@ -78,6 +80,7 @@ struct VolumeDrift {
   std::int64_t read_bytes = 0;
   std::int64_t written_bytes = 0;  // with those of write zeroes
   std::optional<std::int64_t> discarded_bytes;
+  bool operator==(const VolumeDrift&) const = default;
 };
 
 }  // namespace ssdpulse::model

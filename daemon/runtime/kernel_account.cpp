@@ -115,8 +115,8 @@ model::VolumeDrift difference(const model::BioIo& ours, const model::DiskStats& 
       bytes_of(ours, {model::Operation::write, model::Operation::write_zeroes}) - bytes(kernel.written_sectors),
       {}};
   if (kernel.discarded_sectors) {
-    drift.discarded_bytes = bytes_of(ours, {model::Operation::discard, model::Operation::secure_erase}) -
-                            bytes(*kernel.discarded_sectors);
+    drift.discarded_bytes =
+        bytes_of(ours, {model::Operation::discard, model::Operation::secure_erase}) - bytes(*kernel.discarded_sectors);
   }
   return drift;
 }
@@ -141,8 +141,7 @@ void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inv
                              const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns) {
   std::set<std::string_view> uncounted;
   for (const model::Device& device : inventory.devices) {
-    // Drivers of their own count their bios whatever it says.
-    if (!device.iostats && device.coverage == model::Coverage::stacked) {
+    if (!device.iostats) {
       uncounted.insert(device.name);
     }
   }
@@ -158,7 +157,7 @@ void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inv
       if (!file) {
         continue;
       }
-      kept.emplace(io->device, Account{std::move(*file), io->since, {}});
+      kept.emplace(io->device, Account{std::move(*file), io->since, {}, {}});
     } else {
       kept.insert(std::move(known));
     }
@@ -179,12 +178,20 @@ void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inv
     if (found == read.end() || found->second.first != io) {
       continue;
     }
-    const model::VolumeDrift now = difference(*io, found->second.second);
-    std::optional<model::VolumeDrift>& baseline = accounts_.at(io->device).baseline;
-    if (!baseline) {
-      baseline = now;
+    const model::DiskStats& kernel = found->second.second;
+    if (kernel.reads + kernel.writes == 0 && bytes_of(*io, {model::Operation::read, model::Operation::write}) > 0) {
+      continue;  // its driver counts nothing (brd)
     }
-    drift_[io->device] = now - *baseline;
+    const model::VolumeDrift now = difference(*io, kernel);
+    Account& account = accounts_.at(io->device);
+    // Some kernels add a bio's sectors a moment after it has ended: the baseline is what was seen twice.
+    if (!account.baseline && account.before == now) {
+      account.baseline = now;
+    }
+    account.before = now;
+    if (account.baseline) {
+      drift_[io->device] = now - *account.baseline;
+    }
   }
 }
 

@@ -81,7 +81,8 @@ class VolumeAccounts {
  private:
   struct Account {
     host::DiskStatsFile file;
-    model::WallTime since;  // of our counters
+    model::WallTime since;                     // of our counters
+    std::optional<model::VolumeDrift> before;  // of the last comparison
     std::optional<model::VolumeDrift> baseline;
   };
   std::map<std::string, Account> accounts_;

@@ -358,12 +358,9 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std:
   snapshot->latency_mode = completion_only_ || effort_ >= model::Effort::completions ? "completion-only" : "full";
   snapshot->kernel_features = source_->kernel_features();
   const block::MemoryPlan& memory = source_->memory();
-  snapshot->kernel_memory.bytes_by_use = {{"cells", memory.cell_bytes()},
-                                          {"slots", memory.slot_bytes()},
-                                          {"tables", memory.table_bytes()},
-                                          {"attribution", memory.attribution_bytes()},
-                                          {"samples", memory.sample_bytes},
-                                          {"volumes", memory.volumes.bytes()}};
+  snapshot->kernel_memory.bytes_by_use = {{"cells", memory.cell_bytes()},   {"slots", memory.slot_bytes()},
+                                          {"tables", memory.table_bytes()}, {"attribution", memory.attribution_bytes()},
+                                          {"samples", memory.sample_bytes}, {"volumes", memory.volumes.bytes()}};
   snapshot->programs = tick.programs;
   const bool closed = effort_ == model::Effort::nothing;
   snapshot->sources = {{"block", !closed, closed ? "limits.cpu: the programs in the kernel cost too much" : "", {}},

@@ -36,7 +36,7 @@ void UsualWait::learn(const OperationInterval& window, double seconds, double li
 
 std::optional<double> UsualWait::seconds() const { return ios_ > 0 ? std::optional(waited_ / ios_) : std::nullopt; }
 
-std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
+std::vector<model::LatencySpike> DeviceSpikes::observe(SpikeTick tick) {
   has_drive_ = tick.drive != nullptr;
   drive_up_ = has_drive_ && tick.drive->polling.up;
   if (has_drive_) {
@@ -53,8 +53,8 @@ bool DeviceSpikes::any_open() const {
   return std::any_of(channels_.begin(), channels_.end(), [](const Channel& channel) { return channel.open; });
 }
 
-void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
-  recent_.push_back({window, tick.floor_seconds, tick.tenants});
+void DeviceSpikes::take_window(const IoWindow& window, SpikeTick& tick) {
+  recent_.push_back({window, tick.floor_seconds, std::move(tick.tenants)});
   missed_at_ = window.missed() > 0 ? window.end : missed_at_;
   for (const Operation operation : model::kSpikeOperations) {
     Channel& channel = channels_[operation];

@@ -67,7 +67,7 @@ class DeviceSpikes {
   explicit DeviceSpikes(std::string device) : device_(std::move(device)) {}
 
   /// Returns the spikes whose cause became final.
-  std::vector<model::LatencySpike> observe(const SpikeTick& tick);
+  std::vector<model::LatencySpike> observe(SpikeTick tick);
 
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Spikes that are still open, with what is known so far; their cause and numbers may change.
@@ -105,7 +105,7 @@ class DeviceSpikes {
     model::ByOperation<bool, model::kSpikeOperations> in_spike{};
   };
 
-  void take_window(const IoWindow& window, const SpikeTick& tick);
+  void take_window(const IoWindow& window, SpikeTick& tick);
   [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::Operation operation,
                                           const SpikeTick& tick) const;
   [[nodiscard]] double load(model::Operation operation) const;

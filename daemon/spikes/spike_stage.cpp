@@ -187,7 +187,7 @@ SpikeTick Spikes::spike_tick(const model::DeviceTick& device, Device& known, con
   seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
   if (device.block.attribution && tick.tenants) {
     for (const auto& [name, tenant] : known.steps.observe(*device.block.attribution, *tick.tenants).tenants) {
-      seen.tenants.emplace(name, tenant.done);
+      seen.tenants.emplace_hint(seen.tenants.end(), name, tenant.done);
     }
   }
   return seen;

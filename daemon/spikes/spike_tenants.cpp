@@ -12,6 +12,22 @@ using model::SpikeTenant;
 
 constexpr double kNearlyAllIos = 0.8;  // a share
 
+/// The entry of the tenant in a map by name; none if there is no room for another one. `from`: an entry that is not
+/// behind it, and is moved to it.
+template <typename Entries>
+auto* entry_of(Entries& entries, typename Entries::iterator& from, const std::string& tenant, std::size_t max) {
+  while (from != entries.end() && from->first < tenant) {
+    ++from;
+  }
+  if (from == entries.end() || from->first != tenant) {
+    if (entries.size() >= max) {
+      return static_cast<typename Entries::mapped_type*>(nullptr);
+    }
+    from = entries.try_emplace(from, tenant);
+  }
+  return &from->second;
+}
+
 /// Tenants, and by how much they exceed their own usual.
 using Ranked = std::vector<std::pair<SpikeTenant, double>>;
 
@@ -59,13 +75,15 @@ void UsualTenants::learn(const TenantWork& work, Operation operation, double sec
     return std::all_of(entry.second.begin(), entry.second.end(),
                        [&](const Mean& one) { return one.ios < kForgotten && one.commits < kForgotten; });
   });
+  auto known = tenants_.begin();
   for (const auto& [tenant, tenant_done] : work) {
     const model::AttributedTotals& done = tenant_done.totals[operation];
     const std::uint64_t commits = operation == Operation::write ? tenant_done.commits : 0;
-    if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant))) {
+    auto* means = done.ios == 0 && commits == 0 ? nullptr : entry_of(tenants_, known, tenant, kMaxTenants);
+    if (means == nullptr) {
       continue;
     }
-    Mean& mean = tenants_[tenant][operation];
+    Mean& mean = (*means)[operation];
     mean.ios += static_cast<double>(done.ios);
     mean.bytes += static_cast<double>(done.bytes);
     mean.commits += static_cast<double>(commits);
@@ -222,11 +240,13 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
       rate.bytes *= 1 - part;
     }
   }
+  auto known = tenants_.begin();
   for (const auto& [tenant, done] : work) {
-    if (tenants_.size() >= kMaxTenants && !tenants_.contains(tenant)) {
+    Rates* own = entry_of(tenants_, known, tenant, kMaxTenants);
+    if (own == nullptr) {
       continue;
     }
-    Rates& rates = tenants_[tenant];
+    Rates& rates = *own;
     for (std::size_t operation = 0; operation < rates.size(); ++operation) {
       rates[operation].ios += part * static_cast<double>(done.totals[operation].ios) / seconds;
       rates[operation].bytes += part * static_cast<double>(done.totals[operation].bytes) / seconds;

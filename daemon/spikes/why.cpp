@@ -292,29 +292,61 @@ const std::vector<model::FloorTime>& floors_of(const model::Snapshot& now) {
   return now.volume_figures ? now.volume_figures->floors : none;
 }
 
+constexpr double kBusyRatio = 0.9;
+
+/// Whether something may hold up bios on their way from a layer to what it lies on: a limit of a tenant, or a drive
+/// that takes no more. Such a wait is neither the layer's nor the drive's own time.
+bool may_be_held_up(const model::Snapshot& now, const std::vector<std::string>& members) {
+  std::set<std::string> disks;
+  for (const std::string& member : members) {
+    const auto volume = std::find_if(now.volumes.begin(), now.volumes.end(),
+                                     [&](const model::Volume& one) { return one.name == member; });
+    const std::string& disk = volume == now.volumes.end() ? member : volume->device;
+    disks.insert(disk);
+    for (const model::Membership& membership : now.memberships) {
+      if (membership.array == disk) {
+        disks.insert(membership.device);
+      }
+    }
+  }
+  const bool limited =
+      now.host.signals && std::any_of(now.host.signals->limits.begin(), now.host.signals->limits.end(),
+                                      [&](const model::IoLimit& limit) { return disks.contains(limit.device); });
+  return limited || std::any_of(now.devices.begin(), now.devices.end(), [&](const model::DeviceSnapshot& device) {
+           return disks.contains(device.device->name) && device.utilisation &&
+                  device.utilisation->busy_ratio.value_or(0) >= kBusyRatio;
+         });
+}
+
 /// The layer in which most of its I/Os' time is spent, if that is much.
 std::string floor_words(const model::Snapshot& now) {
-  constexpr double kMuchSeconds = 0.001, kMostOf = 0.5;
+  constexpr double kMinOwnSeconds = 0.001, kMinShare = 0.5;
   const model::FloorTime* worst = nullptr;
   for (const model::FloorTime& floor : floors_of(now)) {
-    if (floor.own_seconds >= kMuchSeconds && floor.own_seconds >= kMostOf * floor.mean_seconds &&
-        (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
+    if (floor.own_seconds >= kMinOwnSeconds && floor.own_seconds >= kMinShare * floor.mean_seconds &&
+        !may_be_held_up(now, floor.members) && (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
       worst = &floor;
     }
   }
   if (worst == nullptr) {
     return "";
   }
-  std::string titles, kind;
-  for (const std::string& volume : worst->volumes) {
+  constexpr std::size_t kMaxTitles = 3;
+  std::string titles, kind = "these volumes";
+  for (std::size_t i = 0; i < std::min(worst->volumes.size(), kMaxTitles); ++i) {
+    const std::string& volume = worst->volumes[i];
     const model::Layer* layer = model::layer_of(now.layers, volume);
-    if (layer != nullptr) {
-      titles += (titles.empty() ? "" : ", ") +
-                (layer->title.empty() ? volume : fmt::format("{} ({})", util::for_json(layer->title), volume));
-      kind = worst->volumes.size() == 1 ? std::string(name(layer->kind, model::kLayerKindNames)) : "these volumes";
+    const bool has_title = layer != nullptr && !layer->title.empty();
+    titles += (titles.empty() ? "" : ", ") +
+              (has_title ? fmt::format("{} ({})", util::for_json(layer->title), volume) : volume);
+    if (layer != nullptr && worst->volumes.size() == 1) {
+      kind = std::string(name(layer->kind, model::kLayerKindNames)) + " itself";
     }
   }
-  return fmt::format(" Of {} that {} on {} take, {}{} are spent in {} itself, not in what it lies on.",
+  if (worst->volumes.size() > kMaxTitles) {
+    titles += fmt::format(" and {} more", worst->volumes.size() - kMaxTitles);
+  }
+  return fmt::format(" Of {} that {} on {} take, {}{} are spent in {}, not in what is below.",
                      util::format_latency(worst->mean_seconds),
                      worst->operation == model::Operation::read ? "reads" : "writes", titles,
                      worst->exact ? "" : "at least ", util::format_latency(worst->own_seconds), kind);
@@ -322,9 +354,8 @@ std::string floor_words(const model::Snapshot& now) {
 
 /// Drives that have no time left, before they are slow.
 std::string busy_words(const model::Snapshot& now) {
-  constexpr double kBusy = 0.9;
   for (const model::DeviceSnapshot& device : now.devices) {
-    if (device.utilisation && device.utilisation->busy_ratio.value_or(0) >= kBusy) {
+    if (device.utilisation && device.utilisation->busy_ratio.value_or(0) >= kBusyRatio) {
       return fmt::format(" {} is busy {:.0f} % of the time.", title_of(now, device.device->name),
                          100 * *device.utilisation->busy_ratio);
     }

@@ -29,9 +29,12 @@ static_assert(util::is_table_of(kDecisions, &AccountingDecision::accounting));
 void TenantSlots::observe(const model::TenantStep& step, model::SteadyTime at, model::WallTime since,
                           std::size_t max_slots) {
   std::vector<const model::TenantStep::Tenant*> newcomers;
+  auto slot = slots_.begin();  // both are sorted by name
   for (const auto& [name, tenant] : step.tenants) {
-    const auto slot = slots_.find(name);
-    if (slot != slots_.end()) {
+    while (slot != slots_.end() && slot->first < name) {
+      ++slot;
+    }
+    if (slot != slots_.end() && slot->first == name) {
       slot->second.who = tenant.who;
       slot->second.done += tenant.done;
       slot->second.last_io = tenant.done.nothing() ? slot->second.last_io : at;
@@ -59,10 +62,13 @@ void TenantSlots::observe(const model::TenantStep& step, model::SteadyTime at, m
 }
 
 void TenantSlots::remove_gone(const model::TenantStep& step, model::SteadyTime at) {
+  auto tenant = step.tenants.begin();
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const auto current = slot++;
-    const auto tenant = step.tenants.find(current->first);
-    const bool stays = tenant != step.tenants.end() && tenant->second.stays;
+    while (tenant != step.tenants.end() && tenant->first < current->first) {
+      ++tenant;
+    }
+    const bool stays = tenant != step.tenants.end() && tenant->first == current->first && tenant->second.stays;
     auto& [who, done, since, last_io, gone_since] = current->second;
     gone_since = stays ? std::nullopt : std::optional(gone_since.value_or(at));
     if (gone_since && at - std::max(*gone_since, last_io) >= kGoneKept) {
@@ -99,6 +105,7 @@ void TenantSlots::depart(Slots::iterator slot) {
 
 model::DeviceTenants TenantSlots::value() const {
   model::DeviceTenants value;
+  value.tenants.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) {
     value.tenants.push_back({slot.who, slot.done.totals, slot.done.commits, slot.since});
   }

@@ -22,20 +22,22 @@ using model::FloorTime;
 using model::Operation;
 using model::RecentBios;
 
-constexpr std::array kTimed{Operation::read, Operation::write};
+constexpr std::array kTimed{Operation::read, Operation::write, Operation::flush};
+constexpr std::size_t kRead = 0, kWrite = 1, kFlush = 2;
 constexpr std::chrono::seconds kBetweenMarks{5};
 constexpr std::chrono::seconds kWindow{60};
 /// Fewer say too little about a mean.
 constexpr std::uint64_t kMinEnded = 50;
-/// Bios that began below before the window, or end after it, are few of many.
-constexpr double kSameNumber = 0.01;
+/// Bios that began below before the window or end after it, and those that are lost, are few of many.
+constexpr double kFew = 0.01;
 
 /// What one operation of a device did between two readings.
 struct Interval {
   model::LatencyBuckets buckets;
   std::uint64_t ended = 0;
   std::uint64_t bytes = 0;
-  double seconds = 0;  // of all bios that ended
+  std::uint64_t lost = 0;  // without a latency
+  double seconds = 0;      // of all bios that ended
 };
 
 std::optional<Interval> interval_between(const BioOperation& before, const BioOperation& now) {
@@ -45,6 +47,7 @@ std::optional<Interval> interval_between(const BioOperation& before, const BioOp
   }
   const std::uint64_t ended = model::count(*buckets);
   return Interval{std::move(*buckets), ended, now.bytes - before.bytes,
+                  now.untimed + now.missed - before.untimed - before.missed,
                   static_cast<double>(now.latency.sum_ns - before.latency.sum_ns) / 1e9};
 }
 
@@ -67,8 +70,8 @@ Intervals intervals_between(const Bios& before, const Bios& now) {
     DeviceInterval device;
     bool good = true;
     for (std::size_t i = 0; i < kTimed.size(); ++i) {
-      auto interval = interval_between((*earlier)->operations[model::index(kTimed[i])],
-                                       io->operations[model::index(kTimed[i])]);
+      auto interval =
+          interval_between((*earlier)->operations[model::index(kTimed[i])], io->operations[model::index(kTimed[i])]);
       good = good && interval;
       device.of[i] = std::move(interval).value_or(Interval());
     }
@@ -94,34 +97,83 @@ std::optional<RecentBios::Latency> latency_of(const Interval& interval) {
 struct Floor {
   std::set<std::string> volumes;
   std::set<std::string> members;
+  bool passes_on[kFlush] = {true, true};  // reads, writes: each bio as it is
 };
 
+/// A layer of another kind reads in order to write, copies, or writes elsewhere: what it passes on says little about
+/// it. What dm does whose UUID does not say it is seen by the number of bios below.
+bool passes_on(model::LayerKind kind, std::size_t operation) {
+  using Kind = model::LayerKind;
+  switch (kind) {
+    case Kind::lvm:
+    case Kind::crypt:
+    case Kind::linear:
+    case Kind::dm:
+    case Kind::raid0:
+      return true;
+    case Kind::verity:
+    case Kind::raid1:
+    case Kind::raid10:
+      return operation == kRead;
+    default:
+      return false;
+  }
+}
+
 std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
+  std::map<std::string, std::size_t> floor_of;  // by member
   std::vector<Floor> floors;
   for (const model::Layer& layer : layers) {
-    Floor floor{{layer.name}, {layer.members.begin(), layer.members.end()}};
-    if (floor.members.empty()) {
+    if (layer.members.empty()) {
       continue;
     }
-    const auto shares = [&](const Floor& other) {
-      return std::any_of(other.members.begin(), other.members.end(),
-                         [&](const std::string& member) { return floor.members.contains(member); });
-    };
-    for (Floor& other : floors) {
-      if (shares(other)) {
-        floor.volumes.merge(other.volumes);
-        floor.members.merge(other.members);
-        other.members.clear();
+    Floor floor;
+    floor.volumes.insert(layer.name);
+    floor.members.insert(layer.members.begin(), layer.members.end());
+    for (std::size_t operation = 0; operation < kFlush; ++operation) {
+      floor.passes_on[operation] = passes_on(layer.kind, operation);
+    }
+    std::set<std::size_t> joined;
+    for (const std::string& member : layer.members) {
+      if (const auto found = floor_of.find(member); found != floor_of.end()) {
+        joined.insert(found->second);
       }
     }
-    std::erase_if(floors, [](const Floor& other) { return other.members.empty(); });
-    floors.push_back(std::move(floor));
+    // The largest takes the others in: moving them from floor to floor would be quadratic.
+    std::size_t at = floors.size();
+    for (const std::size_t other : joined) {
+      at = at == floors.size() || floors[other].volumes.size() > floors[at].volumes.size() ? other : at;
+    }
+    if (at == floors.size()) {
+      floors.emplace_back();
+      floors.back().passes_on[kRead] = floors.back().passes_on[kWrite] = true;
+    }
+    const auto join = [&](Floor& from) {
+      for (const std::string& member : from.members) {
+        floor_of[member] = at;
+      }
+      floors[at].volumes.merge(from.volumes);
+      floors[at].members.merge(from.members);
+      for (std::size_t operation = 0; operation < kFlush; ++operation) {
+        floors[at].passes_on[operation] = floors[at].passes_on[operation] && from.passes_on[operation];
+      }
+      from = Floor();
+    };
+    join(floor);
+    for (const std::size_t other : joined) {
+      if (other != at) {
+        join(floors[other]);
+      }
+    }
   }
+  std::erase_if(floors, [](const Floor& floor) { return floor.volumes.empty(); });
   return floors;
 }
 
 struct Sum {
   std::uint64_t ended = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t lost = 0;
   double seconds = 0;
 };
 
@@ -133,8 +185,11 @@ std::optional<Sum> sum_of(const std::set<std::string>& devices, const Intervals&
     if (found == intervals.end()) {
       return std::nullopt;
     }
-    sum.ended += found->second.of[operation].ended;
-    sum.seconds += found->second.of[operation].seconds;
+    const Interval& of = found->second.of[operation];
+    sum.ended += of.ended;
+    sum.bytes += of.bytes;
+    sum.lost += of.lost;
+    sum.seconds += of.seconds;
   }
   return sum;
 }
@@ -142,17 +197,34 @@ std::optional<Sum> sum_of(const std::set<std::string>& devices, const Intervals&
 std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals, std::size_t operation) {
   const auto above = sum_of(floor.volumes, intervals, operation);
   const auto below = sum_of(floor.members, intervals, operation);
-  if (!above || !below || above->ended < kMinEnded) {
+  const auto flushes = sum_of(floor.members, intervals, kFlush);
+  if (!floor.passes_on[operation] || !above || !below || !flushes || above->ended < kMinEnded) {
     return std::nullopt;
   }
   const auto ended = static_cast<double>(above->ended);
+  // What was remapped to a member is not seen there; what was lost may have been slow.
+  const bool all_below = static_cast<double>(below->ended) >= (1 - kFew) * ended &&
+                         static_cast<double>(below->bytes) >= (1 - kFew) * static_cast<double>(above->bytes) &&
+                         static_cast<double>(above->lost + below->lost) <= kFew * ended;
+  if (!all_below) {
+    return std::nullopt;
+  }
+  // A write that is to follow a flush waits for one below first.
+  const double flush_seconds = operation == kWrite ? flushes->seconds : 0;
   return FloorTime{{floor.volumes.begin(), floor.volumes.end()},
                    {floor.members.begin(), floor.members.end()},
                    kTimed[operation],
                    above->ended,
                    above->seconds / ended,
-                   std::max(0.0, (above->seconds - below->seconds) / ended),
-                   std::abs(static_cast<double>(below->ended) - ended) <= kSameNumber * ended};
+                   std::max(0.0, (above->seconds - below->seconds - flush_seconds) / ended),
+                   std::abs(static_cast<double>(below->ended) - ended) <= kFew * ended && flush_seconds == 0};
+}
+
+/// Whether nothing was added, removed, failed or remapped.
+bool same_layers(const std::vector<model::Layer>& before, const std::vector<model::Layer>& now) {
+  return std::equal(before.begin(), before.end(), now.begin(), now.end(), [](const auto& a, const auto& b) {
+    return a.name == b.name && a.kind == b.kind && a.members == b.members && a.diskseq == b.diskseq;
+  });
 }
 
 }  // namespace
@@ -163,12 +235,12 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
   figures.seconds = seconds;
   const Intervals intervals = intervals_between(before, now);
   for (const auto& [device, interval] : intervals) {
-    figures.devices.push_back({device, static_cast<double>(interval.of[0].bytes) / seconds,
-                               static_cast<double>(interval.of[1].bytes) / seconds, latency_of(interval.of[0]),
-                               latency_of(interval.of[1])});
+    figures.devices.push_back({device, static_cast<double>(interval.of[kRead].bytes) / seconds,
+                               static_cast<double>(interval.of[kWrite].bytes) / seconds, latency_of(interval.of[kRead]),
+                               latency_of(interval.of[kWrite])});
   }
   for (const Floor& floor : floors_of(layers)) {
-    for (std::size_t operation = 0; operation < kTimed.size(); ++operation) {
+    for (std::size_t operation = 0; operation < kFlush; ++operation) {
       if (auto time = time_of(floor, intervals, operation)) {
         figures.floors.push_back(std::move(*time));
       }
@@ -178,9 +250,12 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
 }
 
 model::Findings Volumes::observe(const model::Tick& tick) {
-  if (tick.bios.empty()) {
+  if (tick.bios.empty() || !same_layers(layers_, tick.inventory->layers)) {
+    layers_ = tick.inventory->layers;
     marks_.clear();
     figures_ = nullptr;
+  }
+  if (tick.bios.empty()) {
     return {};
   }
   if (marks_.empty() || tick.at - marks_.back().at >= kBetweenMarks) {

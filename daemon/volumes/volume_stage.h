@@ -15,8 +15,8 @@ namespace ssdpulse::volumes {
 
 using Bios = std::vector<std::shared_ptr<const model::BioIo>>;
 
-/// Both sorted by device. A device that is not in both, or whose counts began again, is left out, and so is every floor
-/// that it is part of.
+/// `layers`: those of all the time in between. Both sorted by device. A device that is not in both, or whose counts
+/// began again, is left out, and so is every floor that it is part of.
 model::VolumeFigures figures_between(const Bios& before, const Bios& now, double seconds,
                                      const std::vector<model::Layer>& layers);
 
@@ -29,7 +29,8 @@ class Volumes final : public model::Stage {
     model::SteadyTime at;
     Bios bios;
   };
-  std::deque<Mark> marks_;
+  std::deque<Mark> marks_;            // since the layers changed last
+  std::vector<model::Layer> layers_;  // of the last tick
   std::shared_ptr<const model::VolumeFigures> figures_;
 };
 

@@ -299,7 +299,7 @@ std::string api_schema() {
   all.update(Json::parse(kOthers));
   for (const auto& definitions :
        {mark_definitions(), device_definitions(), day_definitions(), what_if_definitions(), live_definitions(),
-        history_definitions(), tenant_definitions(), status_definitions()}) {
+        history_definitions(), tenant_definitions(), stack_definitions(), status_definitions()}) {
     for (const Definition& definition : definitions) {
       all[std::string(definition.name)] = definition_json(definition);
     }

@@ -250,6 +250,7 @@ Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& sn
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const flash::WhatIfQuestion& question);
 /// `past` null: nothing is known, for this `reason`.
 Json day_json(const model::PastDay* past, std::string_view reason);
+Json stacks_json(const model::Snapshot& snapshot);
 Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages);
 Json cost_json(const model::Snapshot& snapshot);
@@ -262,6 +263,7 @@ Definitions what_if_definitions();
 Definitions live_definitions();
 Definitions history_definitions();
 Definitions tenant_definitions();
+Definitions stack_definitions();
 Definitions status_definitions();
 
 }  // namespace ssdpulse::page

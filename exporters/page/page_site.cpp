@@ -150,6 +150,9 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
   if (path == "devices") {
     return Wanted{"devices", [&] { return devices_json(snapshot, past); }};
   }
+  if (path == "stacks") {
+    return Wanted{"stacks", [&] { return stacks_json(snapshot); }};
+  }
   if (path == "status") {
     return Wanted{"status", [&] { return status_json(snapshot, past); }};
   }

@@ -2,6 +2,7 @@
 // The disks of the host and what lives on them. Identity is only on the info metrics; join with
 // `* on (device) group_left (model) ssdpulse_device_info`.
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -71,6 +72,22 @@ void device_member_info(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+void volume_info(const Snapshot& snapshot, Samples& out) {
+  for (const auto& layer : snapshot.layers) {
+    out.add_info({{"volume", layer.name},
+                  {"kind", label_of(layer.kind, model::kLayerKindNames)},
+                  {"name", util::for_label(layer.title)}});
+  }
+}
+
+void volume_member_info(const Snapshot& snapshot, Samples& out) {
+  for (const auto& layer : snapshot.layers) {
+    for (const std::string& member : layer.members) {
+      out.add_info({{"volume", layer.name}, {"member", member}});
+    }
+  }
+}
+
 void filesystem_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& filesystem : snapshot.filesystems) {
     out.add_info({{"device", filesystem.device},
@@ -105,11 +122,22 @@ constexpr LabelDescription kIdentity[] = {
     {"medium", "software: a virtual disk or a volume of a cloud; unknown: of a virtual machine, and it shows no wear",
      model::kMediumNames},
 };
+// A volume is neither a partition nor a disk, which are the last two.
+constexpr auto kVolumeKinds = std::span(model::kLayerKindNames).first(model::kLayerKindNames.size() - 2);
 constexpr LabelDescription kMember[] = {
     {"array", "the md or dm device"},
     kDevice,
     {"kind", "md, dm or other"},
     {"name", "the dm device's own name, such as that of a logical volume"},
+};
+constexpr LabelDescription kVolume[] = {
+    {"volume", "the kernel's name: dm-0, md0"},
+    {"kind", "what it is; dm: of device-mapper, and its UUID does not say more", kVolumeKinds},
+    {"name", "as whoever made it named it: dm's own name, md's in /dev/md, bcache's label"},
+};
+constexpr LabelDescription kVolumeMember[] = {
+    {"volume", "as of ssdpulse_volume_info"},
+    {"member", "a disk, a partition or another volume"},
 };
 constexpr LabelDescription kFilesystem[] = {
     kDevice,
@@ -141,6 +169,12 @@ constexpr FamilyDescription kFamilies[] = {
      kDeviceLabels, "before the first sampling", Modes::all, Type::histogram},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
      device_member_info, kMember, "the disk is part of no such device"},
+    {"ssdpulse_volume_info",
+     "A block device without requests of its own: a volume, an array, a RAM disk; always 1. How full a thin pool or a "
+     "snapshot is, the kernel says only to root.",
+     volume_info, kVolume, "there is no such device"},
+    {"ssdpulse_volume_member_info", "What lies directly below a volume; always 1.", volume_member_info, kVolumeMember,
+     "no volume lies on a block device"},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", filesystem_info, kFilesystem,
      "no file system on the disk is mounted"},
     {"ssdpulse_filesystems_unnamed",

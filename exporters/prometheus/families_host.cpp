@@ -79,6 +79,16 @@ void suspended(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+void degraded_members(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.host.signals) {
+    for (const model::VolumeSignals& volume : snapshot.host.signals->volumes) {
+      if (volume.missing_members) {
+        out.add({{"volume", volume.volume}}, to_double(*volume.missing_members));
+      }
+    }
+  }
+}
+
 void resync(const Snapshot& snapshot, Samples& out) {
   if (snapshot.host.signals) {
     for (const model::VolumeSignals& volume : snapshot.host.signals->volumes) {
@@ -127,6 +137,7 @@ constexpr LabelDescription kLimitLabels[] = {{"tenant", "that the limit is set o
                                              {"operation", "what is limited", kReadAndWrite}};
 constexpr LabelDescription kMountLabels[] = {{"mountpoint", "where the file system is mounted"}};
 constexpr LabelDescription kVolumeLabels[] = {{"volume", "the dm device"}};
+constexpr LabelDescription kArrayLabels[] = {{"volume", "the md device"}};
 constexpr LabelDescription kResyncLabels[] = {
     {"array", "the md device"}, {"action", "as in md/sync_action: check, resync, recover, reshape, repair"}};
 constexpr LabelDescription kCauseLabels[] = {{"cause", "what held it up; see causes.md", model::kHostWaitCauseNames}};
@@ -169,6 +180,8 @@ constexpr FamilyDescription kFamilies[] = {
      kMountLabels, kNoInodes},
     {"ssdpulse_volume_suspended", "1 while the volume is suspended: all I/O to it waits.", suspended, kVolumeLabels,
      "the host has no dm device"},
+    {"ssdpulse_volume_degraded_members", "Members that an md array lacks: missing, failed, or still being rebuilt.",
+     degraded_members, kArrayLabels, "the host has no md array with redundancy"},
     {"ssdpulse_array_resync_progress_ratio", "How far a check, rebuild or reshape has come.", resync, kResyncLabels,
      "none runs"},
     {"ssdpulse_host_waits_total", "Times that something above the drives held up I/O.", waits, kCauseLabels,

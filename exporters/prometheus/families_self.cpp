@@ -174,7 +174,8 @@ constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "writ
 constexpr auto kSources =
     std::to_array<std::string_view>({"block", "inventory", "nvme", "history", "audit", "web_config", "web"});
 constexpr auto kFailingSources = std::to_array<std::string_view>({"inventory", "nvme", "history", "web_config", "web"});
-constexpr auto kMemoryUses = std::to_array<std::string_view>({"cells", "slots", "tables", "attribution", "samples", "volumes"});
+constexpr auto kMemoryUses =
+    std::to_array<std::string_view>({"cells", "slots", "tables", "attribution", "samples", "volumes"});
 constexpr auto kLatencyModes = std::to_array<std::string_view>({"full", "completion-only"});
 
 constexpr LabelDescription kProgram{"program", "the BPF program"};

@@ -78,8 +78,7 @@ void left_out(const Snapshot& snapshot, Samples& out) {
   }
 }
 
-constexpr std::string_view kAbsent =
-    "there was no volume when the daemon started, or latency.mode is completion-only";
+constexpr std::string_view kAbsent = "there was no volume when the daemon started, or latency.mode is completion-only";
 constexpr std::string_view kNoSample = "no such bio of it has ended";
 
 constexpr auto kBioOperationNames = [] {
@@ -92,8 +91,11 @@ constexpr LabelDescription kVolume[] = {
     {"volume", "the block device that takes bios without making requests, as the kernel names it: dm-0, md0"},
     kBioOperation};
 constexpr LabelDescription kLosses[] = {
-    kVolume[0], kBioOperation,
-    {"cause", "untimed: there was no room to remember it; missed: its memory was used again, and no end was seen",
+    kVolume[0],
+    kBioOperation,
+    {"cause",
+     "untimed: there was no room to remember it, or it was not done, or ended in pieces; missed: its memory was used "
+     "again, and no end was seen",
      kLossCauses}};
 constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "discard"});
 constexpr LabelDescription kDrift[] = {
@@ -115,12 +117,14 @@ constexpr FamilyDescription kFamilies[] = {
      kAbsent},
     {"ssdpulse_volume_errors_total", "Bios of the volume that ended with an error.", counters<&BioOperation::errors>,
      kVolume, kAbsent},
-    {"ssdpulse_volume_in_flight", "Bios of the volume that have not ended, including those that a suspended volume holds.",
-     in_flight, kVolume, kAbsent},
+    {"ssdpulse_volume_in_flight",
+     "Bios of the volume that have not ended, including those that a suspended volume holds.", in_flight, kVolume,
+     kAbsent},
     {"ssdpulse_volume_losses_total", "Bios of the volume that are counted and have no latency.", losses, kLosses,
      kAbsent},
     {"ssdpulse_volume_accounting_drift_bytes",
-     "Bytes of the volume counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. 0 "
+     "Bytes of the volume counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. "
+     "0 "
      "is correct.",
      accounting_drift, kDrift,
      "the volume has not been quiet yet, or the kernel keeps no statistics for it (queue/iostats is 0)"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "daemon/base/complete.h"
 #include "daemon/base/text_table.h"
@@ -72,6 +73,44 @@ Json device_json(const model::Device& device, const std::vector<HintLine>& hints
           {"write_separation", has_hint ? Json(name(hint->path.drive, model::kDriveSeparationNames)) : Json()}};
 }
 
+model::HealthWords words_of(const VolumeHealth& health, const std::string& volume) {
+  const auto found = health.find(volume);
+  return found == health.end() ? model::HealthWords() : model::health_words(found->second);
+}
+
+Json stack_json(const model::Stack& stack) {
+  Json places = Json::array();
+  for (const model::StackPlace& place : stack.places) {
+    places.push_back({{"name", place.name},
+                      {"kind", name(place.kind, model::kLayerKindNames)},
+                      {"floor", place.floor},
+                      {"shared", place.shared},
+                      {"cut", place.cut}});
+  }
+  return {{"mountpoint", util::for_terminal(stack.mountpoint, util::kLongestSentence)},
+          {"fstype", util::for_terminal(stack.fstype)},
+          {"places", std::move(places)}};
+}
+
+Json layer_json(const model::Layer& layer, const VolumeHealth& health) {
+  const model::HealthWords words = words_of(health, layer.name);
+  Json json{{"name", layer.name},
+            {"title", util::for_terminal(layer.title)},
+            {"kind", name(layer.kind, model::kLayerKindNames)},
+            {"members", layer.members},
+            {"health", words.text},
+            {"bad", words.bad},
+            {"missing_members", Json()},
+            {"consistency_policy", ""}};
+  if (const auto found = health.find(layer.name); found != health.end()) {
+    if (found->second.missing_members) {
+      json["missing_members"] = *found->second.missing_members;
+    }
+    json["consistency_policy"] = found->second.consistency_policy;
+  }
+  return json;
+}
+
 Json drive_json(const DriveLine& drive) {
   return {{"controller", drive.controller},
           {"devices", drive.namespaces},
@@ -106,6 +145,29 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
   util::print_table(rows, out);
   for (const model::IdentityClash& clash : reported_clashes(inventory)) {
     out << '\n' << util::for_terminal(model::clash_text(clash), util::kLongestSentence) << '\n';
+  }
+}
+
+void print_stacks(const model::Inventory& inventory, const VolumeHealth& health, std::ostream& out) {
+  constexpr std::size_t kLongestMountpoint = 60;
+  std::vector<std::vector<std::string>> rows{{"STACK", "KIND", "NAME", "HEALTH"}};
+  for (const model::Stack& stack : model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes)) {
+    rows.push_back({stack.mountpoint.empty() ? "(no mount)" : util::for_terminal(stack.mountpoint, kLongestMountpoint),
+                    util::for_terminal(stack.fstype), "", ""});
+    for (const model::StackPlace& place : stack.places) {
+      const model::Layer* layer = model::layer_of(inventory.layers, place.name);
+      std::string words = words_of(health, place.name).text;
+      for (const auto& [applies, word] : {std::pair(place.shared, "shared"), std::pair(place.cut, "more below")}) {
+        words += applies ? (words.empty() ? "" : "; ") + std::string(word) : "";
+      }
+      rows.push_back({std::string(2 * (place.floor + 1), ' ') + place.name,
+                      std::string(name(place.kind, model::kLayerKindNames)),
+                      layer == nullptr ? std::string() : util::for_terminal(layer->title), std::move(words)});
+    }
+  }
+  if (rows.size() > 1) {
+    out << '\n';
+    util::print_table(rows, out);
   }
 }
 
@@ -150,8 +212,8 @@ void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
   util::print_table(rows, out);
 }
 
-std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
-                         const std::vector<HintLine>& hints) {
+std::string devices_json(const model::Inventory& inventory, const DriveList& drives, const std::vector<HintLine>& hints,
+                         const VolumeHealth& health) {
   Json devices = Json::array();
   const auto clashes = reported_clashes(inventory);
   for (const model::Device& device : inventory.devices) {
@@ -166,9 +228,17 @@ std::string devices_json(const model::Inventory& inventory, const DriveList& dri
   }
   Json all{{"devices", std::move(devices)},
            {"drives", Json::array()},
-           {"drives_failure", drives.failure.empty() ? Json() : Json(drives.failure)}};
+           {"drives_failure", drives.failure.empty() ? Json() : Json(drives.failure)},
+           {"stacks", Json::array()},
+           {"layers", Json::array()}};
   for (const DriveLine& drive : drives.lines) {
     all["drives"].push_back(drive_json(drive));
+  }
+  for (const model::Stack& stack : model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes)) {
+    all["stacks"].push_back(stack_json(stack));
+  }
+  for (const model::Layer& layer : inventory.layers) {
+    all["layers"].push_back(layer_json(layer, health));
   }
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

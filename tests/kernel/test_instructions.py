@@ -27,6 +27,8 @@ BYTES, IOS, QUEUED_NS, DEVICE_NS, PAUSE_NS = 4096, 3, 3_000, 90_000, 50_000
 TOTAL_NS = QUEUED_NS + DEVICE_NS
 PATHS = {"io_uring": "PATH_IO_URING", "libaio": "PATH_LIBAIO", "sync": "PATH_SYNC", "unrecognised": "PATH_OTHER"}
 OLDEST, NEWEST = (5, 10), (6, 18)
+# Of a device, by what the daemon leaves out to spare the host (model::Effort, whose costs model::kRunShares has).
+EFFORTS = {"everything": (), "essentials": ("DEVICE_UNATTRIBUTED",), "completions": ("DEVICE_UNATTRIBUTED", "DEVICE_UNTIMED")}
 # What the kernel executes instead of one instruction, counted in the programs that Linux 6.18 made of these for x86-64
 # (`bpftool prog dump xlated`, and the compiled code). Any other call is one; its own time is not in here.
 WEIGHTS = {
@@ -45,6 +47,15 @@ class Case:
     attribution: bool = True
     issue_seen: bool = True
     version: tuple = NEWEST
+    effort: str = "everything"
+
+    @property
+    def attributed(self):
+        return self.attribution and self.effort == "everything"
+
+    @property
+    def timed(self):
+        return self.issue_seen and self.effort != "completions"
 
     @property
     def bytes(self):
@@ -63,6 +74,7 @@ class Case:
         how = "unattributed" if not self.attribution else self.path if self.is_hot else ""
         return "-".join(filter(None, (
             self.operation, "modelled" if self.modelled else "", "" if self.issue_seen else "completion-only", how,
+            f"effort-{self.effort}" if self.effort != "everything" else "",
             f"on-{self.version[0]}.{self.version[1]}" if self.version != NEWEST else "")))
 
 
@@ -72,6 +84,7 @@ def cases():
             yield from (Case(operation, path, **options) for path in PATHS)
             yield Case(operation, attribution=False, **options)
         yield from (Case(operation, issue_seen=seen, version=OLDEST) for seen in (True, False))
+        yield from (Case(operation, effort=effort) for effort in EFFORTS if effort != "everything")
     for operation in ("flush", "discard"):
         yield from (Case(operation, attribution=attribution) for attribution in (True, False))
 
@@ -82,7 +95,8 @@ def sector(number):
 
 def measure(case):
     """(kernel, issue, completion) after some I/Os; the last two are {address: executions} of the last I/O."""
-    kernel, issue = made_up.MadeUpKernel(OBJECT, case.version, case.attribution, case.modelled), Counter()
+    flags = sum(CONSTANTS[flag] for flag in EFFORTS[case.effort])
+    kernel, issue = made_up.MadeUpKernel(OBJECT, case.version, case.attribution, case.modelled, flags), Counter()
     for number in range(IOS):
         kernel.now_ns += PAUSE_NS
         kernel.request(case.operation, case.path, sector(number), case.bytes, kernel.now_ns - QUEUED_NS)
@@ -130,9 +144,10 @@ def path_of(case):
 
 def expected_cell(case):
     """What the I/Os of this case add to the cells of their device."""
-    cell = {"completions": IOS, "bytes": IOS * case.bytes, "size_sum_bytes": IOS * case.bytes, **latency("total", TOTAL_NS),
+    cell = {"completions" if case.timed or not case.issue_seen else "untimed": IOS, "bytes": IOS * case.bytes,
+            "size_sum_bytes": IOS * case.bytes, **latency("total", TOTAL_NS),
             f"size.{1 + buckets.size_bucket(case.bytes) if case.bytes else 0}": IOS}
-    if case.issue_seen:
+    if case.timed:
         cell |= {"issues": IOS, **latency("queue", QUEUED_NS), **latency("device.0", DEVICE_NS)}
     hot, classes = CONSTANTS["HOT_CLASSES"], CONSTANTS["CLASSES"]
     return {f"hot_cells.{DEVICE * CPUS + CPU}.of.{case.class_number}" if case.is_hot else
@@ -179,15 +194,15 @@ def expected_interference(case, kernel):
 
 def expected(case, kernel):
     found = expected_cell(case) | ({f"streams.{DEVICE}": expected_ends(case)} if case.is_hot else expected_interference(case, kernel))
-    if case.operation == "write" and case.issue_seen:
+    if case.operation == "write" and case.timed:
         found[f"write_cells.{DEVICE * CPUS + CPU}"] = expected_write(case)
-    if case.issue_seen:
-        recognised = case.attribution and case.is_hot and case.path != "unrecognised"
+    if case.timed:
+        recognised = case.attributed and case.is_hot and case.path != "unrecognised"
         path = path_of(case) if recognised else CONSTANTS["PATH_UNKNOWN"]
         issued = case.class_number << CONSTANTS["SLOT_CLASS_SHIFT"] | path << CONSTANTS["SLOT_PATH_SHIFT"] | kernel.now_ns - DEVICE_NS
         slot = f"issue_slots.{made_up.HARDWARE_QUEUE * made_up.TAGS + made_up.TAG}"
         found[slot] = {"issued": issued, "request": kernel.request_address & 0xffffffff}
-    if case.attribution:
+    if case.attributed:
         found |= expected_attribution(case)
     return {f"{place}.{path}": value for place, words in found.items() for path, value in words.items() if value}
 

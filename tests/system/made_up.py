@@ -40,12 +40,17 @@ HISTOGRAMS = {
     "ssdpulse_io_queue_latency_seconds": OPERATIONS, "ssdpulse_io_latency_seconds": f"{OPERATIONS},commit",
     "ssdpulse_io_size_bytes": OPERATIONS, "ssdpulse_device_depth_ios": "device=nvme0n1",
     "ssdpulse_write_hint_latency_seconds": HINT,
+    "ssdpulse_volume_latency_seconds": VOLUME, "ssdpulse_volume_member_latency_seconds": MEMBER,
 }
 WAITS = "cause=suspended,frozen,full,cgroup_limit,dirty_throttling,pressure"
+BIOS = "read,write,flush,discard,write_zeroes,secure_erase,zone"
+VOLUME, MEMBER = f"volume=dm-0,md0 operation={BIOS}", f"member=nvme0n1p1,sda1 operation={BIOS}"
 LIMITS = "tenant=db.service device=nvme0n1 operation=read,write"
 COUNTERS = {
     "ssdpulse_device_busy_seconds": "device=nvme0n1", "ssdpulse_host_waits": WAITS, "ssdpulse_host_wait_seconds": WAITS,
     "ssdpulse_host_io_pressure_seconds": "kind=some,full", "ssdpulse_tenant_io_pressure_seconds": "tenant=db.service",
+    "ssdpulse_volume_ios": VOLUME, "ssdpulse_volume_bytes": VOLUME, "ssdpulse_volume_errors": VOLUME,
+    "ssdpulse_volume_losses": f"{VOLUME} cause=untimed,missed", "ssdpulse_volume_member_bytes": MEMBER,
     "ssdpulse_io_bytes": OPERATIONS, "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": OPERATIONS,
     "ssdpulse_io_errors": f"{OPERATIONS} error=io,medium,timeout,nospace,transport,target,again,offline,protection,"
                           "unsupported,other",
@@ -91,6 +96,8 @@ GAUGES = {
     "ssdpulse_filesystem_inodes": "mountpoint=/data", "ssdpulse_filesystem_available_inodes": "mountpoint=/data",
     "ssdpulse_volume_suspended": "volume=dm-0", "ssdpulse_array_resync_progress_ratio": "array=md0 action=check",
     "ssdpulse_tenant_io_limit_bytes_per_second": LIMITS, "ssdpulse_tenant_io_limit_ios_per_second": LIMITS,
+    "ssdpulse_volume_in_flight": VOLUME, "ssdpulse_volumes_left_out": "",
+    "ssdpulse_volume_accounting_drift_bytes": "volume=dm-0,md0 operation=read,write,discard",
     "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
                             "rotational=false write_back_cache=false discard=true iostats=true medium=drive | "
@@ -99,6 +106,8 @@ GAUGES = {
     "ssdpulse_device_unseen": "device=nvme0n1 | device=sda", "ssdpulse_devices_left_out": "",
     "ssdpulse_filesystems_unnamed": "", "ssdpulse_setting_changes_waiting": "", "ssdpulse_history_rows_waiting": "table=device_minute,mark",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
+    "ssdpulse_volume_info": "volume=md0 kind=raid1 name=data", "ssdpulse_volume_member_info": "volume=md0 member=nvme0n1p1,sda1",
+    "ssdpulse_volume_degraded_members": "volume=md0",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",
     "ssdpulse_nvme_info": f"{DRIVE} model=Example serial=S1 firmware=F1 transport=pcie vendor_id=0x1234 "
@@ -120,7 +129,7 @@ GAUGES = {
     "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
     "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config,web | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
-    "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
+    "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples,volumes",
     "ssdpulse_kernel_feature_info": "feature=skipped_runs decision=counted | feature=io_path decision=exact | "
                                     "feature=io_accounting decision=unknown | feature=freezes decision=freeze_super",
     "ssdpulse_latency_mode_info": "mode=full",

@@ -193,7 +193,7 @@ def devices_as_json(check, subject):
     listed = json.loads(out)
     names = {one["device"] for one in listed["devices"]}
     empty = {name for name, _ in before & empty_loops()}  # the whole time
-    check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure"},
+    check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure", "stacks", "layers"},
                "devices --json")
     check.that(names and not names & empty, f"lists {len(names)} devices, and none of {len(empty)} empty loops")
     check.that({one["state"] for one in listed["devices"]} <= {"measured", "excluded", "stacked", "empty"},

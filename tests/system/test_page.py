@@ -189,6 +189,22 @@ def overview_fits_its_width(check, chrome):
     chrome.size(1280, 900)
 
 
+def stacks_are_a_tree(check, chrome, name):
+    """The mounted one is at its bottom; nothing is asked for while the section is closed."""
+    chrome.run("location.hash = '#/'; performance.clearResourceTimings()")
+    chrome.wait(lambda: chrome.find("details.stacks > summary"))
+    asked = "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/stacks')).length"
+    time.sleep(2.5)
+    check.equal(chrome.run(asked), 0, "stacks are asked for only when they are looked at")
+    chrome.run("document.querySelector('details.stacks > summary').click()")
+    place = f"details.stacks section li [data-place='{name}']"
+    check.that(chrome.wait(lambda: chrome.find(place)), "the mounted disk is in the tree")
+    check.equal(chrome.run("return document.querySelector(arguments[0] + ' .kind').textContent", place), "ramdisk" if name.startswith("ram") else "disk",
+                "with its kind")
+    check.that(chrome.run("return document.querySelector('details.stacks h3').textContent"), "below its mount point")
+    chrome.run("document.querySelector('details.stacks > summary').click()")
+
+
 def beyond_usual(check, port, name):
     """Seconds that are a spike on this host: the daemon says what is usual here, once it has learned it."""
     for _ in range(300):
@@ -391,6 +407,7 @@ def answers_fit_the_schema(check, port, name):
         return json.loads(text), len(body)
 
     validate("/api/v1/devices", "devices")
+    validate("/api/v1/stacks", "stacks")
     validate("/api/v1/status", "status")
     validate("/api/v1/doctor", "doctor")
     validate("/api/v1/cost", "cost")
@@ -455,6 +472,7 @@ def test(check, state):
             keyboard_is_enough(check, chrome, busy.name)
             fits_320_pixels(check, chrome, slow.name)
             overview_fits_its_width(check, chrome)
+            stacks_are_a_tree(check, chrome, odd.name)
             if not check.failures:
                 watched_for_long(chrome, busy.name)
             said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our reading of pixels

@@ -94,11 +94,13 @@ struct Golden {
 const std::vector<Golden> kGolden{
     // structure
     {"- web\n",
-     "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, volumes, "
+     "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "volumes, "
      "flash_model, limits, "
      "history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, volumes, "
+     "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "volumes, "
      "flash_model, limits, "
      "history), got a single "
      "value"},

@@ -489,11 +489,11 @@ CostPart part_of(const CostReport& report, std::string_view name) {
 TEST(cost, is_that_of_the_table_of_levels) {
   const CostReport report = cost_report(busy());
   const double all = 1e5 * 1e-9 / 4;  // of 1 ns for each I/O
-  EXPECT_DOUBLE_EQ(part_of(report, "completions").cpu_ratio.value(), 75 * all);
-  EXPECT_DOUBLE_EQ(part_of(report, "completions").ns_per_run.value(), 75);
+  EXPECT_DOUBLE_EQ(part_of(report, "completions").cpu_ratio.value(), 0.7 * 150 * all);
+  EXPECT_DOUBLE_EQ(part_of(report, "completions").ns_per_run.value(), 0.7 * 150);
   EXPECT_DOUBLE_EQ(part_of(report, "completions").runs_per_second.value(), 100'000);
-  EXPECT_NEAR(part_of(report, "device_time").ns_per_run.value(), 0.85 * 50 + 0.4 * 150, 1e-9);
-  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.15 * 50 + 0.1 * 150, 1e-9);
+  EXPECT_NEAR(part_of(report, "device_time").ns_per_run.value(), 0.87 * 50 + 0.24 * 150, 1e-9);
+  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.13 * 50 + 0.06 * 150, 1e-9);
   EXPECT_NEAR(report.programs.value().cpu_ratio, 200 * all, 1e-12) << "they are all of it";
   EXPECT_NEAR(report.programs->lower, 200 * all / 3, 1e-12);
   EXPECT_NEAR(report.programs->upper, 200 * all * 3, 1e-12);
@@ -516,10 +516,10 @@ TEST(cost, of_what_is_off_is_none) {
   snapshot = busy();
   snapshot.own_cost.effort = model::Effort::essentials;
   EXPECT_EQ(part_of(cost_report(snapshot), "attribution").off, "off: limits.cpu");
-  EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, (0.85 * 50 + 0.9 * 150) * 1e-4 / 4, 1e-12);
+  EXPECT_NEAR(cost_report(snapshot).programs.value().cpu_ratio, (0.87 * 50 + 0.94 * 150) * 1e-4 / 4, 1e-12);
   snapshot.own_cost.effort = model::Effort::completions;
   snapshot.latency_mode = "completion-only";
-  EXPECT_NEAR(part_of(cost_report(snapshot), "device_time").ns_per_run.value(), 0.2 * 50, 1e-9)
+  EXPECT_NEAR(part_of(cost_report(snapshot), "device_time").ns_per_run.value(), 0.3 * 50, 1e-9)
       << "its hook still runs";
   snapshot.own_cost.effort = model::Effort::nothing;
   EXPECT_EQ(cost_report(snapshot).programs.value().cpu_ratio, 0);
@@ -559,7 +559,7 @@ TEST(cost, is_the_kernels_account_where_it_keeps_one) {
                         {"on_bio_queue", {12'000'000, 12'000'000 * 30.0}}};
   });
   const CostReport report = cost_report(snapshot);
-  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.15 * 100 + 0.1 * 200, 1e-9);
+  EXPECT_NEAR(part_of(report, "attribution").ns_per_run.value(), 0.13 * 100 + 0.06 * 200, 1e-9);
   EXPECT_EQ(part_of(report, "attribution").source, CostSource::account_share);
   EXPECT_NEAR(part_of(report, "every_bio").ns_per_run.value(), 30, 1e-9);
   EXPECT_EQ(part_of(report, "every_bio").source, CostSource::account);

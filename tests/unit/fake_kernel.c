@@ -4,6 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void (*fake_on_shared_word)(void);
+static void shared_word(void) {
+  if (fake_on_shared_word) fake_on_shared_word();
+}
+#define READ_ONCE_U64(word) (shared_word(), *(volatile __u64*)&(word))
+#define __sync_fetch_and_add(word, more) (shared_word(), __sync_fetch_and_add(word, more))
+
 /* User space sets the programs' constants before loading them, and so does a test here. */
 #define const
 #include "bpf/block_io.bpf.c"
@@ -146,7 +153,7 @@ long fake_copy(void* to, __u32 size, const void* from) {
 }
 
 void fake_kernel_boot(void) {
-  fake_on_lookup = NULL;
+  fake_on_lookup = fake_on_shared_word = NULL;
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
     memset(tables[i].elements, 0, tables[i].size * tables[i].count);
   memset(queue_entries, 0, sizeof queue_entries);
@@ -313,4 +320,12 @@ void fake_kernel_complete(const struct fake_request* request, int error, __u32 b
 
 void fake_kernel_complete_only(const struct fake_request* request, int error, __u32 bytes) {
   on_complete_only(kernels(request), error, bytes);
+}
+
+__u64 fake_kernel_queue_full(int waits, __u64 now) {
+  struct blk_mq_tags tags = {.bitmap_tags = {.ws_active = {waits}}};
+  struct blk_mq_hw_ctx queue_of_request = {.tags = &tags};
+  struct request ended = {.mq_hctx = &queue_of_request, .internal_tag = -1};
+
+  return queue_full_ns(&ended, fake_state, now);
 }

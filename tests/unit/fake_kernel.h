@@ -83,6 +83,9 @@ extern __u32 fake_events_room; /* more than this are refused */
 /* Called whenever a program looks something up in a table, as if user space read it at that moment. */
 extern void (*fake_on_lookup)(void);
 
+/* Called before a program reads, or adds to, a word that all CPUs share, as if this CPU were interrupted there. */
+extern void (*fake_on_shared_word)(void);
+
 void fake_kernel_boot(void);
 void fake_kernel_share_slots(void); /* two tags for each */
 /* I/O is attributed, in this many sets of cells; `cast`: the kernel lets programs follow pointers, since 6.2. */
@@ -93,6 +96,8 @@ __u32 fake_kernel_lines(const char* table);
 void fake_kernel_issue(const struct fake_request* request);
 void fake_kernel_complete(const struct fake_request* request, int error, __u32 bytes);
 void fake_kernel_complete_only(const struct fake_request* request, int error, __u32 bytes);
+/* A request ends at this time, while others wait for a tag, or do not: the nanoseconds that its end adds. */
+__u64 fake_kernel_queue_full(int waits, __u64 now);
 
 /* Only for the substitutes of libbpf's headers. */
 void* fake_element(void* map, __u32 key);

@@ -22,9 +22,7 @@ static int is_old;
 static __u64 devices[DEVICE_ROW_ENTRIES];
 static struct volume_cell cells[CELLS];
 static struct bio_set set;
-static struct {
-  __u64 key, value;
-} entries[FAKE_BIOS / 2];
+static struct { __u64 key, value; } entries[FAKE_BIOS / 2];
 static struct block_device block_devices[FAKE_STRANGER + 1];
 static struct bio structures[FAKE_BIOS];
 
@@ -82,8 +80,9 @@ void fake_volumes_submit(__u32 bio, __u32 device, __u32 operation, __u32 bytes) 
   one->bi_bdev = &block_devices[device];
   one->bi_opf = operation;
   one->bi_iter.bi_size = bytes;
+  one->__bi_remaining.counter = 1;
   if (is_old)
-    on_volume_submit_5_10(NULL, one);
+    on_volume_submit_hash_5_10(NULL, one);
   else
     on_volume_submit(one);
 }
@@ -94,16 +93,18 @@ void fake_volumes_end(__u32 bio, __u32 device, __u8 status) {
   one->bi_iter.bi_size = 0;
   one->bi_status = status;
   if (is_old)
-    on_volume_end_5_10(NULL, one);
+    on_volume_end_hash(NULL, one);
   else
     on_volume_end(NULL, one);
 }
 
-void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error) {
-  struct request request = {.bio = &structures[first]};
+void fake_volumes_split(__u32 bio) { structures[bio].__bi_remaining.counter = 2; }
+
+void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error, int flush_stage) {
+  struct request request = {.bio = &structures[first], .rq_flags = flush_stage ? cfg_flush_sequence_flag : 0};
   for (__u32 i = 0; i < bios; ++i) structures[first + i].bi_next = i + 1 < bios ? &structures[first + i + 1] : NULL;
   if (is_old)
-    on_volume_request_end_5_10(&request, error, ended_bytes);
+    on_volume_request_end_hash(&request, error, ended_bytes);
   else
     on_volume_request_end(&request, error, ended_bytes);
 }

@@ -29,8 +29,10 @@ void fake_volumes_boot(int old);
 /* `bio`: which structure, less than FAKE_BIOS. `operation`: the kernel's op code, with flags. */
 void fake_volumes_submit(__u32 bio, __u32 device, __u32 operation, __u32 bytes);
 void fake_volumes_end(__u32 bio, __u32 device, __u8 status);
-/* A request of the bios from `first` on ends, or the first `ended_bytes` of it. */
-void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error);
+/* A request of the bios from `first` on ends, or the first `ended_bytes` of it, or a stage of its flush sequence. */
+void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error, int flush_stage);
+/* Pieces were split off from it that have not ended. */
+void fake_volumes_split(__u32 bio);
 /* A class on the only group of CPUs. */
 const struct volume_cell* fake_volumes_cell(__u32 row, __u32 operation_class);
 

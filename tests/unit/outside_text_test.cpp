@@ -120,8 +120,8 @@ constexpr std::array kSources{
     Source{"DeviceIdentity.subsystem", 0},
     Source{"DeviceIdentity.wwid", 0},
     Source{"DiscardSubmissions.submitter", for_log},
-    Source{"Filesystem.fstype", for_label | for_json},
-    Source{"Filesystem.mountpoint", for_label | for_json | for_log},
+    Source{"Filesystem.fstype", for_label | for_json | for_terminal},
+    Source{"Filesystem.mountpoint", for_label | for_json | for_log | for_terminal},
     Source{"Filesystem.options", for_log | for_history},
     Source{"FilesystemDiscards.mountpoint", for_label},
     Source{"FilesystemRoom.mountpoint", for_label},
@@ -134,6 +134,7 @@ constexpr std::array kSources{
     Source{"HostWait.command", for_json},
     Source{"HostWait.subject", for_json},
     Source{"IoLimit.cgroup", 0},
+    Source{"Layer.title", for_label | for_json | for_terminal},
     Source{"Mark.text", for_json | for_terminal | for_html | for_markdown | for_history},
     Source{"Membership.name", for_label | for_json},
     Source{"MountSettings.fstype", 0},  // as Filesystem's, like the next but one
@@ -163,6 +164,8 @@ constexpr std::array kSources{
     Source{"SettingChange.identity", 0},
     Source{"SettingChange.name", for_json | for_terminal | for_html | for_markdown},
     Source{"SettingChange.value", for_json | for_terminal | for_html | for_markdown},
+    Source{"Stack.fstype", 0},  // as Filesystem's, like the next
+    Source{"Stack.mountpoint", 0},
     Source{"Swap.name", for_json | for_terminal | for_markdown},
     Source{"Tenant.cgroup", for_label},
     Source{"TimerSettings.calendar", for_json | for_terminal | for_markdown},
@@ -596,6 +599,7 @@ class Fuzzer {
       snapshot.devices.back().device = std::make_shared<const model::Device>(device(name));
     }
     snapshot.memberships = {{"dm-0", "sda", "dm", plant_.in("Membership.name")}};
+    snapshot.layers = {{"dm-0", plant_.in("Layer.title"), model::LayerKind::lvm, {"sda"}}};
     snapshot.filesystems = {filesystem("sda")};
     // Two that differ only in what is no text: their series must not be one.
     const std::string twin = "/twin" + std::string(plant_.plain() ? "" : "\n");
@@ -648,6 +652,7 @@ class Fuzzer {
     past.observe(snapshot);
     json(advice::measured_json(advice::measure(snapshot)));
     json(page::devices_json(snapshot, past).dump());
+    json(page::stacks_json(snapshot).dump());
     json(page::status_json(snapshot, past).dump());
     json(page::tenants_json(snapshot.devices[1], snapshot).dump());
     json(page::why_json(spikes::why(spikes::situation_of(snapshot, past)), {}).dump());
@@ -816,10 +821,13 @@ class Fuzzer {
     inventory.devices = {device("sda"), device("sdb")};
     inventory.devices.push_back(inventory.devices.back());
     inventory.devices.back().name = "sdc";
+    inventory.layers = {{"dm-0", plant_.in("Layer.title"), model::LayerKind::lvm, {"sda"}}};
+    inventory.filesystems = {filesystem("dm-0")};
     terminal::DriveList drives;
     drives.lines = {{"nvme0", {"nvme0n1"}, plant_.in("Device.firmware"), {"smart"}, "ocp", "", ""}};
     std::ostringstream out;
     terminal::print_devices(inventory, out);
+    terminal::print_stacks(inventory, {}, out);
     terminal::print_drives(drives.lines, out);
     const std::string shown = out.str();
     terminal(shown);

@@ -657,6 +657,51 @@ TEST(page_site, refuses_what_it_does_not_know) {
   EXPECT_EQ(rig.site.api(nullptr, question("/api/v1/devices"))->status, 503U);
 }
 
+TEST(page_site, stacks_show_what_lies_above_the_drives) {
+  Rig rig;
+  auto snapshot = *rig.current;
+  snapshot.filesystems[0].volumes = {"dm-0"};
+  model::VolumeFigures figures;
+  figures.devices = {{"dm-0", 1000, 500, model::RecentBios::Latency{10, 0.002, 0.001, 0.009},
+                      model::RecentBios::Latency{10, 0.003, 0.002, 0.004}}};
+  figures.floors = {{{"dm-0"}, {"md0"}, model::Operation::read, 10, 0.002, 0.0015, true}};
+  snapshot.volume_figures = std::make_shared<const model::VolumeFigures>(figures);
+  rig.take(snapshot);
+  const Json answer = rig.ask("/api/v1/stacks");
+  const auto row = [](const Json& place) {
+    return std::string(place.at("floor").get<std::size_t>(), ' ') + place.at("name").get<std::string>() + " " +
+           place.at("kind").get<std::string>() + (place.at("shared") ? " shared" : "");
+  };
+  std::vector<std::string> rows;
+  for (const Json& stack : answer.at("stacks")) {
+    rows.push_back(stack.at("mountpoint").is_null() ? "-" : stack.at("fstype").get<std::string>());
+    std::transform(stack.at("places").begin(), stack.at("places").end(), std::back_inserter(rows), row);
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{"ext4", "dm-0 thin_pool", " md0 raid1", "  nvme0n1 disk shared",
+                                            "  nvme0n1p1 partition", "   nvme0n1 disk shared", "-", "zram0 zram"}));
+  const Json& layers = answer.at("layers");
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[0].at("title"), "vg-data");
+  EXPECT_EQ(layers[0].at("health"), "suspended");
+  EXPECT_EQ(layers[0].at("latency_p50_seconds"), 0.002) << "of reads and writes, the slower";
+  EXPECT_EQ(layers[0].at("latency_p99_seconds"), 0.009);
+  EXPECT_EQ(layers[0].at("added_latency_seconds"), 0.0015);
+  EXPECT_EQ(layers[0].at("bytes_per_second"), 1500);
+  EXPECT_FALSE(layers[1].contains("latency_p99_seconds")) << "not measured";
+  EXPECT_EQ(layers[1].at("health"), "1 member is missing; check, 25 % done");
+  EXPECT_EQ(layers[1].at("missing_members"), 1);
+  EXPECT_EQ(layers[1].at("consistency_policy"), "bitmap");
+  EXPECT_EQ(layers[2].at("bad"), false);
+  for (int i = 0; i < 1500; ++i) {
+    snapshot.layers.push_back({"zram" + std::to_string(10'000 + i), "", model::LayerKind::zram});
+  }
+  ++snapshot.number;
+  rig.take(snapshot);
+  const Json many = rig.ask("/api/v1/stacks");
+  EXPECT_EQ(many.at("stacks").size() + many.at("layers").size() + many.at("left_out").get<std::size_t>(),
+            1502U + 1503U);
+}
+
 TEST(page_site, strings_from_outside_are_tamed) {
   Rig rig;
   auto snapshot = *rig.current;
@@ -681,7 +726,8 @@ RC_GTEST_PROP(page_site, any_snapshot_and_any_question_get_an_answer, ()) {
     snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
     rig.take(snapshot);
   }
-  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/doctor", "/api/v1/cost", "/api/v1/why"}) {
+  for (const char* path :
+       {"/api/v1/devices", "/api/v1/stacks", "/api/v1/status", "/api/v1/doctor", "/api/v1/cost", "/api/v1/why"}) {
     RC_ASSERT(Json::accept(rig.site.api(rig.current, question(path))->bytes));
   }
   const auto any = *rc::gen::string<std::string>();

@@ -220,7 +220,7 @@ inline model::Snapshot small_snapshot() {
                     {"/a", "a", "nvme0n1", model::IoLimitKind::rbps, 1 << 20, 7, {}, "io.max"},
                     {"/a", "a", "nvme0n1", model::IoLimitKind::riops, 50, 7, {}, "io.max"},
                     {"/a", "a", "nvme0n1", model::IoLimitKind::wbps, 2 << 20, 7, {}, "io.max"}};
-  signals.volumes = {{"dm-0", true, {}}, {"md0", false, model::Resync{"check", 0.25, 1000}}};
+  signals.volumes = {{"dm-0", true, {}}, {"md0", false, model::Resync{"check", 0.25, 1000}, "clean", 1, "bitmap"}};
   signals.rooms = {{"/srv/a\nb", 1 << 30, 1 << 20, 1000, 10}, {"/btrfs", 1 << 30, 1 << 20, 0, 0}};
   snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
   model::HostWait wait{model::HostWaitCause::suspended, "dm-0", "", "", at(1'700'000'000'000)};
@@ -230,6 +230,25 @@ inline model::Snapshot small_snapshot() {
   snapshot.host.count = {1, 0, 0, 2, 0, 0};
   snapshot.host.seconds = {4.5, 0, 0, 10, 0, 0};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
+  snapshot.layers = {{"dm-0", "vg-data", model::LayerKind::thin_pool, {"md0"}},
+                     {"md0", "", model::LayerKind::raid1, {"nvme0n1", "nvme0n1p1"}},
+                     {"zram0", "", model::LayerKind::zram}};
+  snapshot.volumes = {{"dm-0", 252, 0, "dm-0"},
+                      {"md0", 9, 0, "md0", true},
+                      {"nvme0n1", 259, 0, "nvme0n1"},
+                      {"nvme0n1p1", 259, 1, "nvme0n1", true}};
+  auto bios = std::make_shared<model::BioIo>();
+  bios->device = "dm-0";
+  bios->is_volume = true;
+  bios->since = at(1'700'000'000'250);
+  bios->operations[0] = {1000, 4'096'000, 1, 2, 3, 4, {std::vector<std::uint64_t>(LATENCY_OVER_WORD + 1), 991'000}};
+  bios->operations[0].latency.words[40] = 991;
+  auto member = std::make_shared<model::BioIo>(*bios);
+  member->device = "nvme0n1p1";
+  member->is_volume = false;
+  snapshot.bios = {bios, member};
+  snapshot.volumes_left_out = {"dm-7"};
+  snapshot.volume_drift = {{"dm-0", {0, -512, std::nullopt}}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
   model::Finding finding;
   finding.id = "F7";

@@ -25,7 +25,7 @@ class VolumePrograms : public testing::TestWithParam<bool> {
   void SetUp() override { fake_volumes_boot(GetParam() ? 1 : 0); }
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, VolumePrograms, testing::Bool(),
-                         [](const auto& old) { return old.param ? "of_5_10" : "since_5_12"; });
+                         [](const auto& old) { return old.param ? "with_a_hash" : "with_slots"; });
 
 TEST_P(VolumePrograms, time_a_bio_from_its_submission_to_its_end) {
   fake_volumes_submit(0, FAKE_VOLUME, kWrite, 8192);
@@ -81,14 +81,38 @@ TEST_P(VolumePrograms, time_the_bios_of_a_request_when_it_ends) {
     fake_volumes_submit(bio, FAKE_MEMBER, kWrite, 4096);
   }
   fake_now += 500;
-  fake_volumes_request_end(0, 3, 2 * 4096, 0);
+  fake_volumes_request_end(0, 3, 2 * 4096, 0, 0);
   EXPECT_EQ(member(CLASS_WRITE).timed, 2U) << "a part of it";
   EXPECT_EQ(member(CLASS_WRITE).sum_ns, 1000U);
-  fake_volumes_request_end(2, 1, 4096, -5);
+  fake_volumes_request_end(2, 1, 4096, -5, 0);
   EXPECT_EQ(member(CLASS_WRITE).timed, 3U);
   EXPECT_EQ(member(CLASS_WRITE).failed, 1U);
   fake_volumes_end(2, FAKE_MEMBER, 0);
   EXPECT_EQ(member(CLASS_WRITE).timed, 3U) << "some kernels pass the bio's tracepoint, too";
+}
+
+TEST_P(VolumePrograms, time_a_durable_write_with_the_flush_that_follows_it) {
+  fake_volumes_submit(0, FAKE_MEMBER, kWrite, 4096);
+  fake_now += 100;
+  fake_volumes_request_end(0, 1, 4096, 0, 1);  // its data
+  EXPECT_EQ(member(CLASS_WRITE).timed, 0U);
+  fake_now += 4000;
+  fake_volumes_request_end(0, 1, 4096, 0, 0);
+  EXPECT_EQ(member(CLASS_WRITE).sum_ns, 4100U);
+}
+
+TEST_P(VolumePrograms, do_not_time_what_was_not_done_or_ended_in_pieces) {
+  constexpr __u8 kAgain = 12;
+  fake_volumes_submit(0, FAKE_VOLUME, kRead, 4096);
+  fake_volumes_end(0, FAKE_VOLUME, kAgain);
+  fake_volumes_submit(1, FAKE_VOLUME, kRead, 4096);
+  fake_volumes_request_end(1, 1, 4096, -11, 0);
+  fake_volumes_submit(2, FAKE_VOLUME, kRead, 4096);
+  fake_volumes_split(2);
+  fake_volumes_request_end(2, 1, 4096, 0, 0);
+  EXPECT_EQ(volume(CLASS_READ).untimed, 3U);
+  EXPECT_EQ(volume(CLASS_READ).timed, 0U);
+  EXPECT_EQ(volume(CLASS_READ).failed, 0U);
 }
 
 TEST_P(VolumePrograms, know_a_flush_by_its_flag_and_lack_of_data) {

@@ -22,17 +22,24 @@ struct Device {
   std::uint64_t ios;
   double mean_ms;
   std::uint64_t bytes = 0;
+  std::uint64_t lost = 0;
 };
 
 Bios host(const std::vector<Device>& devices) {
   Bios bios;
   for (const Device& device : devices) {
-    auto io = std::make_shared<model::BioIo>();
+    // Several operations of a device follow one another.
+    auto io = !bios.empty() && bios.back()->device == device.name ? std::make_shared<model::BioIo>(*bios.back())
+                                                                  : std::make_shared<model::BioIo>();
+    if (io->device == device.name) {
+      bios.pop_back();
+    }
     io->device = device.name;
     model::BioOperation& out = io->operations[model::index(device.operation)];
     const auto ns = static_cast<std::int64_t>(device.mean_ms * 1e6);
     out.submitted = device.ios;
     out.bytes = device.bytes;
+    out.untimed = device.lost;
     out.latency.words.resize(LATENCY_OVER_WORD + 1);
     out.latency.words[latency_word(ns)] = device.ios;
     out.latency.sum_ns = static_cast<std::uint64_t>(ns) * device.ios;
@@ -46,6 +53,7 @@ Bios at_zero(const std::vector<Device>& devices) {
   for (Device& device : nothing) {
     device.ios = 0;
     device.bytes = 0;
+    device.lost = 0;
   }
   return host(nothing);
 }
@@ -54,8 +62,8 @@ model::VolumeFigures figures(const std::vector<Device>& devices, const std::vect
   return figures_between(at_zero(devices), host(devices), 10, layers);
 }
 
-Layer layer(const std::string& name, std::vector<std::string> members) {
-  return {name, {}, LayerKind::crypt, std::move(members)};
+Layer layer(const std::string& name, std::vector<std::string> members, LayerKind kind = LayerKind::crypt) {
+  return {name, {}, kind, std::move(members)};
 }
 
 TEST(Floors, of_a_crypt_layer_that_adds_the_time) {
@@ -71,30 +79,88 @@ TEST(Floors, of_a_crypt_layer_that_adds_the_time) {
 }
 
 TEST(Floors, of_two_layers_have_their_own_part_each) {
-  const auto found = figures({{"dm-0", Operation::read, 1000, 2.0},
-                              {"dm-1", Operation::read, 1000, 2.5},
-                              {"sda", Operation::read, 1000, 0.5}},
-                             {layer("dm-0", {"sda"}), layer("dm-1", {"dm-0"})});
+  const auto found = figures(
+      {{"dm-0", Operation::read, 1000, 2.0}, {"dm-1", Operation::read, 1000, 2.5}, {"sda", Operation::read, 1000, 0.5}},
+      {layer("dm-0", {"sda"}), layer("dm-1", {"dm-0"})});
   ASSERT_EQ(found.floors.size(), 2U);
   EXPECT_NEAR(found.floors[0].own_seconds, 0.0015, 1e-9);
   EXPECT_NEAR(found.floors[1].own_seconds, 0.0005, 1e-9);
+}
+
+TEST(Floors, of_writes_wait_for_flushes_below) {
+  const auto found = figures({{"dm-0", Operation::write, 1000, 5.0},
+                              {"sda1", Operation::write, 1000, 0.5},
+                              {"sda1", Operation::flush, 1000, 4.0}},
+                             {layer("dm-0", {"sda1"}, LayerKind::lvm)});
+  ASSERT_EQ(found.floors.size(), 1U);
+  EXPECT_NEAR(found.floors[0].own_seconds, 0.0005, 1e-9) << "the drive's flushes are not the volume's time";
+  EXPECT_FALSE(found.floors[0].exact);
+}
+
+TEST(Floors, are_none_where_bios_below_were_not_seen_or_not_timed) {
+  const auto of = [](const Device& member) {
+    return figures({{"dm-0", Operation::write, 1000, 2.0, 4096000}, member}, {layer("dm-0", {"sda1"})}).floors.size();
+  };
+  EXPECT_EQ(of({"sda1", Operation::write, 1000, 0.5, 4096000}), 1U);
+  EXPECT_EQ(of({"sda1", Operation::write, 0, 0, 0}), 0U) << "remapped";
+  EXPECT_EQ(of({"sda1", Operation::write, 1000, 0.5, 2048000}), 0U) << "half of each was remapped";
+  EXPECT_EQ(of({"sda1", Operation::write, 1000, 0.5, 4096000, 50}), 0U) << "the slow ones may be those that were lost";
+}
+
+TEST(Floors, are_none_of_kinds_that_do_more_than_pass_bios_on) {
+  for (const LayerKind kind : {LayerKind::thin, LayerKind::snapshot, LayerKind::cache, LayerKind::integrity,
+                               LayerKind::raid5, LayerKind::raid6, LayerKind::bcache, LayerKind::drbd}) {
+    EXPECT_TRUE(figures({{"dm-0", Operation::read, 1000, 2.0}, {"sda1", Operation::read, 1000, 0.5}},
+                        {layer("dm-0", {"sda1"}, kind)})
+                    .floors.empty())
+        << name(kind, model::kLayerKindNames);
+  }
+  const auto mixed = figures(
+      {{"dm-0", Operation::read, 500, 2.0}, {"dm-1", Operation::read, 500, 2.0}, {"sda1", Operation::read, 1000, 0.5}},
+      {layer("dm-0", {"sda1"}, LayerKind::lvm), layer("dm-1", {"sda1"}, LayerKind::snapshot)});
+  EXPECT_TRUE(mixed.floors.empty());
 }
 
 TEST(Floors, of_a_mirror_are_no_claim_for_writes) {
   const auto found = figures({{"md0", Operation::write, 1000, 1.1},
                               {"sda", Operation::write, 1000, 1.0},
                               {"sdb", Operation::write, 1000, 0.9}},
-                             {layer("md0", {"sda", "sdb"})});
-  ASSERT_EQ(found.floors.size(), 1U);
-  EXPECT_EQ(found.floors[0].own_seconds, 0) << "two writes at the same time, and none of it needs be the array's";
-  EXPECT_FALSE(found.floors[0].exact);
+                             {layer("md0", {"sda", "sdb"}, LayerKind::raid1)});
+  EXPECT_TRUE(found.floors.empty()) << "two writes at the same time, and none of it needs be the array's";
+}
+
+TEST(Floors, are_those_of_the_time_in_which_no_layer_changed) {
+  Volumes stage;
+  model::Tick tick;
+  const auto after = [&](int seconds, const std::vector<Device>& devices, const std::vector<Layer>& layers) {
+    auto inventory = std::make_shared<model::Inventory>();
+    inventory->layers = layers;
+    tick.inventory = inventory;
+    tick.at += std::chrono::seconds(seconds);
+    tick.bios = host(devices);
+    model::Snapshot snapshot;
+    if (const auto values = stage.observe(tick).values) {
+      values(snapshot);
+    }
+    return snapshot.volume_figures;
+  };
+  const std::vector<Layer> mirror{layer("md0", {"sda", "sdb"}, LayerKind::raid1)};
+  const auto devices = [](std::uint64_t ios) {
+    return std::vector<Device>{{"md0", Operation::read, ios, 2.0}, {"sda", Operation::read, ios, 1.0}};
+  };
+  EXPECT_EQ(after(0, devices(0), mirror), nullptr);
+  EXPECT_NE(after(6, devices(1000), mirror), nullptr);
+  EXPECT_EQ(after(1, devices(1100), {layer("md0", {"sda"}, LayerKind::raid1)}), nullptr) << "a member was failed";
+  const auto again = after(6, devices(2100), {layer("md0", {"sda"}, LayerKind::raid1)});
+  ASSERT_NE(again, nullptr);
+  ASSERT_EQ(again->floors.size(), 1U);
+  EXPECT_EQ(again->floors[0].ended, 1000U) << "only what happened since";
 }
 
 TEST(Floors, of_volumes_on_the_same_disk_are_one) {
-  const auto found = figures({{"dm-0", Operation::read, 900, 1.0},
-                              {"dm-1", Operation::read, 100, 11.0},
-                              {"sda2", Operation::read, 1000, 1.0}},
-                             {layer("dm-0", {"sda2"}), layer("dm-1", {"sda2"})});
+  const auto found = figures(
+      {{"dm-0", Operation::read, 900, 1.0}, {"dm-1", Operation::read, 100, 11.0}, {"sda2", Operation::read, 1000, 1.0}},
+      {layer("dm-0", {"sda2"}), layer("dm-1", {"sda2"})});
   ASSERT_EQ(found.floors.size(), 1U);
   EXPECT_EQ(found.floors[0].volumes, (std::vector<std::string>{"dm-0", "dm-1"}));
   EXPECT_NEAR(found.floors[0].own_seconds, 0.001, 1e-9) << "which of the two it is cannot be known";

@@ -324,6 +324,31 @@ TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_i
   EXPECT_NE(host.ask().sentence.find(" md0, which it is part of, is being checked (34 %)."), std::string::npos);
 }
 
+TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much) {
+  Host host;
+  host.snapshot.layers = {{"dm-3", "vg0-data", model::LayerKind::crypt, {"sda1"}}};
+  host.snapshot.volumes = {{"sda1", 8, 1, "sda", true}};
+  const auto ask = [&](double mean, double own, bool exact) {
+    model::VolumeFigures figures;
+    figures.floors = {{{"dm-3"}, {"sda1"}, Operation::write, 1000, mean, own, exact}};
+    host.snapshot.volume_figures = std::make_shared<const model::VolumeFigures>(figures);
+    return host.ask().sentence;
+  };
+  EXPECT_EQ(ask(0.0024, 0.0021, true),
+            "No drive is slower than usual. Of 2.4 ms that writes on vg0-data (dm-3) take, 2.1 ms are spent in crypt "
+            "itself, not in what is below.");
+  EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in crypt"), std::string::npos);
+  EXPECT_EQ(ask(0.0024, 0.0011, true), "No drive is slower than usual.") << "most of it is spent below";
+  EXPECT_EQ(ask(0.0009, 0.0008, true), "No drive is slower than usual.") << "little time";
+  model::HostSignals signals;
+  host.snapshot.devices[0].utilisation = {100, 0.95};
+  EXPECT_EQ(ask(0.0024, 0.0021, true).find("crypt"), std::string::npos) << "the drive may take no more";
+  host.snapshot.devices[0].utilisation.reset();
+  signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
+  host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  EXPECT_EQ(ask(0.0024, 0.0021, true), "No drive is slower than usual.") << "a limit of the drive may hold up its bios";
+}
+
 /// The whole table: what is said of each operation with each cause and each load says what it must.
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
   std::string printed;

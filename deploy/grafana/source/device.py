@@ -288,6 +288,20 @@ EPISODES = [
             "discards: {{trigger}}", "A burst of discards, by who sent it.", "trigger"),
 ]
 
+VOLUMES = [
+    lines("Volumes: latency", "How long bios of volumes (LVM, LUKS, md) take, from their submission to their end.", "s",
+          (quantile("$quantile", "ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
+          log=10, span=12, nothing="no volumes"),
+    lines("Volumes and what lies below: mean", "Mean time of bios of volumes, and of the disks and partitions directly below "
+          "them. The difference is spent in the volume itself.", "s",
+          [(mean("ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
+           (mean("ssdpulse_volume_member_latency_seconds", "member, operation", HOST), "{{member}} {{operation}}")],
+          log=10, span=12, nothing="no volumes"),
+    lines("Volumes: throughput", "Bytes submitted to volumes.", "Bps",
+          (rate("ssdpulse_volume_bytes_total", "volume, operation", HOST), "{{volume}} {{operation}}"), span=12,
+          nothing="no volumes"),
+]
+
 
 def build():
     known = f"ssdpulse_device_info{{{HOST}}}"
@@ -311,6 +325,7 @@ def build():
         ("Paths: how it enters the kernel", PATHS),
         ("Queue against device", QUEUE),
         ("Above the drives", ABOVE),
+        ("Volumes: LVM, LUKS, md", VOLUMES, "folded"),
         ("Load", LOAD),
         ("Write amplification", drive.AMPLIFICATION),
         ("Write amplification, modelled", drive.MODELLED, "folded"),
@@ -327,4 +342,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, rows, EPISODES, [title for title, *_ in rows[1:10]])
+                variables, rows, EPISODES, [title for title, *_ in rows[1:9]] + ["Load"])

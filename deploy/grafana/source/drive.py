@@ -250,4 +250,9 @@ IDENTITY = [
     listing("Arrays on this device", "md and dm devices that this device carries, at any depth.",
             [("", "short", f"ssdpulse_device_member_info{{{DEVICE}}}", None)], hide=("instance",),
             order=("array", "kind", "name", "device"), span=12, height=5),
+    listing("Volumes of the host", "Each volume, array and RAM disk of this host, and what lies directly below it: read downwards, this "
+            "is the stack from a file system to its drives.",
+            [("", "short", f"ssdpulse_volume_member_info{{{HOST}}} * on (job, instance, volume) group_left (kind, name) "
+              f"ssdpulse_volume_info{{{HOST}}}", None)], hide=("instance",), order=("volume", "kind", "name", "member"),
+            height=6),
 ]

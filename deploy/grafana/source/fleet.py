@@ -168,6 +168,11 @@ STANDING = [
               f"instance, array) group_left () (max by (job, instance, array) "
               f"(ssdpulse_array_discard_burst_active{{{HOST}}}))", ((None, GREEN), (1, RED)))],
             order=("instance", "array", "name", "kind", "device"), span=12, height=6, nothing="no arrays"),
+    listing("Degraded arrays", "md arrays that lack members: missing, failed, or still being rebuilt.",
+            [("Missing", "short",
+              f"(ssdpulse_volume_degraded_members{{{HOST}}} > 0) * on (job, instance, volume) group_left (kind, name) "
+              f"ssdpulse_volume_info{{{HOST}}}", ((None, GREEN), (1, RED)))],
+            order=("instance", "volume", "name", "kind"), span=12, height=6, nothing="none"),
     worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred granularity "
           "(it must read, modify and write), over the time shown.", "percentunit",
           top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('

@@ -7,6 +7,7 @@ import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
 import { Tenants } from "./tenants.js";
+import { Stacks } from "./stacks.js";
 import { CAUSES } from "./causes.js";
 
 const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
@@ -30,6 +31,7 @@ export class DeviceView {
     this.facts = element("ul", { class: "facts" });
     this.past = new Past(() => this.update());
     this.tenants = new Tenants(app.store, device);
+    this.stacks = new Stacks(app.store, device);
     this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, by: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
     this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
       if (event.key === "Enter") this.showTimes();
@@ -45,7 +47,7 @@ export class DeviceView {
     this.wearNote = element("p", { class: "faint" });
     this.wearCharts = element("div", { class: "charts", id: "wear", hidden: true }, ...this.wear.map((chart) => chart.root));
     this.notice = element("p", { class: "notice", hidden: true });
-    this.root = element("div", {}, this.title, this.facts, this.notice,
+    this.root = element("div", {}, this.title, this.facts, this.stacks.root, this.notice,
       element("div", { class: "bar" },
         element("div", { class: "group", role: "group", "aria-label": "Range" }, ...this.ranges),
         element("div", { class: "group", role: "group", "aria-label": "Time" },
@@ -255,6 +257,7 @@ export class DeviceView {
     const known = overview?.devices.find((one) => one.name === this.device);
     if (known) this.showFacts(known);
     if (!overview) return;
+    this.stacks.update();
     const wasPast = this.inPast;
     this.inPast = this.isPast(overview.taken_at);
     if (wasPast !== this.inPast) {

@@ -4,6 +4,7 @@
 import { element, latency, count, bytes, percent, short, duration, clock, zone, deviceLink, plural, slowOperation, busyWords } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
+import { Stacks } from "./stacks.js";
 
 const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "Write amplification", "Life", "Last 15 minutes", "Last 24 hours"];
 const TEXT_COLUMNS = [0, 1, 9, 10];
@@ -136,6 +137,7 @@ export class Overview {
     this.number = element("span", { class: "faint", role: "status" });
     this.body = element("tbody");
     this.day = new DayTable();
+    this.stacks = new Stacks(app.store, null);
     this.findings = element("div");
     this.gaps = element("div");
     this.root = element("div", {},
@@ -143,7 +145,7 @@ export class Overview {
       element("div", { class: "scroll" }, element("table", { class: "drives" },
         element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: TEXT_COLUMNS.includes(i) ? "" : "number" }, name)))), this.body)),
       element("p", { class: "faint" }, "Numbers are of the last ten seconds; “1 h” is the p99 of the last hour, of n I/Os. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times: the taller, the more was waited. In both, one below the line is a burst of discards, hatched is no data, and grey is not kept."),
-      this.day.root, this.findings, this.gaps);
+      this.day.root, this.stacks.root, this.findings, this.gaps);
   }
 
   update() {
@@ -160,6 +162,7 @@ export class Overview {
     this.frame = requestAnimationFrame(() => drawStrips(rows, day));
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[link]?.focus({ preventScroll: true });
+    this.stacks.update();
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.showStatus(status);
   }

@@ -11,6 +11,8 @@ export class Store {
     this.changed = changed;
     this.overview = null;
     this.status = null;
+    this.stacks = null;
+    this.wantsStacks = false; // somebody looks at them
     this.gone = null; // since when, in seconds
     this.run = null;
     this.restarted = null;
@@ -75,15 +77,17 @@ export class Store {
     try {
       const device = this.device;
       const heat = this.heat;
-      const [overview, live] = await Promise.all([
+      const [overview, live, stacks] = await Promise.all([
         this.ask("devices"),
         device ? this.ask(`devices/${encodeURIComponent(device)}/live?since=${this.to}&heat=${heat}`) : null,
+        this.wantsStacks ? this.ask("stacks") : null,
       ]);
       if (!this.status || Date.now() - this.statusAt > 30000) {
         this.status = await this.ask("status");
         this.statusAt = Date.now();
       }
       this.note(overview);
+      this.stacks = stacks ?? this.stacks;
       this.askDay();
       if (live && device === this.device && heat === this.heat) this.take(live);
       this.missing = device && !live ? device : null;

@@ -36,7 +36,8 @@ def read_object(path, version):
 
 
 class MadeUpKernel:
-    def __init__(self, path, version=(6, 18), attribution=True, sampled=False):
+    def __init__(self, path, version=(6, 18), attribution=True, sampled=False, left_out=0):
+        """`left_out`: flags of the device."""
         self.version, self.now_ns, self.events = version, 10**10, []
         self.program, self.memory = read_object(path, version), Memory()
         self._types = self.program.types
@@ -46,7 +47,7 @@ class MadeUpKernel:
         self.request_address = self._place("request")
         self._configure(attribution)
         self._make_tables()
-        self._make_device(sampled)
+        self._make_device(sampled, left_out)
         self._given = self._all_words()
         self.interpreter = Interpreter(self.program, self.memory, {
             LOOK_UP: self._look_up, CLOCK: lambda *_: self.now_ns, CPU_NUMBER: lambda *_: CPU, READ_TEXT: self._read_text,
@@ -113,9 +114,9 @@ class MadeUpKernel:
             of, (address, size) = self._types.named(element), self.program.variables[name]
             self._tables[name] = of, address, size // self._types.size(of)
 
-    def _make_device(self, sampled):
+    def _make_device(self, sampled, left_out):
         slots = {"slot_mask": QUEUES * TAGS - 1, "slot_stride": TAGS}
-        geometry = {**slots, "flags": CONSTANTS["SLOTS_EXACT"], "drive": DEVICE, "write_granularity": 4096, "write_alignment": 4096}
+        geometry = {**slots, "flags": CONSTANTS["SLOTS_EXACT"] | left_out, "drive": DEVICE, "write_granularity": 4096, "write_alignment": 4096}
         sampling = {"groups": 100000 * sampled, "seed": 99, "sampling": 1, "page_bits": 12, "rate_bits": 8}
         self._write("device_states", DEVICE, {**{f"geometry.{name}": value for name, value in geometry.items()},
                                               **{f"sampling.{name}": value for name, value in sampling.items()}})

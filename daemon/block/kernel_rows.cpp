@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/block/device_rows.h"
+#include "daemon/block/kernel_rows.h"
 
 #include <optional>
 #include <set>

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies above the drives: a tree below each mount. Asked for only while it is open.
+
+import { element, latency, bytes, many, deviceLink } from "./words.js";
+
+const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", "adds", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
+
+// As of a layer; of reads and writes, the slower.
+function figuresOf(now) {
+  if (!now) return {};
+  const slower = (quantile) => Math.max(...["read", "write"].map((kind) => now[kind][quantile] ?? -1));
+  const known = (value) => (value < 0 ? null : value);
+  return { latency_p50_seconds: known(slower("p50")), latency_p99_seconds: known(slower("p99")), bytes_per_second: (now.read.bytes + now.write.bytes) / now.seconds };
+}
+
+export class Stacks {
+  // `device`: only the stacks that lie on it; null: all.
+  constructor(store, device) {
+    this.store = store;
+    this.device = device;
+    this.places = [];
+    this.list = element("div");
+    this.note = element("p", { class: "faint" });
+    this.root = element("details", { class: "stacks", ontoggle: () => {
+      store.wantsStacks = this.root.open;
+      if (this.root.open) store.soon(0);
+    } }, element("summary", {}, device ? "Stacks: what lies on this drive" : "Stacks: file systems, volumes and drives"), this.list, this.note);
+  }
+
+  update() {
+    const { stacks: answer, overview } = this.store;
+    this.store.wantsStacks = this.root.open;
+    if (!this.root.open || !answer) return;
+    const shown = answer.stacks.filter((stack) => !this.device || stack.places.some((place) => place.name === this.device));
+    const layers = new Map(answer.layers.map((layer) => [layer.name, layer]));
+    const devices = new Map(overview.devices.map((device) => [device.name, device]));
+    const key = JSON.stringify([shown, [...devices.keys()]]);
+    if (key !== this.shown) {
+      this.shown = key;
+      this.places = [];
+      this.list.replaceChildren(...shown.map((stack) => this.tree(stack, devices)));
+    }
+    const measured = answer.layers.some((layer) => layer.latency_p99_seconds != null);
+    for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
+    this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
+      : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
+        + (answer.left_out ? ` ${answer.left_out} more are not listed.` : "");
+  }
+
+  tree(stack, devices) {
+    const root = element("ul");
+    const items = [];
+    for (const place of stack.places) {
+      const item = element("li", {}, this.floor(place, devices));
+      const parent = place.floor === 0 ? null : items[place.floor - 1];
+      if (parent && parent.lastElementChild.tagName !== "UL") parent.append(element("ul"));
+      (parent ? parent.lastElementChild : root).append(item);
+      items[place.floor] = item;
+    }
+    return element("section", { "data-stack": stack.mountpoint ?? "" },
+      element("h3", {}, stack.mountpoint ?? "Not mounted", " ", element("small", {}, stack.fstype ?? "")), root);
+  }
+
+  floor(place, devices) {
+    const cells = ["name", "kind", "health", ...FIGURES.map(() => "figure")].map((kind) => element("span", { class: kind }));
+    const [name, kind] = cells;
+    name.append(devices.has(place.name) ? element("a", { href: deviceLink(place.name) }, place.name) : element("b", {}, place.name), " ", element("small"));
+    kind.textContent = place.kind.replace("_", " ");
+    this.places.push({ ...place, cells });
+    return element("div", { class: "floor", "data-place": place.name }, ...cells);
+  }
+
+  fill({ shared, cut, cells }, layer, device, measured) {
+    const [name, , health, ...figures] = cells;
+    const set = (cell, words) => {
+      if (cell.textContent !== words) cell.textContent = words;
+    };
+    set(name.lastElementChild, layer?.title || device?.model || "");
+    set(health, [layer?.health, shared ? "shared" : "", cut ? "more below" : ""].filter(Boolean).join("; "));
+    health.classList.toggle("bad", layer?.bad === true);
+    const values = layer ?? figuresOf(device?.now);
+    FIGURES.forEach(([field, label, words], i) => {
+      figures[i].hidden = !measured;
+      set(figures[i], values[field] == null ? "" : `${label} ${words(values[field])}`);
+    });
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "exporters/page/page_json.h"
+
+namespace ssdpulse::page {
+namespace {
+
+constexpr std::size_t kMaxStacks = 256;
+constexpr std::size_t kMaxLayers = 1024;
+
+constexpr Field<model::StackPlace> kPlaceFields[] = {
+    {"name", kText, [](const model::StackPlace& place) { return util::for_json(place.name); }},
+    {"kind", one_of(model::kLayerKindNames),
+     [](const model::StackPlace& place) { return name(place.kind, model::kLayerKindNames); }},
+    {"floor", kCount, member_of<&model::StackPlace::floor>,
+     "0: the file system lies directly on it. Each place is followed by what is below it."},
+    {"shared", kFlag, member_of<&model::StackPlace::shared>,
+     "It is at several places of this stack; what is below it is listed at the first one."},
+    {"cut", kFlag, member_of<&model::StackPlace::cut>, "More is below it than is listed."},
+};
+constexpr Object<model::StackPlace> kPlace{"stack_place", "", kPlaceFields};
+
+constexpr Field<model::Stack> kStackFields[] = {
+    {"mountpoint", or_null(kText), [](const model::Stack& stack) { return text_or_null(stack.mountpoint); },
+     "null: no mounted file system is known on it."},
+    {"fstype", or_null(kText), [](const model::Stack& stack) { return text_or_null(stack.fstype); }},
+    {"places", list_of(defined_as("stack_place")), [](const model::Stack& stack) { return kPlace.list(stack.places); }},
+};
+constexpr Object<model::Stack> kStack{"stack", "", kStackFields};
+
+/// What is measured of a layer itself, above the drives, over the last minute. Of reads and writes, the slower.
+struct LayerFigures {
+  std::optional<double> latency_p50_seconds;
+  std::optional<double> latency_p99_seconds;
+  std::optional<double> added_latency_seconds;
+  std::optional<double> bytes_per_second;
+};
+
+LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& layer) {
+  LayerFigures figures;
+  if (!snapshot.volume_figures) {
+    return figures;
+  }
+  const auto& devices = snapshot.volume_figures->devices;
+  const auto own =
+      std::find_if(devices.begin(), devices.end(), [&](const auto& one) { return one.device == layer.name; });
+  if (own == devices.end()) {
+    return figures;
+  }
+  figures.bytes_per_second = own->read_bytes_per_second + own->written_bytes_per_second;
+  for (const auto& latency : {own->read, own->write}) {
+    if (latency) {
+      figures.latency_p50_seconds = std::max(figures.latency_p50_seconds.value_or(0), latency->p50_seconds);
+      figures.latency_p99_seconds = std::max(figures.latency_p99_seconds.value_or(0), latency->p99_seconds);
+    }
+  }
+  for (const model::FloorTime& floor : snapshot.volume_figures->floors) {
+    if (std::find(floor.volumes.begin(), floor.volumes.end(), layer.name) != floor.volumes.end()) {
+      figures.added_latency_seconds = std::max(figures.added_latency_seconds.value_or(0), floor.own_seconds);
+    }
+  }
+  return figures;
+}
+
+struct LayerView {
+  const model::Layer& layer;
+  model::VolumeSignals signals;
+  model::HealthWords health;
+  LayerFigures figures;
+};
+
+LayerView layer_view_of(const model::Snapshot& snapshot, const model::Layer& layer) {
+  LayerView view{layer, {}, {}, figures_of(snapshot, layer)};
+  if (snapshot.host.signals) {
+    const auto& all = snapshot.host.signals->volumes;
+    const auto own = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.volume == layer.name; });
+    view.signals = own == all.end() ? model::VolumeSignals() : *own;
+    view.health = model::health_words(view.signals);
+  }
+  return view;
+}
+
+template <auto Figure>
+constexpr auto kFigure = [](const LayerView& view) {
+  const std::optional<double>& value = view.figures.*Figure;
+  return value ? Json(*value) : absent();
+};
+
+constexpr Field<LayerView> kLayerFields[] = {
+    {"name", kText, [](const LayerView& view) { return util::for_json(view.layer.name); }},
+    {"title", kText, [](const LayerView& view) { return util::for_json(view.layer.title); },
+     "As whoever made it named it; empty: not at all."},
+    {"kind", one_of(model::kLayerKindNames),
+     [](const LayerView& view) { return name(view.layer.kind, model::kLayerKindNames); }},
+    {"members", list_of(kText), [](const LayerView& view) { return view.layer.members; },
+     "Directly below it: layers, partitions and disks."},
+    {"health", kText, [](const LayerView& view) { return view.health.text; },
+     "Empty: nothing is wrong, or the kernel says nothing without an ioctl: so with how full a thin pool is."},
+    {"bad", kFlag, [](const LayerView& view) { return view.health.bad; }, "Somebody should look after it."},
+    {"suspended", kFlag, [](const LayerView& view) { return view.signals.suspended; }},
+    {"missing_members", or_null(kCount), [](const LayerView& view) { return view.signals.missing_members; },
+     "Of an md array; null: it has no redundancy, or it is none."},
+    {"consistency_policy", or_null(kText),
+     [](const LayerView& view) { return text_or_null(view.signals.consistency_policy); },
+     "Of an md array: resync, bitmap, journal, ppl."},
+    {"latency_p50_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p50_seconds>,
+     "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the next three."},
+    {"latency_p99_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p99_seconds>},
+    {"added_latency_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::added_latency_seconds>,
+     "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same "
+     "members."},
+    {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
+};
+constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};
+
+struct Stacks {
+  std::vector<model::Stack> stacks;
+  std::vector<LayerView> layers;
+  std::size_t left_out = 0;
+};
+
+constexpr Field<Stacks> kStacksFields[] = {
+    {"stacks", list_of(defined_as("stack")), [](const Stacks& all) { return kStack.list(all.stacks); },
+     "Of each mounted file system, then of each layer that carries neither one nor another layer."},
+    {"layers", list_of(defined_as("layer")), [](const Stacks& all) { return kLayer.list(all.layers); },
+     "Sorted by name."},
+    {"left_out", kCount, member_of<&Stacks::left_out>, "Stacks and layers beyond 256 and 1024."},
+};
+constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies above the drives.", kStacksFields,
+                                       Head::snapshot};
+
+}  // namespace
+
+Definitions stack_definitions() { return {kPlace, kStack, kLayer, kStacksAnswer}; }
+
+Json stacks_json(const model::Snapshot& snapshot) {
+  Stacks all{model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes), {}};
+  all.left_out = all.stacks.size() - std::min(all.stacks.size(), kMaxStacks) + snapshot.layers.size() -
+                 std::min(snapshot.layers.size(), kMaxLayers);
+  all.stacks.resize(std::min(all.stacks.size(), kMaxStacks));
+  for (const model::Layer& layer : snapshot.layers) {
+    if (all.layers.size() < kMaxLayers) {
+      all.layers.push_back(layer_view_of(snapshot, layer));
+    }
+  }
+  return kStacksAnswer.answer(snapshot, all);
+}
+
+}  // namespace ssdpulse::page
