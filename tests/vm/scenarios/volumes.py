@@ -22,7 +22,7 @@ SMALL = {"alone": {"rw": "randrw", "bs": "4k", "iodepth": 1, "number_ios": 60},
          "discards": {"rw": "randtrim", "bs": "64k", "ioengine": "psync", "number_ios": 20}}
 LARGE = {"large": {"rw": "randrw", "bs": "1m", "iodepth": 4, "number_ios": 20}}
 # What is done to a volume in use should find I/O of it in flight.
-DISTURBED = {"rw": "randrw", "bs": "4k", "iodepth": 4, "io_size": "1M", "rate_iops": "50,50", "continue_on_error": "all"}
+DISTURBED = {"rw": "randrw", "bs": "4k", "iodepth": 4, "io_size": "1M", "rate_iops": "25,25", "continue_on_error": "all"}
 DISTURBED_IOS = (1 << 20) // 4096  # a number_ios would not count those that fail
 AFTERWARDS = {"rw": "randrw", "bs": "4k", "iodepth": 4, "number_ios": 50}
 OLD, NEW = ("5.10", "6.1"), ("6.12", "6.12-modular", "newest")
