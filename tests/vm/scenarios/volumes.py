@@ -41,7 +41,7 @@ UNCOUNTED = {"5.10": set(), **{kernel: {("raid0", "discard"), ("raid5", "discard
 # The same small bios pass from these to those.
 BELOW = {"linear, below": "crypt on linear", "raid1, below": "linear on crypt on raid1",
          "crypt, below": "linear on crypt on raid1", **{f"floor {floor}, below": "floor 8" for floor in range(1, 8)}}
-DELAY_NS = 20_000_000  # of the volume `delay`
+DELAY_NS = 15_000_000  # of the volume `delay`: 20 ms, but for a jiffy
 WAY_TO_FIO_NS = 300_000  # from the bio's end to fio's look at the clock, on an emulated processor
 TRIES = 4
 
