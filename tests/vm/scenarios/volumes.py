@@ -41,6 +41,7 @@ UNCOUNTED = {"5.10": set(), **{kernel: {("raid0", "discard"), ("raid5", "discard
 # The same small bios pass from these to those.
 BELOW = {"linear, below": "crypt on linear", "raid1, below": "linear on crypt on raid1",
          "crypt, below": "linear on crypt on raid1", **{f"floor {floor}, below": "floor 8" for floor in range(1, 8)}}
+DELAY_NS = 15_000_000  # of the volume `delay`: 20 ms, but for a jiffy
 WAY_TO_FIO_NS = 300_000  # from the bio's end to fio's look at the clock, on an emulated processor
 TRIES = 4
 
@@ -252,10 +253,12 @@ def held(vm, check, volumes):
 
 
 def latency(vm, check, volumes):
-    """As fio felt it, within a bucket. Where the host starved fio, again."""
+    """As fio felt it, within a bucket; where the host starved fio, again. Whatever its mood, no less than the delay, and
+    no more than fio felt: only that is judged outside of the long form."""
+    least = buckets.latency_bucket(DELAY_NS) - 1
     for number in range(TRIES):
         [(_, job)] = Fio(vm, [volumes.job("delay", "felt", {"rw": "randrw", "bs": "4k", "iodepth": 4, "number_ios": 100})]).jobs()
-        difference, wrong = volumes.difference(), []
+        difference, wrong, impossible = volumes.difference(), [], []
         for operation in ("read", "write"):
             native = difference.histogram("ssdpulse_volume_latency_seconds", volume=volumes.names["delay"],
                                           operation=operation).native
@@ -264,10 +267,15 @@ def latency(vm, check, volumes):
                 have = figures.quantile(native, share)
                 if not buckets.latency_bucket(felt - WAY_TO_FIO_NS) - 1 <= have <= buckets.latency_bucket(felt) + 1:
                     wrong.append((operation, share, have, buckets.latency_bucket(felt), felt))
-        if not wrong:
+                if not least <= have <= buckets.latency_bucket(felt) + 1:
+                    impossible.append((operation, share, have, buckets.latency_bucket(felt), felt))
+        if impossible or not wrong:
             break
         print(f"AGAIN {vm.name} volumes: (operation, share, bucket, fio's bucket, fio's ns) {wrong}")
-    check.that(not wrong, f"latency: quantiles as fio felt them, at try {number + 1}: {wrong}")
+    check.that(not impossible, f"latency: quantiles within what is possible: {impossible}")
+    print(f"TABLE quantiles as fio felt them: {'no' if wrong else 'yes'}, at try {number + 1}")
+    if vm.long:
+        check.that(not wrong, f"latency: quantiles as fio felt them: {wrong}")
 
 
 def disturbances(vm, check, volumes):
