@@ -102,6 +102,7 @@ TEST(Present, AModelThatHasNotReportedYetWarmsUp) {
 TEST(Present, CountersOfANewDeviceStartAtZero) {
   auto snapshot = test::small_snapshot();
   snapshot.devices[0].io = nullptr;
+  snapshot.bios.clear();
   const auto page = page_of(snapshot);
   for (const char* operation : {"read", "write"}) {
     const auto labels = std::string("{device=\"nvme0n1\",operation=\"") + operation + "\"";
