@@ -130,7 +130,8 @@ class Volumes:
         self.same(have, want, f"{'+'.join(shapes)}: the kernel and fio")
 
     def judge(self, sent, difference, words, volumes):
-        """Everything that was sent is counted, timed and ended, and nothing else: but for the runs that 7.x skips."""
+        """Everything that was sent is counted, timed and ended, and nothing else: but for the runs that the kernel skips, and
+        what ends in pieces."""
         wrong, unseen, untimed = {}, 0, 0
         for what in volumes:
             for operation in OPERATIONS:
@@ -139,6 +140,9 @@ class Volumes:
                 have = (int(difference.value("ssdpulse_volume_ios_total", **labels)),
                         int(difference.value("ssdpulse_volume_bytes_total", **labels)),
                         difference.histogram("ssdpulse_volume_latency_seconds", **labels).count)
+                if self.vm.name == "5.10" and what == "raid0":
+                    # It passes bios on as they are, and splits large ones: those end in pieces, on its members.
+                    have = (*have[:2], have[2] + int(difference.value("ssdpulse_volume_losses_total", cause="untimed", **labels)))
                 unseen, untimed = unseen + ios - have[0], untimed + ios - have[2]
                 each = size // ios if ios else 0
                 possible = have[0] <= ios and have[2] <= have[0] and ("+" in words or size - have[1] == (ios - have[0]) * each)
@@ -151,12 +155,12 @@ class Volumes:
 
     def at_rest(self, scrape, words, failed=Counter()):
         """`failed`: by the kernel's name."""
-        errors, unrest, ends = Counter(), 0, skips(metrics.Difference(metrics.Scrape(), scrape))[1]
+        errors, ends = Counter(), skips(metrics.Difference(metrics.Scrape(), scrape))[1]
         for series, value in scrape.series("ssdpulse_volume_errors_total").items():
             errors[dict(series)["volume"]] += int(value)
         for name in ("ssdpulse_volume_in_flight", "ssdpulse_volume_losses_total"):
-            found = {series: value for series, value in scrape.series(name).items() if value}
-            unrest += sum(found.values())
+            found = {series: value for series, value in scrape.series(name).items()
+                     if value and not (self.vm.name == "5.10" and ("cause", "untimed") in series)}
             self.check.that(sum(found.values()) <= ends, f"{words}: {name}: {found}, of {ends} ends that were not seen")
         short = sum((failed - errors).values())
         self.check.that(not errors - failed and short <= ends, f"{words}: errors {dict(+errors)} of {dict(+failed)}")
@@ -167,6 +171,8 @@ class Volumes:
         for _ in range(TRIES):
             have, want = {}, {}
             for what in self.loaded:
+                if scrape.value("ssdpulse_volume_in_flight", volume=self.names[what]):
+                    continue  # an end that was not seen: then it is never at rest
                 for operation in COUNTED:
                     labels = {"volume": self.names[what], "operation": operation}
                     have[what, operation] = scrape.value("ssdpulse_volume_accounting_drift_bytes", **labels)
@@ -207,23 +213,25 @@ def loads(volumes):
 
 
 def chains(vm, check, volumes):
-    """Long discards and zeroes are chains of bios, of which only the last ends as others do: 5.10 reports no end of the rest."""
+    """Zeroes are a chain of bios. Linux 5.10 reports only the end of the last: the others have no latency, but have ended."""
     name, whole = volumes.names["linear"], 8 << 20
-    vm.sh(f"echo {1 << 20} >/sys/block/{name}/queue/discard_max_bytes")
     before = diskstats(vm)
-    vm.sh(f"blkdiscard --force --length {whole} /dev/{name} && blkdiscard --force --zeroout --length {whole} /dev/{name}")
+    vm.sh(f"blkdiscard --force --zeroout --length {whole} /dev/{name}")
     kernel, difference = volumes.kernel(before), volumes.difference()
-    check.that(kernel["linear", "discard", "ios"] == 8 and kernel["linear", "write", "ios"] >= 8,
-               f"chains: {kernel['linear', 'discard', 'ios']} discards and {kernel['linear', 'write', 'ios']} zeroes of 8 MiB")
-    for operation, ours in (("discard", ("discard",)), ("write", ("write", "write_zeroes"))):
-        labels = [{"volume": name, "operation": one} for one in ours]
-        have = [sum(int(difference.value(f"ssdpulse_volume_{what}_total", **one)) for one in labels) for what in ("ios", "bytes")]
-        check.equal(have, [kernel["linear", operation, "ios"], whole], f"chains: {operation}: ours and the kernel")
-    timed = difference.histogram("ssdpulse_volume_latency_seconds", volume=name, operation="discard").count
+    zeroes = [{"volume": name, "operation": operation} for operation in ("write", "write_zeroes")]
+
+    def ours(family, **labels):
+        return sum(int(difference.value(f"ssdpulse_volume_{family}", **one, **labels)) for one in zeroes)
+
+    ios = kernel["linear", "write", "ios"]
+    check.that(ios > 2, f"chains: {ios} bios")
+    check.equal([ours("ios_total"), ours("bytes_total")], [ios, whole], "chains: ours and the kernel")
+    timed = sum(difference.histogram("ssdpulse_volume_latency_seconds", **one).count for one in zeroes)
+    untimed = ours("losses_total", cause="untimed")
     flying = sum(difference.after.series("ssdpulse_volume_in_flight", volume=name).values())
-    lost = difference.value("ssdpulse_volume_losses_total", volume=name)
-    print(f"TABLE chained discards: {timed} of 8 timed, {lost:.0f} bios of the volume lost, {flying:.0f} in flight for ever")
-    check.that(flying <= skips(metrics.Difference(metrics.Scrape(), difference.after))[1], f"chains: {flying} in flight at rest")
+    ends = skips(metrics.Difference(metrics.Scrape(), difference.after))[1]
+    check.that(flying <= ends, f"chains: {flying} in flight at rest")
+    check.that(timed + untimed + ends >= ios and (untimed == 0 or vm.name == "5.10"), f"chains: {timed} timed, {untimed} not")
 
 
 def held(vm, check, volumes):
@@ -288,13 +296,13 @@ def disturbances(vm, check, volumes):
     vm.wait_for(f"[ $(awk '{{print $1 + $5}}' /sys/block/{names['grown']}/stat) -gt 20 ]")
     [path], [larger] = members["reloaded"], members["grown"]
     half = SIZE // 2
-    vm.sh("dmsetup rename renamed 'other name'; "
+    vm.sh("dmsetup remove --force removed && exit 1; "  # it is open: only its table is replaced, by one that fails
+          "dmsetup rename renamed 'other name'; "
           f"printf '0 {half} linear {path} {half}\\n{half} {half} linear {path} 0\\n' >/tmp/table && "
           "dmsetup suspend reloaded && dmsetup load reloaded /tmp/table && dmsetup resume reloaded && "
           "dmsetup suspend grown && "
           f"dmsetup load grown --table '0 {SIZE + half} linear {larger} 0' && dmsetup resume grown && "
-          f"mdadm --quiet /dev/md1 --fail {members['raid1'][0]} && mdadm --quiet /dev/md10 --fail {members['raid10'][1]} && "
-          "! dmsetup remove --force removed")
+          f"mdadm --quiet /dev/md1 --fail {members['raid1'][0]} && mdadm --quiet /dev/md10 --fail {members['raid10'][1]}")
     done = fio.jobs()
     kernel, sent, difference = volumes.kernel(before), volumes.sent(done), volumes.difference()
     failed = {name.split(" / ")[0]: job["total_err"] for name, job in done}
