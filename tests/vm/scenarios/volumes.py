@@ -31,7 +31,7 @@ MD = {"raid0", "raid1", "raid5", "raid10"}
 SPLIT = {kernel: {"stripe", "thin", "snapshot", "origin", *MD, *(["crypt", "crypt on linear"] if kernel in NEW else [])}
          for kernel in OLD + NEW}
 # Whose flushes the kernel counts as writes.
-FLUSHES_ARE_WRITES = {kernel: MD if kernel in OLD else set() for kernel in OLD + NEW}
+FLUSHES_ARE_WRITES = {kernel: MD if kernel == "5.10" else set() for kernel in OLD + NEW}
 # Where the kernel's own statistics are wrong. 5.10 counts what is left of a bio again with each piece of it; since
 # 6.12 bcache counts what is left of a write at its end, which is nothing where it was cut into pieces; md does not
 # count the discards that it hands to its members itself.
@@ -206,6 +206,26 @@ def loads(volumes):
         volumes.drift(words)
 
 
+def chains(vm, check, volumes):
+    """Long discards and zeroes are chains of bios, of which only the last ends as others do: 5.10 reports no end of the rest."""
+    name, whole = volumes.names["linear"], 8 << 20
+    vm.sh(f"echo {1 << 20} >/sys/block/{name}/queue/discard_max_bytes")
+    before = diskstats(vm)
+    vm.sh(f"blkdiscard --force --length {whole} /dev/{name} && blkdiscard --force --zeroout --length {whole} /dev/{name}")
+    kernel, difference = volumes.kernel(before), volumes.difference()
+    check.that(kernel["linear", "discard", "ios"] == 8 and kernel["linear", "write", "ios"] >= 8,
+               f"chains: {kernel['linear', 'discard', 'ios']} discards and {kernel['linear', 'write', 'ios']} zeroes of 8 MiB")
+    for operation, ours in (("discard", ("discard",)), ("write", ("write", "write_zeroes"))):
+        labels = [{"volume": name, "operation": one} for one in ours]
+        have = [sum(int(difference.value(f"ssdpulse_volume_{what}_total", **one)) for one in labels) for what in ("ios", "bytes")]
+        check.equal(have, [kernel["linear", operation, "ios"], whole], f"chains: {operation}: ours and the kernel")
+    timed = difference.histogram("ssdpulse_volume_latency_seconds", volume=name, operation="discard").count
+    flying = sum(difference.after.series("ssdpulse_volume_in_flight", volume=name).values())
+    lost = difference.value("ssdpulse_volume_losses_total", volume=name)
+    print(f"TABLE chained discards: {timed} of 8 timed, {lost:.0f} bios of the volume lost, {flying:.0f} in flight for ever")
+    check.that(flying <= skips(metrics.Difference(metrics.Scrape(), difference.after))[1], f"chains: {flying} in flight at rest")
+
+
 def held(vm, check, volumes):
     """A volume that takes seconds, and one that is suspended. The kernel itself shows neither's as in flight: the former's not
     since 5.18, where dm counts what a target holds back only when it is passed on."""
@@ -323,6 +343,7 @@ def run(vm, check):
     volumes.start()
     print(f"TABLE daemon with {len(volumes.names)} volumes: ready after {volumes.daemon.start_seconds:.1f} s")
     loads(volumes)
+    chains(vm, check, volumes)
     held(vm, check, volumes)
     latency(vm, check, volumes)
     disturbances(vm, check, volumes)
