@@ -19,6 +19,7 @@
 
 const volatile __u8 cfg_class_of_op[256] = {};
 const volatile __u32 cfg_preflush = 0;	  /* REQ_PREFLUSH */
+const volatile __u32 cfg_silent_end = 1;  /* bi_end_io of bios whose end the kernel does not report, its low half */
 const volatile __u32 cfg_set_mask = 0;	  /* sets of bio_sets - 1; a power of two - 1 */
 const volatile __u32 cfg_stripe_mask = 0; /* groups of CPUs - 1 */
 
@@ -282,7 +283,8 @@ static __always_inline int submit_to_hash(struct bio *bio)
 		bpf_map_delete_elem(&bios, &address);
 	}
 	stamp = submitted(bio, &cell);
-	if (stamp && cell && bpf_map_update_elem(&bios, &address, &stamp, 0))
+	if (stamp && cell &&
+	    (low_bits(bio->bi_end_io) == cfg_silent_end || bpf_map_update_elem(&bios, &address, &stamp, 0)))
 		__sync_fetch_and_add(&cell->untimed, 1);
 	return 0;
 }

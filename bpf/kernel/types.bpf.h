@@ -118,6 +118,7 @@ struct bio {
 	__u8 bi_status;
 	atomic_t __bi_remaining; /* more than 1: pieces were split off, and have not ended */
 	struct bvec_iter bi_iter;
+	void (*bi_end_io)(struct bio *bio);
 };
 
 /* until Linux 5.12: a bio knows its disk (309dca309fc3 "block: store a block_device pointer in struct bio") */

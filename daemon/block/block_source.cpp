@@ -81,7 +81,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   source->open_discards(inventory);
   if (choices.volumes) {
-    source->open_volumes(inventory);
+    source->open_volumes(inventory, common.end_chain);
   }
   source->open_freezes();
   if (source->end_functions_) {
@@ -141,13 +141,13 @@ void BlockSource::open_discards(const model::Inventory& inventory) {
 }
 
 /// Without this, volumes have no series, and nothing else is lost.
-void BlockSource::open_volumes(const model::Inventory& inventory) {
+void BlockSource::open_volumes(const model::Inventory& inventory, std::uint32_t end_chain) {
   KernelDecision& decision = btf_.features[KernelFeature::volume_times] = KernelDecision::absent;
   const VolumePlan plan = plan_volumes(volume_rows(inventory), plan_.cpus);
   if (plan.rows == 0) {
     return;
   }
-  auto programs = rules_.issues_are_seen ? VolumePrograms::open(btf_, plan)
+  auto programs = rules_.issues_are_seen ? VolumePrograms::open(btf_, plan, end_chain)
                                          : util::fail(
                                                "every bio of the host passes the programs: not in "
                                                "completion-only mode");

@@ -97,7 +97,7 @@ class BlockSource {
   BlockSource() = default;
   void use(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
-  void open_volumes(const model::Inventory& inventory);
+  void open_volumes(const model::Inventory& inventory, std::uint32_t end_chain);
   void open_freezes();
   void keep_rows(MeasuredDevice& measured);
   bool allocate_row(MeasuredDevice& measured, const model::Path& path);

@@ -182,7 +182,8 @@ CommonFunctions common_functions(const EndFunctions& functions) {
   return {.end_iomap_dio = low_address(END_IOMAP_DIO),
           .end_blkdev_async = low_address(END_BLKDEV_ASYNC),
           .ki_io_uring = low_address(END_KI_IO_URING),
-          .ki_libaio = low_address(END_KI_LIBAIO)};
+          .ki_libaio = low_address(END_KI_LIBAIO),
+          .end_chain = low_address(END_CHAIN)};
 }
 
 EndFunctionWatch::EndFunctionWatch(const std::string& proc)

@@ -24,6 +24,7 @@ struct CommonFunctions {
   std::uint32_t end_blkdev_async = 1;
   std::uint32_t ki_io_uring = 1;
   std::uint32_t ki_libaio = 1;
+  std::uint32_t end_chain = 1;
 };
 CommonFunctions common_functions(const EndFunctions& functions);
 

@@ -21,12 +21,12 @@ namespace ssdpulse::block {
 struct Work {
   std::uint64_t issues = 0;       // runs of the issue program
   std::uint64_t completions = 0;  // runs of the completion program
-  double bios = 0;                // that the programs of volumes timed, or would have timed
   /// According to the kernel's own account, for all programs; 0 runs if it keeps none.
   std::uint64_t accounted_runs = 0;
   std::uint64_t accounted_ns = 0;
   std::uint64_t writes = 0;          // of the completions
   std::uint64_t sampled_writes = 0;  // of these: of drives with a flash model
+  double bios = 0;                   // that the programs of volumes timed, or would have timed
 };
 
 /// The share of all CPUs' time that the programs take, and what other efforts would take.

@@ -105,12 +105,13 @@ std::uint32_t volume_rows(const model::Inventory& inventory) {
   return static_cast<std::uint32_t>(rows.size());
 }
 
-util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelBtf& btf, const VolumePlan& plan) {
+util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelBtf& btf, const VolumePlan& plan,
+                                                                   std::uint32_t end_chain) {
   std::unique_ptr<VolumePrograms> programs(new VolumePrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
-  auto loaded = programs->load(btf, plan, true);
+  auto loaded = programs->load(btf, plan, end_chain, true);
   if (!loaded) {
-    loaded = programs->load(btf, plan, false);  // where there are no atomic exchanges
+    loaded = programs->load(btf, plan, end_chain, false);  // where there are no atomic exchanges
   }
   if (!loaded) {
     return tl::make_unexpected(loaded.error());
@@ -128,7 +129,8 @@ util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelB
   return programs;
 }
 
-util::Result<void> VolumePrograms::load(const KernelBtf& btf, const VolumePlan& plan, bool has_slots) {
+util::Result<void> VolumePrograms::load(const KernelBtf& btf, const VolumePlan& plan, std::uint32_t end_chain,
+                                        bool has_slots) {
   skeleton_.reset(volume::open());
   if (!skeleton_) {
     return util::fail_errno("cannot open");
@@ -139,6 +141,9 @@ util::Result<void> VolumePrograms::load(const KernelBtf& btf, const VolumePlan& 
   skeleton_->rodata->cfg_set_mask = plan.sets - 1;
   skeleton_->rodata->cfg_stripe_mask = plan.stripes - 1;
   const bool has_queue_argument = btf.discard_hooks.back() == DiscardHook::bio_queue_with_queue;
+  // All of a chain but the last. These kernels are also those from before "block: fix trace completion for chained bio"
+  // (Linux 5.15).
+  skeleton_->rodata->cfg_silent_end = has_queue_argument ? end_chain : 1;
   const auto& progs = skeleton_->progs;
   const std::pair<bpf_program*, bool> programs[] = {
       {progs.on_volume_submit, has_slots},

@@ -32,7 +32,9 @@ std::uint32_t volume_rows(const model::Inventory& inventory);
 /// Loads and attaches the programs; afterwards everything is read and written through mappings.
 class VolumePrograms {
  public:
-  static util::Result<std::unique_ptr<VolumePrograms>> open(const KernelBtf& btf, const VolumePlan& plan);
+  /// `end_chain`: as in CommonFunctions.
+  static util::Result<std::unique_ptr<VolumePrograms>> open(const KernelBtf& btf, const VolumePlan& plan,
+                                                            std::uint32_t end_chain);
   ~VolumePrograms();
   VolumePrograms(const VolumePrograms&) = delete;
   VolumePrograms& operator=(const VolumePrograms&) = delete;
@@ -47,7 +49,7 @@ class VolumePrograms {
 
  private:
   VolumePrograms() = default;
-  util::Result<void> load(const KernelBtf& btf, const VolumePlan& plan, bool has_slots);
+  util::Result<void> load(const KernelBtf& btf, const VolumePlan& plan, std::uint32_t end_chain, bool has_slots);
 
   std::unique_ptr<volume, SkeletonDeleter<volume>> skeleton_;
   TableMappings mappings_;

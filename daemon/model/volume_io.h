@@ -23,7 +23,7 @@ struct BioOperation {
   std::uint64_t submitted = 0;  // as their submitters made them: one bio, whatever it was split into below
   std::uint64_t bytes = 0;      // of these
   std::uint64_t errors = 0;     // of those that ended
-  std::uint64_t untimed = 0;    // no room to remember them, not done (EAGAIN), or ended in pieces
+  std::uint64_t untimed = 0;    // no room to remember them, not done (EAGAIN), ended in pieces or unreported
   std::uint64_t missed = 0;     // they are gone, and no end was seen
   std::int64_t in_flight = 0;
   LatencyHistogram latency;  // from the submission, after throttling, to the end

@@ -90,13 +90,13 @@ constexpr LabelDescription kBioOperation{"operation", "what the bio does", kBioO
 constexpr LabelDescription kVolume[] = {
     {"volume", "the block device that takes bios without making requests, as the kernel names it: dm-0, md0"},
     kBioOperation};
-constexpr LabelDescription kLosses[] = {
-    kVolume[0],
-    kBioOperation,
-    {"cause",
-     "untimed: there was no room to remember it, or it was not done, or ended in pieces; missed: its memory was used "
-     "again, and no end was seen",
-     kLossCauses}};
+constexpr LabelDescription kLosses[] = {kVolume[0],
+                                        kBioOperation,
+                                        {"cause",
+                                         "untimed: there was no room to remember it, or it was not done, or ended in "
+                                         "pieces or unreported; missed: its memory was used "
+                                         "again, and no end was seen",
+                                         kLossCauses}};
 constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "discard"});
 constexpr LabelDescription kDrift[] = {
     kVolume[0], {"operation", "write: also write zeroes; discard: also secure erase", kDriftOperations}};

@@ -35,6 +35,8 @@ MODELLED = (f"{DRIVE} {POLICIES} overprovisioning=fitted,typical,0.28 discards=h
 SILENCES = ("rotational,zoned,virtual,compression,no_size,too_small,no_memory,partly_measured,written_elsewhere,warming_up,"
             "few_writes,events_lost,wide_bounds,unknown_pages")
 HINTS = "not_set,none,short,medium,long,extreme,unknown"
+BIOS = "read,write,flush,discard,write_zeroes,secure_erase,zone"
+VOLUME, MEMBER = f"volume=dm-0,md0 operation={BIOS}", f"member=nvme0n1p1,sda1 operation={BIOS}"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{OPERATIONS} during=none,discard,flush,both",
     "ssdpulse_io_queue_latency_seconds": OPERATIONS, "ssdpulse_io_latency_seconds": f"{OPERATIONS},commit",
@@ -43,8 +45,6 @@ HISTOGRAMS = {
     "ssdpulse_volume_latency_seconds": VOLUME, "ssdpulse_volume_member_latency_seconds": MEMBER,
 }
 WAITS = "cause=suspended,frozen,full,cgroup_limit,dirty_throttling,pressure"
-BIOS = "read,write,flush,discard,write_zeroes,secure_erase,zone"
-VOLUME, MEMBER = f"volume=dm-0,md0 operation={BIOS}", f"member=nvme0n1p1,sda1 operation={BIOS}"
 LIMITS = "tenant=db.service device=nvme0n1 operation=read,write"
 COUNTERS = {
     "ssdpulse_device_busy_seconds": "device=nvme0n1", "ssdpulse_host_waits": WAITS, "ssdpulse_host_wait_seconds": WAITS,

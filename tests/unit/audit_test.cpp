@@ -56,6 +56,12 @@ void deadline(Host h) {
   h.disk().device.scheduler = "mq-deadline";
   h.disk().files.set("queue/scheduler", "none [mq-deadline]");
 }
+std::function<void(MadeUpHost&)> one_queue(const char* transport) {
+  return [=](Host h) {
+    h.disk().device.transport = transport;
+    h.disk().device.paths.front().hardware_queues = 1;
+  };
+}
 void full_queue(Host h) {
   h.disk().files.set("queue/nr_requests", "16");
   h.measured_disk().queue_full_seconds = 1000;
@@ -162,6 +168,8 @@ const std::vector<Row>& table() {
       {"Q1", kNot, both(deadline, file("queue/zoned", "host-managed"))},
       {"Q1", kNot, both(deadline, file("queue/scheduler", "[mq-deadline]"))},
       {"Q1", kInfo, deadline},
+      {"Q1", kInfo, both(deadline, one_queue("nvme"))},
+      {"Q1", kOk, both(deadline, one_queue("sata"))},
       {"Q1", kAdvise, both(deadline, [](Host h) { h.io(Operation::read, 1e6, 1000, 300, 4e9); })},
       {"Q2", kOk, nothing},
       {"Q2", kUnknown, no_files()},

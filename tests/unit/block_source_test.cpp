@@ -96,6 +96,15 @@ struct Kernel {
     owner.bytes += 4096;
     owner.device_ns += 1000;
   }
+  /// Writes for whose cgroup there was no cell.
+  void write_of_nobody(std::uint32_t device, std::uint32_t ios) {
+    io_cell& cell = hot[device * HOT_CLASSES + CLASS_WRITE];
+    cell.issues += ios;
+    cell.completions += ios;
+    cell.device[0][latency_word(1000)] += ios;
+    others[device].of[ATTRIBUTED_WRITE][PATH_LIBAIO].ios += ios;
+    others[device].events += ios;
+  }
 };
 
 class Source : public testing::Test {
@@ -134,6 +143,50 @@ TEST_F(Source, one_device_alone_keeps_its_attribution) {
   EXPECT_EQ(again->attribution, all.devices[0].attribution);
   EXPECT_EQ(written_ios(*again), 1U) << "that of the last sample";
   EXPECT_EQ(written_ios(source_->sample().devices[0]), 2U);
+}
+
+/// nvme0n1 and sda.
+model::Inventory two_disks() {
+  model::Inventory inventory;
+  for (const char* name : {"nvme0n1", "sda"}) {
+    model::Device device;
+    device.name = name;
+    device.serial = name;
+    device.paths.push_back({name, 1, 64, 0});
+    inventory.devices.push_back(std::move(device));
+  }
+  return inventory;
+}
+
+TEST_F(Source, each_device_has_its_own_writes_of_nobody) {
+  source_->update(two_disks());
+  source_->sample();
+  kernel_.write_of_nobody(kernel_.row_of("nvme0n1"), 3);
+  kernel_.write_of_nobody(kernel_.row_of("sda"), 5);
+  const BlockSample sample = source_->sample();
+  ASSERT_EQ(sample.devices.size(), 2U);
+  EXPECT_EQ(sample.devices[0].attribution->other[model::Operation::write].ios, 3U);
+  EXPECT_EQ(sample.devices[1].attribution->other[model::Operation::write].ios, 5U);
+}
+
+TEST_F(Source, each_operation_of_each_device_has_its_own_cells) {
+  source_->update(two_disks());
+  source_->sample();
+  const auto expected = [](std::uint32_t device, std::uint32_t operation) { return 10 * (device + 1) + operation; };
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    const std::uint32_t row = kernel_.row_of(device == 0 ? "nvme0n1" : "sda");
+    for (std::uint32_t operation = 0; operation < CLASSES; ++operation) {
+      io_cell& cell = operation < HOT_CLASSES ? kernel_.hot[row * HOT_CLASSES + operation]
+                                              : kernel_.cold[row * COLD_CLASSES + operation - HOT_CLASSES];
+      cell.issues = cell.completions = expected(device, operation);
+    }
+  }
+  const BlockSample sample = source_->sample();
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    for (std::uint32_t operation = 0; operation < CLASSES; ++operation) {
+      EXPECT_EQ(sample.devices[device].io->operations[operation].completions, expected(device, operation)) << operation;
+    }
+  }
 }
 
 TEST_F(Source, a_path_that_goes_leaves_what_it_counted_to_its_device) {

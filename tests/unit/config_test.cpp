@@ -56,6 +56,7 @@ TEST(Parse, reads_every_key) {
       "spikes:\n  floor: 5ms\n"
       "attribution:\n  enabled: false\n  tenants: 200\n  names: hashed\n"
       "  patterns: [{match: /a/*, tenant: a}, {tenant: b.c/d, match: '*'}]\n"
+      "volumes: {enabled: false}\n"
       "flash_model: {enabled: false, memory: 1GB, virtual_disks: true, sample: 1/8}\n"
       "limits: {cpu: 0.5%, after: 10s}\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
@@ -73,6 +74,7 @@ TEST(Parse, reads_every_key) {
   expected.writes.page_hints = PageHints::never;
   expected.spikes.floor = std::chrono::milliseconds(5);
   expected.attribution = {false, 200, TenantNames::hashed, {{"/a/*", "a"}, {"*", "b.c/d"}}};
+  expected.volumes = {false};
   expected.flash_model = {false, 1'000'000'000, true, 8};
   expected.limits = {0.005, std::chrono::seconds(10)};
   expected.history.directory = "/srv/a b";
@@ -367,6 +369,7 @@ Config some_config() {
   config.web.page = *rc::gen::arbitrary<bool>();
   config.web.socket = *rc::gen::elementOf(std::vector<std::string>{"", "/run/x.socket"});
   config.web.hosts = *rc::gen::elementOf(std::vector<std::vector<std::string>>{{}, {"db1.example.org", "x"}});
+  config.volumes.enabled = *rc::gen::arbitrary<bool>();
   config.attribution.tenants = *rc::gen::inRange<std::uint64_t>(1, 1025);
   config.attribution.names = *rc::gen::element(TenantNames::full, TenantNames::hashed, TenantNames::off);
   config.attribution.patterns =
@@ -397,6 +400,7 @@ TEST(Print, shows_the_defaults) {
       "writes:\n  page_hints: auto\n"
       "spikes:\n  floor: 2ms\n"
       "attribution:\n  enabled: true\n  tenants: 64\n  names: full\n  patterns: []\n"
+      "volumes:\n  enabled: true\n"
       "flash_model:\n  enabled: true\n  memory: 128MiB\n  virtual_disks: false\n  sample: auto\n"
       "limits:\n  cpu: 2%\n  after: 1m\n"
       "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n"

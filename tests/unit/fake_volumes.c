@@ -71,7 +71,9 @@ void fake_volumes_boot(int old) {
   for (__u32 device = 0; device <= FAKE_STRANGER; ++device) block_devices[device].bd_dev = device;
   for (__u32 code = 0; code <= OPERATION_MASK; ++code) cfg_class_of_op[code] = 7;
   for (__u32 code = 0; code < 4; ++code) cfg_class_of_op[code] = (__u8)code;
+  for (__u32 bio = 0; bio < FAKE_BIOS; ++bio) structures[bio].bi_end_io = NULL;
   cfg_preflush = FAKE_PREFLUSH;
+  cfg_silent_end = 1;
   fake_now = 1000000;
 }
 
@@ -96,6 +98,13 @@ void fake_volumes_end(__u32 bio, __u32 device, __u8 status) {
     on_volume_end_hash(NULL, one);
   else
     on_volume_end(NULL, one);
+}
+
+static void end_chain(struct bio* bio) { (void)bio; }
+
+void fake_volumes_chain(__u32 bio) {
+  structures[bio].bi_end_io = end_chain;
+  cfg_silent_end = low_bits(end_chain);
 }
 
 void fake_volumes_split(__u32 bio) { structures[bio].__bi_remaining.counter = 2; }

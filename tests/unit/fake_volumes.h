@@ -31,6 +31,8 @@ void fake_volumes_submit(__u32 bio, __u32 device, __u32 operation, __u32 bytes);
 void fake_volumes_end(__u32 bio, __u32 device, __u8 status);
 /* A request of the bios from `first` on ends, or the first `ended_bytes` of it, or a stage of its flush sequence. */
 void fake_volumes_request_end(__u32 first, __u32 bios, __u32 ended_bytes, int error, int flush_stage);
+/* Its end is one that the kernel does not report. Before it is submitted. */
+void fake_volumes_chain(__u32 bio);
 /* Pieces were split off from it that have not ended. */
 void fake_volumes_split(__u32 bio);
 /* A class on the only group of CPUs. */

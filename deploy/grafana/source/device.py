@@ -297,9 +297,23 @@ VOLUMES = [
           [(mean("ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
            (mean("ssdpulse_volume_member_latency_seconds", "member, operation", HOST), "{{member}} {{operation}}")],
           log=10, span=12, nothing="no volumes"),
-    lines("Volumes: throughput", "Bytes submitted to volumes.", "Bps",
-          (rate("ssdpulse_volume_bytes_total", "volume, operation", HOST), "{{volume}} {{operation}}"), span=12,
+    lines("Volumes: throughput", "Bytes submitted to volumes, and to the disks and partitions directly below them.", "Bps",
+          [(rate("ssdpulse_volume_bytes_total", "volume, operation", HOST), "{{volume}} {{operation}}"),
+           (rate("ssdpulse_volume_member_bytes_total", "member, operation", HOST), "{{member}} {{operation}}")], span=6,
           nothing="no volumes"),
+    lines("Volumes: I/Os", "Bios submitted to volumes, in a second.", "iops",
+          (rate("ssdpulse_volume_ios_total", "volume, operation", HOST), "{{volume}} {{operation}}"), span=6,
+          nothing="no volumes"),
+    lines("Volumes: errors, and without an end", "Bios that ended with an error, and those that have not ended: also those that a "
+          "suspended volume holds.", "short",
+          [(increase("ssdpulse_volume_errors_total", "volume, operation", HOST), "{{volume}} {{operation}}: errors"),
+           (f"sum by (volume) (ssdpulse_volume_in_flight{{{HOST}}})", "{{volume}}: in flight")], span=6,
+          nothing="no volumes"),
+    lines("Volumes: what is not measured", "Bios without a latency, bytes that the kernel counts otherwise, and volumes for which "
+          "there is no room.", "short",
+          [(increase("ssdpulse_volume_losses_total", "volume, cause", HOST), "{{volume}}: {{cause}}"),
+           (f"ssdpulse_volume_accounting_drift_bytes{{{HOST}}}", "{{volume}} {{operation}}: drift in bytes"),
+           (f"ssdpulse_volumes_left_out{{{HOST}}}", "left out")], span=6, minimum=None, nothing="no volumes"),
 ]
 
 
