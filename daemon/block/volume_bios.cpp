@@ -54,6 +54,9 @@ OfInterest of_interest(const model::Inventory& inventory, bool sees_partitions) 
   return result;
 }
 
+/// Of block_bio_queue.
+bool has_queue_argument(const KernelBtf& btf) { return btf.discard_hooks.back() == DiscardHook::bio_queue_with_queue; }
+
 void subtract(BioOperation& now, const BioOperation& before) {
   now.submitted -= before.submitted;
   now.bytes -= before.bytes;
@@ -109,9 +112,11 @@ util::Result<std::unique_ptr<VolumePrograms>> VolumePrograms::open(const KernelB
                                                                    std::uint32_t end_chain) {
   std::unique_ptr<VolumePrograms> programs(new VolumePrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
-  auto loaded = programs->load(btf, plan, end_chain, true);
+  // Atomic exchanges came later than this argument went; on arm64, later still.
+  auto loaded =
+      has_queue_argument(btf) ? util::fail("no atomic exchanges") : programs->load(btf, plan, end_chain, true);
   if (!loaded) {
-    loaded = programs->load(btf, plan, end_chain, false);  // where there are no atomic exchanges
+    loaded = programs->load(btf, plan, end_chain, false);
   }
   if (!loaded) {
     return tl::make_unexpected(loaded.error());
@@ -140,17 +145,16 @@ util::Result<void> VolumePrograms::load(const KernelBtf& btf, const VolumePlan& 
   skeleton_->rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
   skeleton_->rodata->cfg_set_mask = plan.sets - 1;
   skeleton_->rodata->cfg_stripe_mask = plan.stripes - 1;
-  const bool has_queue_argument = btf.discard_hooks.back() == DiscardHook::bio_queue_with_queue;
   // All of a chain but the last. These kernels are also those from before "block: fix trace completion for chained bio"
   // (Linux 5.15).
-  skeleton_->rodata->cfg_silent_end = has_queue_argument ? end_chain : 1;
+  skeleton_->rodata->cfg_silent_end = has_queue_argument(btf) ? end_chain : 1;
   const auto& progs = skeleton_->progs;
   const std::pair<bpf_program*, bool> programs[] = {
       {progs.on_volume_submit, has_slots},
       {progs.on_volume_end, has_slots},
       {progs.on_volume_request_end, has_slots},
-      {progs.on_volume_submit_hash, !has_slots && !has_queue_argument},
-      {progs.on_volume_submit_hash_5_10, !has_slots && has_queue_argument},
+      {progs.on_volume_submit_hash, !has_slots && !has_queue_argument(btf)},
+      {progs.on_volume_submit_hash_5_10, !has_slots && has_queue_argument(btf)},
       {progs.on_volume_end_hash, !has_slots},
       {progs.on_volume_request_end_hash, !has_slots},
   };
