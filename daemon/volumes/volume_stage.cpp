@@ -98,6 +98,7 @@ struct Floor {
   std::set<std::string> volumes;
   std::set<std::string> members;
   bool passes_on[kFlush] = {true, true};  // reads, writes: each bio as it is
+  bool may_do_more = false;               // unless as many bios are below: its kind does not say
 };
 
 /// A layer of another kind reads in order to write, copies, or writes elsewhere: what it passes on says little about
@@ -120,6 +121,9 @@ bool passes_on(model::LayerKind kind, std::size_t operation) {
   }
 }
 
+/// LVM's own RAID is not known from its UUID, nor is what another program made of dm.
+bool may_do_more(model::LayerKind kind) { return kind == model::LayerKind::lvm || kind == model::LayerKind::dm; }
+
 std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
   std::map<std::string, std::size_t> floor_of;  // by member
   std::vector<Floor> floors;
@@ -133,6 +137,7 @@ std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
     for (std::size_t operation = 0; operation < kFlush; ++operation) {
       floor.passes_on[operation] = passes_on(layer.kind, operation);
     }
+    floor.may_do_more = may_do_more(layer.kind);
     std::set<std::size_t> joined;
     for (const std::string& member : layer.members) {
       if (const auto found = floor_of.find(member); found != floor_of.end()) {
@@ -157,6 +162,7 @@ std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
       for (std::size_t operation = 0; operation < kFlush; ++operation) {
         floors[at].passes_on[operation] = floors[at].passes_on[operation] && from.passes_on[operation];
       }
+      floors[at].may_do_more = floors[at].may_do_more || from.may_do_more;
       from = Floor();
     };
     join(floor);
@@ -206,7 +212,8 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
   const bool all_below = static_cast<double>(below->ended) >= (1 - kFew) * ended &&
                          static_cast<double>(below->bytes) >= (1 - kFew) * static_cast<double>(above->bytes) &&
                          static_cast<double>(above->lost + below->lost) <= kFew * ended;
-  if (!all_below) {
+  const bool as_many = std::abs(static_cast<double>(below->ended) - ended) <= kFew * ended;
+  if (!all_below || (floor.may_do_more && !as_many)) {
     return std::nullopt;
   }
   // A write that is to follow a flush waits for one below first.
@@ -217,7 +224,7 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
                    above->ended,
                    above->seconds / ended,
                    std::max(0.0, (above->seconds - below->seconds - flush_seconds) / ended),
-                   std::abs(static_cast<double>(below->ended) - ended) <= kFew * ended && flush_seconds == 0};
+                   as_many && flush_seconds == 0};
 }
 
 /// Whether nothing was added, removed, failed or remapped.

@@ -177,6 +177,22 @@ TEST(VolumeCells, of_a_row_that_is_used_again_count_from_zero) {
   }
 }
 
+TEST(VolumeCells, of_a_volume_that_was_replaced_under_its_name_count_from_zero) {
+  model::Inventory inventory = stacked_host();
+  inventory.layers = {{"dm-0", "old", model::LayerKind::crypt, {"sda1"}, 7}};
+  Kernel kernel(8);
+  kernel.reader.update(inventory);
+  const std::uint32_t row = kernel.row_of(inventory, "dm-0");
+  kernel.cell(row - 1, 0).submitted = 9;
+  EXPECT_EQ(kernel.read().at("dm-0")->operations[0].submitted, 9U);
+  kernel.reader.update(inventory);
+  EXPECT_EQ(kernel.row_of(inventory, "dm-0"), row) << "it is the same";
+  inventory.layers[0].diskseq = 8;
+  kernel.reader.update(inventory);
+  EXPECT_NE(kernel.row_of(inventory, "dm-0"), row);
+  EXPECT_EQ(kernel.read().at("dm-0")->operations[0].submitted, 0U);
+}
+
 TEST(VolumePlan, is_bounded) {
   const VolumePlan small = plan_volumes(4, 64);
   EXPECT_EQ(small.rows, 68U);

@@ -121,6 +121,14 @@ TEST(Floors, are_none_of_kinds_that_do_more_than_pass_bios_on) {
   EXPECT_TRUE(mixed.floors.empty());
 }
 
+TEST(Floors, are_none_of_lvm_where_it_may_be_raid) {
+  const std::vector<Device> devices{{"dm-1", Operation::write, 1000, 1.0},
+                                    {"dm-2", Operation::write, 1000, 1.0},
+                                    {"dm-3", Operation::write, 1000, 9.0}};  // the old data are read first
+  EXPECT_TRUE(figures(devices, {layer("dm-3", {"dm-1", "dm-2"}, LayerKind::lvm)}).floors.empty());
+  EXPECT_EQ(figures(devices, {layer("dm-3", {"dm-1"}, LayerKind::lvm)}).floors.size(), 1U);
+}
+
 TEST(Floors, of_a_mirror_are_no_claim_for_writes) {
   const auto found = figures({{"md0", Operation::write, 1000, 1.1},
                               {"sda", Operation::write, 1000, 1.0},
