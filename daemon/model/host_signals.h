@@ -27,6 +27,7 @@ enum class HostWaitCause : std::uint8_t {
   frozen,            // a file system is frozen
   full,              // a file system has no room left
   cgroup_limit,      // a cgroup is at its limit
+  layer,             // a layer above the drives (LVM, LUKS, md) has become slow by itself
   dirty_throttling,  // the kernel holds up whoever writes, until dirty pages are on the drives
   pressure,          // tasks wait for I/O, and nothing that is measured explains it
 };
@@ -74,6 +75,16 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
                  "below the limit; of several, it is said of whom the limit is set on. Linux 5.10 does not count "
                  "I/O that comes through a dm or md device for the disk below: there, a limit on that disk is not "
                  "claimed. `io.latency` and io.cost have no rate to compare with, and are never claimed"},
+    {.cause = HostWaitCause::layer,
+     .name = "layer",
+     .next = "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt: whether its CPUs are "
+             "busy (kcryptd in top); cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue NAME makes "
+             "its I/O wait for fewer threads.",
+     .shown_by = "over twice 5 s or more, at least 1 ms, half of the mean time of its bios and 4 times what is usual here is "
+                 "spent in the layer, not in what it lies on; after an hour it is usual. Only of layers that pass each "
+                 "bio on as it is, where those below were seen and timed, nothing about the layers changed for a minute, "
+                 "it was not suspended, no drive below has an incident or is 90 % busy, and no limit is set on one "
+                 "([volumes](volumes.md))"},
     {.cause = HostWaitCause::dirty_throttling,
      .name = "dirty_throttling",
      .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",

@@ -67,11 +67,20 @@ struct FloorTime {
   bool exact = false;  // each bio became one bio below: it is this
 };
 
+/// A floor that has become slow by itself: for some seconds, much more time is spent in it than is usual for it, and at
+/// least half of what its bios take.
+struct SlowFloor {
+  FloorTime time;  // of the last seconds
+  double usual_own_seconds = 0;
+  std::chrono::seconds slow_for{};
+};
+
 /// Of about the last minute.
 struct VolumeFigures {
   double seconds = 0;               // length of that time
   std::vector<RecentBios> devices;  // as BioIo: volumes and members; sorted
   std::vector<FloorTime> floors;
+  std::vector<SlowFloor> slow = {};
 };
 
 /// Bytes of a volume by our count less those in the kernel's diskstats, since both were first at rest. Absent where the

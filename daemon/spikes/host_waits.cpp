@@ -9,6 +9,7 @@
 
 #include "daemon/base/number_text.h"
 #include "daemon/model/incident.h"
+#include "daemon/spikes/host_wait_words.h"
 #include "daemon/spikes/io_window.h"
 
 namespace ssdpulse::spikes {
@@ -145,6 +146,9 @@ void HostWaits::find_suspended(const Second& second, Found& found) {
     if (!volume.suspended || was_in_use) {
       in_use_.insert(volume.volume);
     }
+    if (volume.suspended) {
+      suspended_[volume.volume] = second.at;
+    }
     if (volume.suspended && (waits || was_in_use)) {
       add(found, second, HostWaitCause::suspended, volume.volume, "dm/suspended");
     }
@@ -237,6 +241,32 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
   }
 }
 
+/// What waited for a volume that was suspended has ended only now.
+void HostWaits::find_slow_layers(const Second& second, Found& found) {
+  constexpr std::chrono::seconds kAfterSuspended{20};
+  std::erase_if(suspended_, [&](const auto& one) { return second.at - one.second >= kAfterSuspended; });
+  for (const SlowLayer& layer : second.slow_layers) {
+    const model::FloorTime& time = layer.floor.time;
+    const auto was_suspended = [&](const std::string& device) { return suspended_.contains(device); };
+    if (std::any_of(time.volumes.begin(), time.volumes.end(), was_suspended) ||
+        std::any_of(time.members.begin(), time.members.end(), was_suspended)) {
+      continue;
+    }
+    HostWait& wait = add(found, second, HostWaitCause::layer, time.volumes.front(), "bios",
+                         {{"mean_seconds", time.mean_seconds},
+                          {"own_seconds", time.own_seconds},
+                          {"baseline_own_seconds", layer.floor.usual_own_seconds},
+                          {"own_is_exact", time.exact ? 1 : 0},
+                          {"operation", static_cast<double>(index(time.operation))},
+                          {"layer_kind", static_cast<double>(layer.kind)},
+                          {"volumes", static_cast<double>(time.volumes.size())}});
+    if (wait.evidence.at("own_seconds") <= time.own_seconds) {  // of reads and writes, the slower
+      wait.duration = layer.floor.slow_for;
+      wait.begin = second.wall - layer.floor.slow_for;
+    }
+  }
+}
+
 void HostWaits::find_dirty(const Second& second, Found& found) const {
   const auto& dirty = second.signals->dirty;
   if (!dirty || dirty->threshold_bytes == 0 || waiting_ratio_.value_or(0) < kMinWaitingRatio) {
@@ -287,10 +317,12 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
   find_frozen(second, found);
   find_full(second, found);
   find_limits(second, found);
+  find_slow_layers(second, found);
   find_dirty(second, found);
   find_unexplained(second, found);
   for (auto& [key, wait] : found) {
-    const auto [entry, is_new] = open_.try_emplace(key, Open{second.at, second.at, false, wait});
+    // What was proven before it was found counts, too.
+    const auto [entry, is_new] = open_.try_emplace(key, Open{second.at - wait.duration, second.at, false, wait});
     Open& open = entry->second;
     wait.begin = open.wait.begin;
     open.wait = std::move(wait);
@@ -395,6 +427,20 @@ void HostWaitStage::add_tenants(const model::Tick& tick) {
   }
 }
 
+std::vector<HostWaits::SlowLayer> HostWaitStage::slow_layers(const model::Tick& tick) {
+  std::vector<HostWaits::SlowLayer> layers;
+  if (!tick.before || !tick.before->volume_figures) {
+    return layers;
+  }
+  for (const model::SlowFloor& floor : tick.before->volume_figures->slow) {
+    if (!may_be_held_up(*tick.before, floor.time.members)) {
+      const model::Layer* layer = model::layer_of(tick.inventory->layers, floor.time.volumes.front());
+      layers.push_back({floor, layer == nullptr ? model::LayerKind::other : layer->kind});
+    }
+  }
+  return layers;
+}
+
 model::Findings HostWaitStage::observe(const model::Tick& tick) {
   model::Findings findings;
   if (!tick.host) {
@@ -408,6 +454,7 @@ model::Findings HostWaitStage::observe(const model::Tick& tick) {
       }
     }
   }
+  second.slow_layers = slow_layers(tick);
   std::vector<model::HostWait> waits = waits_.observe(second);
   std::map<std::string, model::WallTime> before = std::exchange(logged_, {});
   for (const model::HostWait& wait : waits) {

@@ -19,12 +19,18 @@
 #include "daemon/base/outside_text.h"
 #include "daemon/model/clock.h"
 #include "daemon/model/host_signals.h"
+#include "daemon/model/layers.h"
 #include "daemon/model/stage.h"
+#include "daemon/model/volume_io.h"
 
 namespace ssdpulse::spikes {
 
 class HostWaits {
  public:
+  struct SlowLayer {
+    model::SlowFloor floor;
+    model::LayerKind kind = model::LayerKind::other;  // of its first volume
+  };
   struct Second {
     model::SteadyTime at;
     std::chrono::system_clock::time_point wall;
@@ -33,6 +39,7 @@ class HostWaits {
     /// exceed 1.
     double in_flight_ratio = 0;
     std::set<std::string> slow_devices = {};  // devices of incidents that go on
+    std::vector<SlowLayer> slow_layers = {};  // that nothing else below them or above can explain
   };
 
   /// Call it once a second, with rising times. Returns the waits that go on, and with `over` those that have ended
@@ -68,6 +75,7 @@ class HostWaits {
   void find_frozen(const Second& second, Found& found) const;
   void find_full(const Second& second, Found& found);
   void find_limits(const Second& second, Found& found) const;
+  void find_slow_layers(const Second& second, Found& found);
   void find_dirty(const Second& second, Found& found) const;
   void find_unexplained(const Second& second, Found& found);
 
@@ -78,6 +86,7 @@ class HostWaits {
   double usual_unexplained_ratio_ = 0;
   std::uint64_t learned_calls_ = 0;                                 // that it rests on
   std::set<std::string> in_use_;                                    // volumes that were seen not suspended
+  std::map<std::string, model::SteadyTime> suspended_;              // when volumes were last seen suspended
   std::set<std::pair<util::OutsideText, std::uint64_t>> had_room_;  // file systems: mount point, size in bytes
   double in_flight_seconds_ = 0;                                    // cumulative
   std::optional<model::SteadyTime> last_call_;
@@ -117,6 +126,7 @@ class HostWaitStage final : public model::Stage {
   };
   using Device = std::array<Operation, model::kOperations>;
   double in_flight_ratio(const model::Tick& tick);
+  static std::vector<HostWaits::SlowLayer> slow_layers(const model::Tick& tick);
   void add_tenants(const model::Tick& tick);
 
   HostWaits waits_;

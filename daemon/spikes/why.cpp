@@ -292,32 +292,6 @@ const std::vector<model::FloorTime>& floors_of(const model::Snapshot& now) {
   return now.volume_figures ? now.volume_figures->floors : none;
 }
 
-constexpr double kBusyRatio = 0.9;
-
-/// Whether something may hold up bios on their way from a layer to what it lies on: a limit of a tenant, or a drive
-/// that takes no more. Such a wait is neither the layer's nor the drive's own time.
-bool may_be_held_up(const model::Snapshot& now, const std::vector<std::string>& members) {
-  std::set<std::string> disks;
-  for (const std::string& member : members) {
-    const auto volume = std::find_if(now.volumes.begin(), now.volumes.end(),
-                                     [&](const model::Volume& one) { return one.name == member; });
-    const std::string& disk = volume == now.volumes.end() ? member : volume->device;
-    disks.insert(disk);
-    for (const model::Membership& membership : now.memberships) {
-      if (membership.array == disk) {
-        disks.insert(membership.device);
-      }
-    }
-  }
-  const bool limited =
-      now.host.signals && std::any_of(now.host.signals->limits.begin(), now.host.signals->limits.end(),
-                                      [&](const model::IoLimit& limit) { return disks.contains(limit.device); });
-  return limited || std::any_of(now.devices.begin(), now.devices.end(), [&](const model::DeviceSnapshot& device) {
-           return disks.contains(device.device->name) && device.utilisation &&
-                  device.utilisation->busy_ratio.value_or(0) >= kBusyRatio;
-         });
-}
-
 /// The layer in which most of its I/Os' time is spent, if that is much.
 std::string floor_words(const model::Snapshot& now) {
   constexpr double kMinOwnSeconds = 0.001, kMinShare = 0.5;
@@ -405,7 +379,8 @@ std::string resync_words(const model::Snapshot& now, const std::string& device) 
 /// Capitalised, unless it begins with a name.
 std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now, Tense tense) {
   std::string words = host_wait_words(wait, now, tense).what;
-  if (wait.cause == model::HostWaitCause::dirty_throttling || wait.cause == model::HostWaitCause::pressure) {
+  if (wait.cause == model::HostWaitCause::layer || wait.cause == model::HostWaitCause::dirty_throttling ||
+      wait.cause == model::HostWaitCause::pressure) {
     words.front() = static_cast<char>(words.front() - 'a' + 'A');
   }
   return words;

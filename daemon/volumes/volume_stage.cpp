@@ -256,24 +256,70 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
   return figures;
 }
 
+std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::FloorTime>& floors,
+                                                  std::chrono::seconds interval) {
+  std::vector<model::SlowFloor> slow;
+  auto before = std::exchange(known_, {});
+  for (const model::FloorTime& floor : floors) {
+    auto kept = before.extract(std::pair(floor.volumes, floor.operation));
+    Known known = kept.empty() ? Known() : kept.mapped();
+    if (known.slow_for >= kUsualAfter) {
+      known.usual_own_seconds = floor.own_seconds;
+    }
+    const bool is_slow = known.learned >= kMinLearned &&
+                         floor.own_seconds >= std::max(kMinOwnSeconds, kMinShare * floor.mean_seconds) &&
+                         floor.own_seconds >= kTimesUsual * known.usual_own_seconds;
+    if (is_slow) {
+      ++known.proofs;
+      known.slow_for += interval;
+      if (known.proofs >= kProofs) {
+        slow.push_back({floor, known.usual_own_seconds, known.slow_for});
+      }
+    } else {
+      known.learned = std::min<std::chrono::seconds>(known.learned + interval, kLearningTime);
+      known.usual_own_seconds += (floor.own_seconds - known.usual_own_seconds) *
+                                 std::min(1.0, std::chrono::duration<double>(interval) / known.learned);
+      known.slow_for = {};
+      known.proofs = 0;
+    }
+    known_.emplace(std::pair(floor.volumes, floor.operation), known);
+  }
+  // Those with too few I/Os now keep what is usual.
+  for (auto& [key, known] : before) {
+    known.slow_for = {};
+    known.proofs = 0;
+    known_.emplace(key, known);
+  }
+  return slow;
+}
+
 model::Findings Volumes::observe(const model::Tick& tick) {
   if (tick.bios.empty() || !same_layers(layers_, tick.inventory->layers)) {
     layers_ = tick.inventory->layers;
     marks_.clear();
+    slow_.forget();
     figures_ = nullptr;
   }
   if (tick.bios.empty()) {
     return {};
   }
   if (marks_.empty() || tick.at - marks_.back().at >= kBetweenMarks) {
+    std::vector<model::SlowFloor> slow;
+    if (!marks_.empty()) {
+      const auto interval = tick.at - marks_.back().at;
+      const double interval_seconds = std::chrono::duration<double>(interval).count();
+      slow = slow_.observe(figures_between(marks_.back().bios, tick.bios, interval_seconds, layers_).floors,
+                           std::chrono::round<std::chrono::seconds>(interval));
+    }
     marks_.push_back({tick.at, tick.bios});
     while (marks_.size() > 2 && tick.at - marks_[1].at >= kWindow) {
       marks_.pop_front();
     }
     const double seconds = std::chrono::duration<double>(tick.at - marks_.front().at).count();
     if (marks_.size() > 1) {
-      figures_ = std::make_shared<const model::VolumeFigures>(
-          figures_between(marks_.front().bios, tick.bios, seconds, tick.inventory->layers));
+      model::VolumeFigures figures = figures_between(marks_.front().bios, tick.bios, seconds, layers_);
+      figures.slow = std::move(slow);
+      figures_ = std::make_shared<const model::VolumeFigures>(std::move(figures));
     }
   }
   return {[figures = figures_](model::Snapshot& snapshot) { snapshot.volume_figures = figures; }};

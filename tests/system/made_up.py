@@ -44,7 +44,7 @@ HISTOGRAMS = {
     "ssdpulse_write_hint_latency_seconds": HINT,
     "ssdpulse_volume_latency_seconds": VOLUME, "ssdpulse_volume_member_latency_seconds": MEMBER,
 }
-WAITS = "cause=suspended,frozen,full,cgroup_limit,dirty_throttling,pressure"
+WAITS = "cause=suspended,frozen,full,cgroup_limit,layer,dirty_throttling,pressure"
 LIMITS = "tenant=db.service device=nvme0n1 operation=read,write"
 COUNTERS = {
     "ssdpulse_device_busy_seconds": "device=nvme0n1", "ssdpulse_host_waits": WAITS, "ssdpulse_host_wait_seconds": WAITS,

@@ -27,6 +27,7 @@ class Host {
   double pressure = 0.05;   // share of each second in which tasks wait
   double in_flight = 0.05;  // and in which I/O is in flight on measured drives
   std::set<std::string> slow;
+  std::vector<HostWaits::SlowLayer> slow_layers;
 
   Host() {
     signals.pressure.emplace();
@@ -48,7 +49,7 @@ class Host {
           limit.pressure->some_seconds += cgroup_pressure;
         }
       }
-      waits = subject_.observe({at_, wall_, &signals, in_flight, slow});
+      waits = subject_.observe({at_, wall_, &signals, in_flight, slow, slow_layers});
       claimed += std::any_of(waits.begin(), waits.end(), [](const HostWait& one) { return !one.over; }) ? 1 : 0;
     }
     return waits;
@@ -239,6 +240,39 @@ TEST(HostWaits, AFileSystemThatHasLongBeenFullIsNotReported) {
   host.seconds(10);
   host.signals.rooms[0].available_inodes = 0;
   EXPECT_EQ(host.seconds(1).at(0).evidence.at("inodes_full"), 1);
+}
+
+/// Writes of 40 ms, of which most are the layer's own; usually 0.2 ms are.
+HostWaits::SlowLayer slow_layer(double own_seconds = 0.039, model::Operation operation = model::Operation::write) {
+  return {{{{"dm-0"}, {"sda1"}, operation, 1000, 0.04, own_seconds, true}, 0.0002, 10s}, model::LayerKind::crypt};
+}
+
+TEST(HostWaits, ALayerThatIsSlowByItselfIsNamedSinceWhenItHasBeenSo) {
+  Host host;
+  host.slow_layers = {slow_layer(), slow_layer(0.03, model::Operation::read)};
+  const auto waits = host.seconds(5);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].cause, HostWaitCause::layer);
+  EXPECT_EQ(waits[0].subject, "dm-0");
+  EXPECT_EQ(waits[0].duration, 14s);
+  EXPECT_EQ(waits[0].begin, std::chrono::system_clock::time_point(1'700'000'000s) + 91s - 10s);
+  EXPECT_DOUBLE_EQ(waits[0].evidence.at("own_seconds"), 0.039);
+  EXPECT_EQ(waits[0].evidence.at("operation"), static_cast<double>(index(model::Operation::write)));
+  host.slow_layers.clear();
+  EXPECT_TRUE(host.seconds(4).at(0).over);
+}
+
+TEST(HostWaits, ALayerIsNotSlowByWhatWaitedWhileItWasSuspended) {
+  Host host;
+  host.signals.volumes = {{"dm-0"}};
+  host.seconds(1);
+  host.signals.volumes[0].suspended = true;
+  EXPECT_EQ(host.seconds(3).at(0).cause, HostWaitCause::suspended);
+  host.signals.volumes[0].suspended = false;
+  host.seconds(5);
+  host.slow_layers = {slow_layer()};
+  EXPECT_TRUE(host.seconds(10).empty());
+  EXPECT_EQ(host.seconds(10).at(0).cause, HostWaitCause::layer) << "later it is";
 }
 
 TEST(HostWaits, DirtyPagesHoldUpWritersFromHalfwayBetweenBothThresholds) {
@@ -577,6 +611,43 @@ TEST(UtilisationStage, IsTheKernelsTimeBetweenTwoReadings) {
     ratio = after(1s, 9300, 2)->busy_ratio.value_or(0);
   }
   EXPECT_NEAR(ratio, 0.95, 1e-9) << "by the disk's own line, each second, if it has one";
+}
+
+TEST(HostWaitsStage, ALayerIsNotAccusedOfWhatADriveOrALimitBelowItMayHoldUp) {
+  model::VolumeFigures figures;
+  figures.slow = {slow_layer().floor};
+  model::Snapshot calm;
+  calm.volume_figures = std::make_shared<const model::VolumeFigures>(figures);
+  calm.volumes = {{"sda1", 8, 1, "sda", true}};
+  calm.devices.resize(1);
+  auto disk = std::make_shared<model::Device>();
+  disk->name = "sda";
+  calm.devices[0].device = disk;
+  const auto waits = [&](const model::Snapshot& before) {
+    HostWaitStage stage;
+    model::Tick tick;
+    auto inventory = std::make_shared<model::Inventory>();
+    inventory->layers = {{"dm-0", "luks", model::LayerKind::crypt, {"sda1"}}};
+    tick.inventory = inventory;
+    tick.host = std::make_shared<const model::HostSignals>();
+    tick.before = std::make_shared<const model::Snapshot>(before);
+    model::Snapshot snapshot;
+    stage.observe(tick).values(snapshot);
+    return snapshot.host.waits;
+  };
+  ASSERT_EQ(waits(calm).size(), 1U);
+  EXPECT_EQ(waits(calm)[0].evidence.at("layer_kind"), static_cast<double>(model::LayerKind::crypt));
+  model::Snapshot busy = calm;
+  busy.devices[0].utilisation = {100, 0.95};
+  EXPECT_TRUE(waits(busy).empty()) << "the drive may take no more";
+  model::Snapshot slow = calm;
+  slow.spikes_going_on = {{.device = "sda"}};
+  EXPECT_TRUE(waits(slow).empty());
+  model::Snapshot limited = calm;
+  model::HostSignals signals;
+  signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
+  limited.host.signals = std::make_shared<const model::HostSignals>(signals);
+  EXPECT_TRUE(waits(limited).empty());
 }
 
 /// A drive that the daemon does not measure, or of which one operation hangs, explains waiting.

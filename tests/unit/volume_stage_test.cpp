@@ -202,5 +202,65 @@ TEST(Figures, of_counts_that_began_again_are_none) {
   EXPECT_TRUE(figures_between(before, {later}, 10, {}).devices.empty());
 }
 
+/// A floor whose bios take `mean_ms`, of which `own_ms` is its own.
+model::FloorTime floor(double mean_ms, double own_ms) {
+  return {{"dm-0"}, {"sda1"}, Operation::write, 1000, mean_ms / 1e3, own_ms / 1e3, true};
+}
+
+std::vector<model::SlowFloor> after(SlowFloors& floors, int intervals, double mean_ms, double own_ms) {
+  std::vector<model::SlowFloor> slow;
+  for (int i = 0; i < intervals; ++i) {
+    slow = floors.observe({floor(mean_ms, own_ms)}, std::chrono::seconds(5));
+  }
+  return slow;
+}
+
+TEST(SlowFloors, is_slow_after_two_intervals_beyond_what_is_usual_and_no_longer_than_it_is) {
+  SlowFloors floors;
+  EXPECT_TRUE(after(floors, 12, 0.5, 0.2).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty()) << "what happens once is in one interval";
+  const auto slow = after(floors, 1, 40, 39);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_NEAR(slow[0].usual_own_seconds, 0.0002, 1e-9);
+  EXPECT_NEAR(slow[0].time.own_seconds, 0.039, 1e-9);
+  EXPECT_EQ(slow[0].slow_for, std::chrono::seconds(10));
+  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
+  EXPECT_TRUE(after(floors, 1, 0.5, 0.2).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty());
+}
+
+TEST(SlowFloors, is_none_that_takes_little_or_as_much_as_usual_or_less_than_what_is_below) {
+  for (const auto [mean_ms, own_ms] : {std::pair(1.1, 0.9), std::pair(40.0, 19.0)}) {
+    SlowFloors floors;
+    after(floors, 12, 0.5, 0.2);
+    EXPECT_TRUE(after(floors, 5, mean_ms, own_ms).empty()) << mean_ms;
+  }
+  SlowFloors always;
+  after(always, 12, 20, 15);
+  EXPECT_TRUE(after(always, 5, 40, 39).empty());
+  EXPECT_EQ(after(always, 2, 70, 69).size(), 1U);
+  SlowFloors soon;
+  after(soon, 11, 0.5, 0.2);
+  EXPECT_TRUE(after(soon, 5, 40, 39).empty()) << "what is usual is known after a minute";
+}
+
+TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
+  SlowFloors floors;
+  after(floors, 12, 0.5, 0.2);
+  after(floors, 1, 40, 39);
+  EXPECT_TRUE(floors.observe({}, std::chrono::seconds(5)).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty());
+  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
+  floors.forget();
+  EXPECT_TRUE(after(floors, 5, 40, 39).empty());
+}
+
+TEST(SlowFloors, that_stays_slow_for_an_hour_is_usual) {
+  SlowFloors floors;
+  after(floors, 12, 0.5, 0.2);
+  EXPECT_EQ(after(floors, 720, 40, 39).size(), 1U);
+  EXPECT_TRUE(after(floors, 10, 40, 39).empty());
+}
+
 }  // namespace
 }  // namespace ssdpulse::volumes

@@ -194,6 +194,13 @@ model::HostWait wait(model::HostWaitCause cause, std::chrono::seconds ago,
     made.file = "io.max";
   } else if (cause == model::HostWaitCause::suspended) {
     made.subject = "dm-3";
+  } else if (cause == model::HostWaitCause::layer) {
+    made.subject = "dm-3";
+    made.evidence = {{"mean_seconds", 0.04},
+                     {"own_seconds", 0.039},
+                     {"baseline_own_seconds", 0.0002},
+                     {"operation", static_cast<double>(index(model::Operation::write))},
+                     {"layer_kind", static_cast<double>(model::LayerKind::crypt)}};
   } else if (cause == model::HostWaitCause::full || cause == model::HostWaitCause::frozen) {
     made.subject = "/srv/pg";
     made.command = cause == model::HostWaitCause::frozen ? "fsfreeze" : "";
@@ -216,6 +223,9 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
        "pg.service is held at its limit of 40 writes a second on /srv/wal (vg0-wal on sda) (io.max of db.slice); it "
        "waits "
        "for I/O 81 % of the time, since 22:13:08 UTC (12 s). No drive is slow."},
+      {model::HostWaitCause::layer,
+       "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in crypt itself, not in what is "
+       "below (usually 0.2 ms), since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::dirty_throttling,
        "The kernel holds up whoever writes to files, until the drives have caught up: 120 MB are dirty or being "
        "written "
@@ -281,6 +291,7 @@ TEST(why_above_the_drives, a_wait_concerns_the_disks_below_it) {
   now.filesystems = {{"sda", "/srv/wal", "ext4", false, {"dm-3"}}};
   for (const auto& [cause, subject, device] : std::vector<std::tuple<model::HostWaitCause, const char*, const char*>>{
            {model::HostWaitCause::suspended, "dm-3", ""},
+           {model::HostWaitCause::layer, "dm-3", ""},
            {model::HostWaitCause::frozen, "/srv/wal", ""},
            {model::HostWaitCause::full, "/srv/wal", ""},
            {model::HostWaitCause::cgroup_limit, "db.slice", "sda"},
