@@ -347,6 +347,9 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
                                     const TenantOf& tenant_of) {
   model::HostSignals signals;
   signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxCgroupFileBytes));
+  if (const auto cpu = parse_pressure(content(roots_.proc + "/pressure/cpu", kMaxCgroupFileBytes))) {
+    signals.cpu_wait_seconds = cpu->some_seconds;
+  }
   if (!signals.pressure) {
     signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
   }

@@ -77,14 +77,16 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
                  "claimed. `io.latency` and io.cost have no rate to compare with, and are never claimed"},
     {.cause = HostWaitCause::layer,
      .name = "layer",
-     .next = "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt: whether its CPUs are "
-             "busy (kcryptd in top); cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue NAME makes "
-             "its I/O wait for fewer threads.",
-     .shown_by = "over twice 5 s or more, at least 1 ms, half of the mean time of its bios and 4 times what is usual here is "
-                 "spent in the layer, not in what it lies on; after an hour it is usual. Only of layers that pass each "
-                 "bio on as it is, where those below were seen and timed, nothing about the layers changed for a minute, "
-                 "it was not suspended, no drive below has an incident or is 90 % busy, and no limit is set on one "
-                 "([volumes](volumes.md))"},
+     .next = "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt, see whether the "
+             "CPUs are "
+             "busy (kcryptd in top): cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue NAME takes "
+             "two changes of thread out of its way.",
+     .shown_by =
+         "in two intervals of 5 s in a row, the layer itself, not what it lies on, took at least 1 ms of the mean "
+         "time of a bio, half of it, and 4 times what is usual for bios of that size; after an hour that is "
+         "usual. Only of layers that pass each bio on as it is, where those below were seen and timed, and "
+         "nothing was seen that may hold them up on their way: a spike of a drive below, a full queue, for "
+         "writes a drive that is 90 % busy, a limit, a suspended volume ([volumes](volumes.md))"},
     {.cause = HostWaitCause::dirty_throttling,
      .name = "dirty_throttling",
      .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
@@ -183,6 +185,7 @@ struct HostSignals {
   std::optional<std::uint64_t> blocked_tasks = {};  // that wait for I/O (procs_blocked)
   std::optional<DirtyPages> dirty = {};
   /// Cumulative: in which anything was in flight, added up over all disks that are not made of others.
+  std::optional<double> cpu_wait_seconds = {};  // in which at least one task waited for a CPU; cumulative
   double disks_busy_seconds = 0;
   std::map<std::string, std::uint64_t> disks_busy_ms = {};  // of each of those, by name (io_ticks)
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
@@ -196,7 +199,7 @@ struct HostSignals {
 struct HostWait {
   HostWaitCause cause = HostWaitCause::pressure;
   util::OutsideText subject;  // a volume, a mount point or whom a limit is set on; empty: the host
-  std::string device;         // that the limit is for; empty: none
+  std::string device;         // that the limit is for, or the layer's own; empty: none
   std::string tenant;         // who is held up; empty: not known
   std::chrono::system_clock::time_point begin;
   std::chrono::nanoseconds duration{};  // from the first proof to the last, by a clock that is never set

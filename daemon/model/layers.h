@@ -17,6 +17,7 @@ struct Filesystem;     // device.h
 struct Volume;         // likewise
 struct VolumeSignals;  // host_signals.h
 
+/// The history keeps the number of a kind: add at the end.
 enum class LayerKind : std::uint8_t {
   lvm,  // a logical volume, or an internal part of one, of none of the kinds below
   crypt,

@@ -54,8 +54,8 @@ struct RecentBios {
 };
 
 /// How much of a bio's time on a volume is spent in the volume itself: not below it, on what it lies on. Only of kinds
-/// that pass each bio on as it is (LVM, LUKS, reads of a mirror), while nothing about them changes, and where nearly
-/// all bios below were timed.
+/// that pass each bio on as it is (LVM, LUKS, reads of a mirror), while nothing about them changes, where nearly all
+/// bios below were timed, and nothing was seen that may have held bios up on their way down.
 struct FloorTime {
   std::vector<std::string> volumes;  // several, if they share members: their bios cannot be told apart there
   std::vector<std::string> members;
@@ -64,14 +64,20 @@ struct FloorTime {
   double mean_seconds = 0;  // of these
   /// Mean. Every bio of the members is taken for one after another and for this volume's, so it is at least this.
   double own_seconds = 0;
-  bool exact = false;  // each bio became one bio below: it is this
+  bool exact = false;         // each bio became one bio below: it is this
+  std::string heaviest = {};  // of the volumes, the one whose bios took nearly all of the time; empty: none
+  double mean_bytes = 0;
 };
+
+/// Less is not worth a sentence: of the mean, and of all that a bio takes.
+inline constexpr double kMinOwnSeconds = 0.001;
+inline constexpr double kMinOwnShare = 0.5;
 
 /// A floor that has become slow by itself: for some seconds, much more time is spent in it than is usual for it, and at
 /// least half of what its bios take.
 struct SlowFloor {
-  FloorTime time;  // of the last seconds
-  double usual_own_seconds = 0;
+  FloorTime time;                // of the last seconds
+  double usual_own_seconds = 0;  // of bios as large as these
   std::chrono::seconds slow_for{};
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "daemon/base/figure_text.h"
 #include "daemon/model/device_title.h"
@@ -69,19 +68,27 @@ std::string waits_words(const HostWait& wait, std::string_view who, Tense tense)
 /// "of 2.4 ms that writes on /srv/pg (vg0-data, dm-3) take, 2.1 ms are spent in crypt itself, not in what is below
 /// (usually 0.1 ms)"
 std::string layer_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {
+  constexpr double kMuchCpuPressure = 0.3;
   const bool now_so = tense == Tense::present;
-  const double kind = evidence_of(wait, "layer_kind");
+  // The kernel's name may be another volume's since a reboot.
+  const bool is_named = std::any_of(now.layers.begin(), now.layers.end(), [&](const model::Layer& one) {
+    return one.name == wait.device && (one.title.empty() ? wait.subject == one.name : wait.subject == one.title);
+  });
+  const auto found = wait.evidence.find("layer_kind");
+  const double kind = found == wait.evidence.end() ? -1 : found->second;
   const bool is_known = kind >= 0 && kind < static_cast<double>(model::kLayerKindNames.size());
-  const double others = evidence_of(wait, "volumes") - 1;
+  const double cpu = evidence_of(wait, "cpu_pressure_ratio");
   return fmt::format(
-      "of {} that {} on {}{} {}, {}{} {} spent in {} itself, not in what is below (usually {})",
+      "of {} that {} on {} {}, {}{} {} spent in {} itself, not in what is below (usually {}){}",
       util::format_latency(evidence_of(wait, "mean_seconds")),
       evidence_of(wait, "operation") == static_cast<double>(index(model::Operation::read)) ? "reads" : "writes",
-      volume_title(wait.subject, now), others > 0 ? fmt::format(" and {:.0f} more on the same members", others) : "",
-      now_so ? "take" : "took", evidence_of(wait, "own_is_exact") > 0 ? "" : "at least ",
-      util::format_latency(evidence_of(wait, "own_seconds")), now_so ? "are" : "were",
-      is_known ? model::kLayerKindNames[static_cast<std::size_t>(kind)] : "the layer",
-      util::format_latency(evidence_of(wait, "baseline_own_seconds")));
+      is_named ? volume_title(wait.device, now) : util::for_json(wait.subject), now_so ? "take" : "took",
+      evidence_of(wait, "own_is_exact") > 0 ? "" : "at least ", util::format_latency(evidence_of(wait, "own_seconds")),
+      now_so ? "are" : "were", is_known ? model::kLayerKindNames[static_cast<std::size_t>(kind)] : "the layer",
+      util::format_latency(evidence_of(wait, "baseline_own_seconds")),
+      cpu < kMuchCpuPressure
+          ? ""
+          : fmt::format("; tasks {} for a CPU {:.0f} % of the time", now_so ? "wait" : "waited", 100 * cpu));
 }
 
 std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tense) {
@@ -135,7 +142,6 @@ bool concerns(const HostWait& wait, const std::string& disk, const model::Snapsh
   };
   switch (wait.cause) {
     case HostWaitCause::suspended:
-    case HostWaitCause::layer:
       return is_below(wait.subject);
     case HostWaitCause::frozen:
     case HostWaitCause::full:
@@ -143,36 +149,13 @@ bool concerns(const HostWait& wait, const std::string& disk, const model::Snapsh
         return one.mountpoint == wait.subject && one.device == disk;
       });
     case HostWaitCause::cgroup_limit:
+    case HostWaitCause::layer:
       return is_below(wait.device);
     case HostWaitCause::dirty_throttling:
     case HostWaitCause::pressure:
       return true;
   }
   return true;
-}
-
-bool may_be_held_up(const model::Snapshot& now, const std::vector<std::string>& members) {
-  std::set<std::string> disks;
-  for (const std::string& member : members) {
-    const auto volume = std::find_if(now.volumes.begin(), now.volumes.end(),
-                                     [&](const model::Volume& one) { return one.name == member; });
-    const std::string& disk = volume == now.volumes.end() ? member : volume->device;
-    disks.insert(disk);
-    for (const model::Membership& membership : now.memberships) {
-      if (membership.array == disk) {
-        disks.insert(membership.device);
-      }
-    }
-  }
-  const auto is_below = [&disks](const auto& one) { return disks.contains(one.device); };
-  const auto& spikes = now.spikes_going_on;
-  return (now.host.signals &&
-          std::any_of(now.host.signals->limits.begin(), now.host.signals->limits.end(), is_below)) ||
-         std::any_of(spikes.begin(), spikes.end(), is_below) ||
-         std::any_of(now.devices.begin(), now.devices.end(), [&](const model::DeviceSnapshot& device) {
-           return disks.contains(device.device->name) && device.utilisation &&
-                  device.utilisation->busy_ratio.value_or(0) >= kBusyRatio;
-         });
 }
 
 HostWaitWords host_wait_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "daemon/model/snapshot.h"
 #include "daemon/spikes/spike_words.h"
@@ -19,13 +18,6 @@ inline constexpr std::string_view kHostWaitRunbook = "SsdpulseIoHeldUp";
 
 /// `now`: to name volumes and disks as people know them.
 HostWaitWords host_wait_words(const model::HostWait& wait, const model::Snapshot& now, Tense tense);
-
-/// From this share of the time on, a drive may take no more.
-inline constexpr double kBusyRatio = 0.9;
-
-/// Whether something may hold up bios on their way from a layer to what it lies on: a limit of a tenant, or a drive
-/// that takes no more, or is slow. Such a wait is neither the layer's nor the drive's own time.
-bool may_be_held_up(const model::Snapshot& now, const std::vector<std::string>& members);
 
 /// Whether it can hold up I/O to this disk: those that hold up the whole host concern each.
 bool concerns(const model::HostWait& wait, const std::string& disk, const model::Snapshot& now);

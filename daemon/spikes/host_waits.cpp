@@ -9,7 +9,6 @@
 
 #include "daemon/base/number_text.h"
 #include "daemon/model/incident.h"
-#include "daemon/spikes/host_wait_words.h"
 #include "daemon/spikes/io_window.h"
 
 namespace ssdpulse::spikes {
@@ -96,7 +95,8 @@ void HostWaits::update_pressure(const Second& second) {
   const double interval = last_call_ ? seconds_between(*last_call_, second.at) : 0;
   last_call_ = second.at;
   in_flight_seconds_ += interval * std::clamp(second.in_flight_ratio, 0.0, 1.0);
-  Reading reading{second.at, second.signals->pressure, {}, in_flight_seconds_, {}, {}};
+  Reading reading{second.at, second.signals->pressure, {}, second.signals->cpu_wait_seconds, in_flight_seconds_, {},
+                  {}};
   if (second.signals->blocked_tasks) {
     reading.blocked = *second.signals->blocked_tasks > 0 ? 1 : 0;
   }
@@ -145,9 +145,6 @@ void HostWaits::find_suspended(const Second& second, Found& found) {
     const bool was_in_use = before.contains(volume.volume);
     if (!volume.suspended || was_in_use) {
       in_use_.insert(volume.volume);
-    }
-    if (volume.suspended) {
-      suspended_[volume.volume] = second.at;
     }
     if (volume.suspended && (waits || was_in_use)) {
       add(found, second, HostWaitCause::suspended, volume.volume, "dm/suspended");
@@ -241,28 +238,29 @@ void HostWaits::find_limits(const Second& second, Found& found) const {
   }
 }
 
-/// What waited for a volume that was suspended has ended only now.
-void HostWaits::find_slow_layers(const Second& second, Found& found) {
-  constexpr std::chrono::seconds kAfterSuspended{20};
-  std::erase_if(suspended_, [&](const auto& one) { return second.at - one.second >= kAfterSuspended; });
-  for (const SlowLayer& layer : second.slow_layers) {
-    const model::FloorTime& time = layer.floor.time;
-    const auto was_suspended = [&](const std::string& device) { return suspended_.contains(device); };
-    if (std::any_of(time.volumes.begin(), time.volumes.end(), was_suspended) ||
-        std::any_of(time.members.begin(), time.members.end(), was_suspended)) {
-      continue;
+/// Of several operations of a layer, the slower.
+void HostWaits::find_slow_layers(const Second& second, Found& found) const {
+  const Reading& first = readings_.front();
+  const Reading& last = readings_.back();
+  for (const SlowLayer& slow : second.slow_layers) {
+    const model::FloorTime& time = slow.floor.time;
+    const util::OutsideText& subject = slow.layer.title.empty() ? util::OutsideText(slow.layer.name) : slow.layer.title;
+    HostWait wait{HostWaitCause::layer, subject, slow.layer.name, "", second.wall - slow.floor.slow_for};
+    wait.duration = slow.floor.slow_for;
+    wait.evidence = {{"mean_seconds", time.mean_seconds},
+                     {"own_seconds", time.own_seconds},
+                     {"baseline_own_seconds", slow.floor.usual_own_seconds},
+                     {"own_is_exact", time.exact ? 1 : 0},
+                     {"operation", static_cast<double>(index(time.operation))},
+                     {"layer_kind", static_cast<double>(slow.layer.kind)}};
+    if (first.cpu_wait_seconds && last.cpu_wait_seconds && last.at > first.at) {
+      wait.evidence["cpu_pressure_ratio"] =
+          std::clamp((*last.cpu_wait_seconds - *first.cpu_wait_seconds) / seconds_between(first.at, last.at), 0.0, 1.0);
     }
-    HostWait& wait = add(found, second, HostWaitCause::layer, time.volumes.front(), "bios",
-                         {{"mean_seconds", time.mean_seconds},
-                          {"own_seconds", time.own_seconds},
-                          {"baseline_own_seconds", layer.floor.usual_own_seconds},
-                          {"own_is_exact", time.exact ? 1 : 0},
-                          {"operation", static_cast<double>(index(time.operation))},
-                          {"layer_kind", static_cast<double>(layer.kind)},
-                          {"volumes", static_cast<double>(time.volumes.size())}});
-    if (wait.evidence.at("own_seconds") <= time.own_seconds) {  // of reads and writes, the slower
-      wait.duration = layer.floor.slow_for;
-      wait.begin = second.wall - layer.floor.slow_for;
+    wait.file = "block_bio_queue";
+    const auto [entry, is_new] = found.emplace(Key{wait.cause, subject}, wait);
+    if (!is_new && entry->second.evidence.at("own_seconds") < time.own_seconds) {
+      entry->second = std::move(wait);
     }
   }
 }
@@ -427,15 +425,15 @@ void HostWaitStage::add_tenants(const model::Tick& tick) {
   }
 }
 
+/// Where several volumes share the time, none of them can be named.
 std::vector<HostWaits::SlowLayer> HostWaitStage::slow_layers(const model::Tick& tick) {
   std::vector<HostWaits::SlowLayer> layers;
   if (!tick.before || !tick.before->volume_figures) {
     return layers;
   }
   for (const model::SlowFloor& floor : tick.before->volume_figures->slow) {
-    if (!may_be_held_up(*tick.before, floor.time.members)) {
-      const model::Layer* layer = model::layer_of(tick.inventory->layers, floor.time.volumes.front());
-      layers.push_back({floor, layer == nullptr ? model::LayerKind::other : layer->kind});
+    if (const model::Layer* layer = model::layer_of(tick.inventory->layers, floor.time.heaviest); layer != nullptr) {
+      layers.push_back({floor, *layer});
     }
   }
   return layers;

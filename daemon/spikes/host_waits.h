@@ -29,7 +29,7 @@ class HostWaits {
  public:
   struct SlowLayer {
     model::SlowFloor floor;
-    model::LayerKind kind = model::LayerKind::other;  // of its first volume
+    model::Layer layer;  // the one whose bios take the time
   };
   struct Second {
     model::SteadyTime at;
@@ -39,7 +39,7 @@ class HostWaits {
     /// exceed 1.
     double in_flight_ratio = 0;
     std::set<std::string> slow_devices = {};  // devices of incidents that go on
-    std::vector<SlowLayer> slow_layers = {};  // that nothing else below them or above can explain
+    std::vector<SlowLayer> slow_layers = {};
   };
 
   /// Call it once a second, with rising times. Returns the waits that go on, and with `over` those that have ended
@@ -52,7 +52,8 @@ class HostWaits {
     model::SteadyTime at;
     std::optional<model::IoPressure> pressure;
     std::optional<double> blocked;  // in place of the pressure: 1 if any task waited at that moment, else 0
-    double in_flight_seconds = 0;   // cumulative, as all that follow
+    std::optional<double> cpu_wait_seconds;
+    double in_flight_seconds = 0;  // cumulative, as all that follow
     // By key_of() the limit:
     std::map<std::string, std::uint64_t> limit_counts;  // bytes or I/Os
     std::map<std::string, double> limit_wait_seconds;   // in which tasks below it waited
@@ -75,7 +76,7 @@ class HostWaits {
   void find_frozen(const Second& second, Found& found) const;
   void find_full(const Second& second, Found& found);
   void find_limits(const Second& second, Found& found) const;
-  void find_slow_layers(const Second& second, Found& found);
+  void find_slow_layers(const Second& second, Found& found) const;
   void find_dirty(const Second& second, Found& found) const;
   void find_unexplained(const Second& second, Found& found);
 
@@ -86,7 +87,6 @@ class HostWaits {
   double usual_unexplained_ratio_ = 0;
   std::uint64_t learned_calls_ = 0;                                 // that it rests on
   std::set<std::string> in_use_;                                    // volumes that were seen not suspended
-  std::map<std::string, model::SteadyTime> suspended_;              // when volumes were last seen suspended
   std::set<std::pair<util::OutsideText, std::uint64_t>> had_room_;  // file systems: mount point, size in bytes
   double in_flight_seconds_ = 0;                                    // cumulative
   std::optional<model::SteadyTime> last_call_;

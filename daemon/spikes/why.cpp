@@ -294,11 +294,10 @@ const std::vector<model::FloorTime>& floors_of(const model::Snapshot& now) {
 
 /// The layer in which most of its I/Os' time is spent, if that is much.
 std::string floor_words(const model::Snapshot& now) {
-  constexpr double kMinOwnSeconds = 0.001, kMinShare = 0.5;
   const model::FloorTime* worst = nullptr;
   for (const model::FloorTime& floor : floors_of(now)) {
-    if (floor.own_seconds >= kMinOwnSeconds && floor.own_seconds >= kMinShare * floor.mean_seconds &&
-        !may_be_held_up(now, floor.members) && (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
+    if (floor.own_seconds >= model::kMinOwnSeconds && floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds &&
+        (worst == nullptr || floor.own_seconds > worst->own_seconds)) {
       worst = &floor;
     }
   }
@@ -328,6 +327,7 @@ std::string floor_words(const model::Snapshot& now) {
 
 /// Drives that have no time left, before they are slow.
 std::string busy_words(const model::Snapshot& now) {
+  constexpr double kBusyRatio = 0.9;
   for (const model::DeviceSnapshot& device : now.devices) {
     if (device.utilisation && device.utilisation->busy_ratio.value_or(0) >= kBusyRatio) {
       return fmt::format(" {} is busy {:.0f} % of the time.", title_of(now, device.device->name),
@@ -484,11 +484,13 @@ Why right_now(const Situation& situation) {
   }
   const std::string calm = "No drive is slower than usual.";
   const std::string backlog = backlog_words(now);
-  const std::string remarks = floor_words(now) + (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") +
-                              filling_words(now) + unmeasured_words(now);
-  if (const model::HostWait* last = last_wait(situation);
-      last != nullptr && (incidents.empty() || end_of(*last) >= incidents.front().end)) {
-    return about_ended(*last, now, calm + remarks);
+  const model::HostWait* last_held_up = last_wait(situation);
+  // Figures of the last minute still show what has just ended.
+  const bool layer_ended = last_held_up != nullptr && last_held_up->cause == model::HostWaitCause::layer;
+  const std::string remarks = (layer_ended ? "" : floor_words(now)) + (backlog.empty() ? busy_words(now) : backlog) +
+                              resync_words(now, "") + filling_words(now) + unmeasured_words(now);
+  if (last_held_up != nullptr && (incidents.empty() || end_of(*last_held_up) >= incidents.front().end)) {
+    return about_ended(*last_held_up, now, calm + remarks);
   }
   if (incidents.empty()) {
     return {.verdict = Verdict::ok, .sentence = calm + remarks};

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "daemon/model/latency_buckets.h"
@@ -26,8 +28,12 @@ constexpr std::array kTimed{Operation::read, Operation::write, Operation::flush}
 constexpr std::size_t kRead = 0, kWrite = 1, kFlush = 2;
 constexpr std::chrono::seconds kBetweenMarks{5};
 constexpr std::chrono::seconds kWindow{60};
-/// Fewer say too little about a mean.
-constexpr std::uint64_t kMinEnded = 50;
+/// Bios for a proof that a floor is slow: fewer than for a mean, as there must be two of them.
+constexpr std::uint64_t kMinEndedForProof = 20;
+/// Of the time of a floor's bios, for one of its volumes to be named.
+constexpr double kNearlyAll = 0.9;
+/// Of the time that something is in flight: from then on a drive may take no more.
+constexpr double kBusyRatio = 0.9;
 /// Bios that began below before the window or end after it, and those that are lost, are few of many.
 constexpr double kFew = 0.01;
 
@@ -99,6 +105,7 @@ struct Floor {
   std::set<std::string> members;
   bool passes_on[kFlush] = {true, true};  // reads, writes: each bio as it is
   bool may_do_more = false;               // unless as many bios are below: its kind does not say
+  bool merges_flushes = false;            // md: several writes wait for one flush below
 };
 
 /// A layer of another kind reads in order to write, copies, or writes elsewhere: what it passes on says little about
@@ -124,6 +131,11 @@ bool passes_on(model::LayerKind kind, std::size_t operation) {
 /// LVM's own RAID is not known from its UUID, nor is what another program made of dm.
 bool may_do_more(model::LayerKind kind) { return kind == model::LayerKind::lvm || kind == model::LayerKind::dm; }
 
+bool merges_flushes(model::LayerKind kind) {
+  using Kind = model::LayerKind;
+  return kind == Kind::raid0 || kind == Kind::raid1 || kind == Kind::raid10;
+}
+
 std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
   std::map<std::string, std::size_t> floor_of;  // by member
   std::vector<Floor> floors;
@@ -138,6 +150,7 @@ std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
       floor.passes_on[operation] = passes_on(layer.kind, operation);
     }
     floor.may_do_more = may_do_more(layer.kind);
+    floor.merges_flushes = merges_flushes(layer.kind);
     std::set<std::size_t> joined;
     for (const std::string& member : layer.members) {
       if (const auto found = floor_of.find(member); found != floor_of.end()) {
@@ -163,6 +176,7 @@ std::vector<Floor> floors_of(const std::vector<model::Layer>& layers) {
         floors[at].passes_on[operation] = floors[at].passes_on[operation] && from.passes_on[operation];
       }
       floors[at].may_do_more = floors[at].may_do_more || from.may_do_more;
+      floors[at].merges_flushes = floors[at].merges_flushes || from.merges_flushes;
       from = Floor();
     };
     join(floor);
@@ -200,11 +214,20 @@ std::optional<Sum> sum_of(const std::set<std::string>& devices, const Intervals&
   return sum;
 }
 
-std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals, std::size_t operation) {
+/// The volume whose bios took nearly all of the time; empty: none did.
+std::string heaviest_of(const Floor& floor, const Intervals& intervals, std::size_t operation, double seconds) {
+  const auto found = std::find_if(floor.volumes.begin(), floor.volumes.end(), [&](const std::string& volume) {
+    return intervals.find(volume)->second.of[operation].seconds >= kNearlyAll * seconds;
+  });
+  return found == floor.volumes.end() ? "" : *found;
+}
+
+std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals, std::size_t operation,
+                                 std::uint64_t min_ended) {
   const auto above = sum_of(floor.volumes, intervals, operation);
   const auto below = sum_of(floor.members, intervals, operation);
   const auto flushes = sum_of(floor.members, intervals, kFlush);
-  if (!floor.passes_on[operation] || !above || !below || !flushes || above->ended < kMinEnded) {
+  if (!floor.passes_on[operation] || !above || !below || !flushes || above->ended < min_ended) {
     return std::nullopt;
   }
   const auto ended = static_cast<double>(above->ended);
@@ -213,7 +236,8 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
                          static_cast<double>(below->bytes) >= (1 - kFew) * static_cast<double>(above->bytes) &&
                          static_cast<double>(above->lost + below->lost) <= kFew * ended;
   const bool as_many = std::abs(static_cast<double>(below->ended) - ended) <= kFew * ended;
-  if (!all_below || (floor.may_do_more && !as_many)) {
+  const bool merged = operation == kWrite && floor.merges_flushes && flushes->ended > 0;
+  if (!all_below || merged || (floor.may_do_more && !as_many)) {
     return std::nullopt;
   }
   // A write that is to follow a flush waits for one below first.
@@ -224,20 +248,43 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
                    above->ended,
                    above->seconds / ended,
                    std::max(0.0, (above->seconds - below->seconds - flush_seconds) / ended),
-                   as_many && flush_seconds == 0};
+                   as_many && flush_seconds == 0,
+                   heaviest_of(floor, intervals, operation, above->seconds),
+                   static_cast<double>(above->bytes) / ended};
 }
 
-/// Whether nothing was added, removed, failed or remapped.
-bool same_layers(const std::vector<model::Layer>& before, const std::vector<model::Layer>& now) {
-  return std::equal(before.begin(), before.end(), now.begin(), now.end(), [](const auto& a, const auto& b) {
-    return a.name == b.name && a.kind == b.kind && a.members == b.members && a.diskseq == b.diskseq;
-  });
+/// Layers that were added, removed, remapped, or lost a member. Both sorted by name.
+std::vector<model::Layer> changed(const std::vector<model::Layer>& before, const std::vector<model::Layer>& now) {
+  const auto key = [](const model::Layer& one) { return std::tie(one.name, one.kind, one.members, one.diskseq); };
+  std::vector<model::Layer> differing;
+  std::set_symmetric_difference(before.begin(), before.end(), now.begin(), now.end(), std::back_inserter(differing),
+                                [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return differing;
+}
+
+/// The members of these layers, and of all that lies above them.
+std::set<std::string> members_from(const std::vector<model::Layer>& changed, const std::vector<model::Layer>& layers) {
+  std::set<std::string> volumes, members;
+  std::vector<model::Layer> next = changed;
+  while (!next.empty()) {
+    std::vector<model::Layer> above;
+    for (const model::Layer& layer : next) {
+      members.insert(layer.members.begin(), layer.members.end());
+      if (volumes.insert(layer.name).second) {
+        std::copy_if(layers.begin(), layers.end(), std::back_inserter(above), [&](const model::Layer& one) {
+          return std::find(one.members.begin(), one.members.end(), layer.name) != one.members.end();
+        });
+      }
+    }
+    next = std::move(above);
+  }
+  return members;
 }
 
 }  // namespace
 
 model::VolumeFigures figures_between(const Bios& before, const Bios& now, double seconds,
-                                     const std::vector<model::Layer>& layers) {
+                                     const std::vector<model::Layer>& layers, std::uint64_t min_ended) {
   model::VolumeFigures figures;
   figures.seconds = seconds;
   const Intervals intervals = intervals_between(before, now);
@@ -248,7 +295,7 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
   }
   for (const Floor& floor : floors_of(layers)) {
     for (std::size_t operation = 0; operation < kFlush; ++operation) {
-      if (auto time = time_of(floor, intervals, operation)) {
+      if (auto time = time_of(floor, intervals, operation, min_ended)) {
         figures.floors.push_back(std::move(*time));
       }
     }
@@ -256,35 +303,133 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
   return figures;
 }
 
+void HoldUps::note(const std::string& device, model::SteadyTime at, bool of_reads) {
+  Last& last = last_[device];
+  last.of_writes = at;
+  if (of_reads) {
+    last.of_reads = at;
+  }
+}
+
+void HoldUps::observe(const model::Tick& tick) {
+  std::map<std::string, double> busy;
+  if (tick.before) {
+    for (const model::DeviceSnapshot& device : tick.before->devices) {
+      if (device.utilisation && device.utilisation->busy_ratio) {
+        busy[device.device->name] = *device.utilisation->busy_ratio;
+      }
+    }
+    for (const auto* spikes : {&tick.before->spikes_going_on, &tick.before->spikes_unjudged}) {
+      for (const model::LatencySpike& spike : *spikes) {
+        note(spike.device, tick.at, true);
+      }
+    }
+  }
+  measured_.clear();
+  for (const model::DeviceTick& device : tick.devices) {
+    const std::string& name = device.block.device->name;
+    measured_.insert(name);
+    const bool full =
+        !device.interval || std::any_of(device.interval->operations.begin(), device.interval->operations.end(),
+                                        [](const auto& one) { return one.queue_full_ns > 0; });
+    const auto ratio = busy.find(name);
+    // Reads are timed below before they wait for the drive, and the kernel's busy time is coarse: only writes, of which
+    // a layer's own thread sends one after the other, may wait above a drive that is merely busy.
+    if (full || ratio == busy.end() || ratio->second >= kBusyRatio) {
+      note(name, tick.at, full);
+    }
+  }
+  limits_known_ = tick.host && tick.tenants;
+  if (tick.host) {
+    for (const model::IoLimit& limit : tick.host->limits) {
+      note(limit.device, tick.at, true);
+    }
+    for (const model::VolumeSignals& volume : tick.host->volumes) {
+      if (volume.suspended) {
+        note(volume.volume, tick.at, true);
+      }
+    }
+  }
+  std::erase_if(last_, [&](const auto& one) { return tick.at - *one.second.of_writes > 2 * kWindow; });
+  disks_below_.clear();
+  for (const model::Membership& membership : tick.inventory->memberships) {
+    disks_below_[membership.array].insert(membership.device);
+  }
+  for (const model::Volume& volume : tick.inventory->volumes) {
+    if (const auto array = disks_below_.find(volume.device); array == disks_below_.end()) {
+      disks_below_[volume.name].insert(volume.device);
+    } else if (volume.name != volume.device) {
+      disks_below_[volume.name] = std::set(array->second);  // a partition of an array
+    }
+  }
+}
+
+bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) const {
+  if (!limits_known_) {
+    return true;
+  }
+  const auto held_up = [&](const std::string& device) {
+    const auto found = last_.find(device);
+    const auto last = found == last_.end()                        ? std::nullopt
+                      : floor.operation == model::Operation::read ? found->second.of_reads
+                                                                  : found->second.of_writes;
+    return last && *last >= begin;
+  };
+  std::set<std::string> disks;
+  for (const std::string& member : floor.members) {
+    if (const auto below = disks_below_.find(member); below != disks_below_.end()) {
+      disks.insert(below->second.begin(), below->second.end());
+    } else {
+      disks.insert(member);
+    }
+  }
+  return std::any_of(floor.volumes.begin(), floor.volumes.end(), held_up) ||
+         std::any_of(floor.members.begin(), floor.members.end(), held_up) ||
+         std::any_of(disks.begin(), disks.end(),
+                     [&](const std::string& disk) { return !measured_.contains(disk) || held_up(disk); });
+}
+
+void SlowFloors::learn(Known& known, const model::FloorTime& floor, std::chrono::seconds interval) const {
+  // What may be the beginning of a slow time teaches little.
+  const double own =
+      known.learned.count() == 0
+          ? floor.own_seconds
+          : std::min(floor.own_seconds, std::max(model::kMinOwnSeconds, kTimesUsual * known.usual_own_seconds));
+  known.learned = std::min<std::chrono::seconds>(known.learned + interval, kLearningTime);
+  const double weight = std::min(1.0, std::chrono::duration<double>(interval) / known.learned);
+  known.usual_own_seconds += (own - known.usual_own_seconds) * weight;
+  known.usual_bytes += (floor.mean_bytes - known.usual_bytes) * weight;
+}
+
 std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::FloorTime>& floors,
                                                   std::chrono::seconds interval) {
   std::vector<model::SlowFloor> slow;
   auto before = std::exchange(known_, {});
   for (const model::FloorTime& floor : floors) {
-    auto kept = before.extract(std::pair(floor.volumes, floor.operation));
+    auto kept = before.extract(std::pair(floor.members, floor.operation));
     Known known = kept.empty() ? Known() : kept.mapped();
     if (known.slow_for >= kUsualAfter) {
       known.usual_own_seconds = floor.own_seconds;
+      known.usual_bytes = floor.mean_bytes;
     }
-    const bool is_slow = known.learned >= kMinLearned &&
-                         floor.own_seconds >= std::max(kMinOwnSeconds, kMinShare * floor.mean_seconds) &&
-                         floor.own_seconds >= kTimesUsual * known.usual_own_seconds;
-    if (is_slow) {
+    // Larger bios take longer, in proportion at most.
+    const double larger = known.usual_bytes > 0 ? std::max(1.0, floor.mean_bytes / known.usual_bytes) : 1;
+    const double usual = known.usual_own_seconds * larger;
+    if (known.learned >= kMinLearned && floor.own_seconds >= model::kMinOwnSeconds &&
+        floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds && floor.own_seconds >= kTimesUsual * usual) {
       ++known.proofs;
       known.slow_for += interval;
       if (known.proofs >= kProofs) {
-        slow.push_back({floor, known.usual_own_seconds, known.slow_for});
+        slow.push_back({floor, usual, known.slow_for});
       }
     } else {
-      known.learned = std::min<std::chrono::seconds>(known.learned + interval, kLearningTime);
-      known.usual_own_seconds += (floor.own_seconds - known.usual_own_seconds) *
-                                 std::min(1.0, std::chrono::duration<double>(interval) / known.learned);
+      learn(known, floor, interval);
       known.slow_for = {};
       known.proofs = 0;
     }
-    known_.emplace(std::pair(floor.volumes, floor.operation), known);
+    known_.emplace(std::pair(floor.members, floor.operation), known);
   }
-  // Those with too few I/Os now keep what is usual.
+  // Those with too few I/Os, or that may have been held up, keep what is usual.
   for (auto& [key, known] : before) {
     known.slow_for = {};
     known.proofs = 0;
@@ -293,23 +438,36 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   return slow;
 }
 
+void SlowFloors::forget(const std::set<std::string>& members) {
+  std::erase_if(known_, [&](const auto& one) {
+    const auto& [own, operation] = one.first;
+    return std::any_of(own.begin(), own.end(), [&](const std::string& member) { return members.contains(member); });
+  });
+  for (auto& [key, known] : known_) {
+    known.slow_for = {};
+    known.proofs = 0;
+  }
+}
+
 model::Findings Volumes::observe(const model::Tick& tick) {
-  if (tick.bios.empty() || !same_layers(layers_, tick.inventory->layers)) {
+  if (const auto differing = changed(layers_, tick.inventory->layers); tick.bios.empty() || !differing.empty()) {
+    slow_.forget(members_from(differing, tick.inventory->layers));
     layers_ = tick.inventory->layers;
     marks_.clear();
-    slow_.forget();
     figures_ = nullptr;
   }
   if (tick.bios.empty()) {
     return {};
   }
+  hold_ups_.observe(tick);
   if (marks_.empty() || tick.at - marks_.back().at >= kBetweenMarks) {
     std::vector<model::SlowFloor> slow;
     if (!marks_.empty()) {
       const auto interval = tick.at - marks_.back().at;
       const double interval_seconds = std::chrono::duration<double>(interval).count();
-      slow = slow_.observe(figures_between(marks_.back().bios, tick.bios, interval_seconds, layers_).floors,
-                           std::chrono::round<std::chrono::seconds>(interval));
+      auto floors = figures_between(marks_.back().bios, tick.bios, interval_seconds, layers_, kMinEndedForProof).floors;
+      std::erase_if(floors, [&](const FloorTime& one) { return hold_ups_.any_since(marks_.back().at, one); });
+      slow = slow_.observe(floors, std::chrono::round<std::chrono::seconds>(interval));
     }
     marks_.push_back({tick.at, tick.bios});
     while (marks_.size() > 2 && tick.at - marks_[1].at >= kWindow) {
@@ -318,6 +476,7 @@ model::Findings Volumes::observe(const model::Tick& tick) {
     const double seconds = std::chrono::duration<double>(tick.at - marks_.front().at).count();
     if (marks_.size() > 1) {
       model::VolumeFigures figures = figures_between(marks_.front().bios, tick.bios, seconds, layers_);
+      std::erase_if(figures.floors, [&](const FloorTime& one) { return hold_ups_.any_since(marks_.front().at, one); });
       figures.slow = std::move(slow);
       figures_ = std::make_shared<const model::VolumeFigures>(std::move(figures));
     }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volumes: the stage that determines what volumes and their members did in the last minute, which floor of a stack adds
-// the time, and which does so all of a sudden. figures_between(): the first two, of any two readings. Pure.
+// the time, and which has become slow by itself. figures_between(): the first two, of any two readings. HoldUps: what
+// may have held bios up between two floors. SlowFloors: which floors are slower than usual. Pure.
 #pragma once
 
 #include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,19 +23,40 @@ namespace ssdpulse::volumes {
 using Bios = std::vector<std::shared_ptr<const model::BioIo>>;
 
 /// `layers`: those of all the time in between. Both sorted by device. A device that is not in both, or whose counts
-/// began again, is left out, and so is every floor that it is part of.
+/// began again, is left out, and so is every floor that it is part of, and one of which fewer than `min_ended` ended.
 model::VolumeFigures figures_between(const Bios& before, const Bios& now, double seconds,
-                                     const std::vector<model::Layer>& layers);
+                                     const std::vector<model::Layer>& layers, std::uint64_t min_ended = 50);
+
+/// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
+/// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
+/// own. A drive that is not measured may always hold up.
+class HoldUps {
+ public:
+  /// Call it at every tick.
+  void observe(const model::Tick& tick);
+  /// Whether anything may have held up bios of this floor since then.
+  [[nodiscard]] bool any_since(model::SteadyTime begin, const model::FloorTime& floor) const;
+
+ private:
+  struct Last {
+    std::optional<model::SteadyTime> of_reads;
+    std::optional<model::SteadyTime> of_writes;
+  };
+  void note(const std::string& device, model::SteadyTime at, bool of_reads);
+
+  bool limits_known_ = false;
+  std::map<std::string, Last> last_;                          // by disk or volume
+  std::set<std::string> measured_;                            // disks
+  std::map<std::string, std::set<std::string>> disks_below_;  // of each partition and volume
+};
 
 /// A floor is slow if, in each of kProofs intervals in a row, the time that is its own is at least kMinOwnSeconds,
-/// half of what its bios take, and kTimesUsual what is usual for it. Something that happens once, such as a volume that
-/// is suspended for a moment, is in one interval only. What is usual is the mean of the intervals of kLearningTime in
-/// which it was not slow; one that stays slow for kUsualAfter is usual from then on.
+/// kMinOwnShare of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens
+/// once, such as a volume that is suspended between two ticks, is in one interval only. What is usual is the mean of
+/// the intervals of kLearningTime in which it was not slow; one that stays slow for kUsualAfter is usual from then on.
 class SlowFloors {
  public:
   static constexpr std::size_t kProofs = 2;
-  static constexpr double kMinOwnSeconds = 0.001;
-  static constexpr double kMinShare = 0.5;
   static constexpr double kTimesUsual = 4;
   static constexpr std::chrono::seconds kMinLearned{60};
   static constexpr std::chrono::minutes kLearningTime{10};
@@ -39,16 +64,20 @@ class SlowFloors {
 
   /// Call it for each interval in turn, with all floors that are known in it.
   std::vector<model::SlowFloor> observe(const std::vector<model::FloorTime>& floors, std::chrono::seconds interval);
-  void forget() { known_.clear(); }
+  /// What is usual of floors above these devices, which have changed. No proof counts that is older.
+  void forget(const std::set<std::string>& members);
 
  private:
   struct Known {
     double usual_own_seconds = 0;
+    double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
     std::size_t proofs = 0;  // intervals in a row in which it was slow
   };
-  std::map<std::pair<std::vector<std::string>, model::Operation>, Known> known_;  // by volumes
+  void learn(Known& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
+
+  std::map<std::pair<std::vector<std::string>, model::Operation>, Known> known_;  // by members
 };
 
 class Volumes final : public model::Stage {
@@ -62,6 +91,7 @@ class Volumes final : public model::Stage {
   };
   std::deque<Mark> marks_;            // since the layers changed last
   std::vector<model::Layer> layers_;  // of the last tick
+  HoldUps hold_ups_;
   SlowFloors slow_;
   std::shared_ptr<const model::VolumeFigures> figures_;
 };

@@ -151,5 +151,75 @@ TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
   }
 }
 
+/// A volume, second by second: our count and the kernel's, each compared as soon as it is at rest.
+class VolumeRig {
+ public:
+  VolumeRig() { host.disk("virtual", "dm-0", "253:0"); }
+
+  /// What its drift of bytes written is then; nothing: there is none.
+  std::optional<std::int64_t> drift(std::uint64_t our_bytes, std::uint64_t kernel_sectors, std::int64_t in_flight = 0,
+                                    bool moves_meanwhile = false) {
+    host.tree().file("sys/devices/virtual/dm-0/stat",
+                     "0 0 0 0 9 0 " + std::to_string(kernel_sectors) + " 0 0 0 0 0 0 0 0 0 0\n");
+    auto io = std::make_shared<model::BioIo>();
+    io->device = "dm-0";
+    io->is_volume = true;
+    io->since = since;
+    io->operations[index(Operation::write)].bytes = our_bytes;
+    io->operations[index(Operation::write)].in_flight = in_flight;
+    VolumeAccounts::Bios bios{io};
+    const VolumeAccounts::Bios again{moves_meanwhile ? std::make_shared<model::BioIo>(*io) : io};
+    accounts.compare(
+        host.roots(), inventory, bios, [&] { return again; }, 0, 1);
+    const auto found = accounts.drift().find("dm-0");
+    return found == accounts.drift().end() ? std::nullopt : std::optional(found->second.written_bytes);
+  }
+
+  tests::SysfsHost host;
+  model::Inventory inventory;
+  model::WallTime since;  // of our counters
+  VolumeAccounts accounts;
+};
+
+TEST(VolumeAccounts, DriftIsOurExcessSinceItWasTwiceTheSame) {
+  VolumeRig rig;
+  EXPECT_FALSE(rig.drift(0, 100)) << "the kernel may still add to it";
+  EXPECT_FALSE(rig.drift(0, 108));
+  EXPECT_EQ(rig.drift(0, 108), 0);
+  EXPECT_EQ(rig.drift(4096, 116), 0);
+  EXPECT_EQ(rig.drift(8192, 116), 4096);
+}
+
+TEST(VolumeAccounts, NothingIsComparedWhileItMoves) {
+  VolumeRig rig;
+  rig.drift(0, 100);
+  EXPECT_EQ(rig.drift(0, 100), 0);
+  EXPECT_EQ(rig.drift(8192, 100, 1), 0) << "a bio is in flight";
+  EXPECT_EQ(rig.drift(8192, 100, 0, true), 0) << "it went on between the two readings";
+  EXPECT_EQ(rig.drift(8192, 100), 8192);
+}
+
+TEST(VolumeAccounts, BeginAgainWithOurCountersAndEndWithTheVolume) {
+  VolumeRig rig;
+  rig.drift(0, 100);
+  rig.drift(0, 100);
+  EXPECT_EQ(rig.drift(4096, 100), 4096);
+  rig.since += std::chrono::seconds(1);
+  rig.drift(0, 100);
+  EXPECT_EQ(rig.drift(0, 100), 0);
+  rig.accounts.compare(
+      rig.host.roots(), rig.inventory, {}, [] { return VolumeAccounts::Bios(); }, 0, 1);
+  EXPECT_TRUE(rig.accounts.drift().empty());
+}
+
+TEST(VolumeAccounts, AreNoneWhereTheKernelCountsNothing) {
+  VolumeRig rig;
+  rig.inventory.devices.emplace_back();
+  rig.inventory.devices.back().name = "dm-0";
+  rig.inventory.devices.back().iostats = false;
+  rig.drift(0, 100);
+  EXPECT_FALSE(rig.drift(0, 100));
+}
+
 }  // namespace
 }  // namespace ssdpulse::runtime

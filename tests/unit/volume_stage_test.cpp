@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -230,18 +231,27 @@ TEST(SlowFloors, is_slow_after_two_intervals_beyond_what_is_usual_and_no_longer_
 }
 
 TEST(SlowFloors, is_none_that_takes_little_or_as_much_as_usual_or_less_than_what_is_below) {
-  for (const auto [mean_ms, own_ms] : {std::pair(1.1, 0.9), std::pair(40.0, 19.0)}) {
+  for (const auto& [mean_ms, own_ms] : {std::pair(1.1, 0.9), std::pair(40.0, 19.0)}) {
     SlowFloors floors;
     after(floors, 12, 0.5, 0.2);
     EXPECT_TRUE(after(floors, 5, mean_ms, own_ms).empty()) << mean_ms;
   }
   SlowFloors always;
   after(always, 12, 20, 15);
-  EXPECT_TRUE(after(always, 5, 40, 39).empty());
-  EXPECT_EQ(after(always, 2, 70, 69).size(), 1U);
+  EXPECT_TRUE(after(always, 1, 60, 59).empty());
+  EXPECT_EQ(after(always, 2, 120, 119).size(), 1U);
   SlowFloors soon;
-  after(soon, 11, 0.5, 0.2);
-  EXPECT_TRUE(after(soon, 5, 40, 39).empty()) << "what is usual is known after a minute";
+  after(soon, 6, 0.5, 0.2);
+  EXPECT_TRUE(after(soon, 6, 40, 39).empty()) << "what is usual is known after a minute";
+}
+
+TEST(SlowFloors, learns_little_from_a_slow_time_at_its_beginning) {
+  SlowFloors floors;
+  after(floors, 11, 0.5, 0.2);
+  after(floors, 1, 40, 39);
+  const auto slow = after(floors, 2, 40, 39);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_LT(slow[0].usual_own_seconds, 0.0003);
 }
 
 TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
@@ -251,8 +261,33 @@ TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
   EXPECT_TRUE(floors.observe({}, std::chrono::seconds(5)).empty());
   EXPECT_TRUE(after(floors, 1, 40, 39).empty());
   EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
-  floors.forget();
+}
+
+TEST(SlowFloors, above_a_layer_that_changed_are_learned_again_and_no_proof_of_others_counts) {
+  SlowFloors floors;
+  after(floors, 12, 0.5, 0.2);
+  after(floors, 1, 40, 39);
+  floors.forget({"sdb1"});
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty());
+  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
+  floors.forget({"sda1"});
   EXPECT_TRUE(after(floors, 5, 40, 39).empty());
+}
+
+TEST(SlowFloors, larger_bios_take_longer) {
+  SlowFloors floors;
+  const auto observe = [&](double own_ms, double bytes) {
+    model::FloorTime one = floor(own_ms + 0.1, own_ms);
+    one.mean_bytes = bytes;
+    return floors.observe({one}, std::chrono::seconds(5)).size();
+  };
+  for (int i = 0; i < 12; ++i) {
+    observe(0.2, 4096);
+  }
+  observe(3, 64 << 10);
+  EXPECT_EQ(observe(3, 64 << 10), 0U);
+  observe(3, 4096);
+  EXPECT_EQ(observe(3, 4096), 1U);
 }
 
 TEST(SlowFloors, that_stays_slow_for_an_hour_is_usual) {
@@ -260,6 +295,143 @@ TEST(SlowFloors, that_stays_slow_for_an_hour_is_usual) {
   after(floors, 12, 0.5, 0.2);
   EXPECT_EQ(after(floors, 720, 40, 39).size(), 1U);
   EXPECT_TRUE(after(floors, 10, 40, 39).empty());
+}
+
+TEST(Floors, name_the_volume_that_takes_nearly_all_of_the_time) {
+  const auto heaviest = [](double of_first, double of_second) {
+    return figures({{"dm-0", Operation::read, 500, of_first},
+                    {"dm-1", Operation::read, 500, of_second},
+                    {"sda1", Operation::read, 1000, 0.5}},
+                   {layer("dm-0", {"sda1"}, LayerKind::linear), layer("dm-1", {"sda1"}, LayerKind::linear)})
+        .floors.at(0)
+        .heaviest;
+  };
+  EXPECT_EQ(heaviest(0.5, 40), "dm-1");
+  EXPECT_EQ(heaviest(20, 40), "");
+}
+
+TEST(Floors, are_none_of_striped_writes_that_share_flushes) {
+  const auto of = [](std::uint64_t flushes) {
+    return figures({{"md0", Operation::write, 1000, 2.2},
+                    {"sda", Operation::write, 1000, 0.2},
+                    {"sda", Operation::flush, flushes, 1}},
+                   {layer("md0", {"sda"}, LayerKind::raid0)})
+        .floors.size();
+  };
+  EXPECT_EQ(of(0), 1U);
+  EXPECT_EQ(of(100), 0U) << "several writes may have waited for each";
+}
+
+/// A drive sda, with a partition, below a LUKS volume; what may hold up its bios changes from tick to tick.
+class Ticks {
+ public:
+  Ticks() {
+    disk_->name = "sda";
+    auto inventory = std::make_shared<model::Inventory>();
+    inventory->volumes = {{"sda", 8, 0, "sda"}, {"sda1", 8, 1, "sda"}};
+    inventory->memberships = {{"dm-0", "sda", "dm", "luks"}};
+    inventory->layers = {layer("dm-0", {"sda1"})};
+    tick.inventory = inventory;
+    tick.tenants = std::make_shared<const model::Tenants>();
+    before.devices.resize(1);
+    before.devices[0].device = disk_;
+    before.devices[0].utilisation = {100, 0.5};
+  }
+  model::Tick& next() {
+    tick.at += std::chrono::seconds(1);
+    tick.host = std::make_shared<const model::HostSignals>(signals);
+    tick.before = std::make_shared<const model::Snapshot>(before);
+    model::DeviceTick device;
+    device.block.device = disk_;
+    device.interval = std::make_shared<const model::DeviceInterval>(interval);
+    tick.devices.clear();
+    if (is_measured) {
+      tick.devices.push_back(device);
+    }
+    return tick;
+  }
+
+  model::Tick tick;
+  model::Snapshot before;
+  model::HostSignals signals;
+  model::DeviceInterval interval;
+  bool is_measured = true;
+
+ private:
+  std::shared_ptr<model::Device> disk_ = std::make_shared<model::Device>();
+};
+
+/// Whether something may have held up reads, and writes, in the last second, and in the second before the last.
+struct HeldUp {
+  bool reads, writes, before;
+  bool operator==(const HeldUp&) const = default;
+};
+
+HeldUp held_up(const std::function<void(Ticks&)>& change) {
+  Ticks ticks;
+  HoldUps subject;
+  subject.observe(ticks.next());
+  const auto begin = ticks.tick.at + std::chrono::milliseconds(1);
+  change(ticks);
+  subject.observe(ticks.next());
+  model::FloorTime reads = floor(1, 1), writes = floor(1, 1);
+  reads.operation = Operation::read;
+  const HeldUp result{subject.any_since(begin, reads), subject.any_since(begin, writes), false};
+  return {result.reads, result.writes, subject.any_since(ticks.tick.at + std::chrono::milliseconds(1), writes)};
+}
+
+TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
+  const auto nothing = [](Ticks&) {};
+  EXPECT_EQ(held_up(nothing), (HeldUp{false, false, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) {
+              ticks.before.devices[0].utilisation = {100, 0.95};
+            }),
+            (HeldUp{false, true, false}))
+      << "a busy drive";
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.devices[0].utilisation.reset(); }), (HeldUp{false, true, false}))
+      << "nobody knows how busy it is";
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.interval.operations[0].queue_full_ns = 1; }), (HeldUp{true, true, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = {{.device = "sda"}}; }),
+            (HeldUp{true, true, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = {{.device = "sdb"}}; }),
+            (HeldUp{false, false, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) {
+              ticks.signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
+            }),
+            (HeldUp{true, true, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) {
+              ticks.signals.volumes.push_back({.volume = "dm-0"});
+              ticks.signals.volumes[0].suspended = true;
+            }),
+            (HeldUp{true, true, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.tick.tenants = nullptr; }), (HeldUp{true, true, true}))
+      << "limits are not known";
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.is_measured = false; }), (HeldUp{true, true, true}));
+}
+
+TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
+  const auto seconds_named = [](bool busy) {
+    Ticks ticks;
+    Volumes stage;
+    std::uint64_t ios = 0;
+    double above_ms = 0.3, sum_ms = 0;
+    int named = 0;
+    for (int second = 0; second < 120; ++second) {
+      ticks.before.devices[0].utilisation = {100, busy && second >= 90 ? 0.95 : 0.5};
+      above_ms = second >= 90 ? 40 : 0.3;
+      ios += 100;
+      sum_ms += 100 * above_ms;
+      model::Tick& tick = ticks.next();
+      tick.bios = host({{"dm-0", Operation::write, ios, sum_ms / static_cast<double>(ios), ios * 4096},
+                        {"sda1", Operation::write, ios, 0.1, ios * 4096}});
+      model::Snapshot snapshot;
+      stage.observe(tick).values(snapshot);
+      named += snapshot.volume_figures && !snapshot.volume_figures->slow.empty() ? 1 : 0;
+    }
+    return named;
+  };
+  EXPECT_GE(seconds_named(false), 15);
+  EXPECT_EQ(seconds_named(true), 0);
 }
 
 }  // namespace

@@ -195,7 +195,8 @@ model::HostWait wait(model::HostWaitCause cause, std::chrono::seconds ago,
   } else if (cause == model::HostWaitCause::suspended) {
     made.subject = "dm-3";
   } else if (cause == model::HostWaitCause::layer) {
-    made.subject = "dm-3";
+    made.subject = "vg0-wal";
+    made.device = "dm-3";
     made.evidence = {{"mean_seconds", 0.04},
                      {"own_seconds", 0.039},
                      {"baseline_own_seconds", 0.0002},
@@ -212,6 +213,7 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
   Host host;
   host.snapshot.memberships = {{"dm-3", "sda", "dm", "vg0-wal"}};
   host.snapshot.filesystems = {{"sda", "/srv/wal", "ext4", false, {"dm-3"}}};
+  host.snapshot.layers = {{"dm-3", "vg0-wal", model::LayerKind::crypt, {"sda"}}};
   const std::map<model::HostWaitCause, std::string> sentences{
       {model::HostWaitCause::suspended,
        "/srv/wal (vg0-wal, dm-3) is suspended, and all I/O to it waits, since 22:13:08 UTC (12 s)."},
@@ -224,7 +226,8 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
        "waits "
        "for I/O 81 % of the time, since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::layer,
-       "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in crypt itself, not in what is "
+       "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in crypt itself, not in what "
+       "is "
        "below (usually 0.2 ms), since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::dirty_throttling,
        "The kernel holds up whoever writes to files, until the drives have caught up: 120 MB are dirty or being "
@@ -291,7 +294,7 @@ TEST(why_above_the_drives, a_wait_concerns_the_disks_below_it) {
   now.filesystems = {{"sda", "/srv/wal", "ext4", false, {"dm-3"}}};
   for (const auto& [cause, subject, device] : std::vector<std::tuple<model::HostWaitCause, const char*, const char*>>{
            {model::HostWaitCause::suspended, "dm-3", ""},
-           {model::HostWaitCause::layer, "dm-3", ""},
+           {model::HostWaitCause::layer, "vg0-wal", "dm-3"},
            {model::HostWaitCause::frozen, "/srv/wal", ""},
            {model::HostWaitCause::full, "/srv/wal", ""},
            {model::HostWaitCause::cgroup_limit, "db.slice", "sda"},
@@ -351,13 +354,19 @@ TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much
   EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in crypt"), std::string::npos);
   EXPECT_EQ(ask(0.0024, 0.0011, true), "No drive is slower than usual.") << "most of it is spent below";
   EXPECT_EQ(ask(0.0009, 0.0008, true), "No drive is slower than usual.") << "little time";
-  model::HostSignals signals;
-  host.snapshot.devices[0].utilisation = {100, 0.95};
-  EXPECT_EQ(ask(0.0024, 0.0021, true).find("crypt"), std::string::npos) << "the drive may take no more";
-  host.snapshot.devices[0].utilisation.reset();
-  signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
-  host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
-  EXPECT_EQ(ask(0.0024, 0.0021, true), "No drive is slower than usual.") << "a limit of the drive may hold up its bios";
+}
+
+TEST(why_above_the_drives, a_layer_that_was_slow_is_said_once_and_by_the_name_it_had) {
+  Host host;
+  host.snapshot.layers = {{"dm-3", "vg0-other", model::LayerKind::lvm, {"sda"}}};
+  model::VolumeFigures figures;
+  figures.floors = {{{"dm-3"}, {"sda"}, Operation::write, 1000, 0.04, 0.039, true}};
+  host.snapshot.volume_figures = std::make_shared<const model::VolumeFigures>(figures);
+  Situation situation{&host.snapshot, {}, {}, host.since};
+  situation.ended_waits = {wait(model::HostWaitCause::layer, 50s, 30s)};
+  EXPECT_EQ(why(situation).sentence,
+            "No drive is slower than usual. From 22:12:30 UTC until 30 s ago: of 40 ms that writes on vg0-wal took, at "
+            "least 39 ms were spent in crypt itself, not in what is below (usually 0.2 ms), for 20 s.");
 }
 
 /// The whole table: what is said of each operation with each cause and each load says what it must.
