@@ -138,10 +138,9 @@ constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies abov
 Definitions stack_definitions() { return {kPlace, kStack, kLayer, kStacksAnswer}; }
 
 Json stacks_json(const model::Snapshot& snapshot) {
-  Stacks all{model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes), {}};
-  all.left_out = all.stacks.size() - std::min(all.stacks.size(), kMaxStacks) + snapshot.layers.size() -
-                 std::min(snapshot.layers.size(), kMaxLayers);
-  all.stacks.resize(std::min(all.stacks.size(), kMaxStacks));
+  model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
+  Stacks all{std::move(known.stacks), {}, known.left_out};
+  all.left_out += snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
   for (const model::Layer& layer : snapshot.layers) {
     if (all.layers.size() < kMaxLayers) {
       all.layers.push_back(layer_view_of(snapshot, layer));
