@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -38,6 +39,9 @@ Findings examine(const Start& start);
 /// Replaces the findings of a daemon that gave none. `status`: the HTTP status of its answer; 0: something else came
 /// instead of an answer; absent: nobody answered. `why`: the same in words, and what to do.
 model::Finding unanswered(std::optional<int> status, const std::string& why);
+
+/// Why no volume (device mapper, md, ...) is measured at this time; empty: they are, or the host has none.
+std::string_view why_no_volumes(const model::Snapshot& snapshot);
 
 /// Whether something is not measured that could be.
 bool has_gaps(const Findings& findings);

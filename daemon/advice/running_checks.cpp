@@ -263,18 +263,16 @@ Findings discard_submitters(const model::Snapshot& snapshot) {
 }
 
 Findings volumes(const model::Snapshot& snapshot) {
-  const auto unmeasured = [](const char* reason, const char* remedy) {
-    return Findings{finding(Verdict::info, "", "volumes (device mapper, md) are not measured", reason, remedy)};
+  const auto is = [&](model::KernelDecision decision) {
+    return model::decided(snapshot.kernel_features, model::KernelFeature::volume_times, decision);
   };
   if (snapshot.memberships.empty()) {
     return {};
   }
-  if (model::decided(snapshot.kernel_features, model::KernelFeature::volume_times, model::KernelDecision::absent)) {
-    return unmeasured("there was none when the daemon started, and it attaches programs only then",
-                      "systemctl restart ssdpulse");
-  }
-  if (model::decided(snapshot.kernel_features, model::KernelFeature::volume_times, model::KernelDecision::not_hooked)) {
-    return unmeasured("the log of the daemon's start says why", "");
+  if (is(model::KernelDecision::absent) || is(model::KernelDecision::not_hooked)) {
+    return {finding(Verdict::info, "", "volumes (device mapper, md) are not measured",
+                    std::string(why_no_volumes(snapshot)),
+                    is(model::KernelDecision::absent) ? "systemctl restart ssdpulse" : "")};
   }
   if (!snapshot.volumes_left_out.empty()) {
     auto one =
@@ -496,6 +494,37 @@ constexpr RunningCheck kChecks[] = {
 };
 
 }  // namespace
+
+std::string_view why_no_volumes(const model::Snapshot& snapshot) {
+  const bool none = snapshot.memberships.empty() &&
+                    std::all_of(snapshot.layers.begin(), snapshot.layers.end(), [](const auto& layer) {
+                      return layer.kind == model::LayerKind::zram || layer.kind == model::LayerKind::ramdisk;
+                    });
+  if (none || snapshot.volume_figures) {
+    return "";
+  }
+  if (!snapshot.bios.empty()) {
+    return "the first figures come within some seconds";
+  }
+  if (snapshot.own_cost.effort != model::Effort::everything) {
+    return "limits.cpu: the programs in the kernel cost too much";
+  }
+  if (snapshot.latency_mode == "completion-only") {
+    return "latency.mode is completion-only";
+  }
+  const auto found = snapshot.kernel_features.find(model::KernelFeature::volume_times);
+  if (found == snapshot.kernel_features.end()) {
+    return "volumes.enabled is false";
+  }
+  switch (found->second) {
+    case model::KernelDecision::absent:
+      return "there was none when the daemon started, and it attaches programs only then";
+    case model::KernelDecision::not_hooked:
+      return "the log of the daemon's start says why";
+    default:
+      return "";
+  }
+}
 
 std::span<const RunningCheck> running_checks() { return kChecks; }
 

@@ -118,6 +118,11 @@ void ask_the_past(Api& api, const terminal::View& view, terminal::State& state) 
                                      : std::nullopt;
 }
 
+/// Whether more than the overview is needed for it.
+bool is_fetched(terminal::Screen screen) {
+  return screen == terminal::Screen::device || screen == terminal::Screen::volumes;
+}
+
 /// Asks for what the screen needs now. If an answer does not come, the last one stays, and a note says so.
 void ask(Source& source, const terminal::View& view, terminal::State& state, Clock::time_point& status_at) {
   Api& api = source.api;
@@ -140,6 +145,14 @@ void ask(Source& source, const terminal::View& view, terminal::State& state, Clo
       state.gaps = terminal::gaps_from(*status);
     }
     status_at = Clock::now() + std::chrono::seconds(30);
+  }
+  if (view.screen == terminal::Screen::volumes) {
+    const auto stacks = api.get("stacks");
+    if (stacks) {
+      state.volumes = terminal::volumes_from(*stacks);
+    } else {
+      state.trouble = source.trouble(stacks.error());
+    }
   }
   if (view.screen == terminal::Screen::device) {
     const auto live = api.get("devices/" + view.selected + "/live?heat=" + std::string(heat_name(view.heat)));
@@ -201,13 +214,14 @@ void run(Source& source, terminal::View view, terminal::State& state) {
     const bool waits = view.paused || view.at;
     if (const auto pressed =
             terminal.key(waits ? std::chrono::milliseconds(kTick) : std::max(left, std::chrono::milliseconds(1)))) {
-      press(view, *pressed, state.overview.value_or(terminal::Overview{}));
+      press(view, *pressed, state.overview.value_or(terminal::Overview{}), state.volumes.value_or(terminal::Volumes{}));
     }
     bound(view);
     if (before.screen != view.screen || before.heat != view.heat || before.at != view.at) {
       state.seconds.reset();
+      state.volumes.reset();
       due = Clock::now();  // what is new on the screen must be fetched
-      if (view.at || before.at || (view.paused && view.screen == terminal::Screen::device)) {
+      if (view.at || before.at || (view.paused && is_fetched(view.screen))) {
         ask(source, view, state, status_at);
       }
     }

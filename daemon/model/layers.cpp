@@ -86,8 +86,8 @@ std::vector<StackPlace> places_below(const std::vector<std::string>& tops, const
   return StackWalk(layers, volumes).walk(tops);
 }
 
-std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,
-                             const std::vector<Volume>& volumes) {
+Stacks stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,
+                 const std::vector<Volume>& volumes, std::size_t limit) {
   std::map<std::pair<util::OutsideText, std::string>, const Filesystem*> mounts;  // each is listed once for each disk
   std::set<std::string> carriers;
   for (const Filesystem& filesystem : filesystems) {
@@ -97,16 +97,24 @@ std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const s
   for (const Layer& layer : layers) {
     carriers.insert(layer.members.begin(), layer.members.end());
   }
-  std::vector<Stack> stacks;
+  Stacks all;
+  const auto add = [&](const util::OutsideText& mountpoint, const util::OutsideText& fstype,
+                       const std::vector<std::string>& tops) {
+    if (all.stacks.size() < limit) {
+      all.stacks.push_back({mountpoint, fstype, places_below(tops, layers, volumes)});
+    } else {
+      ++all.left_out;
+    }
+  };
   for (const auto& [key, mount] : mounts) {
-    stacks.push_back({mount->mountpoint, mount->fstype, places_below(mount->volumes, layers, volumes)});
+    add(mount->mountpoint, mount->fstype, mount->volumes);
   }
   for (const Layer& layer : layers) {
     if (!carriers.contains(layer.name)) {
-      stacks.push_back({{}, {}, places_below({layer.name}, layers, volumes)});
+      add({}, {}, {layer.name});
     }
   }
-  return stacks;
+  return all;
 }
 
 HealthWords health_words(const VolumeSignals& signals) {

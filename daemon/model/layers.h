@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -83,10 +84,15 @@ struct Stack {
 std::vector<StackPlace> places_below(const std::vector<std::string>& tops, const std::vector<Layer>& layers,
                                      const std::vector<Volume>& volumes);
 
+struct Stacks {
+  std::vector<Stack> stacks;
+  std::size_t left_out = 0;
+};
+
 /// Of each mounted file system, then of each layer that carries neither a file system nor another layer. `layers` and
-/// `volumes`: sorted by name.
-std::vector<Stack> stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,
-                             const std::vector<Volume>& volumes);
+/// `volumes`: sorted by name. Beyond `limit`, stacks are counted and nothing else: a host can have thousands.
+Stacks stacks_of(const std::vector<Filesystem>& filesystems, const std::vector<Layer>& layers,
+                 const std::vector<Volume>& volumes, std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 /// A volume's health in words; empty if there is nothing to say.
 struct HealthWords {

@@ -32,12 +32,35 @@ constexpr Field<model::Stack> kStackFields[] = {
 };
 constexpr Object<model::Stack> kStack{"stack", "", kStackFields};
 
-/// What is measured of a layer itself, above the drives, over the last minute. Of reads and writes, the slower.
+struct BiosNow {
+  double ios_per_second = 0;
+  double bytes_per_second = 0;
+  std::optional<double> p50_seconds;
+  std::optional<double> p99_seconds;
+};
+
+BiosNow bios_now(const std::optional<model::RecentBios::Latency>& latency, double bytes_per_second, double seconds) {
+  return latency ? BiosNow{static_cast<double>(latency->ended) / seconds, bytes_per_second, latency->p50_seconds,
+                           latency->p99_seconds}
+                 : BiosNow{0, bytes_per_second, {}, {}};
+}
+
+constexpr Field<BiosNow> kBiosFields[] = {
+    {"ios_per_second", kSeconds, member_of<&BiosNow::ios_per_second>, "Those that ended."},
+    {"bytes_per_second", kSeconds, member_of<&BiosNow::bytes_per_second>},
+    {"p50_seconds", or_null(kSeconds), member_of<&BiosNow::p50_seconds>, "null: none ended; likewise the next."},
+    {"p99_seconds", or_null(kSeconds), member_of<&BiosNow::p99_seconds>},
+};
+constexpr Object<BiosNow> kBios{"bios_now", "Bios of one operation in the last minute.", kBiosFields};
+
+/// What is measured of a layer itself, above the drives, over the last minute.
 struct LayerFigures {
-  std::optional<double> latency_p50_seconds;
+  std::optional<double> latency_p50_seconds;  // of reads and writes, the slower; likewise the next
   std::optional<double> latency_p99_seconds;
   std::optional<double> added_latency_seconds;
   std::optional<double> bytes_per_second;
+  std::optional<BiosNow> read;
+  std::optional<BiosNow> write;
 };
 
 LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& layer) {
@@ -51,6 +74,9 @@ LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& lay
   if (own == devices.end()) {
     return figures;
   }
+  const double seconds = snapshot.volume_figures->seconds;
+  figures.read = bios_now(own->read, own->read_bytes_per_second, seconds);
+  figures.write = bios_now(own->write, own->written_bytes_per_second, seconds);
   figures.bytes_per_second = own->read_bytes_per_second + own->written_bytes_per_second;
   for (const auto& latency : {own->read, own->write}) {
     if (latency) {
@@ -90,6 +116,12 @@ constexpr auto kFigure = [](const LayerView& view) {
   return value ? Json(*value) : absent();
 };
 
+template <auto Operation>
+constexpr auto kOperation = [](const LayerView& view) {
+  const std::optional<BiosNow>& now = view.figures.*Operation;
+  return now ? kBios(*now) : absent();
+};
+
 constexpr Field<LayerView> kLayerFields[] = {
     {"name", kText, [](const LayerView& view) { return util::for_json(view.layer.name); }},
     {"title", kText, [](const LayerView& view) { return util::for_json(view.layer.title); },
@@ -108,12 +140,14 @@ constexpr Field<LayerView> kLayerFields[] = {
      [](const LayerView& view) { return text_or_null(view.signals.consistency_policy); },
      "Of an md array: resync, bitmap, journal, ppl."},
     {"latency_p50_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p50_seconds>,
-     "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the next three."},
+     "Of its bios in the last minute; of reads and writes, the slower. Absent: not measured; likewise the rest."},
     {"latency_p99_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::latency_p99_seconds>},
     {"added_latency_seconds", may_be_absent(kSeconds), kFigure<&LayerFigures::added_latency_seconds>,
      "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same "
      "members."},
     {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
+    {"read", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::read>},
+    {"write", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::write>},
 };
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};
 
@@ -121,6 +155,7 @@ struct Stacks {
   std::vector<model::Stack> stacks;
   std::vector<LayerView> layers;
   std::size_t left_out = 0;
+  std::string_view not_measured = {};
 };
 
 constexpr Field<Stacks> kStacksFields[] = {
@@ -129,19 +164,19 @@ constexpr Field<Stacks> kStacksFields[] = {
     {"layers", list_of(defined_as("layer")), [](const Stacks& all) { return kLayer.list(all.layers); },
      "Sorted by name."},
     {"left_out", kCount, member_of<&Stacks::left_out>, "Stacks and layers beyond 256 and 1024."},
+    {"not_measured", kText, member_of<&Stacks::not_measured>, "Why no layer has figures; empty: some have."},
 };
 constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies above the drives.", kStacksFields,
                                        Head::snapshot};
 
 }  // namespace
 
-Definitions stack_definitions() { return {kPlace, kStack, kLayer, kStacksAnswer}; }
+Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kStacksAnswer}; }
 
 Json stacks_json(const model::Snapshot& snapshot) {
-  Stacks all{model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes), {}};
-  all.left_out = all.stacks.size() - std::min(all.stacks.size(), kMaxStacks) + snapshot.layers.size() -
-                 std::min(snapshot.layers.size(), kMaxLayers);
-  all.stacks.resize(std::min(all.stacks.size(), kMaxStacks));
+  model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
+  Stacks all{std::move(known.stacks), {}, known.left_out, advice::why_no_volumes(snapshot)};
+  all.left_out += snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
   for (const model::Layer& layer : snapshot.layers) {
     if (all.layers.size() < kMaxLayers) {
       all.layers.push_back(layer_view_of(snapshot, layer));

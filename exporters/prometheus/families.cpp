@@ -115,6 +115,7 @@ constexpr ProfileEntry kProfile[] = {
     {"ssdpulse_latency_spike_pending_excess_seconds", reads_and_writes},
     {"ssdpulse_host_wait_active", whole, false},
     {"ssdpulse_host_io_pressure_seconds_total", whole},
+    {"ssdpulse_volume_degraded_members", whole, false},
     {"ssdpulse_device_info", whole},
     {"ssdpulse_device_size_bytes", whole},
     {"ssdpulse_nvme_info", whole},

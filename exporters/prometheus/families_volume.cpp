@@ -52,11 +52,13 @@ void in_flight(const Snapshot& snapshot, Samples& out) {
 
 constexpr auto kLossCauses = std::to_array<std::string_view>({"untimed", "missed"});
 
+template <bool kOfVolumes>
 void losses(const Snapshot& snapshot, Samples& out) {
-  for_each_bio_operation(snapshot, true, [&](const Labels& labels, const BioOperation& io, model::WallTime since) {
-    out.add(with(labels, {{"cause", "untimed"}}), to_double(io.untimed), since);
-    out.add(with(labels, {{"cause", "missed"}}), to_double(io.missed), since);
-  });
+  for_each_bio_operation(snapshot, kOfVolumes,
+                         [&](const Labels& labels, const BioOperation& io, model::WallTime since) {
+                           out.add(with(labels, {{"cause", "untimed"}}), to_double(io.untimed), since);
+                           out.add(with(labels, {{"cause", "missed"}}), to_double(io.missed), since);
+                         });
 }
 
 void accounting_drift(const Snapshot& snapshot, Samples& out) {
@@ -90,19 +92,19 @@ constexpr LabelDescription kBioOperation{"operation", "what the bio does", kBioO
 constexpr LabelDescription kVolume[] = {
     {"volume", "the block device that takes bios without making requests, as the kernel names it: dm-0, md0"},
     kBioOperation};
-constexpr LabelDescription kLosses[] = {kVolume[0],
-                                        kBioOperation,
-                                        {"cause",
-                                         "untimed: there was no room to remember it, or it was not done, or ended in "
-                                         "pieces or unreported; missed: its memory was used "
-                                         "again, and no end was seen",
-                                         kLossCauses}};
+constexpr LabelDescription kLossCause{"cause",
+                                      "untimed: there was no room to remember it, or it was not done, or ended in "
+                                      "pieces or unreported; missed: its memory "
+                                      "was used again, and no end was seen",
+                                      kLossCauses};
+constexpr LabelDescription kLosses[] = {kVolume[0], kBioOperation, kLossCause};
 constexpr auto kDriftOperations = std::to_array<std::string_view>({"read", "write", "discard"});
 constexpr LabelDescription kDrift[] = {
     kVolume[0], {"operation", "write: also write zeroes; discard: also secure erase", kDriftOperations}};
 constexpr LabelDescription kMember[] = {
     {"member", "the disk or partition directly below a volume; volumes below volumes have series of their own"},
     kBioOperation};
+constexpr LabelDescription kMemberLosses[] = {kMember[0], kBioOperation, kLossCause};
 
 constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_volume_latency_seconds",
@@ -120,7 +122,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_volume_in_flight",
      "Bios of the volume that have not ended, including those that a suspended volume holds.", in_flight, kVolume,
      kAbsent},
-    {"ssdpulse_volume_losses_total", "Bios of the volume that are counted and have no latency.", losses, kLosses,
+    {"ssdpulse_volume_losses_total", "Bios of the volume that are counted and have no latency.", losses<true>, kLosses,
      kAbsent},
     {"ssdpulse_volume_accounting_drift_bytes",
      "Bytes of the volume counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. "
@@ -134,6 +136,9 @@ constexpr FamilyDescription kFamilies[] = {
      latency<false>, kMember, kNoSample, Modes::all, Type::histogram},
     {"ssdpulse_volume_member_bytes_total", "Bytes of bios submitted to a disk or partition directly below a volume.",
      counters<&BioOperation::bytes, false>, kMember, kAbsent},
+    {"ssdpulse_volume_member_losses_total",
+     "Bios of a disk or partition directly below a volume that are counted and have no latency.", losses<false>,
+     kMemberLosses, kAbsent},
     {"ssdpulse_volumes_left_out", "Volumes that are not measured, because the kernel's tables have no room for them.",
      left_out, kNoLabels, kAbsent},
 };

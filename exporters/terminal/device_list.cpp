@@ -151,7 +151,8 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
 void print_stacks(const model::Inventory& inventory, const VolumeHealth& health, std::ostream& out) {
   constexpr std::size_t kLongestMountpoint = 60;
   std::vector<std::vector<std::string>> rows{{"STACK", "KIND", "NAME", "HEALTH"}};
-  for (const model::Stack& stack : model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes)) {
+  for (const model::Stack& stack :
+       model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes).stacks) {
     rows.push_back({stack.mountpoint.empty() ? "(no mount)" : util::for_terminal(stack.mountpoint, kLongestMountpoint),
                     util::for_terminal(stack.fstype), "", ""});
     for (const model::StackPlace& place : stack.places) {
@@ -234,7 +235,8 @@ std::string devices_json(const model::Inventory& inventory, const DriveList& dri
   for (const DriveLine& drive : drives.lines) {
     all["drives"].push_back(drive_json(drive));
   }
-  for (const model::Stack& stack : model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes)) {
+  for (const model::Stack& stack :
+       model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes).stacks) {
     all["stacks"].push_back(stack_json(stack));
   }
   for (const model::Layer& layer : inventory.layers) {

@@ -6,19 +6,13 @@
 
 #include "daemon/base/number_text.h"
 #include "exporters/terminal/top_screen.h"
+#include "exporters/terminal/top_table.h"
 #include "exporters/terminal/top_words.h"
 
 namespace ssdpulse::terminal {
 namespace {
 
-// All drives, one per row; columns that do not fit are left out, the least important first.
-
-struct Column {
-  const char* head;
-  std::size_t width;
-  int importance;  // 1 is last to go
-  std::string (*text)(const Drive&);
-};
+// All drives.
 
 std::string tail(const Drive& drive, const Tails& tails, const std::optional<double>& value) {
   if (drive.measured && tails.standstill_seconds) {
@@ -44,7 +38,7 @@ std::string known(const Drive& drive, double value, std::string (*format)(std::o
 }
 
 // Which column goes first on a narrow screen is documented in ssdpulse(1).
-constexpr Column kColumns[] = {
+constexpr Column<Drive> kColumns[] = {
     {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
     {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
     {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
@@ -70,72 +64,35 @@ constexpr Column kColumns[] = {
     {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
 };
 
-constexpr int kLastImportance = 11;
-// Columns that are less important than this are shown only if there is also room for a cause next to them.
-constexpr int kAlwaysShown = 7;
-constexpr std::size_t kCauseWidth = 32;
-constexpr std::size_t kMinNameWidth = 12;
-constexpr std::size_t kStateWidth = 6;
-
-/// Of the first column: wide enough for what the drives are used for, but at most a quarter of the screen.
-std::size_t name_width(const std::vector<const Drive*>& drives, std::size_t width) {
-  std::size_t longest = 0;
-  for (const Drive* drive : drives) {
-    longest = std::max(longest, drive->name.size() + (drive->use.empty() ? 0 : drive->use.size() + 3));
-  }
-  return std::max(kMinNameWidth, std::min(longest + 1, width / 4));
+std::string state_text(const Drive& drive) {
+  return drive.state == "slow"      ? "SLOW"
+         : drive.state == "high"    ? "high"
+         : drive.state == "unknown" ? "?"
+         : drive.state == "unseen"  ? "unseen"
+         : drive.state == "idle"    ? "idle"
+                                    : "ok";
 }
 
-std::vector<const Column*> columns_that_fit(std::size_t width, std::size_t names) {
-  for (int importance = kLastImportance; importance > 0; --importance) {
-    std::size_t used = names + kStateWidth + (importance > kAlwaysShown ? kCauseWidth : 0);
-    std::vector<const Column*> columns;
-    for (const Column& column : kColumns) {
-      if (column.importance <= importance) {
-        columns.push_back(&column);
-        used += column.width;
-      }
-    }
-    if (used <= width) {
-      return columns;
-    }
-  }
-  return {};
+std::string note(const Drive& drive) {
+  return !drive.cause.empty()      ? drive.cause
+         : drive.spike_seconds > 0 ? fmt::format("slow for {} of the last 15m", duration_text(drive.spike_seconds))
+                                   : drive.where;
 }
 
-Style style_of(const Drive& drive, bool is_selected) {
-  return is_selected             ? Style::selected
-         : drive.state == "slow" ? Style::bad
-         : drive.state == "idle" ? Style::faint
-                                 : Style::plain;
+Style style_of(const Drive& drive) {
+  return drive.state == "slow" ? Style::bad : drive.state == "idle" ? Style::faint : Style::plain;
 }
 
-void draw_row(Grid& grid, std::size_t row, const Drive& drive, std::size_t names,
-              const std::vector<const Column*>& columns, bool is_selected) {
-  const Style style = style_of(drive, is_selected);
-  grid.fill(row, style);
-  grid.put(0, row, drive_text(drive.use, drive.name, names - 1), style);
-  grid.put(names, row,
-           drive.state == "slow"      ? "SLOW"
-           : drive.state == "high"    ? "high"
-           : drive.state == "unknown" ? "?"
-           : drive.state == "unseen"  ? "unseen"
-           : drive.state == "idle"    ? "idle"
-                                      : "ok",
-           style);
-  std::size_t end = names + kStateWidth;
-  for (const Column* column : columns) {
-    end += column->width;
-    grid.put_right(end, row, column->text(drive), style);
-  }
-  if (end + 12 < grid.width()) {
-    const std::string note = !drive.cause.empty() ? drive.cause
-                             : drive.spike_seconds > 0
-                                 ? fmt::format("slow for {} of the last 15m", duration_text(drive.spike_seconds))
-                                 : drive.where;
-    grid.put(end + 2, row, note, style);
-  }
-}
+constexpr Table<Drive> kDrives{.head = "drive",
+                               .state_head = "state",
+                               .state_width = 6,
+                               .columns = kColumns,
+                               .last_importance = 11,
+                               .always_shown = 7,
+                               .note_width = 32,
+                               .state = state_text,
+                               .note = note,
+                               .style = style_of};
 
 // One drive: its figures, a heatmap of its last minutes in blocks, and its slow times.
 
@@ -237,28 +194,10 @@ void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& s
     return;
   }
   const auto drives = shown(*state.overview, view);
-  const std::size_t names = name_width(drives, grid.width());
-  const auto columns = columns_that_fit(grid.width(), names);
-  grid.fill(top, Style::faint);
-  grid.put(0, top, "drive", Style::faint);
-  grid.put(names, top, "state", Style::faint);
-  std::size_t end = names + kStateWidth;
-  for (const Column* column : columns) {
-    end += column->width;
-    grid.put_right(end, top, column->head, Style::faint);
-  }
+  draw_table(grid, top, bottom, kDrives, drives, selected(*state.overview, view));
   if (drives.empty()) {
     grid.put(0, top + 1, state.overview->drives.empty() ? "no drive is measured" : "no drive fits the filter",
              Style::faint);
-    return;
-  }
-  const Drive* chosen = selected(*state.overview, view);
-  const auto at = static_cast<std::size_t>(std::find(drives.begin(), drives.end(), chosen) - drives.begin());
-  const std::size_t rows = bottom - top - 1;
-  const std::size_t first = at < rows ? 0 : at - rows + 1;  // the selected one is always in sight
-  for (std::size_t i = 0; i < rows && first + i < drives.size(); ++i) {
-    const Drive* drive = drives[first + i];
-    draw_row(grid, top + 1 + i, *drive, names, columns, drive == chosen);
   }
 }
 

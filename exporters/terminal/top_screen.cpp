@@ -90,7 +90,11 @@ void draw_keys(Grid& grid, const View& view) {
   std::string keys;
   switch (view.screen) {
     case Screen::overview:
-      keys = fmt::format("q quit  Enter drive  / filter{}  s sort: {}  p pause  ? help",
+      keys = fmt::format("q quit  Enter drive  / filter{}  s sort: {}  v volumes  p pause  ? help",
+                         view.filter.empty() ? "" : " (" + view.filter + ")", order_name(view.order));
+      break;
+    case Screen::volumes:
+      keys = fmt::format("q quit  Esc back  / filter{}  s sort: {}  p pause  ? help",
                          view.filter.empty() ? "" : " (" + view.filter + ")", order_name(view.order));
       break;
     case Screen::device:
@@ -107,6 +111,7 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
   constexpr auto kKeys = std::to_array<std::pair<const char*, const char*>>({
       {"up down j k", "select a drive"},
       {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
+      {"v", "volumes (LVM, LUKS, md, ...): latency, what each adds, health"},
       {"Esc h", "back"},
       {"/", "filter over name, model, mount points, state and cause"},
       {"s", "sort: worst first, name, read p99, write p99, I/Os, data"},
@@ -152,6 +157,16 @@ std::vector<std::string> characters(std::string_view text) {
     at += character.size();
   }
   return result;
+}
+
+std::string first_characters(std::string_view text, std::size_t count) {
+  auto all = characters(text);
+  all.resize(std::min(all.size(), count));
+  std::string first;
+  for (const std::string& character : all) {
+    first += character;
+  }
+  return first;
 }
 
 std::size_t Grid::put(std::size_t x, std::size_t y, std::string_view text, Style style) {
@@ -238,6 +253,8 @@ Grid draw(const State& state, const View& view, std::size_t width, std::size_t h
   row += row + 6 < bottom ? 1 : 0;
   if (view.screen == Screen::help) {
     draw_help(grid, row, bottom, state);
+  } else if (view.screen == Screen::volumes) {
+    draw_volumes(grid, row, bottom, state, view);
   } else if (view.screen == Screen::device) {
     draw_device(grid, row, bottom, state, view, utf8);
   } else {

@@ -48,6 +48,9 @@ class Grid {
 /// The characters of a text, as put() takes them.
 std::vector<std::string> characters(std::string_view text);
 
+/// At most so many of them.
+std::string first_characters(std::string_view text, std::size_t count);
+
 /// Breaks at blanks, into lines of at most `width` characters; longer words are cut.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
@@ -58,6 +61,7 @@ struct State {
   std::string address;
   std::optional<Overview> overview;      // nothing: there was no answer yet
   std::optional<Seconds> seconds;        // of the selected drive, while it is shown
+  std::optional<Volumes> volumes;        // while they are shown
   std::optional<std::vector<Gap>> gaps;  // nothing: there was no answer yet
   std::string trouble;                   // why there is no answer now; empty: there is one
 };
@@ -67,6 +71,7 @@ Grid draw(const State& state, const View& view, std::size_t width, std::size_t h
 
 // Parts of it, from the row `top` up to `bottom`, exclusive.
 void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
+void draw_volumes(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
 void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view, bool utf8);
 
 }  // namespace ssdpulse::terminal

@@ -19,21 +19,57 @@ std::string lower(std::string text) {
   return text;
 }
 
-double figure(const Drive& drive, Order order) {
+// `Row`: Drive or Volume.
+
+template <typename Row>
+double figure(const Row& row, Order order) {
   switch (order) {
     case Order::read:
-      return drive.read.p99.value_or(-1);
+      return row.read.p99.value_or(-1);
     case Order::write:
-      return drive.write.p99.value_or(-1);
+      return row.write.p99.value_or(-1);
     case Order::ios:
-      return drive.read.ios_per_second + drive.write.ios_per_second;
+      return row.read.ios_per_second + row.write.ios_per_second;
     case Order::bytes:
-      return drive.read.bytes_per_second + drive.write.bytes_per_second;
+      return row.read.bytes_per_second + row.write.bytes_per_second;
     case Order::worst:
     case Order::name:
       break;
   }
   return 0;
+}
+
+std::string words_of(const Drive& drive) {
+  return drive.title + " " + drive.where + " " + drive.state + " " + drive.cause;
+}
+
+std::string words_of(const Volume& volume) {
+  return volume.name + " " + volume.use + " " + volume.kind + " " + volume.where + " " + volume.state + " " +
+         volume.health;
+}
+
+template <typename Row>
+std::vector<const Row*> shown_of(const std::vector<Row>& all, const View& view) {
+  std::vector<const Row*> rows;
+  const std::string wanted = lower(view.filter);
+  for (const Row& row : all) {
+    if (lower(words_of(row)).find(wanted) != std::string::npos) {
+      rows.push_back(&row);
+    }
+  }
+  if (view.order == Order::name) {
+    std::stable_sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return a->name < b->name; });
+  } else if (view.order != Order::worst) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const Row* a, const Row* b) { return figure(*a, view.order) > figure(*b, view.order); });
+  }
+  return rows;
+}
+
+template <typename Row>
+const Row* named_or_first(const std::vector<const Row*>& rows, const std::string& name) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row* one) { return one->name == name; });
+  return found != rows.end() ? *found : rows.empty() ? nullptr : rows.front();
 }
 
 void type(View& view, const Press& press) {
@@ -49,14 +85,23 @@ void type(View& view, const Press& press) {
   }
 }
 
-void move(View& view, int by, const Overview& overview) {
-  const auto drives = shown(overview, view);
-  if (drives.empty()) {
-    return;
+/// The name of the row that is `by` further down.
+template <typename Row>
+std::string moved(const std::string& name, int by, const std::vector<const Row*>& rows) {
+  if (rows.empty()) {
+    return name;
   }
-  const auto now = std::find(drives.begin(), drives.end(), selected(overview, view)) - drives.begin();
-  const auto next = std::clamp<std::ptrdiff_t>(now + by, 0, static_cast<std::ptrdiff_t>(drives.size()) - 1);
-  view.selected = drives[static_cast<std::size_t>(next)]->name;
+  const auto now = std::find(rows.begin(), rows.end(), named_or_first(rows, name)) - rows.begin();
+  const auto next = std::clamp<std::ptrdiff_t>(now + by, 0, static_cast<std::ptrdiff_t>(rows.size()) - 1);
+  return rows[static_cast<std::size_t>(next)]->name;
+}
+
+void move(View& view, int by, const Overview& overview, const Volumes& volumes) {
+  if (view.screen == Screen::volumes) {
+    view.selected_volume = moved(view.selected_volume, by, shown(volumes, view));
+  } else {
+    view.selected = moved(view.selected, by, shown(overview, view));
+  }
 }
 
 /// A step beyond the present ends at the present.
@@ -70,14 +115,15 @@ void step(View& view, double seconds, const Overview& overview) {
 }
 
 void go_back(View& view) {
-  if (view.screen != Screen::overview) {
+  const bool filtered_volumes = view.screen == Screen::volumes && !view.filter.empty();
+  if (view.screen != Screen::overview && !filtered_volumes) {
     view.screen = Screen::overview;
   } else {
     view.filter.clear();
   }
 }
 
-void press_character(View& view, char character, const Overview& overview) {
+void press_character(View& view, char character, const Overview& overview, const Volumes& volumes) {
   switch (character) {
     case 'q':
       view.over = true;
@@ -85,8 +131,11 @@ void press_character(View& view, char character, const Overview& overview) {
     case '?':
       view.screen = view.screen == Screen::help ? Screen::overview : Screen::help;
       break;
+    case 'v':
+      view.screen = view.screen == Screen::volumes ? Screen::overview : Screen::volumes;
+      break;
     case '/':
-      view.screen = Screen::overview;
+      view.screen = view.screen == Screen::volumes ? view.screen : Screen::overview;
       view.typing = true;
       break;
     case 's':
@@ -115,10 +164,10 @@ void press_character(View& view, char character, const Overview& overview) {
       view.at.reset();
       break;
     case 'j':
-      move(view, 1, overview);
+      move(view, 1, overview, volumes);
       break;
     case 'k':
-      move(view, -1, overview);
+      move(view, -1, overview, volumes);
       break;
     case 'l':
       press(view, {Key::enter}, overview);
@@ -133,45 +182,30 @@ void press_character(View& view, char character, const Overview& overview) {
 
 }  // namespace
 
-std::vector<const Drive*> shown(const Overview& overview, const View& view) {
-  std::vector<const Drive*> drives;
-  const std::string wanted = lower(view.filter);
-  for (const Drive& drive : overview.drives) {
-    if (lower(drive.title + " " + drive.where + " " + drive.state + " " + drive.cause).find(wanted) !=
-        std::string::npos) {
-      drives.push_back(&drive);
-    }
-  }
-  if (view.order == Order::name) {
-    std::stable_sort(drives.begin(), drives.end(), [](const Drive* a, const Drive* b) { return a->name < b->name; });
-  } else if (view.order != Order::worst) {
-    std::stable_sort(drives.begin(), drives.end(),
-                     [&](const Drive* a, const Drive* b) { return figure(*a, view.order) > figure(*b, view.order); });
-  }
-  return drives;
-}
+std::vector<const Drive*> shown(const Overview& overview, const View& view) { return shown_of(overview.drives, view); }
+std::vector<const Volume*> shown(const Volumes& volumes, const View& view) { return shown_of(volumes.volumes, view); }
 
 const Drive* selected(const Overview& overview, const View& view) {
-  const auto drives = shown(overview, view);
-  const auto found =
-      std::find_if(drives.begin(), drives.end(), [&](const Drive* one) { return one->name == view.selected; });
-  return found != drives.end() ? *found : drives.empty() ? nullptr : drives.front();
+  return named_or_first(shown(overview, view), view.selected);
+}
+const Volume* selected(const Volumes& volumes, const View& view) {
+  return named_or_first(shown(volumes, view), view.selected_volume);
 }
 
-void press(View& view, const Press& press, const Overview& overview) {
+void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes) {
   if (view.typing) {
     type(view, press);
     return;
   }
   switch (press.key) {
     case Key::character:
-      press_character(view, press.character, overview);
+      press_character(view, press.character, overview, volumes);
       break;
     case Key::up:
-      move(view, -1, overview);
+      move(view, -1, overview, volumes);
       break;
     case Key::down:
-      move(view, 1, overview);
+      move(view, 1, overview, volumes);
       break;
     case Key::enter:
     case Key::right:

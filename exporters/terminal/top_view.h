@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overview, Seconds and others: the values that the screen shows, taken from the answers of /api/v1. Latencies are in
-// seconds, times in seconds since the epoch; missing values are not known.
+// Overview, Volumes, Seconds and others: the values that the screen shows, taken from the answers of /api/v1. Latencies
+// are in seconds, times in seconds since the epoch; missing values are not known.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +59,27 @@ struct Overview {
   double step_seconds = 60;        // the time that figures of the past cover: an hour if minutes are no longer kept
 };
 
+/// A block device without requests of its own: dm, md and the like.
+struct Volume {
+  std::string name;
+  std::string use;     // what is mounted from it, or its title; empty: neither
+  std::string kind;    // lvm, crypt, raid1, ...
+  std::string where;   // its title unless `use` has it, and what it lies on
+  std::string state;   // of its health, in one word; "-": nothing is known
+  std::string health;  // in words; empty: nothing is wrong, or nothing is known
+  bool bad = false;    // somebody should look after it
+  bool measured = false;
+  Tails read;  // of its bios in the last minute; only the first four are known
+  Tails write;
+  std::optional<double> added_seconds;  // mean time that is spent in the volume itself, at least
+};
+
+struct Volumes {
+  std::vector<Volume> volumes = {};  // worst first
+  std::string not_measured;          // why none is; empty: some are
+  double left_out = 0;               // too many to list: stacks and volumes
+};
+
 struct Spike {
   double begin = 0;
   std::optional<double> end;  // nothing: it goes on
@@ -88,6 +109,7 @@ struct Gap {
 
 // From a malformed answer, these functions take what can be read; none of them throws.
 Overview overview_from(const nlohmann::json& devices);
+Volumes volumes_from(const nlohmann::json& stacks);
 Seconds seconds_from(const nlohmann::json& live);
 
 /// `at`: a time in the past. `devices`: as of now; `why`: as of then; `histories`: of that minute, by drive, null if
@@ -103,8 +125,8 @@ std::vector<Gap> gaps_from(const nlohmann::json& status);
 
 // View: what the person at the terminal wants to see. All that keys change, and nothing that the daemon reports.
 
-enum class Screen : std::uint8_t { overview, device, help };
-/// worst: worst first, as the daemon sorts. read, write: by p99.
+enum class Screen : std::uint8_t { overview, device, volumes, help };
+/// worst: worst first; drives as the daemon sorts. read, write: by p99.
 enum class Order : std::uint8_t { worst, name, read, write, ios, bytes };
 enum class Heat : std::uint8_t { read, write, flush, discard, commit };
 
@@ -123,16 +145,19 @@ struct View {
   bool paused = false;
   std::optional<double> at;  // the time in the past that is shown, in seconds since the epoch; nothing: now
   std::string selected;      // name; empty: the first
-  bool over = false;         // the person wants to quit
+  std::string selected_volume;
+  bool over = false;  // the person wants to quit
 };
 
-/// The drives that the filter leaves, in the wanted order. They point into `overview`.
+/// The drives, or volumes, that the filter leaves, in the wanted order. They point into the first argument.
 std::vector<const Drive*> shown(const Overview& overview, const View& view);
+std::vector<const Volume*> shown(const Volumes& volumes, const View& view);
 
 /// The one that is selected; null if there is none to select.
 const Drive* selected(const Overview& overview, const View& view);
+const Volume* selected(const Volumes& volumes, const View& view);
 
-void press(View& view, const Press& press, const Overview& overview);
+void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes = {});
 
 std::string_view order_name(Order order);
 std::string_view heat_name(Heat heat);

@@ -51,6 +51,7 @@ COUNTERS = {
     "ssdpulse_host_io_pressure_seconds": "kind=some,full", "ssdpulse_tenant_io_pressure_seconds": "tenant=db.service",
     "ssdpulse_volume_ios": VOLUME, "ssdpulse_volume_bytes": VOLUME, "ssdpulse_volume_errors": VOLUME,
     "ssdpulse_volume_losses": f"{VOLUME} cause=untimed,missed", "ssdpulse_volume_member_bytes": MEMBER,
+    "ssdpulse_volume_member_losses": f"{MEMBER} cause=untimed,missed",
     "ssdpulse_io_bytes": OPERATIONS, "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": OPERATIONS,
     "ssdpulse_io_errors": f"{OPERATIONS} error=io,medium,timeout,nospace,transport,target,again,offline,protection,"
                           "unsupported,other",

@@ -26,7 +26,7 @@ import pyte  # noqa: E402  pylint: disable=wrong-import-position
 from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
 
 # Keys named as in the help, and what a terminal sends for them.
-KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "Esc": "\x1b", "h": "h", "/": "/", "s": "s", "o": "o",
+KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "v": "v", "Esc": "\x1b", "h": "h", "/": "/", "s": "s", "o": "o",
         "p": "p", "space": " ", "[": "[", "]": "]", "{": "{", "}": "}", "n": "n", "?": "?", "q": "q"}
 ROUNDS_OF_STOP = 20
 RIGHT, LEFT = "\x1bOC", "\x1bOD"
@@ -219,6 +219,10 @@ def every_key_does_what_the_help_says(check, command, disks):
                    f"{there!r} opens the selected drive")
         terminal.press(back)
         check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), f"{back!r} goes back")
+    terminal.press(KEYS["v"])
+    check.that(terminal.until(lambda: terminal.has("no volume (LVM") or terminal.has("health")), "v shows the volumes, or that there is none")
+    terminal.press(KEYS["v"])
+    check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "v once more shows the drives")
     terminal.press(KEYS["l"])
     for words in ("write", "flush", "discard", "commit", "read"):
         terminal.press(KEYS["o"])

@@ -55,7 +55,8 @@ std::string text_of(const std::vector<model::StackPlace>& places) {
 /// "MOUNTPOINT FSTYPE", or "not mounted", then its places.
 std::string stacks_of(const Inventory& inventory) {
   std::string text;
-  for (const model::Stack& stack : model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes)) {
+  for (const model::Stack& stack :
+       model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes).stacks) {
     text += (stack.mountpoint.empty() ? "not mounted" : stack.mountpoint.raw() + " " + stack.fstype.raw()) + "\n" +
             text_of(stack.places);
   }
@@ -309,6 +310,32 @@ TEST(Stacks, EndWhateverTheNamesSay) {
   EXPECT_EQ(many.size(), model::kMaxStackPlaces);
   EXPECT_TRUE(many.front().cut && many.back().cut);
   EXPECT_TRUE(model::places_below({}, {}, {}).empty());
+}
+
+TEST(Stacks, BeyondTheLimitAreCounted) {
+  std::vector<model::Filesystem> filesystems;
+  std::vector<Layer> layers;
+  for (int i = 0; i < 10; ++i) {
+    filesystems.push_back({"sda", fmt::format("/srv/{}", i), "xfs", false, {"sda"}});
+    layers.push_back({fmt::format("md{}", i), "", LayerKind::raid1, {"sda"}});
+  }
+  const std::vector<model::Volume> volumes{{"sda", 8, 0, "sda"}};
+  const auto text = [](const model::Stacks& known) {
+    std::string lines;
+    for (const model::Stack& stack : known.stacks) {
+      lines += stack.mountpoint.raw() + " " + text_of(stack.places);
+    }
+    return lines;
+  };
+  const model::Stacks all = model::stacks_of(filesystems, layers, volumes);
+  EXPECT_EQ(all.stacks.size(), 20U);
+  EXPECT_EQ(all.left_out, 0U);
+  for (std::size_t limit = 0; limit < 22; ++limit) {
+    const model::Stacks some = model::stacks_of(filesystems, layers, volumes, limit);
+    EXPECT_EQ(some.stacks.size(), std::min<std::size_t>(limit, 20));
+    EXPECT_EQ(some.stacks.size() + some.left_out, 20U);
+    EXPECT_TRUE(text(all).starts_with(text(some))) << limit;
+  }
 }
 
 TEST(Stacks, EightFloorsLoopsAndOddNames) {

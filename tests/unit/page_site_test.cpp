@@ -662,6 +662,7 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   auto snapshot = *rig.current;
   snapshot.filesystems[0].volumes = {"dm-0"};
   model::VolumeFigures figures;
+  figures.seconds = 50;
   figures.devices = {{"dm-0", 1000, 500, model::RecentBios::Latency{10, 0.002, 0.001, 0.009},
                       model::RecentBios::Latency{10, 0.003, 0.002, 0.004}}};
   figures.floors = {{{"dm-0"}, {"md0"}, model::Operation::read, 10, 0.002, 0.0015, true}};
@@ -687,7 +688,12 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   EXPECT_EQ(layers[0].at("latency_p99_seconds"), 0.009);
   EXPECT_EQ(layers[0].at("added_latency_seconds"), 0.0015);
   EXPECT_EQ(layers[0].at("bytes_per_second"), 1500);
+  EXPECT_EQ(
+      layers[0].at("read"),
+      (Json{{"ios_per_second", 0.2}, {"bytes_per_second", 1000.0}, {"p50_seconds", 0.001}, {"p99_seconds", 0.009}}));
+  EXPECT_EQ(layers[0].at("write").at("bytes_per_second"), 500);
   EXPECT_FALSE(layers[1].contains("latency_p99_seconds")) << "not measured";
+  EXPECT_FALSE(layers[1].contains("read") || layers[1].contains("write"));
   EXPECT_EQ(layers[1].at("health"), "1 member is missing; check, 25 % done");
   EXPECT_EQ(layers[1].at("missing_members"), 1);
   EXPECT_EQ(layers[1].at("consistency_policy"), "bitmap");
@@ -700,6 +706,35 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   const Json many = rig.ask("/api/v1/stacks");
   EXPECT_EQ(many.at("stacks").size() + many.at("layers").size() + many.at("left_out").get<std::size_t>(),
             1502U + 1503U);
+}
+
+TEST(page_site, volumes_without_figures_have_a_reason) {
+  Rig rig;
+  auto snapshot = *rig.current;
+  snapshot.kernel_features[model::KernelFeature::volume_times] = model::KernelDecision::every_bio;
+  const auto ask = [&] {
+    ++snapshot.number;
+    rig.take(snapshot);
+    return rig.ask("/api/v1/stacks").at("not_measured").get<std::string>();
+  };
+  EXPECT_EQ(ask(), "the first figures come within some seconds");
+  snapshot.volume_figures = std::make_shared<const model::VolumeFigures>();
+  EXPECT_EQ(ask(), "");
+  snapshot.volume_figures = nullptr;
+  snapshot.bios.clear();
+  snapshot.kernel_features[model::KernelFeature::volume_times] = model::KernelDecision::not_hooked;
+  EXPECT_EQ(ask(), "the log of the daemon's start says why");
+  snapshot.kernel_features[model::KernelFeature::volume_times] = model::KernelDecision::absent;
+  EXPECT_EQ(ask(), "there was none when the daemon started, and it attaches programs only then");
+  snapshot.kernel_features.erase(model::KernelFeature::volume_times);
+  EXPECT_EQ(ask(), "volumes.enabled is false");
+  snapshot.latency_mode = "completion-only";
+  EXPECT_EQ(ask(), "latency.mode is completion-only");
+  snapshot.own_cost.effort = model::Effort::essentials;
+  EXPECT_EQ(ask(), "limits.cpu: the programs in the kernel cost too much");
+  snapshot.memberships.clear();
+  snapshot.layers = {{"zram0", "", model::LayerKind::zram}};
+  EXPECT_EQ(ask(), "") << "the host has none";
 }
 
 TEST(page_site, strings_from_outside_are_tamed) {

@@ -101,11 +101,65 @@ Json live() {
                {"peak_seconds", 0.024}}}}}}};
 }
 
+Json bios(double ios, Json p50, Json p99) {
+  return {{"ios_per_second", ios},
+          {"bytes_per_second", ios * 4096},
+          {"p50_seconds", std::move(p50)},
+          {"p99_seconds", std::move(p99)}};
+}
+
+Json layer(const std::string& name, const std::string& title, const std::string& kind, const Json& members) {
+  return {{"name", name},
+          {"title", title},
+          {"kind", kind},
+          {"members", members},
+          {"health", ""},
+          {"bad", false},
+          {"suspended", false},
+          {"missing_members", nullptr},
+          {"read", bios(0, nullptr, nullptr)},
+          {"write", bios(0, nullptr, nullptr)}};
+}
+
+Json stacks() {
+  Json data = layer("dm-3", "vg-data", "lvm", {"md0"});
+  data["read"] = bios(1200, 9e-5, 2.4e-3);
+  data["write"] = bios(300, 4e-4, 3.1e-3);
+  data["added_latency_seconds"] = 2.1e-4;
+  Json pool = layer("dm-4", "vg-pool", "thin_pool", {"dm-1", "dm-2"});
+  pool["write"] = bios(10, 1e-3, 0.04);
+  Json suspended = layer("dm-5", "vg-vm1", "snapshot", {"dm-4"});
+  suspended["suspended"] = suspended["bad"] = true;
+  suspended["health"] = "suspended";
+  Json degraded = layer("md0", "", "raid1", {"nvme0n1p1"});
+  degraded["read"] = bios(1200, 8e-5, 2.2e-3);
+  degraded["bad"] = true;
+  degraded["missing_members"] = 1;
+  degraded["health"] = "1 member is missing; recover, 45 % done";
+  Json well = layer("md1", "", "raid0", {"sda", "sdb"});
+  well["missing_members"] = 0;
+  Json left_out = layer("md2", "archive", "raid6", {"sdc", "sdd", "sde", "sdf"});
+  left_out["missing_members"] = 0;
+  left_out["health"] = "check, 3 % done";
+  left_out.erase("read");
+  left_out.erase("write");
+  Json swap = layer("zram0", "", "zram", Json::array());
+  swap.erase("read");
+  const auto place = [](const char* name, int floor) { return Json{{"name", name}, {"floor", floor}}; };
+  return {{"stacks",
+           {{{"mountpoint", "/srv/db"}, {"places", {place("dm-3", 0), place("md0", 1), place("nvme0n1p1", 2)}}},
+            {{"mountpoint", nullptr}, {"places", {place("md1", 0)}}}}},
+          {"layers", {data, pool, suspended, degraded, well, left_out, swap}},
+          {"left_out", 0},
+          {"not_measured", ""}};
+}
+
 State state() {
   State result;
   result.address = "http://127.0.0.1:10936";
   result.overview = overview_from(devices());
   result.seconds = seconds_from(live());
+  result.volumes = volumes_from(stacks());
   result.gaps =
       std::vector<Gap>{{"Health, wear and write amplification of sda", "log pages are read only from NVMe drives"}};
   return result;
@@ -144,6 +198,32 @@ TEST_F(Golden, device_at_four_sizes_and_in_ascii) {
   expect("device_120x40", draw(state(), view, 120, 40, true));
   expect("device_200x60", draw(state(), view, 200, 60, true));
   expect("device_80x24_ascii", draw(state(), view, 80, 24, false));
+}
+
+View of_volumes() {
+  View view;
+  view.screen = Screen::volumes;
+  return view;
+}
+
+TEST_F(Golden, volumes_at_four_sizes) {
+  expect("volumes_40x10", draw(state(), of_volumes(), 40, 10, true));
+  expect("volumes_80x24", draw(state(), of_volumes(), 80, 24, true));
+  expect("volumes_120x40", draw(state(), of_volumes(), 120, 40, true));
+  expect("volumes_200x60", draw(state(), of_volumes(), 200, 60, true));
+}
+
+TEST_F(Golden, volumes_that_are_not_measured) {
+  Json all = stacks();
+  all["not_measured"] = "there was none when the daemon started, and it attaches programs only then";
+  for (Json& one : all["layers"]) {
+    one.erase("read");
+    one.erase("write");
+    one.erase("added_latency_seconds");
+  }
+  State unmeasured = state();
+  unmeasured.volumes = volumes_from(all);
+  expect("volumes_not_measured_80x24", draw(unmeasured, of_volumes(), 80, 24, true));
 }
 
 TEST_F(Golden, help_filter_and_no_answer) {
@@ -344,6 +424,98 @@ TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
   EXPECT_EQ(screen.find(" ok "), std::string::npos) << screen;
 }
 
+TEST(top_volumes, are_sorted_by_harm_and_then_by_latency) {
+  const auto names = [](Order order) {
+    View view = of_volumes();
+    view.order = order;
+    std::string all;
+    const Volumes volumes = volumes_from(stacks());
+    for (const Volume* one : shown(volumes, view)) {
+      all += one->name + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(names(Order::worst), "md0 dm-5 dm-4 dm-3 md1 md2 ") << "memory that nobody wants measured is left out";
+  EXPECT_EQ(names(Order::name), "dm-3 dm-4 dm-5 md0 md1 md2 ");
+  EXPECT_EQ(names(Order::read), "dm-3 md0 dm-5 dm-4 md1 md2 ");
+  EXPECT_EQ(names(Order::write), "dm-4 dm-3 md0 dm-5 md1 md2 ");
+  EXPECT_EQ(names(Order::ios), "dm-3 md0 dm-4 dm-5 md1 md2 ");
+  EXPECT_EQ(names(Order::bytes), "dm-3 md0 dm-4 dm-5 md1 md2 ");
+}
+
+TEST(top_volumes, say_why_there_are_none) {
+  const auto screen = [](const Json& answer, const View& view) {
+    State all = state();
+    all.volumes = volumes_from(answer);
+    return draw(all, view, 80, 24, true).text();
+  };
+  Json none = stacks();
+  none["layers"] = Json::array({none["layers"].back()});
+  EXPECT_NE(screen(none, of_volumes()).find("\nno volume (LVM, LUKS, md and the like) is on this host\n"),
+            std::string::npos);
+  View view = of_volumes();
+  view.filter = "nothing";
+  EXPECT_NE(screen(stacks(), view).find("no volume fits the filter"), std::string::npos);
+  view.filter = "RAID6";
+  EXPECT_EQ(shown(volumes_from(stacks()), view).size(), 1U);
+  Json many = stacks();
+  many["left_out"] = 7;
+  EXPECT_NE(screen(many, of_volumes()).find("\n7 more are not listed\n"), std::string::npos);
+  view = of_volumes();
+  view.at = 1'699'999'230;
+  const std::string past = screen(stacks(), view);
+  EXPECT_NE(past.find("the history does not have volumes"), std::string::npos);
+  EXPECT_EQ(past.find("dm-3"), std::string::npos) << "these are not of then";
+}
+
+TEST(top_volumes, hostile_names_stay_in_their_columns) {
+  Json all = stacks();
+  const std::string wide = "\xe6\xbc\xa2\x1b[2J\xe2\x80\xae\n" + std::string(300, 'x');
+  for (const char* field : {"name", "title", "kind", "health"}) {
+    all["layers"][3][field] = wide;
+  }
+  all["layers"][3]["missing_members"] = nullptr;
+  all["layers"][3]["members"] = std::vector<std::string>(1000, wide);
+  all["stacks"][0]["mountpoint"] = wide;
+  State odd = state();
+  odd.volumes = volumes_from(all);
+  for (const std::size_t width : {40U, 80U, 120U, 200U}) {
+    const std::string text = draw(odd, of_volumes(), width, 24, true).text();
+    const std::string table = text.substr(text.find("\nvolume ") + 1);
+    EXPECT_EQ(table.substr(table.find('\n') + 1).find("2.2ms"), table.find("r p99")) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(top_volumes, keys_select_filter_and_lead_back) {
+  const Overview overview = overview_from(devices());
+  const Volumes volumes = volumes_from(stacks());
+  View view;
+  const auto type = [&](const std::string& characters) {
+    for (const char c : characters) {
+      press(view, {Key::character, c}, overview, volumes);
+    }
+  };
+  type("v");
+  EXPECT_EQ(view.screen, Screen::volumes);
+  type("jjk");
+  EXPECT_EQ(selected(volumes, view)->name, "dm-5");
+  EXPECT_EQ(selected(overview, view)->name, "nvme0n1") << "drives have a selection of their own";
+  press(view, {Key::enter}, overview, volumes);
+  EXPECT_EQ(view.screen, Screen::volumes);
+  type("/vg-");
+  press(view, {Key::enter}, overview, volumes);
+  EXPECT_EQ(view.screen, Screen::volumes);
+  EXPECT_EQ(shown(volumes, view).size(), 3U);
+  press(view, {Key::escape}, overview, volumes);
+  EXPECT_EQ(view.filter, "");
+  EXPECT_EQ(view.screen, Screen::volumes) << "the filter goes first";
+  press(view, {Key::escape}, overview, volumes);
+  EXPECT_EQ(view.screen, Screen::overview);
+  type("vv");
+  EXPECT_EQ(view.screen, Screen::overview);
+}
+
 TEST(top_screen, the_selected_drive_is_in_sight) {
   Json many = devices();
   for (int i = 0; i < 50; ++i) {
@@ -419,8 +591,8 @@ Json some_json(int depth) {
       json.push_back(some_value(depth));
     } else {
       json[*rc::gen::element<std::string>("name", "now", "spikes", "read", "devices", "levels", "heat",
-                                          "bounds_seconds", "mounts", "reads_during_flush", "queue_share")] =
-          some_value(depth);
+                                          "bounds_seconds", "mounts", "reads_during_flush", "queue_share", "layers",
+                                          "stacks", "places", "health")] = some_value(depth);
     }
   }
   return json;
@@ -440,16 +612,19 @@ void spoil(Json& json) {
 RC_GTEST_PROP(top_screen, any_answer_fits_any_size, ()) {
   Json overview = devices();
   Json seconds = live();
+  Json volumes = stacks();
   for (int i = *rc::gen::inRange(0, 6); i > 0; --i) {
     spoil(overview);
     spoil(seconds);
+    spoil(volumes);
   }
   State all = state();
   all.overview = overview_from(overview);
   all.seconds = seconds_from(seconds);
+  all.volumes = volumes_from(volumes);
   all.gaps = gaps_from(some_json(2));
   View view;
-  view.screen = *rc::gen::element(Screen::overview, Screen::device, Screen::help);
+  view.screen = *rc::gen::element(Screen::overview, Screen::device, Screen::volumes, Screen::help);
   view.selected = *rc::gen::element<std::string>("nvme0n1", "sdb", "");
   view.filter = *rc::gen::element<std::string>("", "nvme", "\xff");
   const auto width = *rc::gen::inRange<std::size_t>(0, 250);
@@ -467,7 +642,7 @@ RC_GTEST_PROP(top_screen, any_answer_fits_any_size, ()) {
   press(view,
         {*rc::gen::element(Key::enter, Key::up, Key::down, Key::escape, Key::character),
          *rc::gen::inRange<char>(' ', '~')},
-        *all.overview);
+        *all.overview, *all.volumes);
   RC_ASSERT(draw(all, view, 80, 24, utf8).height() == 24U);
 }
 

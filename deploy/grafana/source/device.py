@@ -309,9 +309,10 @@ VOLUMES = [
           [(increase("ssdpulse_volume_errors_total", "volume, operation", HOST), "{{volume}} {{operation}}: errors"),
            (f"sum by (volume) (ssdpulse_volume_in_flight{{{HOST}}})", "{{volume}}: in flight")], span=6,
           nothing="no volumes"),
-    lines("Volumes: what is not measured", "Bios without a latency, bytes that the kernel counts otherwise, and volumes for which "
-          "there is no room.", "short",
+    lines("Volumes: what is not measured", "Bios of volumes, and of what lies directly below them, without a latency; bytes that the "
+          "kernel counts otherwise, and volumes for which there is no room.", "short",
           [(increase("ssdpulse_volume_losses_total", "volume, cause", HOST), "{{volume}}: {{cause}}"),
+           (increase("ssdpulse_volume_member_losses_total", "member, cause", HOST), "{{member}}: {{cause}}"),
            (f"ssdpulse_volume_accounting_drift_bytes{{{HOST}}}", "{{volume}} {{operation}}: drift in bytes"),
            (f"ssdpulse_volumes_left_out{{{HOST}}}", "left out")], span=6, minimum=None, nothing="no volumes"),
 ]

@@ -262,6 +262,32 @@ HEALTH = [
 ]
 
 
+ARRAY = {"volume": "md0"}
+
+
+def lacking(minutes, members=1):
+    """An array that lacks members for this many minutes, and whose spare is being rebuilt meanwhile."""
+    return [gauge("ssdpulse_volume_degraded_members", [(60, 0), (minutes, members), (121 - minutes, 0)], **ARRAY),
+            gauge("ssdpulse_volume_info", [(181, 1)], **ARRAY, kind="raid1"),
+            gauge("ssdpulse_array_resync_progress_ratio", [(60, None), (minutes, 0.45), (121 - minutes, None)], array="md0",
+                  action="recover")]
+
+
+def lacking_says(rest):
+    return f"On db1:10936, the array md0{rest}."
+
+
+HEALTH += [
+    health("ArrayDegraded", "a mirror without one of its members, which is being rebuilt", *lacking(60),
+           silent=(59 * MINUTE, 63 * MINUTE, 125 * MINUTE), fires=((THEN, ARRAY, lacking_says(
+               " (raid1) lacks members (missing, failed, or still being rebuilt): 1. What runs now: recover, 45% done")),)),
+    health("ArrayDegraded", "two are missing, and no more is known", *lacking(60, 2)[:1], silent=(125 * MINUTE,),
+           fires=((THEN, ARRAY, lacking_says(" lacks members (missing, failed, or still being rebuilt): 2")),)),
+    health("ArrayDegraded", "a member that is back within four minutes", *lacking(4), silent=(63 * MINUTE, 65 * MINUTE, 70 * MINUTE)),
+    health("ArrayDegraded", "a check of an array that is whole", *lacking(60, 0), silent=(THEN,)),
+]
+
+
 def failing(growth, error="medium", operation="read"):
     return counter("ssdpulse_io_errors_total", [(60, 0), (2, growth), (118, 0)], **DEVICE, operation=operation, error=error)
 
