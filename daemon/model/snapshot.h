@@ -33,6 +33,7 @@ using WallTime = std::chrono::system_clock::time_point;
 
 struct FlashFigures;    // flash_values.h
 struct DeviceInterval;  // device_interval.h
+struct SiblingFigures;  // sibling_latency.h
 
 /// One operation class on one device.
 struct OperationIo {
@@ -191,6 +192,7 @@ struct Snapshot {
   std::map<std::string, VolumeDrift> volume_drift = {};      // by volume
   std::shared_ptr<const VolumeFigures> volume_figures = {};  // null: nothing is measured, or only for some seconds
   std::vector<std::string> volumes_left_out = {};            // as devices_left_out
+  std::shared_ptr<const SiblingFigures> siblings = {};       // null: no devices that ought to be alike
   std::vector<Membership> memberships;
   std::vector<Layer> layers = {};  // as of the inventory, like the next
   std::vector<Volume> volumes = {};

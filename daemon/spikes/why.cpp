@@ -353,6 +353,21 @@ std::string filling_words(const model::Snapshot& now) {
   return "";
 }
 
+/// " It is one of 8 members of md0.": of the array with most members.
+std::string member_words(const model::Snapshot& now, const std::string& device) {
+  std::map<std::string, std::size_t> members;
+  for (const model::Membership& one : now.memberships) {
+    members[one.array] += one.kind == "md" ? 1 : 0;
+  }
+  std::string largest;
+  for (const model::Membership& one : now.memberships) {
+    if (one.device == device && members[one.array] > std::max<std::size_t>(1, members[largest])) {
+      largest = one.array;
+    }
+  }
+  return largest.empty() ? "" : fmt::format(" It is one of {} members of {}.", members[largest], largest);
+}
+
 /// " md0, which it is part of, is being checked (34 %)": for a device, or without one of any array.
 std::string resync_words(const model::Snapshot& now, const std::string& device) {
   if (!now.host.signals) {
@@ -470,11 +485,12 @@ Why right_now(const Situation& situation) {
         standstill_words(incident, Tense::present).empty()
             ? fmt::format(" ({})", util::format_duration(Seconds(now.taken_at - incident.begin).count()))
             : "";
-    answer.sentence = fmt::format("{}: {}, since {}{}, {}.{}{}{}", title_of(now, spike.device),
-                                  slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
-                                  explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
-                                  tenants_words(incident), resync_words(now, spike.device),
-                                  others_words(now, incidents, spike.device, Tense::present));
+    answer.sentence =
+        fmt::format("{}: {}, since {}{}, {}.{}{}{}{}", title_of(now, spike.device),
+                    slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
+                    explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
+                    tenants_words(incident), member_words(now, spike.device), resync_words(now, spike.device),
+                    others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {

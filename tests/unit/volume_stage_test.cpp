@@ -367,6 +367,12 @@ struct HeldUp {
   bool operator==(const HeldUp&) const = default;
 };
 
+std::vector<model::LatencySpike> spike_of(const std::string& device) {
+  std::vector<model::LatencySpike> spikes(1);
+  spikes[0].device = device;
+  return spikes;
+}
+
 HeldUp held_up(const std::function<void(Ticks&)>& change) {
   Ticks ticks;
   HoldUps subject;
@@ -391,16 +397,16 @@ TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
   EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.devices[0].utilisation.reset(); }), (HeldUp{false, true, false}))
       << "nobody knows how busy it is";
   EXPECT_EQ(held_up([](Ticks& ticks) { ticks.interval.operations[0].queue_full_ns = 1; }), (HeldUp{true, true, false}));
-  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = {{.device = "sda"}}; }),
-            (HeldUp{true, true, false}));
-  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = {{.device = "sdb"}}; }),
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = spike_of("sda"); }), (HeldUp{true, true, false}));
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.before.spikes_going_on = spike_of("sdb"); }),
             (HeldUp{false, false, false}));
   EXPECT_EQ(held_up([](Ticks& ticks) {
               ticks.signals.limits = {{"/a", "a", "sda", model::IoLimitKind::riops, 50, 7, {}, "io.max"}};
             }),
             (HeldUp{true, true, false}));
   EXPECT_EQ(held_up([](Ticks& ticks) {
-              ticks.signals.volumes.push_back({.volume = "dm-0"});
+              ticks.signals.volumes.resize(1);
+              ticks.signals.volumes[0].volume = "dm-0";
               ticks.signals.volumes[0].suspended = true;
             }),
             (HeldUp{true, true, false}));

@@ -338,6 +338,19 @@ TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_i
   EXPECT_NE(host.ask().sentence.find(" md0, which it is part of, is being checked (34 %)."), std::string::npos);
 }
 
+TEST(why_above_the_drives, a_slow_member_is_named_with_its_array) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::unknown, 9s, 9s)};
+  const auto says = [&] { return host.ask().sentence.find("It is one of 2 members of md0.") != std::string::npos; };
+  host.snapshot.memberships = {{"md0", "sda", "md", ""}};
+  EXPECT_FALSE(says()) << "it is alone";
+  host.snapshot.memberships = {
+      {"dm-0", "sda", "dm", "vg0"}, {"dm-0", "sdb", "dm", "vg0"}, {"md0", "sda", "md", ""}, {"md0", "sdb", "md", ""}};
+  EXPECT_TRUE(says());
+  host.snapshot.memberships = {{"md0", "sdb", "md", ""}, {"md0", "sdc", "md", ""}};
+  EXPECT_FALSE(says()) << "it is no member";
+}
+
 TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much) {
   Host host;
   host.snapshot.layers = {{"dm-3", "vg0-data", model::LayerKind::crypt, {"sda1"}}};
