@@ -141,6 +141,16 @@ TEST(Floors, of_a_mirror_are_no_claim_for_writes) {
 TEST(Floors, are_those_of_the_time_in_which_no_layer_changed) {
   Volumes stage;
   model::Tick tick;
+  tick.host = std::make_shared<const model::HostSignals>();
+  tick.tenants = std::make_shared<const model::Tenants>();
+  for (const char* name : {"sda", "sdb"}) {
+    auto disk = std::make_shared<model::Device>();
+    disk->name = name;
+    model::DeviceTick device;
+    device.block.device = disk;
+    device.interval = std::make_shared<const model::DeviceInterval>();
+    tick.devices.push_back(device);
+  }
   const auto after = [&](int seconds, const std::vector<Device>& devices, const std::vector<Layer>& layers) {
     auto inventory = std::make_shared<model::Inventory>();
     inventory->layers = layers;
@@ -419,17 +429,22 @@ TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
   const auto seconds_named = [](bool busy) {
     Ticks ticks;
     Volumes stage;
-    std::uint64_t ios = 0;
-    double above_ms = 0.3, sum_ms = 0;
+    model::BioIo above = *host({{"dm-0", Operation::write, 0, 0.3}}).front(),
+                 below = *host({{"sda1", Operation::write, 0, 0.1}}).front();
+    const auto end = [](model::BioIo& io, std::int64_t ns) {
+      model::BioOperation& writes = io.operations[model::index(Operation::write)];
+      writes.bytes += 100 * 4096;
+      writes.latency.words[latency_word(ns)] += 100;
+      writes.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
+    };
     int named = 0;
     for (int second = 0; second < 120; ++second) {
-      ticks.before.devices[0].utilisation = {100, busy && second >= 90 ? 0.95 : 0.5};
-      above_ms = second >= 90 ? 40 : 0.3;
-      ios += 100;
-      sum_ms += 100 * above_ms;
+      const bool is_slow = second >= 90;
+      ticks.before.devices[0].utilisation = {100, busy && is_slow ? 0.95 : 0.5};
       model::Tick& tick = ticks.next();
-      tick.bios = host({{"dm-0", Operation::write, ios, sum_ms / static_cast<double>(ios), ios * 4096},
-                        {"sda1", Operation::write, ios, 0.1, ios * 4096}});
+      end(above, is_slow ? 40'000'000 : 300'000);
+      end(below, 100'000);
+      tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
       model::Snapshot snapshot;
       stage.observe(tick).values(snapshot);
       named += snapshot.volume_figures && !snapshot.volume_figures->slow.empty() ? 1 : 0;

@@ -228,7 +228,7 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
       {model::HostWaitCause::layer,
        "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in crypt itself, not in what "
        "is "
-       "below (usually 0.2 ms), since 22:13:08 UTC (12 s). No drive is slow."},
+       "below (usually 200 us), since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::dirty_throttling,
        "The kernel holds up whoever writes to files, until the drives have caught up: 120 MB are dirty or being "
        "written "
@@ -379,7 +379,7 @@ TEST(why_above_the_drives, a_layer_that_was_slow_is_said_once_and_by_the_name_it
   situation.ended_waits = {wait(model::HostWaitCause::layer, 50s, 30s)};
   EXPECT_EQ(why(situation).sentence,
             "No drive is slower than usual. From 22:12:30 UTC until 30 s ago: of 40 ms that writes on vg0-wal took, at "
-            "least 39 ms were spent in crypt itself, not in what is below (usually 0.2 ms), for 20 s.");
+            "least 39 ms were spent in crypt itself, not in what is below (usually 200 us), for 20 s.");
 }
 
 /// The whole table: what is said of each operation with each cause and each load says what it must.
