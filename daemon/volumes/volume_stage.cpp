@@ -339,7 +339,8 @@ void HoldUps::observe(const model::Tick& tick) {
       note(name, tick.at, full);
     }
   }
-  limits_known_ = tick.host && tick.tenants;
+  // Limits are read with tenants; where no hierarchy takes I/O, there are none.
+  limits_known_ = tick.host && (tick.tenants || !tick.host->cgroups_unified);
   if (tick.host) {
     for (const model::IoLimit& limit : tick.host->limits) {
       note(limit.device, tick.at, true);
@@ -389,7 +390,7 @@ bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) 
                      [&](const std::string& disk) { return !measured_.contains(disk) || held_up(disk); });
 }
 
-void SlowFloors::learn(Known& known, const model::FloorTime& floor, std::chrono::seconds interval) const {
+void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const {
   // What may be the beginning of a slow time teaches little.
   const double own =
       known.learned.count() == 0
@@ -407,7 +408,7 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   auto before = std::exchange(known_, {});
   for (const model::FloorTime& floor : floors) {
     auto kept = before.extract(std::pair(floor.members, floor.operation));
-    Known known = kept.empty() ? Known() : kept.mapped();
+    FloorState known = kept.empty() ? FloorState() : kept.mapped();
     if (known.slow_for >= kUsualAfter) {
       known.usual_own_seconds = floor.own_seconds;
       known.usual_bytes = floor.mean_bytes;

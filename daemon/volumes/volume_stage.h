@@ -68,16 +68,16 @@ class SlowFloors {
   void forget(const std::set<std::string>& members);
 
  private:
-  struct Known {
+  struct FloorState {
     double usual_own_seconds = 0;
     double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
     std::size_t proofs = 0;  // intervals in a row in which it was slow
   };
-  void learn(Known& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
+  void learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
 
-  std::map<std::pair<std::vector<std::string>, model::Operation>, Known> known_;  // by members
+  std::map<std::pair<std::vector<std::string>, model::Operation>, FloorState> known_;  // by members
 };
 
 class Volumes final : public model::Stage {

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+# Since they were set, volumes took 18 files and 3,300 lines, and 300 in deploy.
 LIMITS = {
-    "files in daemon and exporters": 451,
-    "lines in daemon and exporters": 78450,
-    "lines of text in deploy": 9900,
+    "files in daemon and exporters": 469,
+    "lines in daemon and exporters": 81750,
+    "lines of text in deploy": 10200,
     "lines in tests/mutations": 1000,
     "sabotages": 160,
     "headers that one file includes": 10,

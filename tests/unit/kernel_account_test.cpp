@@ -154,7 +154,10 @@ TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
 /// A volume, second by second: our count and the kernel's, each compared as soon as it is at rest.
 class VolumeRig {
  public:
-  VolumeRig() { host.disk("virtual", "dm-0", "253:0"); }
+  VolumeRig() {
+    host.disk("virtual", "dm-0", "253:0");
+    host.tree().file("sys/devices/virtual/dm-0/inflight", "0 0\n");
+  }
 
   /// What its drift of bytes written is then; nothing: there is none.
   std::optional<std::int64_t> drift(std::uint64_t our_bytes, std::uint64_t kernel_sectors, std::int64_t in_flight = 0,

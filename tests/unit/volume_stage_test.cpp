@@ -420,7 +420,13 @@ TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
               ticks.signals.volumes[0].suspended = true;
             }),
             (HeldUp{true, true, false}));
-  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.tick.tenants = nullptr; }), (HeldUp{true, true, true}))
+  EXPECT_EQ(held_up([](Ticks& ticks) { ticks.tick.tenants = nullptr; }), (HeldUp{false, false, false}))
+      << "there are no cgroups";
+  EXPECT_EQ(held_up([](Ticks& ticks) {
+              ticks.tick.tenants = nullptr;
+              ticks.signals.cgroups_unified = true;
+            }),
+            (HeldUp{true, true, true}))
       << "limits are not known";
   EXPECT_EQ(held_up([](Ticks& ticks) { ticks.is_measured = false; }), (HeldUp{true, true, true}));
 }
