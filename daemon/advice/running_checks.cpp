@@ -506,9 +506,6 @@ std::string_view why_no_volumes(const model::Snapshot& snapshot) {
   if (!snapshot.bios.empty()) {
     return "the first figures come within some seconds";
   }
-  if (snapshot.own_cost.effort != model::Effort::everything) {
-    return "limits.cpu: the programs in the kernel cost too much";
-  }
   if (snapshot.latency_mode == "completion-only") {
     return "latency.mode is completion-only";
   }
@@ -522,7 +519,9 @@ std::string_view why_no_volumes(const model::Snapshot& snapshot) {
     case model::KernelDecision::not_hooked:
       return "the log of the daemon's start says why";
     default:
-      return "";
+      return snapshot.own_cost.effort == model::Effort::everything
+                 ? ""
+                 : "limits.cpu: the programs in the kernel cost too much";
   }
 }
 

@@ -77,16 +77,17 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
                  "claimed. `io.latency` and io.cost have no rate to compare with, and are never claimed"},
     {.cause = HostWaitCause::layer,
      .name = "layer",
-     .next = "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt, see whether the "
-             "CPUs are "
-             "busy (kcryptd in top): cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue NAME takes "
-             "two changes of thread out of its way.",
+     .next =
+         "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt, see whether the CPUs "
+         "are busy (kcryptd in top).",
      .shown_by =
          "in two intervals of 5 s in a row, the layer itself, not what it lies on, took at least 1 ms of the mean "
          "time of a bio, half of it, and 4 times what is usual for bios of that size; after an hour that is "
          "usual. Only of layers that pass each bio on as it is, where those below were seen and timed, and "
          "nothing was seen that may hold them up on their way: a spike of a drive below, a full queue, for "
-         "writes a drive that is 90 % busy, a limit, a suspended volume ([volumes](volumes.md))"},
+         "writes a drive that is 90 % busy, a limit, a suspended volume. Never of writes of LUKS and of dm "
+         "devices other than LVM, which a thread of their own sends on, nor of fewer than 20 I/Os in 5 s "
+         "([volumes](volumes.md))"},
     {.cause = HostWaitCause::dirty_throttling,
      .name = "dirty_throttling",
      .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",

@@ -68,7 +68,6 @@ std::string waits_words(const HostWait& wait, std::string_view who, Tense tense)
 /// "of 2.4 ms that writes on /srv/pg (vg0-data, dm-3) take, 2.1 ms are spent in crypt itself, not in what is below
 /// (usually 0.1 ms)"
 std::string layer_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {
-  constexpr double kMuchCpuPressure = 0.3;
   const bool now_so = tense == Tense::present;
   // The kernel's name may be another volume's since a reboot.
   const bool is_named = std::any_of(now.layers.begin(), now.layers.end(), [&](const model::Layer& one) {
@@ -77,18 +76,15 @@ std::string layer_words(const HostWait& wait, const model::Snapshot& now, Tense 
   const auto found = wait.evidence.find("layer_kind");
   const double kind = found == wait.evidence.end() ? -1 : found->second;
   const bool is_known = kind >= 0 && kind < static_cast<double>(model::kLayerKindNames.size());
-  const double cpu = evidence_of(wait, "cpu_pressure_ratio");
   return fmt::format(
-      "of {} that {} on {} {}, {}{} {} spent in {} itself, not in what is below (usually {}){}",
+      "of {} that {} on {} {}, {}{} {} spent in the {}layer itself, not in what is below (usually {})",
       util::format_latency(evidence_of(wait, "mean_seconds")),
       evidence_of(wait, "operation") == static_cast<double>(index(model::Operation::read)) ? "reads" : "writes",
       is_named ? volume_title(wait.device, now) : util::for_json(wait.subject), now_so ? "take" : "took",
       evidence_of(wait, "own_is_exact") > 0 ? "" : "at least ", util::format_latency(evidence_of(wait, "own_seconds")),
-      now_so ? "are" : "were", is_known ? model::kLayerKindNames[static_cast<std::size_t>(kind)] : "the layer",
-      util::format_latency(evidence_of(wait, "baseline_own_seconds")),
-      cpu < kMuchCpuPressure
-          ? ""
-          : fmt::format("; tasks {} for a CPU {:.0f} % of the time", now_so ? "wait" : "waited", 100 * cpu));
+      now_so ? "are" : "were",
+      is_known ? fmt::format("{} ", model::kLayerKindNames[static_cast<std::size_t>(kind)]) : "",
+      util::format_latency(evidence_of(wait, "baseline_own_seconds")));
 }
 
 std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tense) {

@@ -313,7 +313,7 @@ std::string floor_words(const model::Snapshot& now) {
     titles += (titles.empty() ? "" : ", ") +
               (has_title ? fmt::format("{} ({})", util::for_json(layer->title), volume) : volume);
     if (layer != nullptr && worst->volumes.size() == 1) {
-      kind = std::string(name(layer->kind, model::kLayerKindNames)) + " itself";
+      kind = fmt::format("the {} layer itself", name(layer->kind, model::kLayerKindNames));
     }
   }
   if (worst->volumes.size() > kMaxTitles) {
@@ -353,7 +353,7 @@ std::string filling_words(const model::Snapshot& now) {
   return "";
 }
 
-/// " It is one of 8 members of md0.": of the array with most members.
+/// " It is one of the 8 drives of md0.": of the array with most.
 std::string member_words(const model::Snapshot& now, const std::string& device) {
   std::map<std::string, std::size_t> members;
   for (const model::Membership& one : now.memberships) {
@@ -365,7 +365,7 @@ std::string member_words(const model::Snapshot& now, const std::string& device) 
       largest = one.array;
     }
   }
-  return largest.empty() ? "" : fmt::format(" It is one of {} members of {}.", members[largest], largest);
+  return largest.empty() ? "" : fmt::format(" It is one of the {} drives of {}.", members[largest], largest);
 }
 
 /// " md0, which it is part of, is being checked (34 %)": for a device, or without one of any array.
@@ -437,6 +437,14 @@ Why about_current(const model::HostWait& wait, const model::Snapshot& now, const
   answer.sentence =
       fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), util::format_clock(wait.begin),
                   util::format_duration(duration), explained ? "" : " No drive is slow.", slow_drives);
+  if (wait.cause == model::HostWaitCause::layer) {
+    constexpr double kMuchCpuPressure = 0.3;
+    const auto cpu = wait.evidence.find("cpu_pressure_ratio");
+    answer.sentence += cpu == wait.evidence.end() || cpu->second < kMuchCpuPressure
+                           ? ""
+                           : fmt::format(" Tasks wait for a CPU {:.0f} % of the time.", 100 * cpu->second);
+    answer.sentence += resync_words(now, "");
+  }
   return answer;
 }
 
@@ -489,7 +497,7 @@ Why right_now(const Situation& situation) {
         fmt::format("{}: {}, since {}{}, {}.{}{}{}{}", title_of(now, spike.device),
                     slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
                     explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
-                    tenants_words(incident), member_words(now, spike.device), resync_words(now, spike.device),
+                    member_words(now, spike.device), tenants_words(incident), resync_words(now, spike.device),
                     others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }

@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kBetweenMarks{5};
 constexpr std::chrono::seconds kWindow{60};
 /// Bios for a proof that a floor is slow: fewer than for a mean, as there must be two of them.
 constexpr std::uint64_t kMinEndedForProof = 20;
-/// Of the time of a floor's bios, for one of its volumes to be named.
+/// Of a floor's bios and of their time, for one of its volumes to be named.
 constexpr double kNearlyAll = 0.9;
 /// Of the time that something is in flight: from then on a drive may take no more.
 constexpr double kBusyRatio = 0.9;
@@ -131,6 +131,11 @@ bool passes_on(model::LayerKind kind, std::size_t operation) {
 /// LVM's own RAID is not known from its UUID, nor is what another program made of dm.
 bool may_do_more(model::LayerKind kind) { return kind == model::LayerKind::lvm || kind == model::LayerKind::dm; }
 
+/// Whether one thread of the layer's own sends writes on. It sleeps where something below takes no more (writeback
+/// throttling, RAID 5 without a free stripe), and what waits behind it is at no device yet. Reads are sent by who
+/// reads.
+bool sends_by_itself(model::LayerKind kind) { return kind == model::LayerKind::crypt || kind == model::LayerKind::dm; }
+
 bool merges_flushes(model::LayerKind kind) {
   using Kind = model::LayerKind;
   return kind == Kind::raid0 || kind == Kind::raid1 || kind == Kind::raid10;
@@ -214,10 +219,13 @@ std::optional<Sum> sum_of(const std::set<std::string>& devices, const Intervals&
   return sum;
 }
 
-/// The volume whose bios took nearly all of the time; empty: none did.
-std::string heaviest_of(const Floor& floor, const Intervals& intervals, std::size_t operation, double seconds) {
+/// The volume that had nearly all of the bios and of their time; empty: none did. What is known of the floor is then
+/// known of it.
+std::string heaviest_of(const Floor& floor, const Intervals& intervals, std::size_t operation, const Sum& sum) {
   const auto found = std::find_if(floor.volumes.begin(), floor.volumes.end(), [&](const std::string& volume) {
-    return intervals.find(volume)->second.of[operation].seconds >= kNearlyAll * seconds;
+    const Interval& of = intervals.find(volume)->second.of[operation];
+    return of.seconds >= kNearlyAll * sum.seconds &&
+           static_cast<double>(of.ended) >= kNearlyAll * static_cast<double>(sum.ended);
   });
   return found == floor.volumes.end() ? "" : *found;
 }
@@ -249,7 +257,7 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
                    above->seconds / ended,
                    std::max(0.0, (above->seconds - below->seconds - flush_seconds) / ended),
                    as_many && flush_seconds == 0,
-                   heaviest_of(floor, intervals, operation, above->seconds),
+                   heaviest_of(floor, intervals, operation, *above),
                    static_cast<double>(above->bytes) / ended};
 }
 
@@ -352,7 +360,17 @@ void HoldUps::observe(const model::Tick& tick) {
     }
   }
   std::erase_if(last_, [&](const auto& one) { return tick.at - *one.second.of_writes > 2 * kWindow; });
+  if (inventory_ == tick.inventory) {
+    return;
+  }
+  inventory_ = tick.inventory;
   disks_below_.clear();
+  own_threads_.clear();
+  for (const model::Layer& layer : tick.inventory->layers) {
+    if (sends_by_itself(layer.kind)) {
+      own_threads_.insert(layer.name);
+    }
+  }
   for (const model::Membership& membership : tick.inventory->memberships) {
     disks_below_[membership.array].insert(membership.device);
   }
@@ -366,7 +384,9 @@ void HoldUps::observe(const model::Tick& tick) {
 }
 
 bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) const {
-  if (!limits_known_) {
+  const auto has_own_thread = [&](const std::string& volume) { return own_threads_.contains(volume); };
+  if (!limits_known_ || (floor.operation == model::Operation::write &&
+                         std::any_of(floor.volumes.begin(), floor.volumes.end(), has_own_thread))) {
     return true;
   }
   const auto held_up = [&](const std::string& device) {

@@ -29,7 +29,8 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
 
 /// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
 /// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
-/// own. A drive that is not measured may always hold up.
+/// own. A drive that is not measured may always hold up, and so may anything
+/// below a layer whose own thread sends writes on.
 class HoldUps {
  public:
   /// Call it at every tick.
@@ -45,6 +46,8 @@ class HoldUps {
   void note(const std::string& device, model::SteadyTime at, bool of_reads);
 
   bool limits_known_ = false;
+  std::shared_ptr<const model::Inventory> inventory_;         // of the last tick
+  std::set<std::string> own_threads_;                         // volumes that send writes on by a thread of their own
   std::map<std::string, Last> last_;                          // by disk or volume
   std::set<std::string> measured_;                            // disks
   std::map<std::string, std::set<std::string>> disks_below_;  // of each partition and volume

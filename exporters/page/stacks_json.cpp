@@ -155,6 +155,7 @@ struct Stacks {
   std::vector<model::Stack> stacks;
   std::vector<LayerView> layers;
   std::size_t left_out = 0;
+  std::size_t layers_left_out = 0;
   std::string_view not_measured = {};
 };
 
@@ -163,7 +164,8 @@ constexpr Field<Stacks> kStacksFields[] = {
      "Of each mounted file system, then of each layer that carries neither one nor another layer."},
     {"layers", list_of(defined_as("layer")), [](const Stacks& all) { return kLayer.list(all.layers); },
      "Sorted by name."},
-    {"left_out", kCount, member_of<&Stacks::left_out>, "Stacks and layers beyond 256 and 1024."},
+    {"left_out", kCount, member_of<&Stacks::left_out>, "Stacks beyond 256."},
+    {"layers_left_out", kCount, member_of<&Stacks::layers_left_out>, "Layers beyond 1024."},
     {"not_measured", kText, member_of<&Stacks::not_measured>, "Why no layer has figures; empty: some have."},
 };
 constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies above the drives.", kStacksFields,
@@ -175,8 +177,8 @@ Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kStacks
 
 Json stacks_json(const model::Snapshot& snapshot) {
   model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
-  Stacks all{std::move(known.stacks), {}, known.left_out, advice::why_no_volumes(snapshot)};
-  all.left_out += snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
+  Stacks all{std::move(known.stacks), {}, known.left_out, 0, advice::why_no_volumes(snapshot)};
+  all.layers_left_out = snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
   for (const model::Layer& layer : snapshot.layers) {
     if (all.layers.size() < kMaxLayers) {
       all.layers.push_back(layer_view_of(snapshot, layer));

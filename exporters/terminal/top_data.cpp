@@ -330,7 +330,7 @@ Volumes volumes_from(const Json& stacks) {
   }
   std::stable_sort(all.volumes.begin(), all.volumes.end(), is_worse);
   all.not_measured = text(at(stacks, "not_measured"));
-  all.left_out = number(at(stacks, "left_out")).value_or(0);
+  all.left_out = number(at(stacks, "layers_left_out")).value_or(0);
   return all;
 }
 

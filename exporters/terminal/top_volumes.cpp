@@ -61,7 +61,7 @@ constexpr Table<Volume> kVolumes{
 /// What the table does not say.
 std::string remark(const Volumes& volumes) {
   if (volumes.volumes.empty()) {
-    return "no volume (LVM, LUKS, md and the like) is on this host";
+    return "this host has no volumes (LVM, LUKS, md and the like)";
   }
   if (!volumes.not_measured.empty()) {
     return "volumes are not measured: " + volumes.not_measured;

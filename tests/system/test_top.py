@@ -220,7 +220,7 @@ def every_key_does_what_the_help_says(check, command, disks):
         terminal.press(back)
         check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), f"{back!r} goes back")
     terminal.press(KEYS["v"])
-    check.that(terminal.until(lambda: terminal.has("no volume (LVM") or terminal.has("health")), "v shows the volumes, or that there is none")
+    check.that(terminal.until(lambda: terminal.has("no volumes (LVM") or terminal.has("health")), "v shows the volumes, or that there is none")
     terminal.press(KEYS["v"])
     check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "v once more shows the drives")
     terminal.press(KEYS["l"])

@@ -451,7 +451,7 @@ TEST(top_volumes, say_why_there_are_none) {
   };
   Json none = stacks();
   none["layers"] = Json::array({none["layers"].back()});
-  EXPECT_NE(screen(none, of_volumes()).find("\nno volume (LVM, LUKS, md and the like) is on this host\n"),
+  EXPECT_NE(screen(none, of_volumes()).find("\nthis host has no volumes (LVM, LUKS, md and the like)\n"),
             std::string::npos);
   View view = of_volumes();
   view.filter = "nothing";

@@ -307,17 +307,18 @@ TEST(SlowFloors, that_stays_slow_for_an_hour_is_usual) {
   EXPECT_TRUE(after(floors, 10, 40, 39).empty());
 }
 
-TEST(Floors, name_the_volume_that_takes_nearly_all_of_the_time) {
-  const auto heaviest = [](double of_first, double of_second) {
-    return figures({{"dm-0", Operation::read, 500, of_first},
-                    {"dm-1", Operation::read, 500, of_second},
+TEST(Floors, name_the_volume_that_has_nearly_all_of_the_ios_and_of_their_time) {
+  const auto heaviest = [](std::uint64_t ios_of_second, double of_first, double of_second) {
+    return figures({{"dm-0", Operation::read, 1000 - ios_of_second, of_first},
+                    {"dm-1", Operation::read, ios_of_second, of_second},
                     {"sda1", Operation::read, 1000, 0.5}},
                    {layer("dm-0", {"sda1"}, LayerKind::linear), layer("dm-1", {"sda1"}, LayerKind::linear)})
         .floors.at(0)
         .heaviest;
   };
-  EXPECT_EQ(heaviest(0.5, 40), "dm-1");
-  EXPECT_EQ(heaviest(20, 40), "");
+  EXPECT_EQ(heaviest(950, 0.5, 40), "dm-1");
+  EXPECT_EQ(heaviest(950, 1000, 40), "") << "most of the time is the other's";
+  EXPECT_EQ(heaviest(500, 0.5, 40), "") << "the mean is not that of either";
 }
 
 TEST(Floors, are_none_of_striped_writes_that_share_flushes) {
@@ -340,7 +341,7 @@ class Ticks {
     auto inventory = std::make_shared<model::Inventory>();
     inventory->volumes = {{"sda", 8, 0, "sda"}, {"sda1", 8, 1, "sda"}};
     inventory->memberships = {{"dm-0", "sda", "dm", "luks"}};
-    inventory->layers = {layer("dm-0", {"sda1"})};
+    inventory->layers = {layer("dm-0", {"sda1"}, LayerKind::linear)};
     tick.inventory = inventory;
     tick.tenants = std::make_shared<const model::Tenants>();
     before.devices.resize(1);
@@ -429,6 +430,17 @@ TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
             (HeldUp{true, true, true}))
       << "limits are not known";
   EXPECT_EQ(held_up([](Ticks& ticks) { ticks.is_measured = false; }), (HeldUp{true, true, true}));
+}
+
+TEST(HoldUps, may_be_anything_below_a_layer_whose_own_thread_sends_writes_on) {
+  for (const LayerKind kind : {LayerKind::crypt, LayerKind::dm}) {
+    EXPECT_EQ(held_up([&](Ticks& ticks) {
+                auto inventory = std::make_shared<model::Inventory>(*ticks.tick.inventory);
+                inventory->layers = {layer("dm-0", {"sda1"}, kind)};
+                ticks.tick.inventory = inventory;
+              }),
+              (HeldUp{false, true, true}));
+  }
 }
 
 TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {

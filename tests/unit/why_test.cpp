@@ -226,7 +226,8 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
        "waits "
        "for I/O 81 % of the time, since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::layer,
-       "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in crypt itself, not in what "
+       "Of 40 ms that writes on /srv/wal (vg0-wal, dm-3) take, at least 39 ms are spent in the crypt layer itself, not "
+       "in what "
        "is "
        "below (usually 200 us), since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::dirty_throttling,
@@ -341,7 +342,7 @@ TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_i
 TEST(why_above_the_drives, a_slow_member_is_named_with_its_array) {
   Host host;
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::unknown, 9s, 9s)};
-  const auto says = [&] { return host.ask().sentence.find("It is one of 2 members of md0.") != std::string::npos; };
+  const auto says = [&] { return host.ask().sentence.find("It is one of the 2 drives of md0.") != std::string::npos; };
   host.snapshot.memberships = {{"md0", "sda", "md", ""}};
   EXPECT_FALSE(says()) << "it is alone";
   host.snapshot.memberships = {
@@ -362,9 +363,10 @@ TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much
     return host.ask().sentence;
   };
   EXPECT_EQ(ask(0.0024, 0.0021, true),
-            "No drive is slower than usual. Of 2.4 ms that writes on vg0-data (dm-3) take, 2.1 ms are spent in crypt "
+            "No drive is slower than usual. Of 2.4 ms that writes on vg0-data (dm-3) take, 2.1 ms are spent in the "
+            "crypt layer "
             "itself, not in what is below.");
-  EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in crypt"), std::string::npos);
+  EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in the crypt layer"), std::string::npos);
   EXPECT_EQ(ask(0.0024, 0.0011, true), "No drive is slower than usual.") << "most of it is spent below";
   EXPECT_EQ(ask(0.0009, 0.0008, true), "No drive is slower than usual.") << "little time";
 }
@@ -379,7 +381,7 @@ TEST(why_above_the_drives, a_layer_that_was_slow_is_said_once_and_by_the_name_it
   situation.ended_waits = {wait(model::HostWaitCause::layer, 50s, 30s)};
   EXPECT_EQ(why(situation).sentence,
             "No drive is slower than usual. From 22:12:30 UTC until 30 s ago: of 40 ms that writes on vg0-wal took, at "
-            "least 39 ms were spent in crypt itself, not in what is below (usually 200 us), for 20 s.");
+            "least 39 ms were spent in the crypt layer itself, not in what is below (usually 200 us), for 20 s.");
 }
 
 /// The whole table: what is said of each operation with each cause and each load says what it must.

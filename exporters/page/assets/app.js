@@ -86,14 +86,15 @@ class App {
     const sentence = document.getElementById("sentence");
     if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
     const next = document.getElementById("next");
-    next.hidden = !why.next && !why.device;
+    // A volume has no page of its own.
     const device = this.store.overview.devices.find((one) => one.name === why.device);
+    next.hidden = !why.next && !device;
     const operation = why.operation ?? slowOperation(device);
     const said = [why.next, why.device, operation].join(" ");
     if (next.dataset.said !== said) {
       next.dataset.said = said;
       next.replaceChildren(...(why.next ? [element("strong", {}, "Next: "), why.next + " "] : []), this.runbookButton(why.runbook), " ",
-        why.device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device?.use || why.device}`) : "");
+        device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`) : "");
     }
   }
 
