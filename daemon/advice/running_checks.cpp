@@ -270,9 +270,10 @@ Findings volumes(const model::Snapshot& snapshot) {
     return {};
   }
   if (is(model::KernelDecision::absent) || is(model::KernelDecision::not_hooked)) {
-    return {finding(Verdict::info, "", "volumes (device mapper, md) are not measured",
-                    std::string(why_no_volumes(snapshot)),
-                    is(model::KernelDecision::absent) ? "systemctl restart ssdpulse" : "")};
+    return {finding(
+        Verdict::info, "", "volumes (device mapper, md) are not measured", std::string(why_no_volumes(snapshot)),
+        is(model::KernelDecision::absent) && snapshot.latency_mode != "completion-only" ? "systemctl restart ssdpulse"
+                                                                                        : "")};
   }
   if (!snapshot.volumes_left_out.empty()) {
     auto one =
@@ -506,23 +507,22 @@ std::string_view why_no_volumes(const model::Snapshot& snapshot) {
   if (!snapshot.bios.empty()) {
     return "the first figures come within some seconds";
   }
+  const auto found = snapshot.kernel_features.find(model::KernelFeature::volume_times);
+  const bool is_known = found != snapshot.kernel_features.end();
+  const bool absent = is_known && found->second == model::KernelDecision::absent;
+  if (is_known && found->second == model::KernelDecision::not_hooked) {
+    return "the log of the daemon's start says why";
+  }
+  if (!absent && snapshot.own_cost.effort != model::Effort::everything) {
+    return "limits.cpu: the programs in the kernel cost too much";
+  }
   if (snapshot.latency_mode == "completion-only") {
     return "latency.mode is completion-only";
   }
-  const auto found = snapshot.kernel_features.find(model::KernelFeature::volume_times);
-  if (found == snapshot.kernel_features.end()) {
-    return "volumes.enabled is false";
+  if (absent) {
+    return "there was none when the daemon started, and it attaches programs only then";
   }
-  switch (found->second) {
-    case model::KernelDecision::absent:
-      return "there was none when the daemon started, and it attaches programs only then";
-    case model::KernelDecision::not_hooked:
-      return "the log of the daemon's start says why";
-    default:
-      return snapshot.own_cost.effort == model::Effort::everything
-                 ? ""
-                 : "limits.cpu: the programs in the kernel cost too much";
-  }
+  return is_known ? "" : "volumes.enabled is false";
 }
 
 std::span<const RunningCheck> running_checks() { return kChecks; }

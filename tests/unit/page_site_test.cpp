@@ -704,7 +704,8 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   ++snapshot.number;
   rig.take(snapshot);
   const Json many = rig.ask("/api/v1/stacks");
-  EXPECT_EQ(many.at("stacks").size() + many.at("layers").size() + many.at("left_out").get<std::size_t>(),
+  EXPECT_EQ(many.at("stacks").size() + many.at("layers").size() + many.at("left_out").get<std::size_t>() +
+                many.at("layers_left_out").get<std::size_t>(),
             1502U + 1503U);
 }
 

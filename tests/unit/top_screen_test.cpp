@@ -459,7 +459,7 @@ TEST(top_volumes, say_why_there_are_none) {
   view.filter = "RAID6";
   EXPECT_EQ(shown(volumes_from(stacks()), view).size(), 1U);
   Json many = stacks();
-  many["left_out"] = 7;
+  many["layers_left_out"] = 7;
   EXPECT_NE(screen(many, of_volumes()).find("\n7 more are not listed\n"), std::string::npos);
   view = of_volumes();
   view.at = 1'699'999'230;
