@@ -2,12 +2,13 @@
 """How much of the C++ do the unit tests hold fast? Breaks it in hundreds of small ways at random, and counts those noticed.
 
 A mutant is one place in a function of daemon/ or exporters/ with another operator, number or condition, or without a
-statement. All are compiled at once, each behind a question to the environment, in the overlay that sabotages use; those
-that do not compile are taken out again. One run of each unit test then records which of them it reaches, and each
-mutant is judged by the tests that reach it, quickest first, until one fails or takes three times as long as before.
+statement. They are in a few files drawn at random, so that a run compiles only those. All are compiled at once, each
+behind a question to the environment, in the overlay that sabotages use; those that do not compile are taken out again.
+One run of each unit test then records which of them it reaches, and each mutant is judged by the tests that reach it,
+quickest first, until one fails, or takes three times as long as before, twice: once may be the host's doing.
 
 The seed is the run's (SSDPULSE_TEST_SEED); SSDPULSE_MUTANTS says how many are judged. Exit code: 1 if the share of those
-killed is below MIN_KILLED, or a test fails without a mutant.
+killed is below MIN_KILLED, or more than MAX_LEFT_OUT tests fail without a mutant.
 """
 import os
 import random
@@ -25,6 +26,9 @@ from sabotages import ENDS_EARLY, ROOT, enter_copy
 ROOMS = ("daemon", "exporters")
 BUILD = ROOT / "build-tests/gcc"
 MIN_KILLED = 50  # percent
+FILES = 48  # of some 230
+MAX_LEFT_OUT = 3  # tests: a busy host is no reason to judge nothing
+TESTS_SEED = "20261"  # CI_SEED of main.py
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&", "+": "-", "-": "+"}
 # What ends an operand, from what binds least to what binds most.
 LEVELS = (("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return", "case", "throw", "else"), ("?", ":"), ("||",),
@@ -157,7 +161,8 @@ def places(file):
 def pick(count, rng):
     """As many of each kind, in the order in which they are judged; no two overlap."""
     kinds, chosen, used = defaultdict(list), [], defaultdict(list)
-    for file in sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.cpp")):
+    files = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.cpp"))
+    for file in rng.sample(files, FILES):
         for place in places(file):
             kinds[place.kind].append(place)
     print(f"{sum(map(len, kinds.values()))} places: {', '.join(f'{len(of)} {kind}' for kind, of in sorted(kinds.items()))}")
@@ -187,7 +192,7 @@ def compile_all(mutants, tests):
     """Takes out those that do not compile, and returns them."""
     (ROOT / "mutant.h").write_text(HEADER.replace("SIZE", str(len(mutants))), "utf-8")
     originals, refused = {}, []
-    environment = {**os.environ, "SSDPULSE_EXTRA_FLAGS": "-w -Wno-narrowing", "CCACHE_READONLY": "1", "NINJAFLAGS": ""}
+    environment = {**os.environ, "SSDPULSE_EXTRA_FLAGS": "-w -Wno-narrowing -O1 -g0", "CCACHE_READONLY": "1", "NINJAFLAGS": ""}
     files = {one.file for one in mutants.values()}
     while True:
         write(files, mutants, originals)
@@ -217,15 +222,30 @@ def passes(test, limit, output=subprocess.DEVNULL, **environment):
 
 
 def reach(test, count):
-    """(seconds, test, the mutants that it reaches)."""
-    page, log, began = Path(f"/tmp/{test}.reached"), Path(f"/tmp/{test}.log"), time.monotonic()
+    """(seconds, test, the mutants that it reaches); None if it fails without any."""
+    page, log = Path(f"/tmp/{test}.reached"), Path(f"/tmp/{test}.log")
     page.write_bytes(bytes(count))
     page.chmod(0o666)
-    with open(log, "wb") as output:
-        passed = passes(test, 600, output, SSDPULSE_MUTANTS_REACHED=str(page))
-    if not passed:
-        sys.exit(f"FAIL: {test} fails without a mutant: {log.read_text('utf-8', 'replace')[-3000:]}")
+    for _ in range(2):
+        began = time.monotonic()
+        with open(log, "wb") as output:
+            passed = passes(test, 600, output, SSDPULSE_MUTANTS_REACHED=str(page))
+        if passed:
+            break
+    else:
+        print(f"left out, as it fails without a mutant: {test}: {log.read_text('utf-8', 'replace')[-1000:]}", flush=True)
+        return None
     return time.monotonic() - began, test, {number for number, byte in enumerate(page.read_bytes()) if byte}
+
+
+def lives(mutant, number, runs):
+    """Whether no unit test that reaches it notices. Prints the verdict at once: a run takes long."""
+    for seconds, test, reached in runs:
+        if number in reached and not any(passes(test, 3 * seconds + 10, SSDPULSE_MUTANT=str(number)) for _ in range(2)):
+            print(f"killed by {test}: {mutant}", flush=True)
+            return False
+    print(f"survived: {mutant}", flush=True)
+    return True
 
 
 def main():
@@ -233,7 +253,8 @@ def main():
     for directory in ("/tmp", "/dev/shm"):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "ssdpulse-mutants", directory], check=True)
     seed, wanted = os.environ["SSDPULSE_TEST_SEED"], int(os.environ.get("SSDPULSE_MUTANTS", "300"))
-    os.environ.update(SSDPULSE_TEST_LONG="", RC_PARAMS=f"seed={seed}")
+    # The tests' own choices are those of CI, with which they pass; the seed chooses the mutants.
+    os.environ.update(SSDPULSE_TEST_LONG="", SSDPULSE_TEST_SEED=TESTS_SEED, RC_PARAMS=f"seed={TESTS_SEED}")
     listing = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], check=True, text=True, capture_output=True).stdout
     tests = re.findall(r"^ *Test *#\d+: unit\.(\S+)$", listing, re.M)
     mutants = dict(enumerate(pick(wanted * 3 // 2, random.Random(int(seed)))))
@@ -241,13 +262,14 @@ def main():
     refused = compile_all(mutants, tests)
     times.append(time.monotonic())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = sorted(pool.map(lambda test: reach(test, count), tests))
+        runs = sorted(run for run in pool.map(lambda test: reach(test, count), tests) if run)
+        if len(tests) - len(runs) > MAX_LEFT_OUT:
+            sys.exit(f"FAIL: {len(tests) - len(runs)} tests fail without a mutant")
         times.append(time.monotonic())
         reached = set().union(*(reached for _, _, reached in runs))
         judged = [number for number in mutants if number in reached][:wanted]
-        lives = pool.map(lambda number: all(passes(test, 3 * seconds + 10, SSDPULSE_MUTANT=str(number))
-                                            for seconds, test, reached in runs if number in reached), judged)
-        survivors = [mutants[number] for number, survived in zip(judged, lives) if survived]
+        survived = pool.map(lambda number: lives(mutants[number], number, runs), judged)
+        survivors = [mutants[number] for number, survives in zip(judged, survived) if survives]
     times.append(time.monotonic())
     for title, of in (("did not compile", refused), ("survived", survivors)):
         print(f"{title}:", *sorted(f"  {one}" for one in of), sep="\n")
