@@ -33,6 +33,7 @@ PARTS = {
     "vm-alarms": ["vm.alarms"],
     "vm-soak": ["vm.soak"],
     "vm-stacks": ["vm.stacks"],
+    "vm-volumes": ["vm.volumes"],
     "vm-flash": ["vm.flash"],
     "vm-decisions": ["vm.decisions"],
     "sabotages-kernel": ["mutate.bpf"],

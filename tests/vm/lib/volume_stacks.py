@@ -16,12 +16,14 @@ SLOW_SECONDS = 8
 ODD_NAME = "a b'\"{é"
 
 
-def memory_disks(vm, number, size=512):
-    """Names of new disks in the guest's memory that have requests and a write cache; `size` in MiB."""
+def memory_disks(vm, number, size=512, delays_ns=()):
+    """Names of new disks in the guest's memory that have requests and a write cache; `size` in MiB. `delays_ns`: for how long
+    each holds an I/O, by a timer."""
+    timers = [f"echo 2 >irqmode && echo {delay} >completion_nsec && " for delay in delays_ns] or [""] * number
     vm.sh("modprobe null_blk nr_devices=0; mount -t configfs none /sys/kernel/config 2>/dev/null; "
           "cd /sys/kernel/config/nullb && " + " && ".join(
-              f"mkdir nullb{index} && cd nullb{index} && echo 1 >memory_backed && echo {size} >size && "
-              "echo 1 >discard && echo 1 >power && cd .." for index in range(number)))
+              f"mkdir nullb{index} && cd nullb{index} && {timer}echo 1 >memory_backed && echo {size} >size && "
+              "echo 1 >discard && echo 1 >power && cd .." for index, timer in zip(range(number), timers)))
     return [f"nullb{index}" for index in range(number)]
 
 
