@@ -51,8 +51,16 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
                     util::duration_text(seen.seconds)),
         "see F4: neither may work");
   }
-  Finding bad = info(fmt::format("it is trimmed twice: mounted with discard, and {}",
-                                 by_timer ? "fstrim.timer is enabled" : "fstrim is run without its timer"),
+  if (!by_timer) {
+    // What fstrim discarded may date from before its timer was disabled, as this rule itself advises.
+    Finding past = info("it is mounted with discard, and fstrim trimmed it, too; its timer is not enabled",
+                        "nothing is left to do if the timer was disabled since then; otherwise someone runs fstrim by "
+                        "hand or by cron, and it does the work again, in bursts");
+    add_costs(trim_cost(facts, mount.disks), past);
+    add_tail(facts, mount.disks, past);
+    return past;
+  }
+  Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
                      "the second one does the work again, in bursts");
   const TrimCost cost = trim_cost(facts, mount.disks);
   const auto bytes = [&](DiscardTrigger trigger, const WayOfTrimming& way) {
@@ -64,12 +72,6 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   add_costs(cost, bad);
   add_tail(facts, mount.disks, bad);
   const std::vector<Evidence> discarded{{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}};
-  if (!by_timer) {
-    bad.change = "run fstrim on it no more; or drop the mount option discard, and enable fstrim.timer";
-    bad.undo = "run fstrim on it again";
-    bad.risk = "whoever runs fstrim may do so for other file systems, too";
-    return weigh(facts, std::move(bad), discarded);
-  }
   // The more expensive one goes. If neither is known to be, the mount option goes: fstrim runs at a chosen hour.
   const bool fstrim_goes = fstrim_costs_more(facts, mount);
   bad.excess_seconds_per_day = fstrim_goes ? cost.fstrim.excess_seconds : cost.online.excess_seconds;

@@ -406,7 +406,7 @@ const std::vector<Row>& table() {
       {"F1", kInfo, option("discard")},
       {"F1", kNot, both(trims_of_both, [](Host h) { h.disk().device.discard = false; })},
       {"F1", kAdvise, trims_of_both},
-      {"F1", kAdvise, both(trims_of_both, [](Host h) { h.facts.settings.fstrim.enabled = false; })},
+      {"F1", kInfo, both(trims_of_both, [](Host h) { h.facts.settings.fstrim.enabled = false; })},
       {"F1", kOk, both(option("discard"), [](Host h) { h.facts.settings.fstrim.enabled = false; })},
       {"F1", kUnknown, may_have_other_options},
       {"F1", kOk, both(never_trimmed, may_have_other_options)},
