@@ -31,6 +31,7 @@ AddCommand add_mark;
 AddCommand add_doctor;
 AddCommand add_audit;
 AddCommand add_report;
+AddCommand add_mcp;
 AddCommand add_nvme_reader;
 
 // nearest(): the word to suggest for a mistyped word of the command line, as in "Did you mean ...?".

@@ -33,7 +33,7 @@ _ssdpulse() {
       case ${COMP_WORDS[1]} in
         "$current")
           if [[ $COMP_CWORD -eq 1 ]]; then
-            words='run top why what-if doctor audit history mark report devices metrics simulate check-config print-config --help --version'
+            words='run top why what-if doctor audit history mark report mcp devices metrics simulate check-config print-config --help --version'
           fi
           ;;
         run) words="$options --web.allow-less-protection --web.systemd-socket --log.level --log.format --help" ;;
@@ -48,6 +48,7 @@ _ssdpulse() {
         history) words='--address --backup --by --cacert --check --config --csv --device --file --from --history.directory --json --points --salvage --to --help' ;;
         mark) words='--address --cacert --config --id --json --help' ;;
         report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
+        mcp) words='--address --cacert --config --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -4,7 +4,7 @@
 complete -c ssdpulse -f
 complete -c ssdpulse -s h -l help -d 'Print the options'
 
-set -l commands run check-config print-config devices metrics top why what-if history mark doctor audit report simulate
+set -l commands run check-config print-config devices metrics top why what-if history mark doctor audit report mcp simulate
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -l version -d 'Print the version'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a run -d 'Measure and serve metrics'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a check-config -d 'Check a configuration file'
@@ -16,12 +16,13 @@ complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a why -d 'W
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'What is not measured, and why'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a audit -d 'What should be changed'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a report -d 'Compare two windows of the past'
+complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'Answer an AI assistant'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a simulate -d 'Model the write amplification of a recorded load'
 complete -c ssdpulse -n '__fish_seen_subcommand_from check-config' -F
 
-complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l address -x -d 'Where the daemon answers'
-complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l cacert -r -F -d 'Certificates to trust'
-complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -s c -l config -r -F -d 'Configuration file of the daemon'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit mcp' -l address -x -d 'Where the daemon answers'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit mcp' -l cacert -r -F -d 'Certificates to trust'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit mcp' -s c -l config -r -F -d 'Configuration file of the daemon'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l json -d 'Print the answer as JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -l all -d 'Also show what is fine'
 complete -c ssdpulse -n '__fish_seen_subcommand_from doctor' -l cost -d 'What each part of the observation costs'

@@ -18,6 +18,7 @@ _ssdpulse() {
     'history:show the past of a device'
     'mark:note that something was done now'
     'report:compare two windows of the past'
+    'mcp:answer an AI assistant'
     'simulate:model the write amplification of a recorded load'
   )
   asking=(
@@ -73,6 +74,9 @@ _ssdpulse() {
         '(--markdown)--json[print JSON]' '(--json)--markdown[print Markdown]' '--html[write one page]:file:_files' \
         '--fail-on[exit with 1]:verdict:(worse)' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' \
         '--history.directory[directory of the history]:directory:_files -/' ;;
+    mcp)
+      _arguments '(-h --help)'{-h,--help}'[print the options]' '--address[where the daemon answers]:address' \
+        '--cacert[certificates to trust]:file:_files' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' ;;
     simulate)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--input[recorded load]:file:_files' '--size[of the drive]:bytes' \
         '--page-size[bytes that the drive maps as one]:bytes' '--op[over-provisioning]:percent' \

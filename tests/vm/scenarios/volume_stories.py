@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database on LVM on LUKS on four striped drives: the drive that is slow is named, or the layer, or what is suspended, or nobody.
+
+The oracle is what was done: a drive of our own answers three times later, a delay appears between LUKS and the array, busy
+loops take every CPU from LUKS, a volume is suspended. Each story must be named in time, gone after its end, and nobody
+else accused meanwhile, nor while all is well.
+"""
+import json
+import time
+
+import machine
+from devices import Nvme, Slow
+
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
+PART = "volumes"
+MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}
+SECONDS = 700
+ROUNDS = 10  # of the long form
+MEMBERS = ("m0", "m1", "m2", "m3")
+READ, WRITE = 0.005, 0.002  # seconds, while all is well
+TIMES_SLOWER, DELAY_MS = 3, 40
+HEALTHY = 75  # seconds: what is usual of a layer is known after 60 of them
+NAMED = {"drive": 12, "layer": 20, "cpu": 25, "suspended": 8}  # two whole intervals of 5 s for a layer, and the answer
+GONE, QUIET = 20, 75
+LVM = "activation { udev_sync=0 udev_rules=0 monitoring=0 } backup { backup=0 archive=0 } devices { obtain_device_list_from_udev=0 use_devicesfile=0 }"
+MOUNT = "/srv/db"
+LOAD = ("fio --direct=1 --ioengine=psync --bs=4k --size=48M --norandommap --time_based --runtime=36000 --thread --directory={mount} "
+        "--name=reads --rw=randread --numjobs=6 --rate_iops=30 --name=log --rw=write --fsync=1 --numjobs=1 --rate_iops=10")
+
+
+def devices():
+    return [Nvme(serial, Slow("128M", data=True, read=READ, write=WRITE, flush=WRITE)) for serial in MEMBERS]
+
+
+def build(vm, disks):
+    vm.sh(f"mkdir -p /tmp/lvm {MOUNT}; echo '{LVM}' >/tmp/lvm/lvm.conf; "
+          "modprobe -a dm_mod raid0 dm-crypt dm-delay xts ext4; export DM_DISABLE_UDEV=1 LVM_SYSTEM_DIR=/tmp/lvm; "
+          f"mdadm --create /dev/md0 --run --level=0 --chunk=16 --raid-devices={len(disks)} {' '.join(f'/dev/{disk}' for disk in disks)} 2>&1 && "
+          "dmsetup create below --table \"0 $(blockdev --getsz /dev/md0) delay /dev/md0 0 0\" && dmsetup mknodes && "
+          "echo key | cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 256 --hash sha256 /dev/mapper/below secret && "
+          "dmsetup mknodes && lvm vgcreate -q vg /dev/mapper/secret 2>&1 && lvm lvcreate -W n -y -l 100%FREE -n db vg 2>&1 && "
+          f"mke2fs -q -F -t ext4 /dev/mapper/vg-db && mount /dev/mapper/vg-db {MOUNT}", 120)
+
+
+def delay_below(vm, milliseconds):
+    vm.sh(f"dmsetup load --noudevsync below --table \"0 $(blockdev --getsz /dev/md0) delay /dev/md0 0 {milliseconds}\" && "
+          "dmsetup resume --noudevsync below")
+
+
+def take_cpus(vm):
+    vm.sh("for n in 1 2 3 4 5 6; do nice -n -20 sh -c 'while :; do :; done' & echo $!; done >/tmp/loops")
+
+
+class Stories:
+    def __init__(self, vm, check, disks):
+        self.vm, self.check, self.disks = vm, check, disks
+
+    def why(self):
+        return json.loads(self.vm.sh(f"curl -sf -m 5 http://127.0.0.1:{machine.Daemon.PORT}/api/v1/why", 30))["why"]
+
+    def answers(self, seconds):
+        """[(second, answer)], one a second."""
+        began, found = self.vm.clock(), []
+        while (at := self.vm.clock() - began) < seconds:
+            found.append((at, self.why()))
+            time.sleep(1)
+        return found
+
+    @staticmethod
+    def accusations(answers):
+        """What is said to hold up or slow down I/O now: (second, cause, sentence)."""
+        return [(at, answer["cause"] if answer["wait"] else "drive", answer["sentence"]) for at, answer in answers
+                if answer["when"] == "now" and (answer["wait"] or answer["incident"])]
+
+    def healthy(self, seconds, what):
+        said = self.accusations(self.answers(seconds))
+        self.check.equal(said, [], f"{what}: nobody is accused")
+
+    def story(self, what, begin, end, is_right, may_be_silent=False):
+        """`is_right`: (cause, sentence) -> whether that is who did it."""
+        begin()
+        during = self.accusations(self.answers(NAMED[what] + 10))
+        end()
+        after = self.accusations(self.answers(GONE + 5))
+        right = [(at, sentence) for at, cause, sentence in during if is_right(cause, sentence)]
+        wrong = [one for one in during + after if not is_right(one[1], one[2])]
+        if right or not may_be_silent:
+            self.check.that(right and right[0][0] <= NAMED[what], f"{what}: named after {right[0][0] if right else None} s")
+        self.check.equal(wrong, [], f"{what}: nobody else is accused")
+        last = max((at for at, _, _ in after), default=0)
+        self.check.that(last <= GONE, f"{what}: gone {last:.1f} s after its end")
+        print(f"TABLE {what}: {right[0][0] if right else float('nan'):.1f} s, gone after {last:.1f} s: "
+              f"{right[-1][1] if right else 'nothing is said'}")
+
+
+def once(vm, check, stories, number):
+    slow = MEMBERS[number % len(MEMBERS)]
+    disk, others = vm.disk(slow), [one for one in stories.disks if one != vm.disk(slow)]
+    backend = vm.devices[slow].backend
+
+    def names_the_drive(_, sentence):
+        return disk in sentence and not any(one in sentence for one in others)
+    stories.story("drive", lambda: backend.set(read=READ * TIMES_SLOWER), lambda: backend.set(read=READ), names_the_drive)
+    stories.healthy(QUIET, "after the drive")
+    stories.story("layer", lambda: delay_below(vm, DELAY_MS), lambda: delay_below(vm, 0),
+                  lambda cause, sentence: cause == "layer" and "dm layer itself" in sentence)
+    stories.healthy(QUIET, "after the layer")
+    if vm.long:
+        stories.story("cpu", lambda: take_cpus(vm), lambda: vm.sh("kill $(cat /tmp/loops)"),
+                      lambda cause, sentence: cause == "layer" and "crypt layer itself" in sentence, may_be_silent=True)
+        stories.answers(QUIET)
+    stories.story("suspended", lambda: vm.sh("dmsetup suspend --noudevsync vg-db"), lambda: vm.sh("dmsetup resume --noudevsync vg-db"),
+                  lambda cause, sentence: cause == "suspended" and MOUNT in sentence)
+
+
+def run(vm, check):
+    disks = [vm.disk(serial) for serial in MEMBERS]
+    build(vm, disks)
+    daemon = machine.Daemon(vm)
+    vm.sh(f"{LOAD.format(mount=MOUNT)} >/tmp/fio.words 2>&1 & echo $! >/tmp/fio.pid; n=0; "
+          f"until [ $(ls {MOUNT} | grep -c reads) = 6 ]; do sleep 0.5; n=$((n + 1)); [ $n -lt 120 ] || exit 1; done", 100)
+    stories = Stories(vm, check, disks)
+    stories.answers(15)  # fio writes its files first
+    for number in range(ROUNDS if vm.long else 1):
+        stories.healthy(HEALTHY, f"round {number}, all is well")
+        once(vm, check, stories, number)
+        print(f"     round {number}: {len(check.failures)} failures so far")
+    vm.sh("kill $(cat /tmp/fio.pid)")
+    daemon.stop()
