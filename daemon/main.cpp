@@ -19,17 +19,16 @@ using util::ExitCode;
 
 constexpr cli::AddCommand* kCommands[] = {
     // in the order of --help
-    cli::add_run,      cli::add_check_config, cli::add_print_config, cli::add_devices, cli::add_metrics,
-    cli::add_simulate, cli::add_why,          cli::add_top,          cli::add_what_if, cli::add_history,
-    cli::add_mark,     cli::add_doctor,       cli::add_audit,        cli::add_report,  cli::add_mcp,
-    cli::add_nvme_reader,
+    cli::add_run,     cli::add_check_config, cli::add_print_config, cli::add_devices,
+    cli::add_metrics, cli::add_simulate,     cli::add_why,          cli::add_top,
+    cli::add_what_if, cli::add_history,      cli::add_mark,         cli::add_doctor,
+    cli::add_audit,   cli::add_report,       cli::add_mcp,          cli::add_nvme_reader,
 };
 
 /// How long a command may take, far more than it needs; nothing for the services, the screen, and what takes as long as
 /// its input.
 std::optional<std::chrono::minutes> time_limit_of(const std::string& command) {
-  if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate" ||
-      command == "mcp") {
+  if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate" || command == "mcp") {
     return std::nullopt;
   }
   const bool reads_much = command == "history" || command == "report" || command == "audit";

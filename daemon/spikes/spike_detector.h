@@ -212,13 +212,13 @@ class OutlierSignal {
  public:
   static constexpr double kPoolSeconds = 60;
   static constexpr std::uint64_t kMinOutliers = 3;
-  static constexpr std::uint64_t kMinAllIos = 300;   // I/Os; out of fewer, three are not rare
-  static constexpr double kMinShare = 0.15;          // of the waiting time
-  static constexpr double kTimesUsual = 2;           // a share that has become normal must double
-  static constexpr double kSigmas = 3;               // beyond the usual number of outliers, which is Poisson's
-  static constexpr double kMinLongShare = 0.001;     // of the I/Os: the 99.9th percentile is long
-  static constexpr double kTimesUsualLong = 8;       // as many long ones as usual
-  static constexpr double kUsualSeconds = 1200;      // time constant
+  static constexpr std::uint64_t kMinAllIos = 300;  // I/Os; out of fewer, three are not rare
+  static constexpr double kMinShare = 0.15;         // of the waiting time
+  static constexpr double kTimesUsual = 2;          // a share that has become normal must double
+  static constexpr double kSigmas = 3;              // beyond the usual number of outliers, which is Poisson's
+  static constexpr double kMinLongShare = 0.001;    // of the I/Os: the 99.9th percentile is long
+  static constexpr double kTimesUsualLong = 8;      // as many long ones as usual
+  static constexpr double kUsualSeconds = 1200;     // time constant
 
   [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
 
