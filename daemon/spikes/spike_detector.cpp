@@ -262,12 +262,16 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   return all;
 }
 
+/// With few I/Os before, it is not known that slow ones are unusual: so one more than was seen counts as usual.
 bool OutlierSignal::may_be_chance(const Part& all) const {
-  const double usual = calm_ios_ > 0 ? calm_outliers_ / calm_ios_ * static_cast<double>(all.ios) : 0;
+  if (calm_ios_ <= 0) {
+    return true;
+  }
+  const double usual = (calm_outliers_ + 1) / calm_ios_ * static_cast<double>(all.ios);
   return static_cast<double>(all.outliers) <= usual + kSigmas * std::sqrt(usual);
 }
 
-/// With few I/Os before, it is not known that long ones are unusual: so one more than was seen counts as usual.
+/// Likewise.
 bool OutlierSignal::too_many_long(const Part& all) const {
   const double share = static_cast<double>(all.long_outliers) / static_cast<double>(all.ios);
   return all.long_outliers >= kMinOutliers && share >= kMinLongShare &&
