@@ -229,13 +229,14 @@ std::optional<Evidence> OutlierSignal::evaluate(const SignalWindow& now, double 
   slow.alone = true;
   parts_.push_back({now.begin, now.end, now.io.total.count(), slow.ios,
                     count_above(now.io.total.words, std::max(limit, kLongSeconds)),
-                    seconds_above(now.io.total.words, 0), seconds_above(now.io.total.words, limit), now.in_spike});
+                    seconds_above(now.io.total.words, 0), seconds_above(now.io.total.words, limit)});
   const Part all = sum_up(now.end);
   if (slow.ios == 0 || now.in_spike) {
     return slow.ios == 0 ? std::nullopt : std::optional(slow);
   }
   const bool rare = static_cast<double>(all.outliers) <= (1 - kTail) * static_cast<double>(all.ios);
-  const bool much = last_share_ >= std::max(kMinShare, kTimesUsual * usual_share_) && !may_be_chance(all);
+  const double error = 1 / std::sqrt(static_cast<double>(std::max<std::uint64_t>(all.outliers, 1)));
+  const bool much = last_share_ >= std::max(kMinShare * (1 + kErrors * error), kTimesUsual * usual_share_);
   if (all.outliers < kMinOutliers || all.ios < kMinAllIos || !rare || (!much && !too_many_long(all))) {
     return std::nullopt;
   }
@@ -262,16 +263,7 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   return all;
 }
 
-/// With few I/Os before, it is not known that slow ones are unusual: so one more than was seen counts as usual.
-bool OutlierSignal::may_be_chance(const Part& all) const {
-  if (calm_ios_ <= 0) {
-    return true;
-  }
-  const double usual = (calm_outliers_ + 1) / calm_ios_ * static_cast<double>(all.ios);
-  return static_cast<double>(all.outliers) <= usual + kSigmas * std::sqrt(usual);
-}
-
-/// Likewise.
+/// With few I/Os before, it is not known that long ones are unusual: so one more than was seen counts as usual.
 bool OutlierSignal::too_many_long(const Part& all) const {
   const double share = static_cast<double>(all.long_outliers) / static_cast<double>(all.ios);
   return all.long_outliers >= kMinOutliers && share >= kMinLongShare &&
@@ -279,13 +271,9 @@ bool OutlierSignal::too_many_long(const Part& all) const {
 }
 
 void OutlierSignal::learn(const Part& left) {
-  const double past = std::exp(-seconds_between(left.begin, left.end) / kUsualSeconds);
+  const double past = std::exp(-seconds_between(left.begin, left.end) / kUsualLongSeconds);
   usual_ios_ = past * usual_ios_ + static_cast<double>(left.ios);
   usual_long_ = past * usual_long_ + static_cast<double>(left.long_outliers);
-  if (!left.in_spike) {
-    calm_ios_ = past * calm_ios_ + static_cast<double>(left.ios);
-    calm_outliers_ = past * calm_outliers_ + static_cast<double>(left.outliers);
-  }
 }
 
 void OutlierSignal::open() { parts_.clear(); }

@@ -206,19 +206,19 @@ class ExcessSignal {
 
 /// Whether a few I/Os, too few for the 99th percentile, account for much of the waiting time of the last minute: single
 /// slow I/Os are normal, and on a healthy drive account for a few hundredths of it. Where they account for less because
-/// all others wait, too, they count if they are long, and far more numerous than usual. As many as chance may make of
-/// the usual share of I/Os are no evidence.
+/// all others wait, too, they count if they are long, and far more numerous than usual. The share of a few is
+/// uncertain, as chance could have made fewer of them: the fewer they are, the larger it must be.
 class OutlierSignal {
  public:
   static constexpr double kPoolSeconds = 60;
   static constexpr std::uint64_t kMinOutliers = 3;
   static constexpr std::uint64_t kMinAllIos = 300;  // I/Os; out of fewer, three are not rare
-  static constexpr double kMinShare = 0.15;         // of the waiting time
-  static constexpr double kTimesUsual = 2;          // a share that has become normal must double
-  static constexpr double kSigmas = 3;              // beyond the usual number of outliers, which is Poisson's
-  static constexpr double kMinLongShare = 0.001;    // of the I/Os: the 99.9th percentile is long
-  static constexpr double kTimesUsualLong = 8;      // as many long ones as usual
-  static constexpr double kUsualSeconds = 1200;     // time constant
+  static constexpr double kMinShare = 0.15;         // of the waiting time, of many outliers
+  static constexpr double kErrors = 2;            // relative standard errors of their number that it must be above that
+  static constexpr double kTimesUsual = 2;        // a share that has become normal must double
+  static constexpr double kMinLongShare = 0.001;  // of the I/Os: the 99.9th percentile is long
+  static constexpr double kTimesUsualLong = 8;    // as many long ones as usual
+  static constexpr double kUsualLongSeconds = 1200;  // time constant
 
   [[nodiscard]] std::optional<Evidence> evaluate(const SignalWindow& now, double limit);
 
@@ -235,20 +235,16 @@ class OutlierSignal {
     std::uint64_t long_outliers = 0;  // beyond kLongSeconds
     double waited = 0;
     double outliers_waited = 0;
-    bool in_spike = false;
   };
   [[nodiscard]] Part sum_up(SteadyTime end);
-  [[nodiscard]] bool may_be_chance(const Part& all) const;
   [[nodiscard]] bool too_many_long(const Part& all) const;
   void learn(const Part& left);
 
   std::deque<Part> parts_;
   double last_share_ = 0;
   double usual_share_ = 0;
-  double usual_ios_ = 0;  // before the last minute, like the next
+  double usual_ios_ = 0;  // before the last minute
   double usual_long_ = 0;
-  double calm_ios_ = 0;  // the same, but not in a spike
-  double calm_outliers_ = 0;
 };
 
 /// Whether something is in flight all through a window in which nothing completes.

@@ -6,8 +6,10 @@ The messages are those of the specification's own examples, and hostile ones. Th
 """
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 BINARY = os.environ["SSDPULSE_BINARY"]
@@ -47,10 +49,11 @@ class Client:
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def tool(self, name, **arguments):
-        """(what it says, whether that is an error)"""
+        """(what it says, whether that is an error, what it complains about)"""
         answer = self.call(name, **arguments)["result"]
-        expect([one["type"] for one in answer["content"]] == ["text"], f"{name}: one text")
-        return answer["content"][0]["text"], answer["isError"]
+        texts = [one["text"] for one in answer["content"] if one["type"] == "text"]
+        expect(len(texts) == len(answer["content"]) and 1 <= len(texts) <= 2, f"{name}: texts")
+        return texts[0], answer["isError"], texts[1:]
 
     def end(self):
         self.process.stdin.close()
@@ -58,7 +61,7 @@ class Client:
 
 
 def protocol(client):
-    for version, agreed in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")):
+    for version, agreed in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("2025-03-26", "2025-11-25"), ("1999-01-01", "2025-11-25")):
         answer = client.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "test", "version": "1"})["result"]
         expect(answer["protocolVersion"] == agreed, f"a client of {version} and this server speak {agreed}")
     expect(answer["serverInfo"]["name"] == "ssdpulse" and "tools" in answer["capabilities"], "who it is, and what it has")
@@ -72,38 +75,78 @@ def protocol(client):
 
 
 def tools(client):
-    text, is_error = client.tool("report", change="last")
+    text, is_error, complaints = client.tool("report", change="last")
     expect(not is_error and json.loads(text)["devices"], "a report of the history that the configuration names")
     expect([mark["text"] for mark in json.loads(text)["marks"]] == ["scheduler <none> | try"], "with its mark")
-    text, is_error = client.tool("report", last="a while")
+    text, is_error, complaints = client.tool("report", last="a while")
     expect(is_error and "a while" in text, f"a wrong window: {text.strip()[:80]}")
-    text, is_error = client.tool("devices")
+    text, is_error, complaints = client.tool("devices")
     expect(not is_error and "devices" in json.loads(text), "the devices")
-    text, is_error = client.tool("why", at="-10m")
+    text, is_error, complaints = client.tool("why", at="-10m")
     expect(is_error and "127.0.0.1:1" in text, f"no daemon: {text.strip()[:100]}")
     for name in ("doctor", "audit"):
-        text, is_error = client.tool(name)
+        text, is_error, complaints = client.tool(name)
         expect(not is_error and "findings" in json.loads(text), f"{name} also answers without a daemon")
+    expect("no daemon answers" in "".join(complaints), f"and says so: {complaints}")
 
 
 def hostile(client):
-    wrong = {"no JSON": (b"{", -32700), "a binary line": (b"\xff\x00\x01", -32700), "too deep": (b"[" * 5000 + b"]" * 5000, -32700),
-             "too long": (b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * (2 << 20) + b'"}', -32700),
-             "a batch": (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600), "a number": (b"7", -32600),
-             "no method": (b'{"jsonrpc":"2.0","id":1}', -32600)}
-    for what, (line, code) in wrong.items():
+    wrong = {"no JSON": (b"{", -32700, None), "a binary line": (b"\xff\x00\x01", -32700, None),
+             "too deep": (b"[" * 5000 + b"]" * 5000, -32700, None),
+             "too long": (b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * (2 << 20) + b'"}', -32700, None),
+             "a batch": (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, None), "a number": (b"7", -32600, None),
+             "no method": (b'{"jsonrpc":"2.0","id":7}', -32600, 7), "no id that may be": (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+             "null as an id": (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None)}
+    for what, (line, code, number) in wrong.items():
         client.send(line)
-        expect(client.answer()["error"]["code"] == code, what)
+        answer = client.answer()
+        expect((answer["error"]["code"], answer["id"]) == (code, number), what)
     client.send(b'{"jsonrpc":"2.0","id":1,"result":{}}')
-    expect(client.ask("no/such")["error"]["code"] == -32601, "an answer to nothing gets none; an unknown method does")
+    client.send(b" \t\r")
+    expect(client.ask("no/such")["error"]["code"] == -32601, "an answer to nothing gets none, nor does an empty line; an unknown method does")
     file = STATE / "made"
     for arguments in ({"at": "now", "backup": str(file)}, {"backup": str(file)}, {"device": ["a"]}, {"device": ""}, {"device": "a\0b"},
                       {"device": "x" * 5000}):
-        answer = client.call("history", **arguments)
-        expect(answer.get("error", {}).get("code") == -32602, f"refused: {json.dumps(arguments)[:60]}")
-    text, is_error = client.tool("history", device=f"--backup={file}")
+        text, is_error, _ = client.tool("history", **arguments)
+        expect(is_error and ("it has: device, from, to, points" in text or "expected a string" in text), f"refused: {json.dumps(arguments)[:60]}")
+    text, is_error, _ = client.tool("history", device=f"--backup={file}")
     expect(is_error and not file.exists(), f"a device is no option: {text.strip()[:80]}")
-    expect(client.call("mark", text="x")["error"]["code"] == -32602, "no tool changes anything")
+    text, is_error, _ = client.tool("report", change="last", device=None)
+    expect(not is_error, "null is as good as absent")
+    answer = client.call("mark", text="x")
+    expect(answer["error"]["code"] == -32602 and "why, report" in answer["error"]["message"], "no tool changes anything; those that there are are named")
+
+
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def a_daemon_that_does_not_answer(listener):
+    """Somebody accepts, and says nothing: pings are answered, a call can be cancelled, and nothing is left behind."""
+    client = Client("--address", f"127.0.0.1:{listener.getsockname()[1]}")
+
+    def begin(number):
+        client.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "why"}}).encode())
+        deadline = time.monotonic() + 10
+        while not children_of(client.process.pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return children_of(client.process.pid)
+
+    def is_gone(pid):
+        deadline = time.monotonic() + 5
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return not os.path.exists(f"/proc/{pid}")
+    [child] = begin("first")
+    expect(client.ask("ping")["result"] == {}, "a ping is answered meanwhile")
+    client.send(b'{"jsonrpc":"2.0","id":"later","method":"tools/list"}')
+    client.send(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"first"}}')
+    expect(client.answer()["id"] == "later", "a call that is cancelled has no answer; what was asked after it has")
+    expect(is_gone(child), "and its process is gone")
+    [child] = begin("second")
+    client.process.kill()
+    client.process.wait()
+    expect(is_gone(child), "a process ends with the server")
 
 
 def main():
@@ -117,6 +160,10 @@ def main():
     tools(client)
     hostile(client)
     expect(client.end() == 0, "it ends with its input")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        a_daemon_that_does_not_answer(listener)
+    wrong = subprocess.run([BINARY, "mcp", "--config", "/no/such/file"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    expect(wrong.returncode == 2 and "/no/such/file" in wrong.stderr, "a wrong configuration is noticed at once")
     sys.exit(1 if failures else 0)
 
 

@@ -217,7 +217,19 @@ def beyond_usual(check, port, name):
     return max(SLOW_READ, SLOW_TIMES * (usual or 0))
 
 
-def heatmap_shows_what_was_injected(check, chrome, tell, name, slow_read):
+def slow_seconds(port, name, low):
+    """[(begin, end)] of the columns in which the daemon counted reads of `low` seconds or more, by its API."""
+    live = json.loads(fetch(port, f"/api/v1/devices/{name}/live?since=0&heat=read")[2])
+    found, at = [], live["begin"]
+    for milliseconds, levels in zip(live["columns"]["milliseconds"], live["heat"]["levels"]):
+        first, _, counts = (levels or "").partition(":")
+        slow = [word for word, level in enumerate(counts, int(first or 0)) if level != "0" and live["bounds_seconds"][word] >= low]
+        found += [(at, at + milliseconds / 1000)] if slow else []
+        at += milliseconds / 1000
+    return found
+
+
+def heatmap_shows_what_was_injected(check, chrome, port, tell, name, slow_read):
     low, high = 0.88 * slow_read, 1.8 * slow_read
     chrome.run("location.hash = arguments[0]", f"#/device/{name}?range=60")
     check.that(chrome.wait(lambda: "reads" in chrome.text("#heatmap ~ .summary, .chart.wide .head")), "the heatmap is there")
@@ -232,8 +244,11 @@ def heatmap_shows_what_was_injected(check, chrome, tell, name, slow_read):
     slow = [one for one in painted(chrome) if one[1] > low]
     inside = [one for one in slow if slow_from - 1.3 <= one[0] <= slow_until + 1.3]
     check.figure(f"{len(before)} pixels above {low:.2f} s before, {len(slow)} after; {len(inside)} of them when reads were slowed")
-    # Other processes may delay this host for a moment: nearly all of the pixels must be inside.
-    check.that(len(inside) > 100 and len(inside) >= 0.9 * (len(slow) - len(before)), "pixels changed where reads were slow")
+    check.that(len(inside) > 100, "pixels changed where reads were slow")
+    # Other processes may delay this host for a moment: then the daemon has measured that, too.
+    measured = slow_seconds(port, name, 0.9 * low)
+    check.equal([one for one in slow if not any(begin - 0.2 <= one[0] <= end + 0.2 for begin, end in measured)], [],
+                "and nowhere where no slow read was measured")
     rows = [seconds for _, seconds in inside if seconds < high]
     check.that(len(rows) >= 0.8 * len(inside), f"and in the rows of that latency, up to {max(s for _, s in inside):.2f} s")
     mid = [moment for moment, _ in inside]
@@ -463,7 +478,7 @@ def test(check, state):
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)
                 writes_are_told_apart(check, chrome, pages, busy.name)
-            heatmap_shows_what_was_injected(check, chrome, tell, slow.name, beyond_usual(check, daemon.port, slow.name))
+            heatmap_shows_what_was_injected(check, chrome, daemon.port, tell, slow.name, beyond_usual(check, daemon.port, slow.name))
             spike_is_explained(check, chrome)
             it_says_whose_and_by_which_way(check, chrome)
             names_are_never_markup(check, chrome, busy.name, odd.name)
