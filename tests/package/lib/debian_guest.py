@@ -60,7 +60,8 @@ def live(vm, check, packages):
     def install():
         life.install(vm, f"/packages/{packages[0].name}")
         life.starts(vm, check, service, numbers[0])
-        vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse")
+        vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse || "
+              "{ journalctl -q --no-pager -n 4 -o cat -u ssdpulse | tr '\\n' ' '; exit 1; }", 90)
 
     begin = [(f"install {numbers[0]}", install),
              ("measure", lambda: life.measures(vm, check, service)),
