@@ -41,8 +41,8 @@ std::optional<std::uint8_t> median_word(const model::SizeHistogram& before, cons
 
 /// 0: below 1; then in powers of `base`.
 std::uint8_t class_of(double value, double base) {
-  constexpr double kMost = 40;
-  return value < 1 ? 0 : static_cast<std::uint8_t>(1 + std::min(kMost, std::floor(std::log(value) / std::log(base))));
+  constexpr double kMaxClass = 40;
+  return value < 1 ? 0 : static_cast<std::uint8_t>(std::min(kMaxClass, 1 + std::floor(std::log(value) / std::log(base))));
 }
 
 std::vector<double> dense(std::size_t words, const std::vector<const model::SparseBuckets*>& parts) {

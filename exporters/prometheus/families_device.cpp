@@ -158,8 +158,8 @@ constexpr LabelDescription kSibling[] = {
      "firmware and size on this host"},
 };
 constexpr std::string_view kNoSibling =
-    "the device is no member of an array of three or more and no drive of a model of which there are four or more, or "
-    "less than half of its I/Os in the last four minutes had their equals on the others";
+    "the device is neither a member of an array of three or more nor one of four or more drives of its model, or less "
+    "than half of its I/Os in the last four minutes had their equals on the others";
 constexpr LabelDescription kVolume[] = {
     {"volume", "the kernel's name: dm-0, md0"},
     {"kind", "what it is; dm: of device-mapper, and its UUID does not say more", kVolumeKinds},

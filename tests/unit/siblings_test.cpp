@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bpf/abi/latency_buckets.h"
+#include "daemon/siblings/equal_load.h"
 #include "daemon/siblings/sibling_groups.h"
 #include "tests/unit/sibling_simulation.h"
 
@@ -161,6 +163,41 @@ TEST(Siblings, of_a_busy_array_whose_ios_gather_on_the_slow_member_name_nobody_e
   const Tally found = tally(scene, long_tier() ? 50 : 2);
   print("64 I/Os shared by all, slowed 4", found);
   EXPECT_EQ(found.innocents, 0);
+}
+
+TEST(LoadWindow, keeps_four_minutes_and_two_loads_a_stretch) {
+  LoadWindow window;
+  auto io = std::make_shared<model::DeviceIo>();
+  model::DeviceTick tick;
+  for (int second = 1; second <= 3600; ++second) {
+    auto interval = std::make_shared<model::DeviceInterval>();
+    interval->measured_ms = 1000;
+    io = std::make_shared<model::DeviceIo>(*io);
+    for (const auto operation : {model::Operation::read, model::Operation::write}) {
+      const std::uint64_t bytes = std::uint64_t{512} << (second % 12);
+      io->operations[index(operation)].size.words.resize(SIZE_WORDS);
+      io->operations[index(operation)].size.words[size_word(static_cast<std::uint32_t>(bytes))] += 10;
+      auto& did = interval->operations[index(operation)];
+      did.ios = 10;
+      did.bytes = 10 * bytes;
+      did.device[0] = {{{latency_word(1'000'000), 10}}, 10'000'000};
+    }
+    tick.block.io = io;
+    tick.interval = interval;
+    window.add(tick, 0.5, false);
+    if (second % 5 == 0) {
+      window.end_stretch();
+    }
+    if (second % 30 == 0) {
+      window.end_slice();
+    }
+    ASSERT_LE(window.slices().size(), LoadWindow::kSlices + 1);
+    for (const auto& slice : window.slices()) {
+      ASSERT_LE(slice.cells.size(), 12U);
+    }
+  }
+  EXPECT_EQ(window.slices().front().cells.empty(), false);
+  EXPECT_FALSE(window.disturbed());
 }
 
 model::DeviceTick device(const std::string& name, const std::string& drive_model, const std::string& firmware = "1") {
