@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -149,6 +150,9 @@ EqualLoad::Times EqualLoad::times_of(const LoadWindow& window, const LoadClass& 
     all.insert(all.end(), of_slice.begin(), of_slice.end());
   }
   Times times;
+  if (all.empty()) {
+    return times;
+  }
   const std::vector<double> total = dense(LATENCY_OVER_WORD + 1, all);
   times.ios = std::accumulate(total.begin(), total.end(), 0.0);
   if (times.ios < kMinIos) {
@@ -174,12 +178,13 @@ EqualLoad::Times EqualLoad::times_of(const LoadWindow& window, const LoadClass& 
 }
 
 EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation operation) : members_(members.size()) {
-  std::map<LoadClass, int> loads;
+  std::set<LoadClass> loads;
   for (std::size_t member = 0; member < members.size(); ++member) {
     Member& known = members_[member];
     std::map<LoadClass, double> ios;
     const auto& slices = members[member]->slices();
-    for (std::size_t slice = 0; slice + 1 < slices.size(); ++slice) {
+    known.complete_slices = slices.size() - 1;
+    for (std::size_t slice = 0; slice < known.complete_slices; ++slice) {
       bool any = false;
       for (const auto& [load, cell] : slices[slice].cells) {
         if (load.operation == operation) {
@@ -189,16 +194,22 @@ EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation op
       }
       known.slices += any ? 1 : 0;
     }
+    std::vector<std::pair<double, LoadClass>> heaviest;
     for (const auto& [load, count] : ios) {
       known.ios += count;
-      if (count >= kMinIos) {
+      heaviest.emplace_back(-count, load);
+    }
+    std::sort(heaviest.begin(), heaviest.end());
+    heaviest.resize(std::min(heaviest.size(), kMaxLoads));
+    for (const auto& [count, load] : heaviest) {
+      if (-count >= kMinIos) {
         known.own.emplace(load, times_of(*members[member], load, false));
-        ++loads[load];
+        loads.insert(load);
       }
     }
   }
   for (std::size_t member = 0; member < members.size(); ++member) {
-    for (const auto& [load, users] : loads) {
+    for (const LoadClass& load : loads) {
       members_[member].as_sibling.emplace(load, times_of(*members[member], load, true));
     }
   }
@@ -264,7 +275,7 @@ std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_
   std::sort(siblings.begin(), siblings.end());
   siblings.erase(std::unique(siblings.begin(), siblings.end()), siblings.end());
   // The jackknife: what each slice contributes to the ratio, whatever is alike within it.
-  const auto without = std::span(log_ratio).subspan(1);
+  const auto without = std::span(log_ratio).subspan(1, known.complete_slices);
   const auto count = static_cast<double>(without.size());
   const double mean = std::accumulate(without.begin(), without.end(), 0.0) / count;
   const double squares = std::accumulate(without.begin(), without.end(), 0.0, [&](double sum, double value) {

@@ -101,6 +101,7 @@ class EqualLoad {
 
  private:
   static constexpr std::size_t kDraws = LoadWindow::kSlices + 1;
+  static constexpr std::size_t kMaxLoads = 8;
   /// What a device took under one load: in all slices, then without each of them in turn.
   struct Times {
     double ios = 0;
@@ -118,10 +119,11 @@ class EqualLoad {
                                                       std::size_t min_siblings) const;
 
   struct Member {
-    std::map<LoadClass, Times> own;
+    std::map<LoadClass, Times> own;         // of the kMaxLoads with most I/Os
     std::map<LoadClass, Times> as_sibling;  // of every class that any member has
     double ios = 0;                         // of all classes
     std::size_t slices = 0;                 // with I/Os
+    std::size_t complete_slices = 0;
   };
   std::vector<Member> members_;
 };

@@ -28,11 +28,15 @@ constexpr std::chrono::minutes kProofLasts{3};
 std::set<std::string> disturbed_devices(const model::Tick& tick) {
   std::set<std::string> devices;
   if (tick.host) {
+    std::set<std::string> arrays;
     for (const model::VolumeSignals& volume : tick.host->volumes) {
-      for (const model::Membership& one : tick.inventory->memberships) {
-        if (volume.resync && one.array == volume.volume) {
-          devices.insert(one.device);
-        }
+      if (volume.resync) {
+        arrays.insert(volume.volume);
+      }
+    }
+    for (const model::Membership& one : tick.inventory->memberships) {
+      if (!arrays.empty() && arrays.contains(one.array)) {
+        devices.insert(one.device);
       }
     }
   }
