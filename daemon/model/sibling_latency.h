@@ -41,12 +41,12 @@ struct SiblingRatio {
   Operation operation = Operation::read;
   std::string group;  // SiblingGroup::name
   SiblingKind kind = SiblingKind::array;
-  double ratio = 1;            // of its usual (median) device time to that of the median sibling, at equal load
-  double lower = 1;            // bounds of the interval at 95 %
+  double ratio = 1;  // of its usual (median) device time to that of the median sibling, at equal load
+  double lower = 1;  // bounds of the interval at 95 %
   double upper = 1;
-  double median_seconds = 0;   // its own
-  double sibling_seconds = 0;  // of the median sibling, at its load
-  bool slow = false;           // the claim
+  double median_seconds = 0;               // its own
+  double sibling_seconds = 0;              // of the median sibling, at its load
+  bool slow = false;                       // the claim
   std::vector<std::string> siblings = {};  // that it was compared with and that are not slow themselves; if it is slow
 };
 

@@ -43,7 +43,8 @@ std::optional<std::uint8_t> median_word(const model::SizeHistogram& before, cons
 /// 0: below 1; then in powers of `base`.
 std::uint8_t class_of(double value, double base) {
   constexpr double kMaxClass = 40;
-  return value < 1 ? 0 : static_cast<std::uint8_t>(std::min(kMaxClass, 1 + std::floor(std::log(value) / std::log(base))));
+  return value < 1 ? 0
+                   : static_cast<std::uint8_t>(std::min(kMaxClass, 1 + std::floor(std::log(value) / std::log(base))));
 }
 
 std::vector<double> dense(std::size_t words, const std::vector<const model::SparseBuckets*>& parts) {
@@ -282,8 +283,8 @@ std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_
     return sum + (value - mean) * (value - mean);
   });
   EqualLoadRatio result;
-  result.change = compare::change_by(log_ratio[0], squares * (count - 1) / count,
-                                       static_cast<double>(known.slices - 1), compare::kResolution);
+  result.change = compare::change_by(log_ratio[0], squares * (count - 1) / count, static_cast<double>(known.slices - 1),
+                                     compare::kResolution);
   result.interval = compare::corrected(result.change, 1 - compare::kConfidence);
   result.fastest_ratio = std::exp(log_fastest / ios);
   result.median_seconds = std::exp(log_median / ios);

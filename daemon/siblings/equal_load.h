@@ -83,10 +83,10 @@ class LoadWindow {
 
 struct EqualLoadRatio {
   compare::Change change;
-  compare::Interval interval;   // of the ratio
-  double fastest_ratio = 1;     // of the fastest tenth: where I/Os wait for one another, some still do not
-  double median_seconds = 0;    // of the device
-  double sibling_seconds = 0;   // of the median sibling, at its load
+  compare::Interval interval;         // of the ratio
+  double fastest_ratio = 1;           // of the fastest tenth: where I/Os wait for one another, some still do not
+  double median_seconds = 0;          // of the device
+  double sibling_seconds = 0;         // of the median sibling, at its load
   std::vector<std::size_t> siblings;  // that had such loads
 };
 

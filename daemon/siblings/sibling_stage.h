@@ -15,8 +15,8 @@
 
 namespace ssdpulse::siblings {
 
-/// A device is slow if the lower bound of its ratio has been above kSlowerThanSiblings for kSlowerFor, its fastest tenth
-/// is slower, too, and it has not been written to much more than its siblings, which would be worth some garbage
+/// A device is slow if the lower bound of its ratio has been above kSlowerThanSiblings for kSlowerFor, its fastest
+/// tenth is slower, too, and it has not been written to much more than its siblings, which would be worth some garbage
 /// collection. If more than a third of a group is slower than the others, nobody knows which are as they ought to be,
 /// and none is named; nor is one that is, or within the window was, part of an array that is checked or rebuilt.
 class Siblings final : public model::Stage {

@@ -46,8 +46,8 @@ std::string than_words(const model::Snapshot& now, const SiblingRatio& one) {
 }
 
 util::OutsideText firmware_of(const model::Snapshot& now, const std::string& device) {
-  const auto found = std::find_if(now.devices.begin(), now.devices.end(),
-                                  [&](const auto& one) { return one.device->name == device; });
+  const auto found =
+      std::find_if(now.devices.begin(), now.devices.end(), [&](const auto& one) { return one.device->name == device; });
   return found == now.devices.end() ? util::OutsideText() : found->device->firmware;
 }
 
@@ -169,12 +169,12 @@ std::string sibling_words(const model::Snapshot& now, const std::string& device)
     return std::pair(a->kind, -a->ratio) < std::pair(b->kind, -b->ratio);
   });
   const SiblingRatio& worst = *slow.front();
-  std::string words = fmt::format(
-      " {} is {} slower than {} at equal load ({} take {}, theirs {}){}.", worst.device,
-      util::format_factor(worst.ratio), than_words(now, worst),
-      worst.operation == model::Operation::read ? "reads" : "writes", util::format_latency(worst.median_seconds),
-      util::format_latency(worst.sibling_seconds),
-      worst.kind == SiblingKind::paths ? "" : differences_words(differences_of(now, worst)));
+  std::string words =
+      fmt::format(" {} is {} slower than {} at equal load ({} take {}, theirs {}){}.", worst.device,
+                  util::format_factor(worst.ratio), than_words(now, worst),
+                  worst.operation == model::Operation::read ? "reads" : "writes",
+                  util::format_latency(worst.median_seconds), util::format_latency(worst.sibling_seconds),
+                  worst.kind == SiblingKind::paths ? "" : differences_words(differences_of(now, worst)));
   std::set<std::string> said{worst.device};
   for (const SiblingRatio* one : slow) {
     if (one->group == worst.group && said.insert(one->device).second) {

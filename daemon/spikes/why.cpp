@@ -499,8 +499,7 @@ Why right_now(const Situation& situation) {
                     slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
                     explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
                     member_words(now, spike.device), sibling_words(now, spike.device), tenants_words(incident),
-                    resync_words(now, spike.device),
-                    others_words(now, incidents, spike.device, Tense::present));
+                    resync_words(now, spike.device), others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {

@@ -18,7 +18,8 @@ constexpr std::uint64_t kBytes = 16384;
 
 }  // namespace
 
-SiblingSimulation::SiblingSimulation(SiblingScene scene, std::uint64_t seed) : scene_(scene), random_(seed), table_(1 << 15) {
+SiblingSimulation::SiblingSimulation(SiblingScene scene, std::uint64_t seed)
+    : scene_(scene), random_(seed), table_(1 << 15) {
   std::normal_distribution<> normal;
   for (double& value : table_) {
     value = std::exp(0.6 * normal(random_));
@@ -54,7 +55,8 @@ void SiblingSimulation::change_load(Drive& drive, double now) {
 }
 
 /// `depth`: that each finds; `burst`: I/Os that come at once, 1: they come singly.
-void SiblingSimulation::serve(Drive& drive, Operation operation, double ios, double service, double depth, double burst) {
+void SiblingSimulation::serve(Drive& drive, Operation operation, double ios, double service, double depth,
+                              double burst) {
   const auto count = std::poisson_distribution<std::uint64_t>(ios)(random_);
   auto& io = drive.io.operations[index(operation)];
   auto& times_of = io.device_latency[index(model::During::none)];
@@ -103,8 +105,8 @@ void SiblingSimulation::second(double now) {
       case SiblingLoad::heavy:
       case SiblingLoad::shared: {
         depth = scene_.load == SiblingLoad::shared ? 64 * slow / slow_sum : scene_.depth[i] * drive.factor;
-        serve(drive, Operation::read, depth / (service * kMeanOfTimes * std::max(1.0, depth / scene_.parallel)), service,
-              depth, 1);
+        serve(drive, Operation::read, depth / (service * kMeanOfTimes * std::max(1.0, depth / scene_.parallel)),
+              service, depth, 1);
         break;
       }
       case SiblingLoad::bursty: {

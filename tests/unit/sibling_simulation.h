@@ -28,14 +28,14 @@ enum class SiblingLoad : std::uint8_t {
 
 struct SiblingScene {
   SiblingLoad load = SiblingLoad::light;
-  bool unequal = false;             // each drive has a rate or depth of its own, which changes every few minutes
+  bool unequal = false;  // each drive has a rate or depth of its own, which changes every few minutes
   std::array<double, 8> slowdown{1, 1, 1, 1, 1, 1, 1, 1};
-  double slow_after = 300;          // seconds
-  double parallel = 8;              // I/Os that a drive serves at once; more have to wait
+  double slow_after = 300;                              // seconds
+  double parallel = 8;                                  // I/Os that a drive serves at once; more have to wait
   std::array<double, 8> depth{8, 8, 8, 8, 8, 8, 8, 8};  // of heavy loads that are equal
-  double rebuild_from = 1e9;        // seconds; until the end
-  bool array = true;                // they are members of md0; otherwise only of one model
-  bool collects_garbage = false;    // every drive is three times slower for a minute or two, now and then
+  double rebuild_from = 1e9;                            // seconds; until the end
+  bool array = true;                                    // they are members of md0; otherwise only of one model
+  bool collects_garbage = false;  // every drive is three times slower for a minute or two, now and then
 };
 
 class SiblingSimulation {
@@ -54,8 +54,8 @@ class SiblingSimulation {
   struct Drive {
     std::shared_ptr<const model::Device> device;
     model::DeviceIo io;
-    double own = 1;       // what it differs by from its siblings although it is healthy
-    double factor = 1;    // of its load
+    double own = 1;     // what it differs by from its siblings although it is healthy
+    double factor = 1;  // of its load
     double change_at = 0;
     double garbage_until = 0;
     double in_flight = 0;   // on average, in this second

@@ -37,7 +37,7 @@ struct Tally {
   int found = 0;      // all slow drives, within the time
   int innocents = 0;  // runs in which another was named
   double latest = 0;
-  double ratio = 0;   // mean, at the end
+  double ratio = 0;  // mean, at the end
 };
 
 Tally tally(const SiblingScene& scene, int runs) {

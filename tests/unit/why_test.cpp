@@ -407,8 +407,8 @@ struct Siblings : Host {
 };
 
 model::SiblingRatio sibling(const char* device, double ratio, std::vector<std::string> others, bool slow = true) {
-  return {device, Operation::read, "md0", model::SiblingKind::array, ratio, ratio - 0.2, ratio + 0.2,
-          0.0001 * ratio, 0.0001, slow, std::move(others)};
+  return {device,         Operation::read, "md0", model::SiblingKind::array, ratio, ratio - 0.2, ratio + 0.2,
+          0.0001 * ratio, 0.0001,          slow,  std::move(others)};
 }
 
 TEST(why_siblings, names_the_slow_one_and_what_is_the_same) {
@@ -429,8 +429,9 @@ TEST(why_siblings, says_what_differs_and_nothing_of_what_is_not_known) {
     return sentence.substr(sentence.find(')') + 1);
   };
   host.drive("sdd", "F0", 54, 0.6, 12);
-  EXPECT_EQ(rest(), "; its firmware is F0, theirs F1, it is 14 degrees warmer, 60 % of its life is used up, 10 % of theirs, "
-                    "12 media errors.");
+  EXPECT_EQ(rest(),
+            "; its firmware is F0, theirs F1, it is 14 degrees warmer, 60 % of its life is used up, 10 % of theirs, "
+            "12 media errors.");
   host.drive("sdd", "F1", 54, 0.15, 0);
   EXPECT_EQ(rest(), "; firmware and wear are the same, but it is 14 degrees warmer.");
   host.drive("sdb", "F2", 40, 0.1, 0);
