@@ -21,6 +21,8 @@ constexpr std::array kCompared{Operation::read, Operation::write};
 /// Of a class, for its median; compare::kMinBeyond is for rarer I/Os.
 constexpr double kMinIos = 30;
 constexpr std::size_t kMinSlices = 6;
+/// One of so many siblings, at least, has an equal load.
+constexpr std::size_t kSiblingsForEach = 3;
 constexpr double kFastest = 0.1;
 /// While anything is in flight, one I/O is: less only because the kernel rounds busy time up.
 constexpr double kShallow = 1.5;
@@ -233,7 +235,7 @@ std::optional<EqualLoad::Reference> EqualLoad::reference_of(std::size_t member, 
     fastest.push_back(*times.log_fastest);
     reference.siblings.push_back(other);
   }
-  if (reference.siblings.size() < min_siblings || 2 * reference.siblings.size() < members_.size() - 1) {
+  if (reference.siblings.size() < min_siblings || kSiblingsForEach * reference.siblings.size() < members_.size() - 1) {
     return std::nullopt;
   }
   for (std::size_t draw = 0; draw < kDraws; ++draw) {

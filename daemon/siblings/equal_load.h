@@ -95,8 +95,8 @@ class EqualLoad {
  public:
   EqualLoad(const std::vector<const LoadWindow*>& members, model::Operation operation);
 
-  /// Absent if less than half of its I/Os have an equal among `min_siblings` others, or fewer than half of those, or if
-  /// it has I/Os in too few slices for an interval.
+  /// Absent if less than half of its I/Os have an equal among `min_siblings` others, or fewer than a third of all, or
+  /// if it has I/Os in too few slices for an interval.
   [[nodiscard]] std::optional<EqualLoadRatio> ratio_of(std::size_t member, std::size_t min_siblings) const;
 
  private:
