@@ -9,6 +9,7 @@
 #include "daemon/discards/discard_stage.h"
 #include "daemon/history/device_minutes.h"
 #include "daemon/history/setting_changes.h"
+#include "daemon/siblings/sibling_stage.h"
 #include "daemon/spikes/host_waits.h"
 #include "daemon/spikes/spike_stage.h"
 #include "daemon/tenants/attribution_stage.h"
@@ -29,6 +30,7 @@ std::vector<std::unique_ptr<model::Stage>> all_stages() {
   stages.push_back(std::make_unique<block::Utilisation>());
   stages.push_back(std::make_unique<block::Losses>());
   stages.push_back(std::make_unique<volumes::Volumes>());
+  stages.push_back(std::make_unique<siblings::Siblings>());
   stages.push_back(std::make_unique<block::OwnCost>());
   stages.push_back(std::make_unique<block::DeviceEvents>());
   stages.push_back(std::make_unique<history::DeviceMinutes>());

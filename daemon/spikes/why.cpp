@@ -12,6 +12,7 @@
 #include "daemon/model/tenant_io.h"
 #include "daemon/spikes/host_wait_words.h"
 #include "daemon/spikes/past_spikes.h"
+#include "daemon/spikes/sibling_words.h"
 #include "daemon/spikes/spike_words.h"
 
 namespace ssdpulse::spikes {
@@ -494,11 +495,11 @@ Why right_now(const Situation& situation) {
             ? fmt::format(" ({})", util::format_duration(Seconds(now.taken_at - incident.begin).count()))
             : "";
     answer.sentence =
-        fmt::format("{}: {}, since {}{}, {}.{}{}{}{}", title_of(now, spike.device),
+        fmt::format("{}: {}, since {}{}, {}.{}{}{}{}{}", title_of(now, spike.device),
                     slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
                     explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
-                    member_words(now, spike.device), tenants_words(incident), resync_words(now, spike.device),
-                    others_words(now, incidents, spike.device, Tense::present));
+                    member_words(now, spike.device), sibling_words(now, spike.device), tenants_words(incident),
+                    resync_words(now, spike.device), others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -512,12 +513,16 @@ Why right_now(const Situation& situation) {
   // Figures of the last minute still show what has just ended.
   const bool layer_ended = last_held_up != nullptr && last_held_up->cause == model::HostWaitCause::layer;
   const std::string remarks = (layer_ended ? "" : floor_words(now)) + (backlog.empty() ? busy_words(now) : backlog) +
-                              resync_words(now, "") + filling_words(now) + unmeasured_words(now);
+                              sibling_words(now) + resync_words(now, "") + filling_words(now) + unmeasured_words(now);
   if (last_held_up != nullptr && (incidents.empty() || end_of(*last_held_up) >= incidents.front().end)) {
     return about_ended(*last_held_up, now, calm + remarks);
   }
   if (incidents.empty()) {
-    return {.verdict = Verdict::ok, .sentence = calm + remarks};
+    const bool named = !sibling_words(now).empty();
+    return {.verdict = Verdict::ok,
+            .sentence = calm + remarks,
+            .next = std::string(named ? kSiblingNext : ""),
+            .runbook = std::string(named ? kSiblingRunbook : "")};
   }
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;

@@ -116,6 +116,8 @@ constexpr ProfileEntry kProfile[] = {
     {"ssdpulse_host_wait_active", whole, false},
     {"ssdpulse_host_io_pressure_seconds_total", whole},
     {"ssdpulse_volume_degraded_members", whole, false},
+    {"ssdpulse_device_latency_of_siblings_ratio", whole},
+    {"ssdpulse_device_slower_than_siblings", whole, false},
     {"ssdpulse_device_info", whole},
     {"ssdpulse_device_size_bytes", whole},
     {"ssdpulse_nvme_info", whole},

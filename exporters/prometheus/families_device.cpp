@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "daemon/model/device_identity.h"
+#include "daemon/model/sibling_latency.h"
 #include "exporters/prometheus/families.h"
 
 namespace ssdpulse::exposition {
@@ -72,6 +73,25 @@ void device_member_info(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+template <typename Value>
+void add_siblings(const Snapshot& snapshot, Samples& out, Value value) {
+  if (snapshot.siblings) {
+    for (const model::SiblingRatio& one : snapshot.siblings->ratios) {
+      out.add({{"device", one.device}, {"operation", std::string(name(one.operation))}, {"group", one.group}},
+              value(one));
+    }
+  }
+}
+
+template <double model::SiblingRatio::*Ratio>
+void siblings(const Snapshot& snapshot, Samples& out) {
+  add_siblings(snapshot, out, [](const model::SiblingRatio& one) { return one.*Ratio; });
+}
+
+void slower_than_siblings(const Snapshot& snapshot, Samples& out) {
+  add_siblings(snapshot, out, [](const model::SiblingRatio& one) { return one.slow ? 1.0 : 0.0; });
+}
+
 void volume_info(const Snapshot& snapshot, Samples& out) {
   for (const auto& layer : snapshot.layers) {
     out.add_info({{"volume", layer.name},
@@ -130,6 +150,16 @@ constexpr LabelDescription kMember[] = {
     {"kind", "md, dm or other"},
     {"name", "the dm device's own name, such as that of a logical volume"},
 };
+constexpr LabelDescription kSibling[] = {
+    kDevice,
+    {"operation", "what the request does", kReadAndWrite},
+    {"group",
+     "whose members are compared: the array or volume, as the kernel names it; model: the drives of its model, "
+     "firmware and size on this host"},
+};
+constexpr std::string_view kNoSibling =
+    "the device is neither a member of an array of three or more nor one of four or more drives of its model, or less "
+    "than half of its I/Os in the last four minutes had their equals on the others";
 constexpr LabelDescription kVolume[] = {
     {"volume", "the kernel's name: dm-0, md0"},
     {"kind", "what it is; dm: of device-mapper, and its UUID does not say more", kVolumeKinds},
@@ -169,6 +199,19 @@ constexpr FamilyDescription kFamilies[] = {
      kDeviceLabels, "before the first sampling", Modes::all, Type::histogram},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
      device_member_info, kMember, "the disk is part of no such device"},
+    {"ssdpulse_device_latency_of_siblings_ratio",
+     "Median device time, divided by that of the median of the drives that ought to be like it, at equal load: "
+     "operation, size, depth, bytes written meanwhile. Over the last four minutes, every 30 seconds.",
+     siblings<&model::SiblingRatio::ratio>, kSibling, kNoSibling},
+    {"ssdpulse_device_latency_of_siblings_lower_ratio", "Lower bound of that ratio, with a confidence of 95 %.",
+     siblings<&model::SiblingRatio::lower>, kSibling, kNoSibling},
+    {"ssdpulse_device_latency_of_siblings_upper_ratio", "Upper bound of that ratio, with a confidence of 95 %.",
+     siblings<&model::SiblingRatio::upper>, kSibling, kNoSibling},
+    {"ssdpulse_device_slower_than_siblings",
+     "1 while the device is slower than its siblings: the lower bound of the ratio has been above 1.5 for 10 minutes, "
+     "its fastest I/Os are slower, too, it is written to no more than they are, at most a third of them is slower, and "
+     "no array is checked or rebuilt.",
+     slower_than_siblings, kSibling, kNoSibling},
     {"ssdpulse_volume_info",
      "A block device without requests of its own: a volume, an array, a RAM disk; always 1. How full a thin pool or a "
      "snapshot is, the kernel says only to root.",

@@ -37,6 +37,7 @@ ROOMS = {
     "daemon/history": "daemon/block/accounting_drift.h",
     "daemon/spikes": "daemon/history/recent_past.h",
     "daemon/compare": "",
+    "daemon/siblings": "daemon/compare",
     "daemon/advice": "daemon/config daemon/history/history_reader.h daemon/host",
     "exporters/coding": "",
     "exporters/prometheus": "exporters/coding",

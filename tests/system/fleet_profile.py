@@ -10,7 +10,8 @@ WHOLE = {"ssdpulse_" + name for name in (
     "nvme_media_written_bytes_total", "nvme_life_remaining_seconds", "nvme_life_remaining_window_seconds",
     "nvme_thermal_management_seconds_total", "nvme_thermal_management_transitions_total", "nvme_thermal_throttle_seconds_total",
     "nvme_thermal_throttle_events_total", "nvme_thermal_throttle_level", "nvme_last_poll_timestamp_seconds",
-    "nvme_poll_interval_seconds", "write_amplification_source_info", "volume_degraded_members")}
+    "nvme_poll_interval_seconds", "write_amplification_source_info", "volume_degraded_members",
+    "device_latency_of_siblings_ratio", "device_slower_than_siblings")}
 READS_AND_WRITES = {"ssdpulse_" + name for name in (
     "io_device_latency_seconds", "io_queue_latency_seconds", "io_latency_seconds", "io_bytes_total", "latency_spikes_total",
     "latency_excess_seconds_total", "latency_spike_pending_excess_seconds", "accounting_drift_ios")}
@@ -22,7 +23,7 @@ NO_SPIKE_CAUSE = {"ssdpulse_latency_spikes_total", "ssdpulse_latency_excess_seco
 IO_ERRORS = ("io", "timeout", "transport", "target", "offline", "protection", "nospace")
 CLASSIC_EXPONENTS = (-11, -9, -7, -6, -5, -3)  # the bounds in seconds, as powers of two
 STATES = {"ssdpulse_host_wait_active", "ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_group_warning",
-          "ssdpulse_volume_degraded_members"}  # omitted while 0
+          "ssdpulse_volume_degraded_members", "ssdpulse_device_slower_than_siblings"}  # omitted while 0
 
 
 def _spike(labels):

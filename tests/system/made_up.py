@@ -36,6 +36,7 @@ SILENCES = ("rotational,zoned,virtual,compression,no_size,too_small,no_memory,pa
             "few_writes,events_lost,wide_bounds,unknown_pages")
 HINTS = "not_set,none,short,medium,long,extreme,unknown"
 BIOS = "read,write,flush,discard,write_zeroes,secure_erase,zone"
+SIBLING = f"{IO} group=md0"
 VOLUME, MEMBER = f"volume=dm-0,md0 operation={BIOS}", f"member=nvme0n1p1,sda1 operation={BIOS}"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{OPERATIONS} during=none,discard,flush,both",
@@ -107,6 +108,8 @@ GAUGES = {
     "ssdpulse_device_unseen": "device=nvme0n1 | device=sda", "ssdpulse_devices_left_out": "",
     "ssdpulse_filesystems_unnamed": "", "ssdpulse_setting_changes_waiting": "", "ssdpulse_history_rows_waiting": "table=device_minute,mark",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
+    "ssdpulse_device_latency_of_siblings_ratio": SIBLING, "ssdpulse_device_latency_of_siblings_lower_ratio": SIBLING,
+    "ssdpulse_device_latency_of_siblings_upper_ratio": SIBLING, "ssdpulse_device_slower_than_siblings": SIBLING,
     "ssdpulse_volume_info": "volume=md0 kind=raid1 name=data", "ssdpulse_volume_member_info": "volume=md0 member=nvme0n1p1,sda1",
     "ssdpulse_volume_degraded_members": "volume=md0",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",

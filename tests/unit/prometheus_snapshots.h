@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/model/flash_values.h"
+#include "daemon/model/sibling_latency.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::test {
@@ -230,6 +231,10 @@ inline model::Snapshot small_snapshot() {
   snapshot.host.count = {1, 0, 0, 2, 0, 0};
   snapshot.host.seconds = {4.5, 0, 0, 10, 0, 0};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
+  model::SiblingFigures siblings;
+  siblings.ratios = {
+      {"nvme0n1", model::Operation::read, "md0", model::SiblingKind::array, 4, 3.5, 4.5, 0.5, 0.125, true}};
+  snapshot.siblings = std::make_shared<const model::SiblingFigures>(siblings);
   snapshot.layers = {{"dm-0", "vg-data", model::LayerKind::thin_pool, {"md0"}},
                      {"md0", "", model::LayerKind::raid1, {"nvme0n1", "nvme0n1p1"}},
                      {"zram0", "", model::LayerKind::zram}};

@@ -11,8 +11,10 @@
 #include <tuple>
 
 #include "daemon/base/figure_text.h"
+#include "daemon/model/sibling_latency.h"
 #include "daemon/spikes/host_wait_words.h"
 #include "daemon/spikes/past_spikes.h"
+#include "daemon/spikes/sibling_words.h"
 #include "daemon/spikes/spike_words.h"
 #include "tests/unit/cause_words.h"
 
@@ -369,6 +371,95 @@ TEST(why_above_the_drives, the_layer_that_adds_the_time_is_named_if_that_is_much
   EXPECT_NE(ask(0.0024, 0.0021, false).find(" take, at least 2.1 ms are spent in the crypt layer"), std::string::npos);
   EXPECT_EQ(ask(0.0024, 0.0011, true), "No drive is slower than usual.") << "most of it is spent below";
   EXPECT_EQ(ask(0.0009, 0.0008, true), "No drive is slower than usual.") << "little time";
+}
+
+/// sda, sdb, sdc and sdd are alike, and some are slow.
+struct Siblings : Host {
+  Siblings() {
+    snapshot.devices.clear();
+    for (const char* name : {"sda", "sdb", "sdc", "sdd"}) {
+      drive(name, "F1", 40, 0.1, 0);
+    }
+  }
+  void drive(const std::string& name, const char* firmware, double celsius, double used, double media_errors) {
+    const std::string controller = "nvme-" + name;
+    std::erase_if(snapshot.nvme_drives, [&](const auto& one) { return one.identity->controller == controller; });
+    std::erase_if(snapshot.devices, [&](const auto& one) { return one.device->name == name; });
+    model::Device device;
+    device.name = name;
+    device.firmware = firmware;
+    snapshot.devices.emplace_back().device = std::make_shared<const model::Device>(device);
+    model::NvmeIdentity identity;
+    identity.controller = controller;
+    identity.namespaces = {{name, 1}};
+    model::NvmeDrive& made = snapshot.nvme_drives.emplace_back();
+    made.identity = std::make_shared<const model::NvmeIdentity>(identity);
+    made.values = {{model::NvmeField::temperature_celsius, "composite", celsius},
+                   {model::NvmeField::percentage_used_ratio, "", used},
+                   {model::NvmeField::media_errors, "", media_errors}};
+  }
+  std::string says(std::vector<model::SiblingRatio> ratios) {
+    model::SiblingFigures figures;
+    figures.ratios = std::move(ratios);
+    snapshot.siblings = std::make_shared<const model::SiblingFigures>(figures);
+    return ask().sentence;
+  }
+};
+
+model::SiblingRatio sibling(const char* device, double ratio, std::vector<std::string> others, bool slow = true) {
+  return {device,         Operation::read, "md0", model::SiblingKind::array, ratio, ratio - 0.2, ratio + 0.2,
+          0.0001 * ratio, 0.0001,          slow,  std::move(others)};
+}
+
+TEST(why_siblings, names_the_slow_one_and_what_is_the_same) {
+  Siblings host;
+  EXPECT_EQ(host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})}),
+            "No drive is slower than usual. sdd is 4 times slower than its 3 siblings in md0 at equal load (reads take "
+            "400 us, theirs 100 us); firmware, temperature and wear are the same.");
+  EXPECT_EQ(host.ask().next, kSiblingNext);
+  EXPECT_EQ(host.ask().runbook, kSiblingRunbook);
+  EXPECT_EQ(host.says({sibling("sdd", 4, {}, false)}), "No drive is slower than usual.") << "no claim";
+}
+
+TEST(why_siblings, says_what_differs_and_nothing_of_what_is_not_known) {
+  Siblings host;
+  const std::vector<model::SiblingRatio> slow{sibling("sdd", 4, {"sda", "sdb", "sdc"})};
+  const auto rest = [&] {
+    const std::string sentence = host.says(slow);
+    return sentence.substr(sentence.find(')') + 1);
+  };
+  host.drive("sdd", "F0", 54, 0.6, 12);
+  EXPECT_EQ(rest(),
+            "; its firmware is F0, theirs F1, it is 14 degrees warmer, 60 % of its life is used up, 10 % of theirs, "
+            "12 media errors.");
+  host.drive("sdd", "F1", 54, 0.15, 0);
+  EXPECT_EQ(rest(), "; firmware and wear are the same, but it is 14 degrees warmer.");
+  host.drive("sdb", "F2", 40, 0.1, 0);
+  EXPECT_EQ(rest(), "; wear is the same, but it is 14 degrees warmer.") << "the others' firmware differs among them";
+  host.snapshot.nvme_drives.clear();
+  EXPECT_EQ(rest(), ".");
+}
+
+TEST(why_siblings, names_all_of_a_group_and_prefers_arrays) {
+  Siblings host;
+  host.snapshot.nvme_drives.clear();
+  auto of_model = sibling("sdc", 9, {"sda", "sdb"});
+  of_model.kind = model::SiblingKind::model;
+  of_model.group = "model";
+  const std::string sentence =
+      host.says({of_model, sibling("sdc", 2, {"sda", "sdb"}), sibling("sdd", 3, {"sda", "sdb"})});
+  EXPECT_NE(sentence.find(" sdd is 3 times slower than its 2 siblings in md0"), std::string::npos) << sentence;
+  EXPECT_TRUE(sentence.ends_with(" So is sdc (2 times).")) << sentence;
+  EXPECT_NE(host.says({of_model}).find(" sdc is 9 times slower than 2 others of its model"), std::string::npos);
+}
+
+TEST(why_siblings, belong_to_the_slow_time_of_their_drive) {
+  Siblings host;
+  host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})});
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::unknown, 42s, 42s)};
+  EXPECT_EQ(host.ask().sentence.find("siblings"), std::string::npos) << "another drive's";
+  host.snapshot.spikes_going_on = {spike("sdd", SpikeCause::unknown, 42s, 42s)};
+  EXPECT_NE(host.ask().sentence.find(" sdd is 4 times slower than its 3 siblings"), std::string::npos);
 }
 
 TEST(why_above_the_drives, a_layer_that_was_slow_is_said_once_and_by_the_name_it_had) {

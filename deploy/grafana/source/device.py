@@ -121,6 +121,12 @@ QUEUE = [
           "dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=10),
     lines("In the device: p99", "99th percentile of the time from issue to the driver until completion.", "s",
           (quantile(0.99, DEVICE_TIME, "operation"), BY_OPERATION), "operation", log=10),
+    lines("Against its siblings", "Median time in the device, as a multiple of what like drives take at equal load, with "
+          "its bounds: members of one array, or drives of one model. 1.5: red if the lower bound stays above it.", "x",
+          [(f"max by (operation, group) (ssdpulse_device_latency_of_siblings_{name}ratio{{{DEVICE}}})",
+            f"{{{{operation}}}}, {{{{group}}}}{what}")
+           for name, what in (("", ""), ("lower_", ": at least"), ("upper_", ": at most"))], "operation",
+          nothing="no like drives under the same load"),
     lines("Where the mean request waits", "Mean time of reads and writes in the queue and in the device, one on top of "
           "the other.", "s",
           [(mean(metric, "device", f'{DEVICE},operation=~"read|write"'), side)

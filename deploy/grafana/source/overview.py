@@ -69,6 +69,11 @@ MODELS = [
             (recorded(f"job_model_operation:ssdpulse_io_latency_seconds:{what}_p99_rate5m",
                       f',operation="{operation}"'), "{{model}}"), log=10, span=6, nothing=f"no {operation}s")
       for operation in ("read", "write") for what, name in (("median", "median"), ("p95", "95th percentile"))),
+    *(worst(f"Furthest above their siblings: {operation}s", f"Median of {operation}s, as a multiple of what the drive's "
+            "siblings on its host take at equal load. 1: as they do.", "x",
+            recorded("job_operation:ssdpulse_device_latency_of_siblings_ratio:worst10", f',operation="{operation}"'), MORE,
+            (("instance", "Host"), ("device", "Device"), ("model", "Model"), ("firmware", "Firmware")), span=12,
+            links=TO_DEVICE, nothing="no drive has siblings under the same load") for operation in ("read", "write")),
     listing("Models", "Drives, write amplification over 24 hours and wear of each model; what its drives do not report "
             "is empty.",
             [("Devices", "short", recorded("job_model:ssdpulse_device_info:count"), None),

@@ -9,6 +9,7 @@ ALL = CALM + TROUBLE + AFTER
 BEGIN = 16 * MINUTE
 BEFORE, DURING, LATER = 15 * MINUTE, 28 * MINUTE, 39 * MINUTE
 READ = {"device": "nvme0n1", "operation": "read"}
+SIBLING = {**READ, "group": "md0"}
 FLOOD = [counter("ssdpulse_tenant_bytes_total", [(CALM, 0), (TROUBLE, growth), (AFTER, 0)], tenant=tenant, **READ)
          for tenant, growth in (("backup.service", 15e8), ("db.service", 15e6))]
 
@@ -195,6 +196,16 @@ CASES = [
     Case("SsdpulseIoHeldUp", "for moments, as by a snapshot",
          [gauge("ssdpulse_host_wait_active", [(CALM, 0), (1, 1), (4, 0), (1, 1), (AFTER, 0)], cause="suspended")],
          silent=(BEGIN + 30, BEGIN + 90, DURING)),
+
+    Case("SsdpulseSlowerThanSiblings", "a member of an array",
+         [gauge("ssdpulse_device_slower_than_siblings", [(CALM, 0), (TROUBLE, 1), (AFTER, 0)], **SIBLING),
+          gauge("ssdpulse_device_latency_of_siblings_ratio", [(CALM, 1), (TROUBLE, 4), (AFTER, 1)], **SIBLING)],
+         fires=((DURING, SIBLING, "On db1:10936, reads on nvme0n1 have taken longer than those of its siblings (group: md0) at "
+                 "equal load for 10 minutes: 4 times as long."),), silent=(BEFORE, LATER)),
+    Case("SsdpulseSlowerThanSiblings", "twice as slow, and it may be the load, or chance",
+         [gauge("ssdpulse_device_slower_than_siblings", [(ALL, 0)], **SIBLING),
+          gauge("ssdpulse_device_latency_of_siblings_ratio", [(CALM, 1), (TROUBLE, 2), (AFTER, 1)], **SIBLING)],
+         silent=(BEFORE, DURING, LATER)),
 
     Case("SsdpulseRepeatedStalls", "a freeze of 0.8 s every 45 s",
          [counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/siblings/sibling_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "daemon/model/device_identity.h"
+
+namespace ssdpulse::siblings {
+namespace {
+
+using model::SiblingGroup;
+using model::SiblingKind;
+
+using Measured = std::map<std::string, const model::DeviceTick*>;  // by name
+
+bool shares_its_drive(const model::DeviceTick& device) {
+  return !device.block.device->part.empty() || (device.drive && device.drive->identity->namespaces.size() > 1);
+}
+
+/// An array, and what of its members must be equal.
+using ArrayKey = std::tuple<int, std::string, util::OutsideText, bool>;
+
+std::vector<SiblingGroup> groups_of_arrays(const model::Inventory& inventory, const Measured& measured,
+                                           const std::set<std::string>& paths) {
+  std::map<ArrayKey, SiblingGroup> arrays;  // md before dm
+  for (const model::Membership& one : inventory.memberships) {
+    const auto member = measured.find(one.device);
+    if (member == measured.end() || (paths.contains(one.device) && !one.multipath)) {
+      continue;
+    }
+    const model::Device& device = *member->second->block.device;
+    SiblingGroup& group = arrays[{one.kind == "md" ? 0 : 1, one.array, device.model, device.rotational}];
+    group.name = one.array;
+    group.kind = one.multipath ? SiblingKind::paths : SiblingKind::array;
+    group.members.push_back(one.device);
+  }
+  std::vector<SiblingGroup> groups;
+  std::set<std::vector<std::string>> known;
+  for (auto& [key, group] : arrays) {
+    std::sort(group.members.begin(), group.members.end());
+    group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
+    if (group.members.size() >= min_members(group.kind) && known.insert(group.members).second) {
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+/// Drives of one model; volumes of a cloud may be of one model and of several speeds.
+std::vector<SiblingGroup> groups_of_models(const Measured& measured, const std::set<std::string>& paths) {
+  std::map<std::tuple<util::OutsideText, util::OutsideText, std::uint64_t>, SiblingGroup> models;
+  for (const auto& [name, tick] : measured) {
+    const model::Device& device = *tick->block.device;
+    if (!device.model.empty() && !paths.contains(name) &&
+        model::medium_of(device, tick->drive.get()) != model::Medium::software) {
+      SiblingGroup& group = models[{device.model, device.firmware, device.size_bytes}];
+      group.name = model::kSameModel;
+      group.kind = SiblingKind::model;
+      group.members.push_back(name);
+    }
+  }
+  std::vector<SiblingGroup> groups;
+  for (auto& [key, group] : models) {
+    if (group.members.size() >= min_members(group.kind)) {
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<SiblingGroup> sibling_groups(const model::Tick& tick) {
+  Measured measured;
+  for (const model::DeviceTick& device : tick.devices) {
+    if (device.block.io && !shares_its_drive(device)) {
+      measured.emplace(device.block.device->name, &device);
+    }
+  }
+  std::set<std::string> paths;
+  for (const model::Membership& one : tick.inventory->memberships) {
+    if (one.multipath) {
+      paths.insert(one.device);
+    }
+  }
+  std::vector<SiblingGroup> groups = groups_of_arrays(*tick.inventory, measured, paths);
+  for (SiblingGroup& group : groups_of_models(measured, paths)) {
+    const bool is_array = std::any_of(groups.begin(), groups.end(),
+                                      [&](const SiblingGroup& one) { return one.members == group.members; });
+    if (!is_array) {
+      groups.push_back(std::move(group));
+    }
+  }
+  std::size_t places = 0;
+  const auto end = std::find_if(groups.begin(), groups.end(), [&](const SiblingGroup& group) {
+    places += group.members.size();
+    return places > kMaxPlaces;
+  });
+  groups.erase(end, groups.end());
+  return groups;
+}
+
+}  // namespace ssdpulse::siblings
