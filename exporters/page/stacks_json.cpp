@@ -175,8 +175,7 @@ constexpr Field<LayerView> kLayerFields[] = {
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};
 
 constexpr Field<model::RungBytes> kRungFields[] = {
-    {"rung", one_of(model::kRungNames),
-     [](const model::RungBytes& one) { return name(one.rung, model::kRungNames); },
+    {"rung", one_of(model::kRungNames), [](const model::RungBytes& one) { return name(one.rung, model::kRungNames); },
      "file_system: sent by file systems, swap and raw writers; drive: sent to drives, with what volumes add; reported: "
      "what drives say they received; media: and wrote to their media."},
     {"device", kText, member_of<&model::RungBytes::device>, "A drive or a volume; of a drive's namespaces the first."},
@@ -195,7 +194,8 @@ constexpr Field<model::RungGap> kGapFields[] = {
     {"reason", one_of(model::kRungGapReasonNames),
      [](const model::RungGap& one) { return name(one.reason, model::kRungGapReasonNames); }},
 };
-constexpr Object<model::RungGap> kGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.", kGapFields};
+constexpr Object<model::RungGap> kGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.",
+                                      kGapFields};
 
 /// One group of a WriteLadder.
 struct Ladder {

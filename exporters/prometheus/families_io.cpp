@@ -287,7 +287,8 @@ constexpr LabelDescription kRung{
 constexpr LabelDescription kLadderLabels[] = {
     kRung,
     {"device", "a drive or, of file_system, also a volume; of a drive's namespaces the first has what it reports"},
-    {"class", "of file_system: as of ssdpulse_write_class_bytes_total; other, too: of volumes", model::kWriteClassNames}};
+    {"class", "of file_system: as of ssdpulse_write_class_bytes_total; other, too: of volumes",
+     model::kWriteClassNames}};
 constexpr LabelDescription kGapLabels[] = {
     kRung,
     {"device", "a drive or a volume"},
@@ -318,7 +319,8 @@ constexpr FamilyDescription kWriteFamilies[] = {
     {"ssdpulse_write_small_bytes_total", "Bytes of writes smaller than the disk's preferred write granularity.",
      write_bytes<&WriteDetails::small_bytes>, kDeviceLabels, kNeverAbsent, Modes::full_only},
     {"ssdpulse_write_ladder_bytes_total",
-     "Bytes written on each rung of the way to the media. No byte is counted twice on a rung, so that each adds up over "
+     "Bytes written on each rung of the way to the media. No byte is counted twice on a rung, so that each adds up "
+     "over "
      "the host, and the ratio of two says what is added in between.",
      ladder_bytes, kLadderLabels, "it cannot be known: ssdpulse_write_ladder_gap_info says why"},
     {"ssdpulse_write_ladder_gap_info", "What a rung lacks, so that no ratio with it is right; always 1.", ladder_gaps,
