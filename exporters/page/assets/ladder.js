@@ -82,7 +82,7 @@ export class Ladders {
       element("h3", {}, "Written to ", ladder.drives.join(", ")),
       element("ul", { class: "bars" }, ...rows.map((row) => this.bar(row, highest, seconds))),
       element("p", { class: "faint" }, `In the last ${duration(seconds)}.${together}`
-        + (media ? "" : " What is written to media is not counted by each of these drives.")
+        + (media ? "" : " Not every one of these drives counts what it writes to its media.")
         + (whole ? "" : ` Not compared, as something is lacking: ${lacking.map((gap) => `${gap.device} (${gap.reason.replaceAll("_", " ")})`).join(", ")}.`)));
   }
 
