@@ -256,7 +256,9 @@ class Maker {
         add_gap(Rung::file_system, layer.name, RungGapReason::carries_both);
       }
     } else if (io == nullptr) {
-      add_gap(Rung::file_system, layer.name, RungGapReason::volume_not_measured);
+      if (layer.kind != LayerKind::other) {  // else it does not run, and takes no bios
+        add_gap(Rung::file_system, layer.name, RungGapReason::volume_not_measured);
+      }
     } else {
       add(Rung::file_system, layer.name, static_cast<double>(io->operations[index(Operation::write)].bytes), io->since,
           WriteClass::other);

@@ -187,6 +187,7 @@ TEST(write_ladder, says_what_it_lacks) {
                   .volume("dm-0", LayerKind::crypt, {"sda"})
                   .volume("md0", LayerKind::raid1, {"sda", "sdx"})
                   .volume("dm-2", LayerKind::lvm, {"md0"})
+                  .volume("md127", LayerKind::other, {"sda"})
                   .mount("md0p1", "ext4");
   host.snapshot.volumes.push_back({"sdx", 0, 0, "sdx"});
   EXPECT_EQ(gaps(host.ladder()), (Texts{"drive sdx drive_not_measured", "file_system dm-0 volume_not_measured",
