@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "daemon/base/number_text.h"
 #include "daemon/block/kernel_btf.h"
 #include "daemon/block/write_hints.h"
 #include "daemon/cli/command_output.h"
@@ -18,6 +23,7 @@
 #include "daemon/nvme_pages/drive_reading.h"
 #include "daemon/tenants/cgroup_paths.h"
 #include "exporters/terminal/device_list.h"
+#include "exporters/terminal/ladder_text.h"
 
 namespace ssdpulse::cli {
 namespace {
@@ -138,7 +144,43 @@ void print_text(const HostReport& report, std::ostream& out) {
 struct DevicesOptions {
   ConfigurationOptions configuration;
   bool json = false;
+  std::optional<unsigned> ladder_seconds = {};
 };
+
+config::Web web_of(const ConfigurationOptions& options, const config::Config& configured) {
+  config::Web web = configured.web;
+  if (!options.config_file) {
+    ask_the_service(web);
+  }
+  return web;
+}
+
+/// Where writes were amplified in the next seconds.
+ExitCode show_ladder(const config::Web& web, unsigned seconds) {
+  auto api = Api::open({}, web);
+  if (!api) {
+    return fail(api.error());
+  }
+  const auto before = api->get("stacks");
+  if (!before) {
+    return fail(before.error());
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  const auto now = api->get("stacks").and_then(
+      [&](nlohmann::json stacks) -> util::Result<std::pair<nlohmann::json, nlohmann::json>> {
+        auto devices = api->get("devices");
+        if (!devices) {
+          return tl::make_unexpected(devices.error());
+        }
+        return std::pair(std::move(stacks), std::move(*devices));
+      });
+  if (!now) {
+    return fail(now.error());
+  }
+  std::cout << "in the last " << util::duration_text(seconds) << ", by the daemon at " << api->address() << "\n\n";
+  terminal::print_ladders(*before, now->first, now->second, std::cout);
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
+}
 
 /// Asks the sources once and prints what they report; loop devices with nothing attached are left out. The JSON is
 /// described at terminal::devices_json; if there is none, the reason goes to stderr.
@@ -146,6 +188,9 @@ ExitCode list_devices(const DevicesOptions& options) {
   const auto configured = configure_or_complain(options.configuration);
   if (!configured) {
     return ExitCode::usage;
+  }
+  if (options.ladder_seconds) {
+    return show_ladder(web_of(options.configuration, *configured), *options.ladder_seconds);
   }
   const auto report = read_report(*configured);
   if (options.json) {
@@ -160,11 +205,7 @@ ExitCode list_devices(const DevicesOptions& options) {
   } else {
     std::cout << report.error().message << '\n';
   }
-  config::Web web = configured->web;
-  if (!options.configuration.config_file) {
-    ask_the_service(web);
-  }
-  print_modelled(web, std::cout);
+  print_modelled(web_of(options.configuration, *configured), std::cout);
   return report ? ExitCode::success : ExitCode::failure;
 }
 
@@ -174,7 +215,16 @@ void add_devices(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("devices", "List block devices and whether they are measured");
   const auto options = std::make_shared<DevicesOptions>();
   add_configuration_options(*command, options->configuration);
-  command->add_flag("--json", options->json, "As JSON");
+  CLI::Option* const json = command->add_flag("--json", options->json, "As JSON");
+  command
+      ->add_option_function<unsigned>(
+          "--ladder", [options](unsigned seconds) { options->ladder_seconds = seconds; },
+          "Instead, where writes are amplified in so many seconds (10), as a daemon measures it")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1U, 3600U))
+      ->expected(0, 1)
+      ->default_str("10")
+      ->excludes(json);
   command->callback([options, &exit_code] { exit_code = list_devices(*options); });
 }
 

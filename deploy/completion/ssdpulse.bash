@@ -38,7 +38,7 @@ _ssdpulse() {
           ;;
         run) words="$options --web.allow-less-protection --web.systemd-socket --log.level --log.format --help" ;;
         print-config) words="$options --commented --schema --man --help" ;;
-        devices) words="$options --json --help" ;;
+        devices) words="$options --json --ladder --help" ;;
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --at --help' ;;
         why) words='--address --at --cacert --config --json --verbose --help' ;;

@@ -94,6 +94,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from print-config' -l commented 
 complete -c ssdpulse -n '__fish_seen_subcommand_from print-config' -l schema -d 'The JSON schema'
 complete -c ssdpulse -n '__fish_seen_subcommand_from print-config' -l man -d 'As a manual page'
 complete -c ssdpulse -n '__fish_seen_subcommand_from devices' -l json -d 'Print JSON'
+complete -c ssdpulse -n '__fish_seen_subcommand_from devices' -l ladder -d 'Where writes are amplified'
 complete -c ssdpulse -n '__fish_seen_subcommand_from metrics' -l json -d 'As JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from metrics' -l man -d 'As a manual page'
 

@@ -50,7 +50,7 @@ _ssdpulse() {
   case $command in
     run) _arguments $options '--web.allow-less-protection[start with less protection of the pages than in the last run]' '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
     print-config) _arguments $options '--commented[every key at its default, explained]' '--schema[the JSON schema]' '--man[as a manual page]' ;;
-    devices) _arguments $options '--json[print JSON]' ;;
+    devices) _arguments $options '(--ladder)--json[print JSON]' '(--json)--ladder[where writes are amplified]:seconds' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
     why) _arguments $asking '--at[of a time past]:time' '(-v --verbose)'{-v,--verbose}'[show what speaks for it, too]' ;;

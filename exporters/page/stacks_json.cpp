@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/model/write_ladder.h"
 #include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
@@ -97,10 +98,16 @@ struct LayerView {
   model::VolumeSignals signals;
   model::HealthWords health;
   LayerFigures figures;
+  std::optional<model::PassedOn> passed_on;
 };
 
-LayerView layer_view_of(const model::Snapshot& snapshot, const model::Layer& layer) {
-  LayerView view{layer, {}, {}, figures_of(snapshot, layer)};
+LayerView layer_view_of(const model::Snapshot& snapshot, const model::Layer& layer, const model::WriteLadder& ladder) {
+  const auto passed_on = ladder.passed_on.find(layer.name);
+  LayerView view{layer,
+                 {},
+                 {},
+                 figures_of(snapshot, layer),
+                 passed_on == ladder.passed_on.end() ? std::nullopt : std::optional(passed_on->second)};
   if (snapshot.host.signals) {
     const auto& all = snapshot.host.signals->volumes;
     const auto own = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.volume == layer.name; });
@@ -120,6 +127,15 @@ template <auto Operation>
 constexpr auto kOperation = [](const LayerView& view) {
   const std::optional<BiosNow>& now = view.figures.*Operation;
   return now ? kBios(*now) : absent();
+};
+
+template <auto Bytes>
+constexpr auto kPassedOn = [](const LayerView& view) {
+  if (!view.passed_on) {
+    return absent();
+  }
+  const std::optional<std::uint64_t> bytes = (*view.passed_on).*Bytes;
+  return bytes ? Json(*bytes) : absent();
 };
 
 constexpr Field<LayerView> kLayerFields[] = {
@@ -148,8 +164,68 @@ constexpr Field<LayerView> kLayerFields[] = {
     {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
     {"read", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::read>},
     {"write", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::write>},
+    {"read_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::read_bytes>,
+     "That it was asked for; this and the next three count up. Absent: not measured."},
+    {"written_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::written_bytes>},
+    {"members_read_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::members_read_bytes>,
+     "That its members were asked for, by whomever: parity, a resync. Absent: it shares one with another layer, or "
+     "what reaches them is not seen."},
+    {"members_written_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::members_written_bytes>},
 };
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};
+
+constexpr Field<model::RungBytes> kRungFields[] = {
+    {"rung", one_of(model::kRungNames), [](const model::RungBytes& one) { return name(one.rung, model::kRungNames); },
+     "file_system: sent by file systems, swap and raw writers; drive: sent to drives, with what volumes add; reported: "
+     "what drives say they received; media: and wrote to their media."},
+    {"device", kText, member_of<&model::RungBytes::device>, "A drive or a volume; of a drive's namespaces the first."},
+    {"class", may_be_absent(one_of(model::kWriteClassNames)),
+     [](const model::RungBytes& one) {
+       return one.write_class ? Json(name(*one.write_class, model::kWriteClassNames)) : absent();
+     },
+     "Of file_system; other: cannot be determined, as of volumes."},
+    {"bytes", kSeconds, member_of<&model::RungBytes::bytes>, "Counts up."},
+};
+constexpr Object<model::RungBytes> kRung{"ladder_rung", "Bytes written.", kRungFields};
+
+constexpr Field<model::RungGap> kGapFields[] = {
+    {"rung", one_of(model::kRungNames), [](const model::RungGap& one) { return name(one.rung, model::kRungNames); }},
+    {"device", kText, member_of<&model::RungGap::device>},
+    {"reason", one_of(model::kRungGapReasonNames),
+     [](const model::RungGap& one) { return name(one.reason, model::kRungGapReasonNames); }},
+};
+constexpr Object<model::RungGap> kGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.",
+                                      kGapFields};
+
+/// One group of a WriteLadder.
+struct Ladder {
+  model::LadderGroup group;
+  std::vector<model::RungBytes> rungs = {};
+  std::vector<model::RungGap> gaps = {};
+};
+
+constexpr Field<Ladder> kLadderFields[] = {
+    {"drives", list_of(kText), [](const Ladder& ladder) { return ladder.group.drives; }},
+    {"volumes", list_of(kText), [](const Ladder& ladder) { return ladder.group.volumes; }},
+    {"rungs", list_of(defined_as("ladder_rung")), [](const Ladder& ladder) { return kRung.list(ladder.rungs); },
+     "No byte is counted twice on a rung."},
+    {"gaps", list_of(defined_as("ladder_gap")), [](const Ladder& ladder) { return kGap.list(ladder.gaps); }},
+};
+constexpr Object<Ladder> kLadder{"write_ladder", "Drives that share volumes, and these volumes.", kLadderFields};
+
+std::vector<Ladder> ladders_in(model::WriteLadder& all) {
+  std::vector<Ladder> ladders;
+  for (model::LadderGroup& group : all.groups) {
+    ladders.push_back({std::move(group)});
+  }
+  for (model::RungBytes& one : all.rungs) {
+    ladders[one.group].rungs.push_back(std::move(one));
+  }
+  for (model::RungGap& one : all.gaps) {
+    ladders[one.group].gaps.push_back(std::move(one));
+  }
+  return ladders;
+}
 
 struct Stacks {
   std::vector<model::Stack> stacks;
@@ -157,6 +233,7 @@ struct Stacks {
   std::size_t left_out = 0;
   std::size_t layers_left_out = 0;
   std::string_view not_measured = {};
+  std::vector<Ladder> ladders = {};
 };
 
 constexpr Field<Stacks> kStacksFields[] = {
@@ -167,23 +244,27 @@ constexpr Field<Stacks> kStacksFields[] = {
     {"left_out", kCount, member_of<&Stacks::left_out>, "Stacks beyond 256."},
     {"layers_left_out", kCount, member_of<&Stacks::layers_left_out>, "Layers beyond 1024."},
     {"not_measured", kText, member_of<&Stacks::not_measured>, "Why no layer has figures; empty: some have."},
+    {"ladders", list_of(defined_as("write_ladder")), [](const Stacks& all) { return kLadder.list(all.ladders); },
+     "Where writes are amplified: how much was written on each rung, from file systems to media."},
 };
 constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies above the drives.", kStacksFields,
                                        Head::snapshot};
 
 }  // namespace
 
-Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kStacksAnswer}; }
+Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kRung, kGap, kLadder, kStacksAnswer}; }
 
 Json stacks_json(const model::Snapshot& snapshot) {
   model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
   Stacks all{std::move(known.stacks), {}, known.left_out, 0, advice::why_no_volumes(snapshot)};
+  model::WriteLadder ladder = model::ladder_of(snapshot);
   all.layers_left_out = snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
   for (const model::Layer& layer : snapshot.layers) {
     if (all.layers.size() < kMaxLayers) {
-      all.layers.push_back(layer_view_of(snapshot, layer));
+      all.layers.push_back(layer_view_of(snapshot, layer, ladder));
     }
   }
+  all.ladders = ladders_in(ladder);
   return kStacksAnswer.answer(snapshot, all);
 }
 

@@ -2,6 +2,7 @@
 // What requests did on each device, and the latency spikes among them.
 #include <string>
 
+#include "daemon/model/write_ladder.h"
 #include "exporters/prometheus/families.h"
 
 namespace ssdpulse::exposition {
@@ -241,6 +242,23 @@ void hint_path(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+void ladder_bytes(const Snapshot& snapshot, Samples& out) {
+  for (const model::RungBytes& one : model::ladder_of(snapshot).rungs) {
+    out.add({{"rung", label_of(one.rung, model::kRungNames)},
+             {"device", one.device},
+             {"class", one.write_class ? label_of(*one.write_class, model::kWriteClassNames) : ""}},
+            one.bytes, one.since);
+  }
+}
+
+void ladder_gaps(const Snapshot& snapshot, Samples& out) {
+  for (const model::RungGap& one : model::ladder_of(snapshot).gaps) {
+    out.add_info({{"rung", label_of(one.rung, model::kRungNames)},
+                  {"device", one.device},
+                  {"reason", label_of(one.reason, model::kRungGapReasonNames)}});
+  }
+}
+
 constexpr LabelDescription kHintLabels[] = {kDevice,
                                             {"hint",
                                              "the lifetime declared with fcntl F_SET_RW_HINT; not_set: none was "
@@ -260,6 +278,25 @@ constexpr LabelDescription kClassLabels[] = {
      "journal, metadata: the file system; writeback: the page cache; direct: a process, past the page cache; other: "
      "cannot be determined",
      model::kWriteClassNames}};
+
+constexpr LabelDescription kRung{
+    "rung",
+    "file_system: sent by file systems, swap and raw writers; drive: sent to drives, with what volumes add; reported: "
+    "what NVMe drives say they received; media: what they say they wrote to their media",
+    model::kRungNames};
+constexpr LabelDescription kLadderLabels[] = {
+    kRung,
+    {"device", "a drive or, of file_system, also a volume; of a drive's namespaces the first has what it reports"},
+    {"class", "of file_system: as of ssdpulse_write_class_bytes_total; other, too: of volumes",
+     model::kWriteClassNames}};
+constexpr LabelDescription kGapLabels[] = {
+    kRung,
+    {"device", "a drive or a volume"},
+    {"reason",
+     "volume_not_measured: its bios are not counted; carries_both: a file system and another volume; unknown_sender: "
+     "volumes lie on it, and not all writes show whether one of them sent them; drive_not_measured: a volume lies on "
+     "it; no_counter: it reports no writes to its media",
+     model::kRungGapReasonNames}};
 
 constexpr FamilyDescription kWriteFamilies[] = {
     {"ssdpulse_write_hint_bytes_total", "Bytes of issued writes by the lifetime that the writer declared.", hint_bytes,
@@ -281,6 +318,13 @@ constexpr FamilyDescription kWriteFamilies[] = {
      write_bytes<&WriteDetails::misaligned_bytes>, kDeviceLabels, kNeverAbsent, Modes::full_only},
     {"ssdpulse_write_small_bytes_total", "Bytes of writes smaller than the disk's preferred write granularity.",
      write_bytes<&WriteDetails::small_bytes>, kDeviceLabels, kNeverAbsent, Modes::full_only},
+    {"ssdpulse_write_ladder_bytes_total",
+     "Bytes written on each rung of the way to the media. No byte is counted twice on a rung, so that each adds up "
+     "over "
+     "the host, and the ratio of two says what is added in between.",
+     ladder_bytes, kLadderLabels, "it cannot be known: ssdpulse_write_ladder_gap_info says why"},
+    {"ssdpulse_write_ladder_gap_info", "What a rung lacks, so that no ratio with it is right; always 1.", ladder_gaps,
+     kGapLabels, "nothing is lacking"},
 };
 
 // Latency spikes of reads, writes, flushes and commits, by cause. Every cause is present from the start, at 0, for each

@@ -79,6 +79,8 @@ COUNTERS = {
     "ssdpulse_write_stream_bytes": "device=nvme0n1 stream=1,2",
     "ssdpulse_write_class_bytes": "device=nvme0n1 class=journal,metadata,writeback,direct,swap,other",
     "ssdpulse_write_misaligned_bytes": "device=nvme0n1", "ssdpulse_write_small_bytes": "device=nvme0n1",
+    "ssdpulse_write_ladder_bytes": "rung=file_system device=nvme0n1 class=journal,metadata,writeback,direct,swap,other | "
+                                   "rung=drive,reported,media device=nvme0n1",
     "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
     "ssdpulse_discard_burst_seconds": DISCARD,
     "ssdpulse_filesystem_discard_bytes": "volume=nvme0n1p1 mountpoint=/data discard=true,false "
@@ -143,6 +145,7 @@ GAUGES = {
     "ssdpulse_estimated_bpf_cpu_ratio": "", "ssdpulse_cpu_limit_ratio": "", "ssdpulse_cpu_limit_level": "",
     "process_resident_memory_bytes": "", "process_virtual_memory_bytes": "", "process_open_fds": "",
     "process_max_fds": "", "process_threads": "", "process_start_time_seconds": "",
+    "ssdpulse_write_ladder_gap_info": "rung=media device=sda reason=no_counter",
     "ssdpulse_write_hint_path_info": "device=nvme0n1 kernel=block_layer drive=none",
     "ssdpulse_discard_burst_active": DISCARD, "ssdpulse_array_discard_burst_active": "array=md0 trigger=fstrim,online,blkdiscard,mkfs,other",
     "ssdpulse_latency_spike_active": SPIKE,

@@ -26,7 +26,7 @@ from lib import rig
 
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/rules"
 # promtool does not order groups by itself.
-GROUPS = ["ssdpulse_latency", "ssdpulse_medians", "ssdpulse_time_shares", "ssdpulse_drives", "alone"]
+GROUPS = ["ssdpulse_latency", "ssdpulse_medians", "ssdpulse_time_shares", "ssdpulse_drives", "ssdpulse_write_ladder", "alone"]
 OF_THE_MODEL = {rule["alert"] for group in yaml.safe_load((RULES / "modelled.yml").read_text())["groups"] for rule in group["rules"]}
 RED_WITH = {"SsdpulseAccountingDrift": ("daemon", "Drift within an hour")}
 NAME = re.compile(r"[a-zA-Z_:][\w:]*")

@@ -202,6 +202,12 @@ def stacks_are_a_tree(check, chrome, name):
     check.equal(chrome.run("return document.querySelector(arguments[0] + ' .kind').textContent", place), "ramdisk" if name.startswith("ram") else "disk",
                 "with its kind")
     check.that(chrome.run("return document.querySelector('details.stacks h3').textContent"), "below its mount point")
+    # No volume here adds anything: a drive gets what it is sent.
+    rungs = chrome.wait(lambda: chrome.run(
+        "return [...document.querySelectorAll('details.stacks [data-ladder]')].map((one) => [one.dataset.ladder, ...[...one.querySelectorAll('li')]"
+        ".map((row) => [...row.querySelectorAll('.who, .much')].map((cell) => cell.textContent))])") or None)
+    wrong = [one for one in rungs if [who for who, _ in one[1:]] != ["File systems", "Drives"] or one[2][1] != one[1][1] + " × 1"]
+    check.that(not wrong, f"ladders of drives without volumes: {rungs}")
     chrome.run("document.querySelector('details.stacks > summary').click()")
 
 

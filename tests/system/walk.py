@@ -41,10 +41,13 @@ EMPTY = {
     "no I/O fails": ["device: Errors", "fleet: Failed I/O"],
     "nothing is requeued": ["device: Requeues, failovers, never issued"],
     "no drive is trimmed in two ways": ["fleet: Online discard and fstrim both in use"],
+    "no array here has parity": ["rule instance_volume:ssdpulse_volume_parity_read_bytes:ratio1h"],
     "drives here place by handle or do not say": ['alert SsdpulseHintsNotArriving: ssdpulse_write_hint_path_info{drive="none"}'],
 }
 # The same, but a busy host may make them return something.
 MAY_BE_EMPTY = {
+    "a drive that is written to counts no media writes": [
+        f"rule {name}:ssdpulse_write_ladder:ratio1d" for name in ("instance_step", "instance")],
     "nothing is lost": ["daemon: Lost events by cause"],
     "nothing drifts": ["daemon: Drift against the kernel", "daemon: Drift of drives' host counters"],
     "every drive tells, from its first reading on": [

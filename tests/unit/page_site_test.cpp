@@ -698,6 +698,17 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   EXPECT_EQ(layers[1].at("missing_members"), 1);
   EXPECT_EQ(layers[1].at("consistency_policy"), "bitmap");
   EXPECT_EQ(layers[2].at("bad"), false);
+  EXPECT_EQ(layers[0].at("read_bytes"), 4'096'000);
+  EXPECT_EQ(layers[0].at("written_bytes"), 0);
+  EXPECT_FALSE(layers[0].contains("members_read_bytes")) << "bios of md0 are not counted";
+  EXPECT_FALSE(layers[1].contains("written_bytes"));
+  const Json& ladder = answer.at("ladders").at(0);
+  EXPECT_EQ(ladder.at("drives"), Json::array({"nvme0n1"}));
+  EXPECT_EQ(ladder.at("volumes"), Json::array({"dm-0", "md0"}));
+  EXPECT_EQ(ladder.at("rungs")[0].at("rung"), "drive");
+  EXPECT_FALSE(ladder.at("rungs")[0].contains("class"));
+  EXPECT_EQ(ladder.at("gaps")[0],
+            (Json{{"rung", "file_system"}, {"device", "nvme0n1"}, {"reason", "unknown_sender"}}));
   for (int i = 0; i < 1500; ++i) {
     snapshot.layers.push_back({"zram" + std::to_string(10'000 + i), "", model::LayerKind::zram});
   }

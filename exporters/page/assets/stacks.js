@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies above the drives: a tree below each mount. Asked for only while it is open.
 
+import { Ladders } from "./ladder.js";
 import { element, latency, bytes, many, deviceLink } from "./words.js";
 
 const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", "adds", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
@@ -21,10 +22,11 @@ export class Stacks {
     this.places = [];
     this.list = element("div");
     this.note = element("p", { class: "faint" });
+    this.ladders = new Ladders();
     this.root = element("details", { class: "stacks", ontoggle: () => {
       store.wantsStacks = this.root.open;
       if (this.root.open) store.soon(0);
-    } }, element("summary", {}, device ? "Stacks: what lies on this drive" : "Stacks: file systems, volumes and drives"), this.list, this.note);
+    } }, element("summary", {}, device ? "Stacks: what lies on this drive" : "Stacks: file systems, volumes and drives"), this.list, this.note, this.ladders.root);
   }
 
   update() {
@@ -42,6 +44,7 @@ export class Stacks {
     }
     const measured = answer.layers.some((layer) => layer.latency_p99_seconds != null);
     for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
+    this.ladders.update(answer, devices, (ladder) => !this.device || ladder.drives.includes(this.device));
     this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
       : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
         + (answer.not_measured ? ` Volumes are not measured: ${answer.not_measured}.` : "")

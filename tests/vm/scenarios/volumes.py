@@ -208,6 +208,11 @@ def loads(volumes):
         volumes.judge(sent, difference, f"{words}: ours and fio", volumes.loaded)
         if shapes is SMALL:
             volumes.judge(passed_on(sent), difference, f"{words}: lower floors", BELOW)
+        of_file_systems = {what: difference.value("ssdpulse_write_ladder_bytes_total", rung="file_system", device=name)
+                           for what, name in volumes.names.items()}
+        volumes.same(of_file_systems, {what: difference.value("ssdpulse_volume_bytes_total", volume=name, operation="write")
+                                       * (not what.endswith(", below")) for what, name in volumes.names.items()},
+                     f"{words}: the ladder and the volumes that carry no other")
         volumes.at_rest(difference.after, words)
         volumes.drift(words)
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// WriteLadder: how much was written on each rung of the way from whoever writes to the media, so that the ratio of two
+// rungs says where writes are amplified. ladder_of(): from one snapshot; what cannot be known is a gap. Values only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/complete.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::model {
+
+/// No byte is counted twice on a rung, so each adds up over the host.
+enum class Rung : std::uint8_t {
+  file_system,  // what file systems, swap and raw writers send: to volumes that carry no other, and to drives
+  drive,        // what the block layer sends to the drives: with all that volumes add
+  reported,     // what the drives say they received
+  media,        // what the drives say they wrote to their media
+};
+inline constexpr auto kRungNames = util::names<Rung>({"file_system", "drive", "reported", "media"});
+
+/// Cumulative.
+struct RungBytes {
+  Rung rung = Rung::drive;
+  std::string device;                          // a drive or a volume; of reported and media, see ladder_of()
+  std::optional<WriteClass> write_class = {};  // of file systems: `other` cannot be determined, as of volumes
+  double bytes = 0;
+  std::optional<WallTime> since = {};
+  std::size_t group = 0;  // index of WriteLadder::groups
+};
+
+enum class RungGapReason : std::uint8_t {
+  volume_not_measured,  // its bios are not counted
+  carries_both,         // a file system and another volume lie on the volume, and their writes cannot be told apart
+  unknown_sender,       // volumes lie on the drive, and not all writes show whether one of them sent them
+  drive_not_measured,   // a volume lies on it
+  no_counter,           // it reports no writes to its media
+};
+inline constexpr auto kRungGapReasonNames = util::names<RungGapReason>(
+    {"volume_not_measured", "carries_both", "unknown_sender", "drive_not_measured", "no_counter"});
+
+/// The rung lacks what this device has: a ratio with it would be wrong.
+struct RungGap {
+  Rung rung = Rung::drive;
+  std::string device;
+  RungGapReason reason = RungGapReason::no_counter;
+  std::size_t group = 0;
+};
+
+/// Drives that share volumes, directly or through one another, and these volumes: only together can they be compared.
+struct LadderGroup {
+  std::vector<std::string> volumes;  // sorted, as the next
+  std::vector<std::string> drives;
+};
+
+/// What a volume was sent and what reached its members, whoever asked for it: parity, copies, a resync. Cumulative.
+struct PassedOn {
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  /// Absent: another volume shares a member, or bios of one are not seen (a layer that remaps them without accounting).
+  std::optional<std::uint64_t> members_read_bytes = {};
+  std::optional<std::uint64_t> members_written_bytes = {};
+};
+
+struct WriteLadder {
+  std::vector<RungBytes> rungs;  // each class and device from the first, also at 0
+  std::vector<RungGap> gaps;
+  std::vector<LadderGroup> groups;
+  std::map<std::string, PassedOn> passed_on;  // by volume, of those whose bios are counted
+};
+
+/// Paths of dm-multipath are left out: their head is the drive. What a drive with several namespaces reports is the
+/// first one's; the others have 0.
+WriteLadder ladder_of(const Snapshot& snapshot);
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where writes are amplified: bars for the rungs from file systems to media, with the factor between them, for each
+// group of drives that share volumes; of the last minute in which the stacks were looked at.
+
+import { element, bytes, duration, short } from "./words.js";
+
+const WINDOW = 60; // seconds
+const BETWEEN = 5; // seconds between answers that are kept
+const MOST = 32; // ladders that are shown
+
+const grown = (before, now) => (before == null || now == null || now < before ? null : now - before);
+const keyOf = (one) => [one.rung, one.device, one.class].join(" ");
+
+// {rung: bytes} of a ladder, and {drive: bytes}.
+function written(before, ladder) {
+  const earlier = new Map(before.ladders.flatMap((one) => one.rungs).map((one) => [keyOf(one), one.bytes]));
+  const sums = {}, drives = new Map();
+  for (const one of ladder.rungs) {
+    const size = grown(earlier.get(keyOf(one)), one.bytes) ?? 0;
+    sums[one.rung] = (sums[one.rung] ?? 0) + size;
+    if (one.rung === "drive") drives.set(one.device, size);
+  }
+  return { sums, drives };
+}
+
+// What a volume made of what it was sent; null: nothing, or it is not known.
+function volumeRows(before, now) {
+  const of = (field) => grown(before?.[field], now?.[field]);
+  const [sent, below, read, readBelow] = ["written_bytes", "members_written_bytes", "read_bytes", "members_read_bytes"].map(of);
+  if (sent === null || below === null || sent + below === 0) return [];
+  const rows = [{ who: `${now.title || now.name} (${now.kind.replace("_", " ")})`, size: below, times: sent > 0 ? below / sent : null }];
+  if (read !== null && readBelow > read) rows.push({ who: `${now.title || now.name}: read unasked`, size: readBelow - read, times: null, read: true });
+  return rows;
+}
+
+// By the drives' own counters, which show it over hours; null unless each that was written to has them.
+function mediaRow(drives, devices) {
+  let media = 0, all = 0;
+  for (const [name, size] of drives) {
+    const ratio = devices.get(name)?.nvme?.write_amplification.ratio ?? null;
+    if (ratio === null && size > 0) return null;
+    media += size * (ratio ?? 0);
+    all += size;
+  }
+  return all > 0 ? { who: "Media", size: media, times: media / all } : null;
+}
+
+export class Ladders {
+  constructor() {
+    this.kept = [];
+    this.root = element("div", { class: "ladders" });
+  }
+
+  // `answer`: of stacks; `wanted`: which ladders are shown.
+  update(answer, devices, wanted) {
+    if (this.kept.at(-1)?.run !== answer.run) this.kept = [];
+    const last = this.kept.at(-1);
+    if (!last || answer.taken_at >= last.taken_at + BETWEEN) this.kept.push(answer);
+    while (this.kept.length > 1 && this.kept[1].taken_at <= answer.taken_at - WINDOW) this.kept.shift();
+    const [before] = this.kept;
+    const seconds = answer.taken_at - before.taken_at;
+    if (seconds <= 0 || (seconds > BETWEEN && this.drawn === this.kept.at(-1).snapshot)) return;
+    this.drawn = this.kept.at(-1).snapshot;
+    const shown = answer.ladders.filter(wanted).map((ladder) => this.ladder(before, answer, ladder, devices, seconds)).filter(Boolean);
+    this.root.replaceChildren(...shown.slice(0, MOST));
+  }
+
+  ladder(before, answer, ladder, devices, seconds) {
+    const { sums, drives } = written(before, ladder);
+    if (!sums.file_system && !sums.drive) return null;
+    const named = (list, name) => list.find((one) => one.name === name);
+    const lacking = ladder.gaps.filter((gap) => gap.rung !== "media");
+    const whole = lacking.length === 0;
+    const media = mediaRow(drives, devices);
+    const rows = [{ who: "File systems", size: sums.file_system ?? 0, times: null },
+      ...ladder.volumes.flatMap((name) => volumeRows(named(before.layers, name), named(answer.layers, name))),
+      { who: "Drives", size: sums.drive ?? 0, times: whole && sums.file_system > 0 ? sums.drive / sums.file_system : null },
+      ...(media ? [media] : [])];
+    const highest = Math.max(...rows.map((row) => row.size));
+    const together = whole && media && sums.file_system > 0 ? ` From file systems to media: × ${short(media.size / sums.file_system)}.` : "";
+    return element("section", { "data-ladder": ladder.drives.join(" ") },
+      element("h3", {}, "Written to ", ladder.drives.join(", ")),
+      element("ul", { class: "bars" }, ...rows.map((row) => this.bar(row, highest, seconds))),
+      element("p", { class: "faint" }, `In the last ${duration(seconds)}.${together}`
+        + (media ? "" : " Not every one of these drives counts what it writes to its media.")
+        + (whole ? "" : ` Not compared, as something is lacking: ${lacking.map((gap) => `${gap.device} (${gap.reason.replaceAll("_", " ")})`).join(", ")}.`)));
+  }
+
+  bar({ who, size, times, read }, highest, seconds) {
+    const bar = element("span", { class: read ? "bar-of read" : "bar-of", "aria-hidden": "true" });
+    bar.style.width = `${highest > 0 ? Math.max(0.5, (100 * size) / highest) : 0}%`;
+    return element("li", {}, element("span", { class: "who", title: who }, who), element("span", { class: "track" }, bar),
+      element("span", { class: "much" }, `${bytes(size / seconds)}/s`, times === null ? "" : ` × ${short(times)}`));
+  }
+}

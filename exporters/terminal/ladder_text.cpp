@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/terminal/ladder_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/number_text.h"
+#include "daemon/base/outside_text.h"
+#include "exporters/terminal/top_words.h"
+
+namespace ssdpulse::terminal {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json kNothing;
+
+const Json& at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() ? *found : kNothing;
+}
+
+void print_row(std::ostream& out, const std::string& rung, std::optional<double> written, std::optional<double> times,
+               const std::string& words) {
+  const std::string line = fmt::format("  {:<24} {:>7}  {:<8} {}", rung, written ? bytes_text(written) : "",
+                                       times ? "x " + util::number_text(*times) : "", words);
+  out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
+}
+
+std::string text(const Json& json) {
+  return json.is_string() ? util::for_terminal(json.get<std::string>(), util::kLongestSentence) : "";
+}
+
+std::optional<double> number(const Json& json) {
+  return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
+}
+
+/// Bytes written since the first answer, by rung, device and class.
+struct Written {
+  std::string rung;
+  std::string device;
+  std::string write_class;
+  double bytes = 0;
+};
+
+std::vector<Written> written_between(const Json& before, const Json& now) {
+  const auto key = [](const Json& one) {
+    return text(at(one, "rung")) + " " + text(at(one, "device")) + " " + text(at(one, "class"));
+  };
+  std::map<std::string, double> earlier;
+  for (const Json& ladder : at(before, "ladders")) {
+    for (const Json& one : at(ladder, "rungs")) {
+      earlier[key(one)] = number(at(one, "bytes")).value_or(0);
+    }
+  }
+  std::vector<Written> all;
+  for (const Json& one : at(now, "rungs")) {
+    const auto found = earlier.find(key(one));
+    const double bytes = number(at(one, "bytes")).value_or(0);
+    if (found != earlier.end() && found->second <= bytes) {
+      all.push_back({text(at(one, "rung")), text(at(one, "device")), text(at(one, "class")), bytes - found->second});
+    }
+  }
+  return all;
+}
+
+double sum(const std::vector<Written>& all, const std::string& rung, const std::string& device = "") {
+  double bytes = 0;
+  for (const Written& one : all) {
+    bytes += one.rung == rung && (device.empty() || one.device == device) ? one.bytes : 0;
+  }
+  return bytes;
+}
+
+std::optional<double> ratio(double above, double below) {
+  return above > 0 ? std::optional(below / above) : std::nullopt;
+}
+
+/// "journal 1.0M, writeback 11M"
+std::string classes_text(const std::vector<Written>& all) {
+  std::map<std::string, double> by_class;
+  for (const Written& one : all) {
+    if (one.rung == "file_system") {
+      by_class[one.write_class] += one.bytes;
+    }
+  }
+  std::string words;
+  for (const auto& [name, bytes] : by_class) {
+    if (bytes > 0) {
+      words += (words.empty() ? "" : ", ") + name + " " + bytes_text(bytes);
+    }
+  }
+  return words;
+}
+
+std::string gaps_text(const Json& ladder, const std::string& rung) {
+  std::string words;
+  for (const Json& gap : at(ladder, "gaps")) {
+    if (text(at(gap, "rung")) == rung) {
+      words += (words.empty() ? "without " : ", ") + text(at(gap, "device")) + " (" + text(at(gap, "reason")) + ")";
+    }
+  }
+  return words;
+}
+
+const Json& named(const Json& list, const std::string& name) {
+  for (const Json& one : list) {
+    if (text(at(one, "name")) == name) {
+      return one;
+    }
+  }
+  return kNothing;
+}
+
+void print_volume(const Json& before, const Json& now, std::ostream& out) {
+  const auto grown = [&](const char* field) -> std::optional<double> {
+    const auto earlier = number(at(before, field)), later = number(at(now, field));
+    return earlier && later && *earlier <= *later ? std::optional(*later - *earlier) : std::nullopt;
+  };
+  const auto written = grown("written_bytes"), below = grown("members_written_bytes");
+  const auto read = grown("read_bytes"), read_below = grown("members_read_bytes");
+  if (!written || !below || (*written <= 0 && *below <= 0)) {
+    return;
+  }
+  print_row(out, text(at(now, "name")) + " " + text(at(now, "kind")), below, ratio(*written, *below),
+            "to its members, for " + bytes_text(written));
+  if (read && read_below && *read_below > *read) {
+    print_row(out, "", *read_below - *read, {}, "read from its members, which nobody asked it for");
+  }
+}
+
+/// What each drive adds, and that all rungs add together.
+void print_media(const Json& ladder, const std::vector<Written>& written, const Json& devices, bool complete,
+                 std::ostream& out) {
+  double media = 0;
+  for (const Json& drive : at(ladder, "drives")) {
+    const std::string name = text(drive);
+    const Json& device = named(at(devices, "devices"), name);
+    const Json& waf = at(at(device, "nvme"), "write_amplification");
+    const auto own = number(at(waf, "ratio"));
+    const double bytes = sum(written, "drive", name);
+    complete = complete && (own || bytes <= 0);
+    media += bytes * own.value_or(0);
+    const std::string modelled = text(at(device, "modelled"));
+    print_row(out, "media of " + name, {}, own,
+              own                ? "by its own counters, " + text(at(waf, "window")) + ", " + text(at(waf, "source"))
+              : modelled.empty() ? "not known"
+                                 : modelled);
+  }
+  const double above = sum(written, "file_system");
+  if (complete && above > 0 && media > 0) {
+    print_row(out, "together", media, ratio(above, media), "from file systems to media");
+  }
+}
+
+}  // namespace
+
+void print_ladders(const Json& before, const Json& now, const Json& devices, std::ostream& out) {
+  for (const Json& ladder : at(now, "ladders")) {
+    std::string drives;
+    for (const Json& drive : at(ladder, "drives")) {
+      drives += (drives.empty() ? "" : " ") + text(drive);
+    }
+    out << drives << '\n';
+    const auto written = written_between(before, ladder);
+    const double above = sum(written, "file_system"), below = sum(written, "drive");
+    const std::string lacking = gaps_text(ladder, "file_system"), unmeasured = gaps_text(ladder, "drive");
+    const bool complete = lacking.empty() && unmeasured.empty();
+    print_row(out, "file systems", above, {}, lacking.empty() ? classes_text(written) : lacking);
+    for (const Json& volume : at(ladder, "volumes")) {
+      const std::string name = text(volume);
+      print_volume(named(at(before, "layers"), name), named(at(now, "layers"), name), out);
+    }
+    print_row(out, "drives", below, complete ? ratio(above, below) : std::nullopt, unmeasured);
+    print_media(ladder, written, devices, complete, out);
+  }
+  if (at(now, "ladders").empty()) {
+    out << "no drive is measured\n";
+  }
+}
+
+}  // namespace ssdpulse::terminal
