@@ -5,12 +5,13 @@
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
-import { element, clock, deviceLink, duration, slowOperation } from "./words.js";
+import { calmWords } from "./drive_facts.js";
+import { element, clock, deviceLink, duration, momentLink, slowOperation } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
-  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
+  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["Tab, Enter", "to a drive's name, which opens it, and to its state, which shows all its figures"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
   ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
 ];
 
@@ -20,7 +21,6 @@ class App {
     this.dialog = document.getElementById("dialog");
     this.store = new Store(() => this.update());
     this.overview = new Overview(this);
-    document.getElementById("host").textContent = "on " + location.hostname;
     document.getElementById("help").addEventListener("click", () => this.help());
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.onKey(event));
@@ -79,23 +79,29 @@ class App {
     (this.device ?? this.overview).update();
   }
 
+  // What is slow now, or that nothing is; small below it, what else is so, and what is over.
   showWhy() {
-    const why = this.store.overview?.why;
-    if (!why) return;
-    document.getElementById("why").dataset.verdict = why.verdict;
-    const sentence = document.getElementById("sentence");
-    if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
-    const next = document.getElementById("next");
+    const { overview, gone, status } = this.store;
+    document.getElementById("host").textContent = `on ${status?.host || location.hostname}`;
+    if (!overview) return;
+    const { why, devices } = overview;
+    const calm = why.verdict === "ok" && !gone;
+    const set = (id, words, links = []) => {
+      const place = document.getElementById(id);
+      const said = [words, ...links.map((one) => one.href + one.textContent)].join(" ");
+      if (place.said === said) return;
+      Object.assign(place, { said, hidden: !words && links.length === 0 });
+      place.replaceChildren(words, ...links.flatMap((one) => [" ", one]));
+    };
+    document.getElementById("why").dataset.verdict = gone ? "unknown" : why.verdict;
+    set("sentence", gone ? `No answer from the daemon since ${clock(gone)}. What is below is from before.` : calm ? calmWords(devices) : why.summary);
+    set("remarks", gone ? "" : why.remarks);
     // A volume has no page of its own.
-    const device = this.store.overview.devices.find((one) => one.name === why.device);
-    next.hidden = !why.next && !device;
+    const device = devices.find((one) => one.name === why.device);
+    const over = why.past && device ? why.incident ?? why.wait : null;
+    set("past", gone ? "" : why.past, over && !gone ? [element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time")] : []);
     const operation = why.operation ?? slowOperation(device);
-    const said = [why.next, why.device, operation].join(" ");
-    if (next.dataset.said !== said) {
-      next.dataset.said = said;
-      next.replaceChildren(...(why.next ? [element("strong", {}, "Next: "), why.next + " "] : []), this.runbookButton(why.runbook), " ",
-        device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`) : "");
-    }
+    set("next", "", calm || gone ? [] : [why.runbook && this.runbookButton(why.runbook), device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`)].filter(Boolean));
   }
 
   showConnection() {
