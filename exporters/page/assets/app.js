@@ -15,6 +15,16 @@ const KEYS = [
   ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
 ];
 
+// Only what changes, so that it is read out once, and keeps the focus.
+function say(id, words = "", ...links) {
+  const place = document.getElementById(id);
+  const shown = links.filter(Boolean);
+  const said = JSON.stringify([words, ...shown.map((one) => [one.href, one.textContent, one.dataset.runbook])]);
+  if (place.said === said) return;
+  Object.assign(place, { said, hidden: !words && shown.length === 0 });
+  place.replaceChildren(words, ...shown.flatMap((one) => [" ", one]));
+}
+
 class App {
   constructor() {
     this.main = document.getElementById("main");
@@ -82,26 +92,20 @@ class App {
   // What is slow now, or that nothing is; small below it, what else is so, and what is over.
   showWhy() {
     const { overview, gone, status } = this.store;
-    document.getElementById("host").textContent = `on ${status?.host || location.hostname}`;
-    if (!overview) return;
-    const { why, devices } = overview;
-    const calm = why.verdict === "ok" && !gone;
-    const set = (id, words, links = []) => {
-      const place = document.getElementById(id);
-      const said = [words, ...links.map((one) => one.href + one.textContent)].join(" ");
-      if (place.said === said) return;
-      Object.assign(place, { said, hidden: !words && links.length === 0 });
-      place.replaceChildren(words, ...links.flatMap((one) => [" ", one]));
-    };
-    document.getElementById("why").dataset.verdict = gone ? "unknown" : why.verdict;
-    set("sentence", gone ? `No answer from the daemon since ${clock(gone)}. What is below is from before.` : calm ? calmWords(devices) : why.summary);
-    set("remarks", gone ? "" : why.remarks);
+    if (status) document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
+    if (!overview && !gone) return;
+    const why = gone ? { verdict: "unknown", summary: `No answer from the daemon since ${clock(gone)}.${overview ? " What is below is from before." : ""}` } : overview.why;
+    const devices = overview?.devices ?? [];
     // A volume has no page of its own.
     const device = devices.find((one) => one.name === why.device);
-    const over = why.past && device ? why.incident ?? why.wait : null;
-    set("past", gone ? "" : why.past, over && !gone ? [element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time")] : []);
     const operation = why.operation ?? slowOperation(device);
-    set("next", "", calm || gone ? [] : [why.runbook && this.runbookButton(why.runbook), device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`)].filter(Boolean));
+    const over = why.past && device ? why.incident ?? why.wait : null;
+    const calm = why.verdict === "ok";
+    document.getElementById("why").dataset.verdict = why.verdict;
+    say("sentence", calm ? calmWords(devices) : why.summary);
+    say("remarks", why.remarks);
+    say("past", why.past, over && element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time"));
+    say("next", "", !calm && why.runbook && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
   }
 
   showConnection() {
