@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "daemon/cli/commands.h"
 #include "daemon/cli/progress_line.h"
 #include "daemon/history/history_reader.h"
+#include "daemon/host/probe.h"
 #include "exporters/report/report_forms.h"
 
 namespace ssdpulse::cli {
@@ -116,11 +115,6 @@ bool measured(const Question& question) {
   return !question.after.minutes.empty() && (!question.before || !question.before->minutes.empty());
 }
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "this host";
-}
-
 util::Result<report::Report> make_report(Reader& history, const ReportOptions& options) {
   const WallTime now = std::chrono::system_clock::now();
   const auto marks = history.marks(all_times(now));
@@ -133,7 +127,8 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
   if (!windows) {
     return util::fail(windows.error().message, EINVAL);
   }
-  report::Report report{host_name(), now, windows->change, {}, {}};
+  const std::string host = host::host_name();
+  report::Report report{host.empty() ? "this host" : host, now, windows->change, {}, {}};
   report.marks = within(*marks, {windows->before.value_or(windows->after).from, windows->after.to});
   ProgressLine progress;
   for (const model::PastDevice& device : *devices) {

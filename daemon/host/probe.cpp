@@ -96,4 +96,9 @@ model::HostProbe probe_host(const std::string& root, const ProbePaths& paths) {
   return probe;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
 }  // namespace ssdpulse::host

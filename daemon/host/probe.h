@@ -18,4 +18,7 @@ struct ProbePaths {
 /// `root`: of the host's tree, with sys, proc and dev in it; empty: this host. Tests put a tree of their own there.
 model::HostProbe probe_host(const std::string& root, const ProbePaths& paths);
 
+/// As the host calls itself; empty: it has no name.
+std::string host_name();
+
 }  // namespace ssdpulse::host

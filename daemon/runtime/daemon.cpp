@@ -30,6 +30,7 @@
 #include "daemon/history/history_reader.h"
 #include "daemon/history/recent_past.h"
 #include "daemon/host/inventory.h"
+#include "daemon/host/probe.h"
 #include "daemon/host/uevent_monitor.h"
 #include "daemon/model/metric_groups.h"
 #include "daemon/model/version.h"
@@ -503,7 +504,7 @@ ExitCode run(const config::Configure& configure) {
     ask_moment = [&reader](model::PastTime at) { return reader->moment(at); };
     ask_day = [&reader](model::PastTime at) { return reader->day(at); };
   }
-  page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day));
+  page::Site site(past, finding_ages, std::move(ask_moment), std::move(ask_day), host::host_name());
   auto pages = serve::daemon_routes(current, metrics, shown, config->web.hosts, reader.get());
   serve::add_measured(pages, current, config->web.hosts);
   if (config->web.page) {

@@ -37,6 +37,13 @@ std::string_view operation_name(Operation operation) {
   return kNames[operation];
 }
 
+/// `remarks` and `past` begin with a space, as they do in the sentence.
+void say(Why& answer, std::string summary, const std::string& remarks, const std::string& past = "") {
+  const auto alone = [](const std::string& part) { return part.substr(std::min<std::size_t>(1, part.size())); };
+  answer.sentence = summary + remarks + past;
+  answer.parts = {std::move(summary), alone(remarks), alone(past)};
+}
+
 /// "a, b and c"
 std::string list_words(const std::vector<std::string>& words) {
   std::string list;
@@ -435,17 +442,19 @@ Why about_current(const model::HostWait& wait, const model::Snapshot& now, const
   Why answer = about(wait, When::now);
   const auto duration = Seconds(wait.duration).count();
   const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
-  answer.sentence =
-      fmt::format("{}, since {} ({}).{}{}", sentence_of(wait, now, Tense::present), util::format_clock(wait.begin),
-                  util::format_duration(duration), explained ? "" : " No drive is slow.", slow_drives);
+  std::string remarks = (explained ? "" : " No drive is slow.") + slow_drives;
   if (wait.cause == model::HostWaitCause::layer) {
     constexpr double kMuchCpuPressure = 0.3;
     const auto cpu = wait.evidence.find("cpu_pressure_ratio");
-    answer.sentence += cpu == wait.evidence.end() || cpu->second < kMuchCpuPressure
-                           ? ""
-                           : fmt::format(" Tasks wait for a CPU {:.0f} % of the time.", 100 * cpu->second);
-    answer.sentence += resync_words(now, "");
+    remarks += cpu == wait.evidence.end() || cpu->second < kMuchCpuPressure
+                   ? ""
+                   : fmt::format(" Tasks wait for a CPU {:.0f} % of the time.", 100 * cpu->second);
+    remarks += resync_words(now, "");
   }
+  say(answer,
+      fmt::format("{}, since {} ({}).", sentence_of(wait, now, Tense::present), util::format_clock(wait.begin),
+                  util::format_duration(duration)),
+      remarks);
   return answer;
 }
 
@@ -460,16 +469,17 @@ const model::HostWait* last_wait(const Situation& situation) {
   return last;
 }
 
-Why about_ended(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
+Why about_ended(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm,
+                const std::string& remarks) {
   const auto ago = now.taken_at - end_of(wait);
   Why answer = about(wait, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
   const std::string lasted = util::format_duration(Seconds(wait.duration).count());
-  answer.sentence =
+  say(answer, calm, remarks,
       answer.when == When::ended
-          ? fmt::format("{} From {} until {} ago: {}, for {}.", calm, util::format_clock(wait.begin),
+          ? fmt::format(" From {} until {} ago: {}, for {}.", util::format_clock(wait.begin),
                         util::format_duration(Seconds(ago).count()), what, lasted)
-          : fmt::format("{} Earlier, at {}: {}, for {}.", calm, util::format_clock(wait.begin), what, lasted);
+          : fmt::format(" Earlier, at {}: {}, for {}.", util::format_clock(wait.begin), what, lasted));
   return answer;
 }
 
@@ -494,12 +504,12 @@ Why right_now(const Situation& situation) {
         standstill_words(incident, Tense::present).empty()
             ? fmt::format(" ({})", util::format_duration(Seconds(now.taken_at - incident.begin).count()))
             : "";
-    answer.sentence =
-        fmt::format("{}: {}, since {}{}, {}.{}{}{}{}{}", title_of(now, spike.device),
-                    slowness_words(incident, Tense::present), util::format_clock(incident.begin), lasts,
-                    explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
-                    member_words(now, spike.device), sibling_words(now, spike.device), tenants_words(incident),
-                    resync_words(now, spike.device), others_words(now, incidents, spike.device, Tense::present));
+    say(answer,
+        fmt::format("{}: {}, since {}{}, {}.", title_of(now, spike.device), slowness_words(incident, Tense::present),
+                    util::format_clock(incident.begin), lasts,
+                    explain(spike, situation.bursts, Tense::present, load_of(incident)).because),
+        member_words(now, spike.device) + sibling_words(now, spike.device) + tenants_words(incident) +
+            resync_words(now, spike.device) + others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -515,14 +525,13 @@ Why right_now(const Situation& situation) {
   const std::string remarks = (layer_ended ? "" : floor_words(now)) + (backlog.empty() ? busy_words(now) : backlog) +
                               sibling_words(now) + resync_words(now, "") + filling_words(now) + unmeasured_words(now);
   if (last_held_up != nullptr && (incidents.empty() || end_of(*last_held_up) >= incidents.front().end)) {
-    return about_ended(*last_held_up, now, calm + remarks);
+    return about_ended(*last_held_up, now, calm, remarks);
   }
   if (incidents.empty()) {
     const bool named = !sibling_words(now).empty();
-    return {.verdict = Verdict::ok,
-            .sentence = calm + remarks,
-            .next = std::string(named ? kSiblingNext : ""),
-            .runbook = std::string(named ? kSiblingRunbook : "")};
+    Why answer{.next = std::string(named ? kSiblingNext : ""), .runbook = std::string(named ? kSiblingRunbook : "")};
+    say(answer, calm, remarks);
+    return answer;
   }
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;
@@ -533,11 +542,11 @@ Why right_now(const Situation& situation) {
                   stood_still ? "" : ", for " + util::format_duration(Seconds(last.end - last.begin).count()),
                   explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
-  answer.sentence =
+  say(answer, calm, remarks,
       answer.when == When::ended
-          ? fmt::format("{}{} {} was slow from {} until {} ago: {}", calm, remarks, title,
-                        util::format_clock(last.begin), util::format_duration(Seconds(ago).count()), was)
-          : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks, util::format_clock(last.begin), title, was);
+          ? fmt::format(" {} was slow from {} until {} ago: {}", title, util::format_clock(last.begin),
+                        util::format_duration(Seconds(ago).count()), was)
+          : fmt::format(" Earlier, at {}: {}: {}", util::format_clock(last.begin), title, was));
   return answer;
 }
 

@@ -51,7 +51,14 @@ inline constexpr std::chrono::minutes kJustNow{2};
 
 struct Why {
   Verdict verdict = Verdict::ok;
-  std::string sentence = {};          // plain text; names of devices come from the kernel
+  std::string sentence = {};  // plain text; names of devices come from the kernel
+  /// The sentence in parts, of an answer about now; each may be empty.
+  struct Parts {
+    std::string summary;  // what is slow, since when and why; or that nothing is
+    std::string remarks;  // what else is so
+    std::string past;     // what was, and is over
+  };
+  Parts parts = {};
   std::string next = {};              // what to do; empty: nothing
   std::string runbook = {};           // name of the page with more about it; empty: none
   std::string device = {};            // the slow one; empty: none

@@ -280,6 +280,17 @@ constexpr Field<WhyView> kWhyFields[] = {
      [](const WhyView& view) { return model::name(view.why.verdict, spikes::kVerdictNames); }},
     {"sentence", kSentence,
      [](const WhyView& view) { return util::for_json(view.why.sentence, util::kLongestSentence); }},
+    {"summary", kSentence,
+     [](const WhyView& view) {
+       const std::string& summary = view.why.parts.summary;
+       return util::for_json(summary.empty() ? view.why.sentence : summary, util::kLongestSentence);
+     },
+     "Of the sentence, what is slow, since when and why, or that nothing is; of a time that was asked for, all of it."},
+    {"remarks", kText,
+     [](const WhyView& view) { return util::for_json(view.why.parts.remarks, util::kLongestSentence); },
+     "Of the sentence, what else is so now."},
+    {"past", kText, [](const WhyView& view) { return util::for_json(view.why.parts.past, util::kLongestSentence); },
+     "Of the sentence, what was, and is over."},
     {"next", kText, [](const WhyView& view) { return view.why.next; }, "What to do; empty: nothing."},
     {"runbook", defined_as("runbook"),
      [](const WhyView& view) { return view.why.runbook.empty() ? Json() : Json(view.why.runbook); }},

@@ -251,7 +251,8 @@ Json what_if_json(const model::Snapshot& snapshot, const std::string& device, co
 /// `past` null: nothing is known, for this `reason`.
 Json day_json(const model::PastDay* past, std::string_view reason);
 Json stacks_json(const model::Snapshot& snapshot);
-Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past);
+/// `host`: its name; empty: not known.
+Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& host = "");
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages);
 Json cost_json(const model::Snapshot& snapshot);
 

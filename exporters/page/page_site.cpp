@@ -143,7 +143,7 @@ Json why_at(const model::Snapshot& snapshot, const history::RecentPast& past, co
 
 std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const history::RecentPast& past,
                                      const advice::FindingAges& finding_ages, const AskMoment& ask_moment,
-                                     const Question& question) {
+                                     const std::string& host, const Question& question) {
   constexpr std::string_view kPrefix = "/api/v1/";
   std::string_view path = question.path;
   path.remove_prefix(std::min(path.size(), kPrefix.size()));
@@ -154,7 +154,7 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
     return Wanted{"stacks", [&] { return stacks_json(snapshot); }};
   }
   if (path == "status") {
-    return Wanted{"status", [&] { return status_json(snapshot, past); }};
+    return Wanted{"status", [&] { return status_json(snapshot, past, host); }};
   }
   if (path == "doctor") {
     return Wanted{"doctor", [&] { return doctor_json(snapshot, finding_ages); }};
@@ -241,7 +241,7 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   if (question.path == "/api/v1/day") {
     return unless_known(day(*snapshot, coding::prefers_gzip(question.accept_encoding)), question);
   }
-  const auto what = wanted(*snapshot, past_, finding_ages_, ask_moment_, question);
+  const auto what = wanted(*snapshot, past_, finding_ages_, ask_moment_, host_, question);
   if (const auto* refusal = std::get_if<Refusal>(&what)) {
     return *refusal;
   }

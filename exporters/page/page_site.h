@@ -60,12 +60,16 @@ using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)
 using AskDay = std::function<util::Result<model::PastDay>(model::PastTime)>;
 
 /// Thread-safe. Keeps references to the past and the findings' ages, which must outlive it. `ask_moment` and `ask_day`
-/// empty: no history is kept.
+/// empty: no history is kept. `host`: its name; empty: not known.
 class Site {
  public:
   Site(const history::RecentPast& past, const advice::FindingAges& finding_ages, AskMoment ask_moment = {},
-       AskDay ask_day = {})
-      : past_(past), finding_ages_(finding_ages), ask_moment_(std::move(ask_moment)), ask_day_(std::move(ask_day)) {}
+       AskDay ask_day = {}, std::string host = "")
+      : past_(past),
+        finding_ages_(finding_ages),
+        ask_moment_(std::move(ask_moment)),
+        ask_day_(std::move(ask_day)),
+        host_(std::move(host)) {}
 
   /// Paths of the page's files and runbooks, including "/".
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
@@ -91,6 +95,7 @@ class Site {
   const advice::FindingAges& finding_ages_;
   const AskMoment ask_moment_;
   const AskDay ask_day_;
+  const std::string host_;
   mutable std::mutex mutex_;  // never held while an answer is made
   std::string version_;       // run and snapshot that slots_ belong to
   std::map<std::string, std::shared_ptr<Slot>> slots_;

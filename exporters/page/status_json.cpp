@@ -145,10 +145,13 @@ Json kernel_features_of(const model::Snapshot& snapshot) {
 struct Status {
   const model::Snapshot& snapshot;
   std::vector<Gap> gaps;
+  const std::string& host;
 };
 
 constexpr Field<Status> kStatusFields[] = {
     {"version", kText, [](const Status&) { return model::kVersion; }},
+    {"host", or_null(kText), [](const Status& status) { return text_or_null(status.host); },
+     "As the host calls itself; null: it has no name."},
     {"started_at", kNumber, [](const Status& status) { return status.snapshot.process.start_time_seconds; }},
     {"latency_mode", kText, [](const Status& status) { return status.snapshot.latency_mode; }},
     {"missed_ticks", kCount, [](const Status& status) { return status.snapshot.missed_ticks; }},
@@ -266,11 +269,11 @@ std::optional<std::vector<model::Finding>> findings_from(const nlohmann::json& a
 
 Definitions status_definitions() { return {kGap, kAudit, kSource, kStatus, kDoctor, kCostPart, kCostTotal, kCost}; }
 
-Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past) {
+Json status_json(const model::Snapshot& snapshot, const history::RecentPast& past, const std::string& host) {
   std::vector<Gap> gaps;
   add_failed_checks(snapshot, gaps);
   add_short_memory(past, gaps);
-  return kStatus.answer(snapshot, {snapshot, std::move(gaps)});
+  return kStatus.answer(snapshot, {snapshot, std::move(gaps), host});
 }
 
 Json doctor_json(const model::Snapshot& snapshot, const advice::FindingAges& finding_ages) {

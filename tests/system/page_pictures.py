@@ -23,7 +23,7 @@ from controlled_disk import controlled_disk
 from lib import cgroups, rig
 
 HEIGHT = 1400
-WIDTHS = {"overview": 1480, "device": 1180}  # wide enough to show every column of the overview
+WIDTHS = {"overview": 1280, "device": 1180}  # wide enough to show every column of the overview
 MOST_BYTES = 150_000  # of one picture
 # Most commands are quick, some take longer, as on any drive.
 HEALTHY = {"read": 0.0006, "write": 0.0004, "flush": 0.002, "trim": 0.45, "reads_wait_for_trim": True,

@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -28,11 +29,12 @@ from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from controlled_disk import controlled_disk  # noqa: E402  pylint: disable=wrong-import-position
 from heatmap import painted  # noqa: E402  pylint: disable=wrong-import-position
 from lib import buckets, cgroups, rig  # noqa: E402  pylint: disable=wrong-import-position
-from page_words import latency_text, rounded, scaled, short  # noqa: E402  pylint: disable=wrong-import-position
+from page_words import latency_text, megabytes, milliseconds_text, per_second, rounded, scaled, short  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
 SLOW_READ, SLOW_TIMES = 0.25, 6  # seconds; but a spike is four times what is usual, also where the host itself is slow
+HEIGHTS = "return [...document.querySelectorAll('tr[data-device]')].map((row) => row.getBoundingClientRect().height)"
 MARKUP = "<img src=x onerror=alert(1)>"  # a permitted name for a directory
 TENANT = f"<img><u>{os.getpid()}.service"
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
@@ -108,6 +110,9 @@ def numbers_are_written_as_here(check, chrome):
     shown = chrome.run("return import('/words.js').then((words) => arguments[0].map((one) => [words.short(one), words.latency(one / 1e4), words.count(one)]))",
                        values)
     check.equal(shown, [[short(one), latency_text(one / 1e4), scaled(one, ["", " k", " M", " G"])] for one in values], "how numbers are written")
+    shown = chrome.run("return import('/words.js').then((words) => arguments[0].map((one) => [words.milliseconds(one / 1e4), words.perSecond(one), words.megabytes(one)]))",
+                       values[1:])
+    check.equal(shown, [[milliseconds_text(one / 1e4), per_second(one), megabytes(one)] for one in values[1:]], "and in columns")
 
 
 def numbers_are_those_of_metrics(check, chrome, pages, name):
@@ -115,7 +120,8 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
     seen = chrome.wait(lambda: next(
         (found for found in [chrome.run(
             "const r = document.querySelector(arguments[0]);"
-            "return r && r.dataset.begin ? [Number(r.dataset.begin), Number(r.dataset.end), [...r.children].map((c) => c.innerText)] : null",
+            "return r && r.dataset.begin ? [Number(r.dataset.begin), Number(r.dataset.end),"
+            " Object.fromEntries([...r.querySelectorAll('.number')].map((c) => [c.classList[1], c.innerText.trim()]))] : null",
             row)] if found and pages.at(found[0]) and pages.at(found[1])), None))
     check.that(bool(seen), "the page names snapshots whose metrics are known")
     if not seen:
@@ -126,20 +132,16 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
     def grown(metric, **labels):
         return after.value(metric, device=name, **labels) - before.value(metric, device=name, **labels)
 
-    for kind, cell in (("read", 2), ("write", 3)):
+    for kind in ("read", "write"):
         def histogram(page, kind=kind):
             return page.histogram("ssdpulse_io_latency_seconds", device=name, operation=kind)
         difference = histogram(after).minus(histogram(before))
-        # The API rounds to four digits, so the third digit shown may differ by one.
-        wanted, shown = p99(difference), cells[cell].split("\n")[0]
-        check.that(shown in {latency_text(wanted * factor) for factor in (0.9995, 1, 1.0005)},
-                   f"p99 of {kind}s as in /metrics: {shown}, {latency_text(wanted)}")
-        line = 0 if kind == "read" else 1
-        check.equal(cells[5].split("\n")[line], scaled(difference.count / length, ["", " k", " M"]) + " " + kind,
-                    f"{kind}s a second")
-        check.equal(cells[6].split("\n")[line],
-                    scaled(grown("ssdpulse_io_bytes_total", operation=kind) / length, [" B", " kB", " MB", " GB"]) + " " + kind,
-                    f"bytes of {kind}s a second")
+        # The API rounds to four digits, so the last digit shown may differ by one.
+        wanted, shown = p99(difference), cells[kind]
+        check.that(shown in {milliseconds_text(wanted * factor) for factor in (0.9995, 1, 1.0005)},
+                   f"p99 of {kind}s as in /metrics: {shown} ms, {milliseconds_text(wanted)}")
+        check.equal(cells[f"{kind}-ios"], per_second(difference.count / length), f"{kind}s a second")
+        check.equal(cells[f"{kind}-bytes"], megabytes(grown("ssdpulse_io_bytes_total", operation=kind) / length), f"megabytes of {kind}s a second")
 
 
 def writes_are_told_apart(check, chrome, pages, name):
@@ -186,7 +188,41 @@ def overview_fits_its_width(check, chrome):
         table, room, page = chrome.run("const s = document.querySelector('.drives').closest('.scroll');"
                                        "return [s.scrollWidth, s.clientWidth, document.scrollingElement.scrollWidth]")
         check.that(table <= room and page <= width, f"all columns of the overview are in sight at {width} pixels: {table} of {room}")
+        tallest = max(chrome.run(HEIGHTS))
+        check.that(tallest <= (28 if width > 760 else 52), f"and a drive takes one line, or two in a narrow window: {tallest} pixels")
+    chrome.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
     chrome.size(1280, 900)
+    check.that(chrome.wait(lambda: min(chrome.run(HEIGHTS)) >= 44, 3), f"fingers hit a line: {min(chrome.run(HEIGHTS))} pixels")
+    chrome.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def no_column_is_empty(check, chrome):
+    columns = chrome.run("return [...document.querySelectorAll('.drives th.number')].map((head) => [head.innerText.replace(/\\s+/g, ' '),"
+                         " [...document.querySelectorAll(`.drives td.${head.classList[1]}`)].map((cell) => cell.innerText.trim())])")
+    check.equal([name for name, cells in columns if not any(re.search(r"\d|none", cell) for cell in cells)], [], "columns that nothing fills")
+    names = [name for name, _ in columns]
+    check.that("Read p99 ms" in names and not {"Write ampl.", "Life % left"} & set(names), f"no drive here reports its wear: {names}")
+
+
+def a_line_opens_to_all_that_is_known(check, chrome, name):
+    """By a click anywhere on it; a second one closes it."""
+    chrome.find(f"tr[data-device='{name}'] td.number")[0].click()
+    check.that(chrome.wait(lambda: chrome.find(f"tr.details[data-of='{name}']"), 3), "a click opens the line")
+    facts = chrome.run("return Object.fromEntries([...document.querySelectorAll('tr.details [data-fact]')].map((one) => [one.dataset.fact, one.innerText.split('\\n')]))")
+    check.equal(facts["amplification"][:2], ["Write amplification", "not known"], "what is not known is said there")
+    check.that(name in facts["drive"][1] and any("in flight" in one for one in facts["ios"]) and len(facts) == 9, f"with all figures: {facts}")
+    chrome.find(f"tr[data-device='{name}'] td.number")[0].click()
+    check.that(chrome.wait(lambda: not chrome.find("tr.details"), 3), "and closes it")
+
+
+def the_first_line_is_in_parts(check, chrome):
+    """What each verdict shows, and what it does not."""
+    script = ("return Promise.all([import('/drive_facts.js'), import('/words.js')]).then(([facts, words]) => ["
+              "...arguments[0].map((states) => facts.calmWords(states.map((state, i) => ({ state, name: 'sd' + i })))), words.momentLink('a b', 'write', 1000.5, 1010.2)])")
+    found = chrome.run(script, [["ok"], ["ok", "idle"], ["ok", "high", "unseen"], ["high"] * 5])
+    check.equal(found, ["The drive is as usual.", "All 2 drives are as usual.", "No drive is slow; 1 of 3 are as usual. Higher than usual: sd1. Not known: sd2.",
+                        "No drive is slow; 0 of 5 are as usual. Higher than usual: sd0, sd1, sd2 and 2 more.", "#/device/a%20b?heat=write&from=940&to=1071"],
+                "when no drive is slow, and the link to a moment")
 
 
 def stacks_are_a_tree(check, chrome, name):
@@ -358,7 +394,13 @@ def keyboard_is_enough(check, chrome, name):
     chrome.keys("/")
     chrome.keys(name)
     check.that(chrome.wait(lambda: len(chrome.find("tr[data-device]")) == 1), "/ filters")
-    chrome.keys(Keys.TAB)
+    chrome.keys(Keys.TAB, Keys.TAB, Keys.ENTER)
+    check.that(chrome.wait(lambda: chrome.find("tr.details")), "Enter on the state opens the line")
+    time.sleep(1.5)
+    check.equal(chrome.run("return document.activeElement.ariaExpanded"), "true", "and keeps the focus")
+    chrome.keys(Keys.ENTER)
+    check.that(chrome.wait(lambda: not chrome.find("tr.details")), "and closes it")
+    chrome.driver.switch_to.active_element.send_keys(Keys.SHIFT, Keys.TAB)
     chrome.keys(Keys.ENTER)
     check.that(chrome.wait(lambda: chrome.find("#heatmap")), "Enter opens the drive")
     chrome.wait(lambda: chrome.run("return document.querySelector('#heatmap').dataset.until"))
@@ -404,6 +446,7 @@ def survives_a_restart(check, chrome, daemon, state):
     daemon.process.terminate()
     daemon.process.wait(10)
     check.that(chrome.wait(lambda: "no answer since" in chrome.text("#connection")), "the page says since when nobody answers")
+    check.that("No answer from the daemon since" in chrome.text("#sentence"), "and its first line claims nothing about now")
     process = subprocess.Popen([rig.BINARY, "run", "--config", state / "config.yaml"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:
@@ -475,14 +518,18 @@ def test(check, state):
             check.that(chrome.wait(lambda: len(chrome.find("tr[data-device]")) == 3), "all drives are there")
             paint = chrome.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
             check.figure(f"first picture after {paint} ms")
+            check.equal(chrome.text("#host"), f"on {socket.gethostname()}", "the host's name")
             check.that("log pages are read only from NVMe drives" in chrome.text("main"), "the page says what is not measured")
             numbers_are_written_as_here(check, chrome)
             what_decided_comes_first(check, chrome)
             links_lead_to_the_slow_operation(check, chrome)
+            the_first_line_is_in_parts(check, chrome)
             runbooks_are_rendered(check, chrome)
             with Pages(daemon) as pages:
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)
+                no_column_is_empty(check, chrome)
+                a_line_opens_to_all_that_is_known(check, chrome, busy.name)
                 writes_are_told_apart(check, chrome, pages, busy.name)
             heatmap_shows_what_was_injected(check, chrome, daemon.port, tell, slow.name, beyond_usual(check, daemon.port, slow.name))
             spike_is_explained(check, chrome)

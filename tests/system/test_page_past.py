@@ -155,7 +155,7 @@ def answers_fit_the_schema(check, base, disk, times):
 
 def slots_of(chrome, colour):
     """Quarters of an hour that have this colour in the pixels of the day's strip."""
-    width, height, data = chrome.pixels("tr[data-device] canvas.day")
+    width, height, data = chrome.pixels("tr.details canvas.day")
     wanted = tuple(int(colour[i:i + 2], 16) for i in (0, 2, 4))
     return {int((x + 0.5) * 96 / width) for x in range(width) for y in range(height)
             if data[4 * (y * width + x) + 3] > 200
@@ -166,6 +166,8 @@ def the_day_is_a_strip(check, chrome, disk, times):
     chrome.size(1000, 900)  # wide strips, so that each slot has whole pixels
     seen = chrome.wait(lambda: chrome.run("return Number(document.querySelector('tr[data-device]')?.dataset.dayFrom ?? 0)"))
     check.that(bool(seen), "the page has the day")
+    chrome.find("tr[data-device] .state button")[0].click()
+    chrome.wait(lambda: chrome.find("tr.details"))
     begin, slot = seen or 0, lambda at: int(at - begin) // QUARTER
     check.equal(begin % QUARTER, 0, "slots begin with a quarter of an hour")
     wanted = ({slot(times.stall + 5)}, {slot(times.stall + 4)}, set(range(slot(times.gap), slot(times.gap + HOUR))))
@@ -178,11 +180,11 @@ def the_day_is_a_strip(check, chrome, disk, times):
     chrome.wait(is_drawn, 10)
     check.equal(drawn, wanted, "slots with a slow time, with a burst, and without data")
     words = f"1 spike, worst {time.strftime('%H:%M', time.localtime(times.stall))} by discards; 1 burst; no data for 60 min"
-    check.equal(chrome.text("tr[data-device] canvas.day ~ small"), words, "the strip in words")
-    check.equal(chrome.run("return document.querySelector('canvas.day').getAttribute('aria-label')"), "Last 24 hours: " + words, "and for a screen reader")
-    chrome.run("document.querySelector('canvas.day ~ small a').focus()")
-    time.sleep(2.5)  # the table is rebuilt every second
-    check.equal(chrome.run("return document.activeElement.hash"), f"#/device/{disk.name}?range=86400", "its words lead to the day of the drive, and keep the focus")
+    check.equal(chrome.text("tr.details .strips p:nth-of-type(2)"), "Last 24 hours: " + words, "the strip in words")
+    check.equal(chrome.run("return document.querySelector('tr[data-device] canvas.day').getAttribute('aria-label')"), "Last 24 hours: " + words, "and for a screen reader")
+    chrome.run("document.querySelector('tr.details .strips a[href$=\"86400\"]').focus()")
+    time.sleep(2.5)  # the lines are updated every second
+    check.equal(chrome.run("return document.activeElement.hash"), f"#/device/{disk.name}?range=86400", "it leads to the day of the drive, and keeps the focus")
     chrome.run("document.querySelector('#day-table').open = true")
     quarter = time.strftime("%F %H:%M", time.localtime(begin + slot(times.stall) * QUARTER))
     check.that(chrome.wait(lambda: quarter in chrome.text("#day-table")), "and as a table: " + chrome.text("#day-table").replace("\n", " | "))
@@ -204,7 +206,7 @@ def the_last_hour_is_beside_now(check, chrome, file, disk):
     def shown():
         return chrome.run(
             "const row = document.querySelector('tr[data-device]'); const text = (one) => one.textContent.replaceAll('\\u00a0', ' ');"
-            "return [Number(row.dataset.hourTo), [...row.querySelectorAll('small')].map(text).filter((one) => one.startsWith('1 h')),"
+            "return [Number(row.dataset.hourTo), [...document.querySelectorAll('tr.details small')].map(text).filter((one) => one.startsWith('1 h')),"
             " [...document.querySelectorAll('#day-table tr[data-hour]')].map((one) => [...one.children].map(text))]")
 
     def computed(to):

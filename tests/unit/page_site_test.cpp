@@ -93,6 +93,15 @@ TEST(page_site, serves_the_files_as_they_are) {
   EXPECT_EQ(rig.site.file(question("/no.js"))->status, 404U);
 }
 
+TEST(page_site, names_the_host) {
+  Rig rig;
+  EXPECT_TRUE(rig.ask("/api/v1/status").at("host").is_null()) << "not known is not empty";
+  Site site(rig.past, rig.finding_ages, {}, {}, "db7\x1b[0m");
+  const Json status = Json::parse(site.api(rig.current, question("/api/v1/status"))->bytes);
+  EXPECT_EQ(status.at("host").get<std::string>().find("db7"), 0U);
+  EXPECT_EQ(status.at("host").get<std::string>().find('\x1b'), std::string::npos) << status.at("host");
+}
+
 TEST(page_site, why_asks_the_history_for_the_minute) {
   Rig rig;
   std::vector<model::PastTime> asked;
@@ -114,7 +123,10 @@ TEST(page_site, why_asks_the_history_for_the_minute) {
   EXPECT_NE(answer.at("sentence").get<std::string>().find("No drive had any I/O between"), std::string::npos) << answer;
   EXPECT_EQ(ask("1800000000").at("moment").at("coverage"), "to_come");
   EXPECT_EQ(asked.size(), 1U) << "nobody knows the future";
-  EXPECT_TRUE(rig.ask("/api/v1/why").at("why").at("moment").is_null());
+  EXPECT_EQ(answer.at("summary"), answer.at("sentence")) << "of a time that was asked for";
+  const Json now = rig.ask("/api/v1/why").at("why");
+  EXPECT_TRUE(now.at("moment").is_null());
+  EXPECT_EQ(now.at("sentence").get<std::string>().find(now.at("summary").get<std::string>()), 0U);
   Site deaf(rig.past, rig.finding_ages,
             [](model::PastTime) -> util::Result<model::PastMoment> { return util::fail("the disk is gone"); });
   const auto refused = Json::parse(deaf.api(rig.current, question("/api/v1/why", {{"at", "1699990030"}}))->bytes);

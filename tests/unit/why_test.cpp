@@ -79,6 +79,31 @@ TEST(why, says_that_all_is_as_usual) {
   EXPECT_EQ(answer.next, "");
 }
 
+TEST(why, has_its_sentence_in_parts) {
+  const auto is_their_sum = [](const Why& answer) {
+    const auto& [summary, remarks, past] = answer.parts;
+    EXPECT_EQ(answer.sentence, summary + (remarks.empty() ? "" : " ") + remarks + (past.empty() ? "" : " ") + past);
+    return answer.parts;
+  };
+  Host host;
+  host.ended = {spike("sda", SpikeCause::flush, 200s, 60s)};
+  model::HostSignals signals;
+  signals.volumes = {{"md0", false, model::Resync{"check", 0.34, 1000}}};
+  host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  const auto calm = is_their_sum(host.ask());
+  EXPECT_EQ(calm.summary, "No drive is slower than usual.");
+  EXPECT_EQ(calm.remarks, "md0 is being checked (34 %).");
+  EXPECT_EQ(calm.past.find("Earlier, at 22:10:00 UTC: sda: reads took"), 0U) << calm.past;
+  LatencySpike slow = spike("sda", SpikeCause::saturation, 42s, 42s);
+  slow.heaviest = {{"backup.service", 1'200'000'000}};
+  host.snapshot.spikes_going_on = {slow};
+  const auto ill = is_their_sum(host.ask());
+  EXPECT_EQ(ill.summary.find("sda: reads take up to 24 ms"), 0U) << ill.summary;
+  EXPECT_NE(ill.summary.find(", because "), std::string::npos) << ill.summary;
+  EXPECT_EQ(ill.remarks.find("backup.service read"), 0U) << ill.remarks;
+  EXPECT_EQ(ill.past, "") << "what is over is of no interest now";
+}
+
 TEST(why, limits_nobody_where_flushes_are_slow_and_not_more_is_written) {
   Host host;
   LatencySpike one = spike("sda", SpikeCause::flush, 42s, 42s);

@@ -5,14 +5,25 @@
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
-import { element, clock, deviceLink, duration, slowOperation } from "./words.js";
+import { calmWords } from "./drive_facts.js";
+import { element, clock, deviceLink, duration, momentLink, slowOperation } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
-  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
+  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["Tab, Enter", "to a drive's name, which opens it, and to its state, which shows all its figures"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
   ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
 ];
+
+// Only what changes, so that it is read out once, and keeps the focus.
+function say(id, words = "", ...links) {
+  const place = document.getElementById(id);
+  const shown = links.filter(Boolean);
+  const said = JSON.stringify([words, ...shown.map((one) => [one.href, one.textContent, one.dataset.runbook])]);
+  if (place.said === said) return;
+  Object.assign(place, { said, hidden: !words && shown.length === 0 });
+  place.replaceChildren(words, ...shown.flatMap((one) => [" ", one]));
+}
 
 class App {
   constructor() {
@@ -20,7 +31,6 @@ class App {
     this.dialog = document.getElementById("dialog");
     this.store = new Store(() => this.update());
     this.overview = new Overview(this);
-    document.getElementById("host").textContent = "on " + location.hostname;
     document.getElementById("help").addEventListener("click", () => this.help());
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.onKey(event));
@@ -79,23 +89,23 @@ class App {
     (this.device ?? this.overview).update();
   }
 
+  // What is slow now, or that nothing is; small below it, what else is so, and what is over.
   showWhy() {
-    const why = this.store.overview?.why;
-    if (!why) return;
-    document.getElementById("why").dataset.verdict = why.verdict;
-    const sentence = document.getElementById("sentence");
-    if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
-    const next = document.getElementById("next");
+    const { overview, gone, status } = this.store;
+    if (status) document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
+    if (!overview && !gone) return;
+    const why = gone ? { verdict: "unknown", summary: `No answer from the daemon since ${clock(gone)}.${overview ? " What is below is from before." : ""}` } : overview.why;
+    const devices = overview?.devices ?? [];
     // A volume has no page of its own.
-    const device = this.store.overview.devices.find((one) => one.name === why.device);
-    next.hidden = !why.next && !device;
+    const device = devices.find((one) => one.name === why.device);
     const operation = why.operation ?? slowOperation(device);
-    const said = [why.next, why.device, operation].join(" ");
-    if (next.dataset.said !== said) {
-      next.dataset.said = said;
-      next.replaceChildren(...(why.next ? [element("strong", {}, "Next: "), why.next + " "] : []), this.runbookButton(why.runbook), " ",
-        device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`) : "");
-    }
+    const over = why.past && device ? why.incident ?? why.wait : null;
+    const calm = why.verdict === "ok";
+    document.getElementById("why").dataset.verdict = why.verdict;
+    say("sentence", calm ? calmWords(devices) : why.summary);
+    say("remarks", why.remarks);
+    say("past", why.past, over && element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time"));
+    say("next", "", !calm && why.runbook && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
   }
 
   showConnection() {

@@ -1,98 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// All drives, worst first, and what is not measured here.
+// All drives, worst first, a line each, which opens to all that is known of the drive; and what is not measured here.
 
-import { element, latency, count, bytes, percent, short, duration, clock, zone, deviceLink, plural, slowOperation, busyWords } from "./words.js";
+import { element, patch, latency, megabytes, perSecond, short, duration, clock, zone, deviceLink, slowOperation } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
-import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
+import { DayTable, dayOf, dayWords, drawDay } from "./day.js";
+import { factsOf, rate, stateWords, tailOf } from "./drive_facts.js";
 import { Stacks } from "./stacks.js";
 
-const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "Write amplification", "Life", "Last 15 minutes", "Last 24 hours"];
-const TEXT_COLUMNS = [0, 1, 9, 10];
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
-function tail(device, kind) {
-  const now = device.now?.[kind];
-  const usual = device.baseline_p99[kind];
-  if (!device.now) return ["no data", ""];
-  if (now.standstill_seconds) return ["> " + latency(now.standstill_seconds), "none completes"];
-  if (!now || now.ios === 0) return ["none", usual == null ? "" : "usually " + latency(usual)];
-  if (now.p99 === null) return ["not timed", ""];
-  return [latency(now.p99), usual == null ? "" : `usually ${latency(usual).replace(" ", "\u00a0")}`];
+const known = (value, words) => (value == null ? null : words(value));
+const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, gauge, value: (device) => tailOf(device, id).text });
+const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, value: (device) => known(rate(device, kind, of), words) });
+
+// Of numbers: `value` is null where a drive has none. A column that no drive has filled yet is absent.
+const COLUMNS = [
+  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
+  tailColumn("read", "Read p99"), tailColumn("write", "Write p99"), tailColumn("commit", "fsync p99"),
+  rateColumn("read", "ios", "Reads", "/s", perSecond), rateColumn("write", "ios", "Writes", "/s", perSecond),
+  rateColumn("read", "bytes", "Read", "MB/s", megabytes), rateColumn("write", "bytes", "Written", "MB/s", megabytes),
+  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
+  { id: "life", head: "Life", unit: "% left", fact: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
+];
+
+// How many times its usual the p99 is, from a quarter to 16 times; the mark is the usual. What few I/Os did is no alarm:
+// the daemon says what is.
+function gauge(device, kind) {
+  const { times, usual } = tailOf(device, kind);
+  const high = device.spikes.some((spike) => spike.operation === kind) || device.now?.[kind].standstill_seconds > 0 || device.above_baseline?.operation === kind;
+  const made = element("span", { class: "gauge", role: "img", "aria-label": usual == null ? "usual not known" : `usually ${latency(usual)}`, "data-usual": usual != null, "data-high": high }, element("i"));
+  made.firstChild.style.width = `${times === null ? 0 : 100 * Math.min(1, Math.max(0.04, (Math.log2(times) + 2) / 6))}%`;
+  return made;
 }
 
-function amplification(nvme, modelled) {
-  const waf = nvme?.write_amplification;
-  if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return ["not measured", modelled];
-  if (!nvme) return ["not known", "no NVMe drive"];
-  if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
-  return [short(waf.ratio), `${short(waf.lower)} to ${short(waf.upper)}, ${waf.window}, ${waf.source}`];
+const title = (fact) => fact.slice(1).join(", ");
+
+function number(device, { id, label, unit, gauge: made, value }, hint) {
+  const text = value(device);
+  return element("td", { class: `number ${id}`, title: hint, "data-none": text === null, "data-label": label, "data-unit": /\d$/.test(text) && unit }, text ?? "–", made?.(device, id));
 }
 
-function life(nvme) {
-  if (!nvme || nvme.used_ratio === null) return ["not known", nvme?.temperature_celsius ? nvme.temperature_celsius.toFixed(0) + " °C" : ""];
-  const parts = [nvme.life_seconds === null ? "" : duration(nvme.life_seconds) + " at this pace",
-    nvme.temperature_celsius === null ? "" : nvme.temperature_celsius.toFixed(0) + " °C",
-    nvme.spare_ratio === null ? "" : "spare " + percent(nvme.spare_ratio)];
-  return [percent(Math.max(0, 1 - nvme.used_ratio)) + " left", parts.filter(Boolean).join(", ")];
-}
-
-const cell = (label, [words, ...small], kind = "") => element("td", { class: kind, "data-label": label }, words, ...small.map((one) => (one ? element("small", {}, one) : null)));
-
-function stateWords(device) {
-  if (device.state === "slow") {
-    const [first] = device.spikes;
-    return ["slow", `${plural(first.operation)}: ${first.short_words}`];
-  }
-  const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
-  if (device.state === "high") {
-    return ["high", `${device.above_baseline.operation}: ${short(device.above_baseline.times)} times usual`, past];
-  }
-  if (device.state === "unseen") return ["not measured", "no request is seen"];
-  if (device.state === "idle") return ["idle", past];
-  return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
-}
-
-function row(device, day, first) {
-  const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
-  const [state, ...why] = stateWords(device);
-  const others = [...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter((one) => !device.title.includes(one));
-  const where = [device.model, ...others].filter(Boolean).join(" · ");
+function row(device, day, first, columns, open) {
   const past = dayOf(day, device.name);
-  const words = dayWords(day, past);
-  const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
-  const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
-  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
-    element("td", { class: "name", "data-label": "" }, element("a", { href: deviceLink(device.name, first?.device === device.name && first.operation ? first.operation : slowOperation(device)) }, device.title), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
-    element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), ...why.filter(Boolean).map((one) => element("small", {}, one))),
-    cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
-    cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
-    cell("fsync p99", tail(device, "commit"), "number"),
-    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`, device.now ? `${device.now.in_flight} in flight` : "", busyWords(device)], "number"),
-    cell("Data a second", [`${bytes(rate("read", "bytes"))} read`, `${bytes(rate("write", "bytes"))} write`], "number"),
-    cell("Write amplification", amplification(device.nvme, device.modelled), "number"),
-    cell("Life", life(device.nvme), "number"),
-    element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip),
-    element("td", { class: "strip", "data-label": "Last 24 hours" }, dayStrip, element("small", {}, element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=86400` }, words))));
-  return { made, strip, dayStrip, past, marks: device.strip };
+  const facts = factsOf(device, day, past);
+  const [state, why] = stateWords(device);
+  const link = deviceLink(device.name, first?.device === device.name && first.operation ? first.operation : slowOperation(device));
+  return element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
+    element("td", { class: "name", title: title(facts.drive) }, element("a", { href: link }, device.use ? element("span", { class: "use" }, device.use) : null, element("span", {}, device.name))),
+    element("td", { class: "state", title: title(facts.state) }, element("button", { type: "button", "data-state": device.state, "aria-expanded": String(open), "aria-controls": open && `details-${device.name}`, "aria-label": `${title(facts.state)}: all about ${device.title}` },
+      element("span", {}, state, ["slow", "high"].includes(device.state) ? element("small", {}, why) : null))),
+    ...columns.map((column) => number(device, column, title(facts[column.fact]))),
+    strip(device, "quarter", stripWords(device)), strip(device, "day", dayWords(day, past)));
+}
+
+const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, title: words }, element("canvas", { class: kind, role: "img", "aria-label": `${kind === "day" ? "Last 24 hours" : "Last 15 minutes"}: ${words}` }));
+
+// All that is known, below the drive's line.
+function details(device, day, columns) {
+  const past = dayOf(day, device.name);
+  const range = (seconds, words) => element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=${seconds}` }, words);
+  return element("tr", { class: "details", id: `details-${device.name}`, "data-of": device.name }, element("td", { colspan: columns.length + 4 },
+    element("ul", { class: "facts" }, ...Object.entries(factsOf(device, day, past)).map(([name, [label, words, ...more]]) => element("li", { "data-fact": name }, element("span", {}, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, "What to do")) : null,
+    element("div", { class: "strips" },
+      element("p", {}, range(900, "Last 15 minutes"), ": ", stripWords(device)), element("canvas", { class: "quarter", role: "img", "aria-label": "Last 15 minutes" }),
+      element("p", {}, range(86400, "Last 24 hours"), ": ", dayWords(day, past)), element("canvas", { class: "day", role: "img", "aria-label": "Last 24 hours" }))));
 }
 
 function stripWords(device) {
   const slow = device.strip.marks.filter((mark) => mark & 1).length;
   const bursts = device.strip.marks.filter((mark) => mark & 2).length;
-  return `Worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
+  return `worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
 }
 
 // All at once: reading one size after changing another would lay out the whole table again each time.
-function drawStrips(rows, day) {
-  const box = rows[0]?.strip.getBoundingClientRect();
-  const dayBox = rows[0]?.dayStrip.getBoundingClientRect();
-  if (!box || box.width === 0) return;
+function drawStrips(body, devices, day) {
   const inks = { bad: colour("--bad"), burst: colour("--c4"), line: colour("--line"), none: colour("--hatch"), out: colour("--out") };
   inks.pattern = (context) => hatch(context, inks.none);
-  for (const { strip, marks, dayStrip, past } of rows) {
-    drawStrip(strip, marks, box, inks);
-    drawDay(dayStrip, day, past, dayBox, inks);
+  const canvases = [...body.querySelectorAll("canvas")].map((canvas) => [canvas, canvas.getBoundingClientRect()]);
+  for (const [canvas, box] of canvases.filter(([, one]) => one.width > 0)) {
+    const { device, of } = canvas.closest("tr").dataset;
+    if (canvas.className === "day") drawDay(canvas, day, dayOf(day, device ?? of), box, inks);
+    else drawStrip(canvas, devices.get(device ?? of).strip, box, inks);
   }
 }
 
@@ -103,19 +93,20 @@ function drawStrip(canvas, strip, { width, height }, inks) {
   const cells = 900 / strip.columns_per_cell + 1;
   const step = width / cells;
   const first = cells - strip.p99.length;
+  const room = height < 30 ? 4 : 6; // above and below the bars
   context.fillStyle = none;
-  context.fillRect(0, 5, Math.max(0, first * step), height - 10);
+  context.fillRect(0, room, Math.max(0, first * step), height - 2 * room);
   strip.p99.forEach((word, i) => {
     const x = (first + i) * step;
     if (word === null) {
       context.fillStyle = none;
-      context.fillRect(x, 5, step, height - 10);
+      context.fillRect(x, room, step, height - 2 * room);
       return;
     }
     const share = word === 0 ? 0 : Math.min(1, Math.max(0.06, (word - TAIL_LOW) / (TAIL_HIGH - TAIL_LOW)));
     context.fillStyle = `rgb(${cividis(0.15 + 0.85 * share).join(",")})`;
-    const tall = share * (height - 12);
-    context.fillRect(x, height - 6 - tall, Math.max(1, step - 0.6), tall);
+    const tall = share * (height - 2 * room);
+    context.fillRect(x, height - room - tall, Math.max(1, step - 0.6), tall);
     const mark = strip.marks[i];
     if (mark & 5) {
       context.fillStyle = inks.bad;
@@ -127,7 +118,7 @@ function drawStrip(canvas, strip, { width, height }, inks) {
     }
   });
   context.fillStyle = inks.line;
-  context.fillRect(0, height - 6, width, 1);
+  context.fillRect(0, height - room, width, 1);
 }
 
 export class Overview {
@@ -135,17 +126,37 @@ export class Overview {
     this.app = app;
     this.filter = element("input", { type: "search", id: "filter", placeholder: "Filter ( / )", "aria-label": "Filter the drives", oninput: () => this.update() });
     this.number = element("span", { class: "faint", role: "status" });
-    this.body = element("tbody");
+    this.head = element("thead");
+    this.body = element("tbody", { onclick: (event) => this.toggle(event) });
+    this.lines = new Map(); // by the device, and by its details
+    this.open = new Set();
+    this.filled = new Set();
     this.day = new DayTable();
     this.stacks = new Stacks(app.store, null);
     this.findings = element("div");
     this.gaps = element("div");
-    this.root = element("div", {},
-      element("div", { class: "bar" }, this.filter, this.number),
-      element("div", { class: "scroll" }, element("table", { class: "drives" },
-        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: TEXT_COLUMNS.includes(i) ? "" : "number" }, name)))), this.body)),
-      element("p", { class: "faint" }, "Numbers are of the last ten seconds; “1 h” is the p99 of the last hour, of n I/Os. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times: the taller, the more was waited. In both, one below the line is a burst of discards, hatched is no data, and grey is not kept."),
-      this.day.root, this.stacks.root, this.findings, this.gaps);
+    this.drives = element("div", {}, element("div", { class: "bar" }, this.filter, this.number),
+      element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": "All drives" }, this.head, this.body)),
+      element("p", { class: "reading" }, "Numbers are of the last ten seconds. The mark on a small bar is what is usual; a bar far beyond it is slow. Click a line, or press Enter on its state, for all figures. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times. The taller it is, the more was waited. In both, a mark below the line is a burst of discards, hatched is no data, and grey is not kept."));
+    this.root = element("div", {}, this.drives, this.day.root, this.stacks.root, this.findings, this.gaps);
+  }
+
+  // A click anywhere on a line but on its link; of the keyboard, on its button.
+  toggle(event) {
+    const { runbook } = event.target.dataset;
+    if (runbook) this.app.runbook(runbook);
+    const name = event.target.closest("tr").dataset.device;
+    const selects = event.detail > 0 && !getSelection().isCollapsed;
+    if (!name || event.target.closest("a") || selects) return;
+    if (!this.open.delete(name)) this.open.add(name);
+    this.update();
+  }
+
+  // Keeps a line's elements from one second to the next: what somebody points at, selects or has the focus on.
+  line(key, made) {
+    if (this.lines.has(key)) patch(this.lines.get(key), made);
+    else this.lines.set(key, made);
+    return key;
   }
 
   update() {
@@ -153,16 +164,27 @@ export class Overview {
     if (!overview) return;
     const wanted = this.filter.value.trim().toLowerCase();
     const shown = overview.devices.filter((device) => JSON.stringify([device.title, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
-    const focusedRow = document.activeElement?.closest?.("tr[data-device]");
-    const focused = focusedRow?.dataset.device;
-    const link = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
-    const rows = shown.map((device) => row(device, day, overview.why));
-    this.body.replaceChildren(...rows.map((one) => one.made));
+    for (const { id, value } of COLUMNS) {
+      if (!this.filled.has(id) && overview.devices.some((device) => value(device) !== null)) this.filled.add(id);
+    }
+    const columns = COLUMNS.filter(({ id }) => this.filled.has(id));
+    const heading = (name, kind, unit) => element("th", { scope: "col", class: kind }, name, unit ? element("small", {}, ` ${unit}`) : null);
+    this.head.replaceChildren(element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit }) => heading(head, `number ${id}`, unit)),
+      heading("15 minutes", "strip quarter"), heading("24 hours", "strip day")));
+    const keys = shown.flatMap((device) => [this.line(device.name, row(device, day, overview.why, columns, this.open.has(device.name))),
+      this.open.has(device.name) && this.line(`/${device.name}`, details(device, day, columns))]).filter(Boolean);
+    this.lines = new Map(keys.map((key) => [key, this.lines.get(key)]));
+    const lines = [...this.lines.values()];
+    if (lines.length !== this.body.children.length || lines.some((line, i) => line !== this.body.children[i])) {
+      const focused = document.activeElement;
+      this.body.replaceChildren(...lines);
+      if (this.body.contains(focused)) focused.focus({ preventScroll: true });
+    }
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => drawStrips(rows, day));
+    this.frame = requestAnimationFrame(() => drawStrips(this.body, new Map(shown.map((device) => [device.name, device])), day));
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
-    if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[link]?.focus({ preventScroll: true });
     this.stacks.update();
+    this.drives.hidden = overview.devices.length === 0;
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.showStatus(status);
   }

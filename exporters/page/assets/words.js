@@ -11,6 +11,25 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+// Makes `old` like `made`, and keeps what is the same. A canvas keeps its picture.
+export function patch(old, made) {
+  if (old.nodeName !== made.nodeName) return old.replaceWith(made);
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== made.data) old.data = made.data;
+    return;
+  }
+  for (const { name, value } of made.attributes) {
+    if (name === "style") old.style.cssText = value; // the page's policy allows no other way
+    else if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const name of old.getAttributeNames()) {
+    if (!made.hasAttribute(name) && old.nodeName !== "CANVAS") old.removeAttribute(name);
+  }
+  const children = [...made.childNodes];
+  while (old.childNodes.length > children.length) old.lastChild.remove();
+  children.forEach((child, i) => (old.childNodes[i] ? patch(old.childNodes[i], child) : old.append(child)));
+}
+
 // Three digits at most, without zeroes at the end: 1.6, never 1.60.
 export const short = (value) => String(Number(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)));
 
@@ -18,6 +37,14 @@ export function latency(seconds) {
   if (seconds == null) return "–";
   if (seconds < 1e-3) return short(seconds * 1e6) + " µs";
   return seconds < 1 ? short(seconds * 1e3) + " ms" : short(seconds) + " s";
+}
+
+// For columns, of one unit each. Milliseconds to two digits: buckets are 9 % apart. What takes ten seconds says so.
+export const perSecond = (value) => (value < 10 ? short(value) : exact(Math.round(value)));
+export const megabytes = (value) => (value > 0 && value < 5e3 ? "<0.01" : short(value / 1e6));
+export function milliseconds(seconds) {
+  if (seconds >= 10) return exact(Math.round(seconds)) + " s";
+  return seconds < 0.01 ? String(Number((seconds * 1e3).toPrecision(2))) : exact(Math.round(seconds * 1e3));
 }
 
 function scaled(value, units, base) {
@@ -54,6 +81,8 @@ export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit
 
 // Where a drive is shown, with the heatmap of its slow operation; without one, of reads.
 export const deviceLink = (name, operation) => `#/device/${encodeURIComponent(name)}${operation && operation !== "read" ? `?heat=${operation}` : ""}`;
+// A time that is over, with a minute around it.
+export const momentLink = (name, operation, begin, end) => `#/device/${encodeURIComponent(name)}?heat=${operation ?? "read"}&from=${Math.floor(begin) - 60}&to=${Math.ceil(end ?? begin) + 60}`;
 // Of the spike that goes on and cost most waiting; null: there is none.
 export const slowOperation = (device) => [...(device?.spikes ?? [])].sort((a, b) => b.excess_seconds - a.excess_seconds)[0]?.operation ?? null;
 const pad = (number) => String(number).padStart(2, "0");
