@@ -214,7 +214,7 @@ class OutlierSignal {
   static constexpr std::uint64_t kMinOutliers = 3;
   static constexpr std::uint64_t kMinAllIos = 300;  // I/Os; out of fewer, three are not rare
   static constexpr double kMinShare = 0.15;         // of the waiting time, of many outliers
-  static constexpr double kErrors = 2;            // relative standard errors of their number that it must be above that
+  static constexpr double kErrors = 3;            // relative standard errors of their number that it must be above that
   static constexpr double kTimesUsual = 2;        // a share that has become normal must double
   static constexpr double kMinLongShare = 0.001;  // of the I/Os: the 99.9th percentile is long
   static constexpr double kTimesUsualLong = 8;    // as many long ones as usual
