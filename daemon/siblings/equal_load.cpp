@@ -42,6 +42,19 @@ std::optional<std::uint8_t> median_word(const model::SizeHistogram& before, cons
              : std::nullopt;
 }
 
+/// That these I/Os took together, if none had taken much longer than the median: a few that are stuck are no load that
+/// the others could feel.
+double usual_seconds(const model::SparseBuckets& times) {
+  constexpr double kMaxOfMedian = 4;
+  if (times.empty()) {
+    return 0;
+  }
+  const double longest = kMaxOfMedian * model::upper_bound_seconds(model::quantile_bucket(times, 0.5));
+  return std::accumulate(times.begin(), times.end(), 0.0, [&](double sum, const auto& bucket) {
+    return sum + static_cast<double>(bucket.second) * std::min(longest, model::upper_bound_seconds(bucket.first));
+  });
+}
+
 /// 0: below 1; then in powers of `base`.
 std::uint8_t class_of(double value, double base) {
   constexpr double kMaxClass = 40;
@@ -93,11 +106,11 @@ void LoadWindow::end_stretch() {
   if (!ended.known || !ended.begin || ended.busy_seconds <= 0 || seconds <= 0) {
     return;
   }
-  double in_flight_ns = 0;
+  double in_flight = 0;
   for (const model::OperationInterval& operation : ended.sum.operations) {
-    in_flight_ns += static_cast<double>(operation.device_ns());
+    in_flight += usual_seconds(operation.in_device().words);
   }
-  const double depth = in_flight_ns / 1e9 / ended.busy_seconds;
+  const double depth = in_flight / ended.busy_seconds;
   const double written = static_cast<double>(ended.sum.operation(Operation::write).bytes) / seconds;
   for (const Operation operation : kCompared) {
     const model::OperationInterval& did = ended.sum.operation(operation);

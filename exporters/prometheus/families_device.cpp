@@ -209,7 +209,8 @@ constexpr FamilyDescription kFamilies[] = {
      siblings<&model::SiblingRatio::upper>, kSibling, kNoSibling},
     {"ssdpulse_device_slower_than_siblings",
      "1 while the device is slower than its siblings: the lower bound of the ratio has been above 1.5 for 10 minutes, "
-     "its fastest I/Os are slower, too, it is written to no more than they are, at most a third of them is slower, and "
+     "its fastest I/Os are slower, too, it is not written to much more than they are, at most a third of them is "
+     "slower, and "
      "no array is checked or rebuilt.",
      slower_than_siblings, kSibling, kNoSibling},
     {"ssdpulse_volume_info",

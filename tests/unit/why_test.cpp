@@ -438,9 +438,10 @@ model::SiblingRatio sibling(const char* device, double ratio, std::vector<std::s
 
 TEST(why_siblings, names_the_slow_one_and_what_is_the_same) {
   Siblings host;
-  EXPECT_EQ(host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})}),
-            "No drive is slower than usual. sdd is 4 times slower than its 3 siblings in md0 at equal load (reads take "
-            "400 us, theirs 100 us); firmware, temperature and wear are the same.");
+  EXPECT_EQ(
+      host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})}),
+      "No drive is slower than usual. sdd is 4.0 times slower than its 3 siblings in md0 at equal load (reads take "
+      "400 us, theirs 100 us); firmware, temperature and wear are the same.");
   EXPECT_EQ(host.ask().next, kSiblingNext);
   EXPECT_EQ(host.ask().runbook, kSiblingRunbook);
   EXPECT_EQ(host.says({sibling("sdd", 4, {}, false)}), "No drive is slower than usual.") << "no claim";
@@ -473,9 +474,9 @@ TEST(why_siblings, names_all_of_a_group_and_prefers_arrays) {
   of_model.group = "model";
   const std::string sentence =
       host.says({of_model, sibling("sdc", 2, {"sda", "sdb"}), sibling("sdd", 3, {"sda", "sdb"})});
-  EXPECT_NE(sentence.find(" sdd is 3 times slower than its 2 siblings in md0"), std::string::npos) << sentence;
-  EXPECT_TRUE(sentence.ends_with(" So is sdc (2 times).")) << sentence;
-  EXPECT_NE(host.says({of_model}).find(" sdc is 9 times slower than 2 others of its model"), std::string::npos);
+  EXPECT_NE(sentence.find(" sdd is 3.0 times slower than its 2 siblings in md0"), std::string::npos) << sentence;
+  EXPECT_TRUE(sentence.ends_with(" So is sdc (2.0 times).")) << sentence;
+  EXPECT_NE(host.says({of_model}).find(" sdc is 9.0 times slower than 2 others of its model"), std::string::npos);
 }
 
 TEST(why_siblings, belong_to_the_slow_time_of_their_drive) {
@@ -484,7 +485,7 @@ TEST(why_siblings, belong_to_the_slow_time_of_their_drive) {
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::unknown, 42s, 42s)};
   EXPECT_EQ(host.ask().sentence.find("siblings"), std::string::npos) << "another drive's";
   host.snapshot.spikes_going_on = {spike("sdd", SpikeCause::unknown, 42s, 42s)};
-  EXPECT_NE(host.ask().sentence.find(" sdd is 4 times slower than its 3 siblings"), std::string::npos);
+  EXPECT_NE(host.ask().sentence.find(" sdd is 4.0 times slower than its 3 siblings"), std::string::npos);
 }
 
 TEST(why_above_the_drives, a_layer_that_was_slow_is_said_once_and_by_the_name_it_had) {
