@@ -129,7 +129,7 @@ class Lines {
     std::string line = buffer_.substr(0, end);
     buffer_.erase(0, end == std::string::npos ? end : end + 1);
     if (std::exchange(too_long_, false)) {
-      line = "\1";  // is no JSON
+      line = "\1";  // never valid JSON
     }
     return line;
   }

@@ -188,14 +188,14 @@ constexpr Field<model::RungBytes> kRungFields[] = {
 };
 constexpr Object<model::RungBytes> kRung{"ladder_rung", "Bytes written.", kRungFields};
 
-constexpr Field<model::RungGap> kGapFields[] = {
+constexpr Field<model::RungGap> kRungGapFields[] = {
     {"rung", one_of(model::kRungNames), [](const model::RungGap& one) { return name(one.rung, model::kRungNames); }},
     {"device", kText, member_of<&model::RungGap::device>},
     {"reason", one_of(model::kRungGapReasonNames),
      [](const model::RungGap& one) { return name(one.reason, model::kRungGapReasonNames); }},
 };
-constexpr Object<model::RungGap> kGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.",
-                                      kGapFields};
+constexpr Object<model::RungGap> kRungGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.",
+                                      kRungGapFields};
 
 /// One group of a WriteLadder.
 struct Ladder {
@@ -209,7 +209,7 @@ constexpr Field<Ladder> kLadderFields[] = {
     {"volumes", list_of(kText), [](const Ladder& ladder) { return ladder.group.volumes; }},
     {"rungs", list_of(defined_as("ladder_rung")), [](const Ladder& ladder) { return kRung.list(ladder.rungs); },
      "No byte is counted twice on a rung."},
-    {"gaps", list_of(defined_as("ladder_gap")), [](const Ladder& ladder) { return kGap.list(ladder.gaps); }},
+    {"gaps", list_of(defined_as("ladder_gap")), [](const Ladder& ladder) { return kRungGap.list(ladder.gaps); }},
 };
 constexpr Object<Ladder> kLadder{"write_ladder", "Drives that share volumes, and these volumes.", kLadderFields};
 
@@ -252,7 +252,7 @@ constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies abov
 
 }  // namespace
 
-Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kRung, kGap, kLadder, kStacksAnswer}; }
+Definitions stack_definitions() { return {kPlace, kStack, kBios, kLayer, kRung, kRungGap, kLadder, kStacksAnswer}; }
 
 Json stacks_json(const model::Snapshot& snapshot) {
   model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
