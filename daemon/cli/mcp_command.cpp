@@ -284,7 +284,7 @@ util::Result<std::vector<std::string>> command_line(const Tool& tool, const Orde
   }
   for (const auto& [name, value] : given.items()) {
     const auto known = std::find_if(tool.arguments.begin(), tool.arguments.end(),
-                                    [&](const Argument& argument) { return argument.name == name; });
+                                    [&wanted = name](const Argument& argument) { return argument.name == wanted; });
     if (known == tool.arguments.end()) {
       return util::fail(
           fmt::format("{} has no argument {}; it has: {}", tool.name, first_line_of(name), names_of(tool.arguments)));
