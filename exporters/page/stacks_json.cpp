@@ -195,7 +195,7 @@ constexpr Field<model::RungGap> kRungGapFields[] = {
      [](const model::RungGap& one) { return name(one.reason, model::kRungGapReasonNames); }},
 };
 constexpr Object<model::RungGap> kRungGap{"ladder_gap", "What a rung lacks, so that no ratio with it is right.",
-                                      kRungGapFields};
+                                          kRungGapFields};
 
 /// One group of a WriteLadder.
 struct Ladder {
