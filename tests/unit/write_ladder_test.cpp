@@ -312,10 +312,10 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
   terminal::print_ladders(answer(1), answer(2), devices, out);
   EXPECT_EQ(out.str(),
             "sda sdb\n"
-            "  file systems                 12M           journal 2.0M, other 10M\n"
-            "  md0 raid5                    20M  x 2      to its members, for 10M\n"
-            "                              4.0M           read from its members, which nobody asked it for\n"
-            "  drives                       22M  x 1.83\n"
+            "  file systems               12.6M           journal 2.1M, other 10.5M\n"
+            "  md0 raid5                  21.0M  x 2      to its members, for 10.5M\n"
+            "                              4.2M           read from its members, which nobody asked it for\n"
+            "  drives                     23.1M  x 1.83\n"
             "  media of sda                      x 1.5    by its own counters, 24h, ocp\n"
             "  media of sdb                               modelled 2.4\n");
   Json lacking = answer(2);
