@@ -976,13 +976,15 @@ TEST(audit, every_verdict_of_the_table_of_firmware_is_one_that_it_has) {
 }
 
 TEST(audit, firmware_is_bad_only_where_a_source_says_so) {
-  const auto verdict = [](const char* model, const char* revision) {
+  const auto found = [](const char* model, const char* revision) {
     MadeUpHost host;
     host.disk().device.model = model;
     host.disk().device.firmware = revision;
-    return of(judge(host.facts), "N11").verdict;
+    return of(judge(host.facts), "N11");
   };
+  const auto verdict = [&](const char* model, const char* revision) { return found(model, revision).verdict; };
   EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42105"), kDanger);
+  EXPECT_EQ(found("KINGSTON SA2000M8500G", "S5Z42105").change, "back up, then install the vendor's newer firmware");
   EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42109"), kOk);
   EXPECT_EQ(verdict("Samsung SSD 980 PRO 1TB", "5B2QGXA7"), kOk);
   EXPECT_EQ(verdict("Samsung SSD 980 1TB", "3B2QGXA7"), kOk);

@@ -177,6 +177,7 @@ TEST_F(Tree, where_others_are_not_seen_nothing_is_called_gone) {
   EXPECT_EQ(last.paths.at(own), "/?/own");
   EXPECT_EQ(last.paths.at(999'999'999), "/?/docker-1.scope");
   EXPECT_TRUE(last.gone.empty());
+  EXPECT_EQ(paths.walks(), 1U) << "nor looked for again";
 }
 
 TEST_F(Tree, without_a_hierarchy_there_are_the_names_that_the_kernel_gave) {

@@ -75,5 +75,16 @@ TEST(Client, ADaemonThatIsTooBusyToAcceptIsThere) {
   EXPECT_FALSE(somebody_listens_on(path)) << "what a daemon left behind";
 }
 
+TEST(Client, NobodyListensAtWhatIsNoPath) {
+  sockaddr_un address{};  // what an empty path would be copied to: a name that any user may take
+  address.sun_family = AF_UNIX;
+  const util::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
+              errno == EADDRINUSE);  // by another run of this test
+  ::listen(listener.get(), 1);
+  EXPECT_FALSE(somebody_listens_on(""));
+  EXPECT_FALSE(somebody_listens_on("/" + std::string(sizeof(address.sun_path), 'x'))) << "longer than an address";
+}
+
 }  // namespace
 }  // namespace ssdpulse::cli

@@ -83,6 +83,13 @@ TEST(LoadCodec, gives_back_what_it_was_given) {
   }
 }
 
+TEST(LoadCodec, writes_nothing_of_what_there_was_none) {
+  model::DeviceInterval load;
+  EXPECT_EQ(encode(load), (std::vector<std::uint8_t>{1, 0, 0, 0, 0})) << "layout, time, operations, losses, latencies";
+  load.latency(static_cast<Latency>(1)) = {{{3, 2}}, 7};
+  EXPECT_EQ(encode(load), (std::vector<std::uint8_t>{1, 0, 0, 0, 1 << 1, 7, 1, 3, 2}));
+}
+
 TEST(LoadCodec, rejects_what_is_not_whole) {
   Random random = seeded();
   for (int i = 0; i < 300; ++i) {

@@ -278,6 +278,15 @@ TEST(doctor, of_a_device_without_requests_nothing_is_claimed_and_nothing_advised
   EXPECT_TRUE(troubles(examine(start), "iostats").empty());
 }
 
+TEST(doctor, stamps_of_requests_are_switched_on_and_off_again_by_the_same_file) {
+  model::Snapshot snapshot = well();
+  change_device(snapshot, [](model::Device& device, auto&) { device.iostats = false; });
+  const Findings found = troubles(examine(snapshot), "iostats");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].change, "echo 1 > /sys/block/nvme0n1/queue/iostats");
+  EXPECT_EQ(found[0].undo, "echo 0 > /sys/block/nvme0n1/queue/iostats");
+}
+
 TEST(doctor, without_a_reader_drives_are_not_named_one_by_one) {
   model::Snapshot snapshot = well();
   snapshot.sources[1].up = snapshot.sources[2].up = false;

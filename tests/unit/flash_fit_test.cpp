@@ -122,6 +122,19 @@ TEST(OverprovisioningFit, BoundsFollowThoseOfBothSides) {
   EXPECT_FALSE(fit_overprovisioning({}, {2, 2, 2}));
 }
 
+TEST(OverprovisioningFit, OfSeveralPoliciesTheBoundsAreTheWidest) {
+  model::FlashReport report;
+  const auto add = [&](double overprovisioning, CollectionPolicy policy, const model::Estimate& estimate) {
+    report.amplification.push_back({{overprovisioning, policy}, model::FlashWindow::day, estimate});
+  };
+  add(0.12, CollectionPolicy::greedy_gc_frontier, {3, 2.8, 3.2});
+  add(0.12, CollectionPolicy::greedy, {3.5, 3.1, 3.9});
+  add(0.12, CollectionPolicy::cost_benefit, {2.5, 2.1, 2.9});
+  add(0.07, CollectionPolicy::greedy, {6, 1, 9});
+  EXPECT_EQ(band_of_policies(report, model::FlashWindow::day), (model::Estimate{3, 2.1, 3.9}));
+  EXPECT_EQ(band_of_policies(report, model::FlashWindow::week), std::nullopt);
+}
+
 TEST(OverprovisioningFit, TakesOverheadOff) {
   const auto clean = without_overhead({2.08, 2.0, 2.16});
   EXPECT_NEAR(clean.ratio, 2, 1e-9);

@@ -126,6 +126,17 @@ TEST(HintOrder, NothingIsSaidWithoutHintsOrEvidence) {
   EXPECT_TRUE(violations(8, number(WriteHint::short_lived), number(WriteHint::long_lived), 0.2).empty());
 }
 
+/// A quarter of the pages live for 100, and nobody knows how long the others do.
+TEST(LifetimeClasses, WhatIsUnknownFillsTheUpperClasses) {
+  LifetimeClasses classes;
+  for (int i = 0; i < 4096; ++i) {
+    classes.next(i % 4 == 0 ? std::optional(100U) : std::nullopt);
+  }
+  EXPECT_EQ(classes.next(100), 0U);
+  EXPECT_EQ(classes.next(10'000), 1U) << "longer than the shortest quarter";
+  EXPECT_EQ(classes.next(std::nullopt), LifetimeClasses::kClasses - 1);
+}
+
 TEST(Lifetimes, AFormattedDriveIsKnown) {
   Lifetimes lifetimes(1000, 1000);
   EXPECT_EQ(lifetimes.unknown_share(), 1);

@@ -524,6 +524,7 @@ TEST(FlashModels, FitADriveThatCountsItsMediaWrites) {
   EXPECT_NEAR(host.drive().drift->ratio, 0, 0.06);
   EXPECT_LT(host.drive().drift->lower, 0);
   EXPECT_GT(host.drive().drift->upper, 0);
+  EXPECT_LT(host.drive().drift->upper, 1) << "its bounds are no wider than a factor of two";
 }
 
 TEST(FlashModels, ForecastWhereCollectionBegins) {

@@ -196,6 +196,20 @@ TEST(Server, EveryAnswerSaysThatItIsNotForOtherSites) {
   }
 }
 
+TEST(Server, APageMaySayThatItIsForOtherSites) {
+  const auto running = run({{"/", [](const Request&) {
+                               auto response = ok(bytes("x"));
+                               response.headers = {{"cross-origin-resource-policy", "cross-origin"}};
+                               return response;
+                             }}});
+  Client client(running.port);
+  client.get("/");
+  const auto answer = client.answer();
+  EXPECT_EQ(Client::header(answer, "cross-origin-resource-policy"), "cross-origin");
+  EXPECT_EQ(answer.find("same-origin"), std::string::npos) << answer;
+  EXPECT_EQ(Client::header(answer, "X-Content-Type-Options"), "nosniff");
+}
+
 TEST(Server, AnExceptionIsA500AndAnEmptyBodyIsFine) {
   const auto running = run({{"/throws", [](const Request&) -> Response { throw std::runtime_error("secret"); }},
                             {"/empty", [](const Request&) { return ok(nullptr); }}});

@@ -635,6 +635,32 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   EXPECT_TRUE(usual.at("above_baseline").is_null());
 }
 
+TEST(page_site, the_drive_that_waited_longest_is_the_first_of_the_list) {
+  Rig rig(1);
+  auto next = *rig.current;
+  ++next.number;
+  const auto device = next.devices[0];
+  next.devices.clear();
+  next.spikes_going_on.clear();
+  using Waited = std::pair<const char*, std::optional<double>>;
+  for (const auto& [name, excess_seconds] : {Waited("calm", {}), Waited("just_begun", 0), Waited("slow", 9)}) {
+    auto renamed = *device.device;
+    renamed.name = name;
+    next.devices.push_back(device);
+    next.devices.back().device = std::make_shared<const model::Device>(renamed);
+    if (excess_seconds) {
+      next.spikes_going_on.emplace_back().device = name;
+      next.spikes_going_on.back().excess_seconds = *excess_seconds;
+    }
+  }
+  rig.take(next);
+  const Json devices = rig.ask("/api/v1/devices").at("devices");
+  ASSERT_EQ(devices.size(), 3U);
+  EXPECT_EQ(devices[0].at("name"), "slow");
+  EXPECT_EQ(devices[1].at("name"), "just_begun");
+  EXPECT_EQ(devices[2].at("name"), "calm");
+}
+
 TEST(page_site, zero_and_no_data_differ) {
   Rig rig(3);
   auto gone = *rig.current;

@@ -164,6 +164,19 @@ TEST(Discards, names_the_volume_that_was_discarded_on_and_no_ranges_that_it_did_
   EXPECT_NE(words.find("requests=1 comm=\"somebody\" filesystem=\"/thin\" array=\"dm-1\""), std::string::npos) << words;
 }
 
+TEST(Discards, an_array_is_active_whoever_discards_on_it) {
+  for (const auto& [who, trigger] : {std::pair(DiscardSubmitter::fstrim, DiscardTrigger::fstrim),
+                                     {DiscardSubmitter::blkdiscard, DiscardTrigger::blkdiscard},
+                                     {DiscardSubmitter::mkfs, DiscardTrigger::mkfs},
+                                     {DiscardSubmitter::other, DiscardTrigger::other}}) {
+    Rig rig;
+    rig.submit("dm-2", who, 100 * kMiB);
+    rig.complete(100 * kMiB);
+    rig.observe();
+    EXPECT_EQ(rig.active(trigger), "dm-2 ") << at(trigger);
+  }
+}
+
 TEST(Discards, accuses_the_file_system_that_has_both) {
   Rig rig;
   rig.burst("sda2", DiscardSubmitter::fstrim, 100 * kMiB);

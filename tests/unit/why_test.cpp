@@ -544,6 +544,26 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
   }
 }
 
+TEST(explanations, one_error_is_a_failure_and_one_repetition_is_not) {
+  LatencySpike one = spike("sda", SpikeCause::error, 5s, 5s);
+  for (const auto& [key, fails] :
+       {std::pair(EvidenceKey::errors, true), {EvidenceKey::other_errors, true}, {EvidenceKey::requeues, false}}) {
+    one.evidence = {{key, 1}};
+    const std::string because = explain(one, {}, Tense::present).because;
+    EXPECT_EQ(because.find("I/Os fail") != std::string::npos, fails) << because;
+  }
+}
+
+TEST(explanations, of_an_unknown_cause_say_what_could_not_be_known) {
+  LatencySpike one = spike("sda", SpikeCause::unknown, 5s, 5s);
+  one.missing = {"no log page was read", "the queue is not known"};
+  std::string because = explain(one, {}, Tense::present).because;
+  EXPECT_TRUE(because.ends_with(" (no log page was read; the queue is not known)")) << because;
+  one.cause = SpikeCause::gc;
+  because = explain(one, {}, Tense::present).because;
+  EXPECT_EQ(because.find("the queue is not known"), std::string::npos) << because;
+}
+
 TEST(why, slow_commits_are_said_rather_than_their_flushes) {
   Host host;
   LatencySpike flushes = spike("sda", SpikeCause::flush, 30s, 30s);
