@@ -186,6 +186,11 @@ class Maker {
   void add_drive(const std::string& name, const DeviceSnapshot& device) {
     const std::uint64_t written = device.io->operation(Operation::write).bytes;
     add(Rung::drive, name, static_cast<double>(written), device.io->since);
+    if (!device.tenants && snapshot_.own_cost.effort != Effort::everything) {
+      // Who sends is not counted at present; the counts before are kept, and go on later.
+      add_gap(Rung::file_system, name, RungGapReason::unknown_sender);
+      return;
+    }
     Senders senders = device.tenants ? senders_of(*device.tenants) : Senders();
     const bool complete = senders.all == written;  // limits.cpu may have turned paths off at times
     const bool carries = carriers_.contains(name);

@@ -27,6 +27,8 @@ constexpr double kFastest = 0.1;
 /// While anything is in flight, one I/O is: less only because the kernel rounds busy time up.
 constexpr double kShallow = 1.5;
 constexpr double kMebibyte = 1 << 20;
+/// Writes for each commit: with fewer, they are not compared.
+constexpr double kFewCommits = 100;
 
 /// The word of a SizeHistogram that holds so many bytes.
 std::uint8_t word_of(double bytes) {
@@ -112,11 +114,14 @@ void LoadWindow::end_stretch() {
   }
   const double depth = in_flight / ended.busy_seconds;
   const double written = static_cast<double>(ended.sum.operation(Operation::write).bytes) / seconds;
+  const auto commits = static_cast<double>(model::count(ended.sum.operation(Operation::commit).total.words));
   for (const Operation operation : kCompared) {
     const model::OperationInterval& did = ended.sum.operation(operation);
     const auto& times = did.device[model::index(model::During::none)].words;
     const auto median = median_word(ended.begin->operation(operation).size, ended.end->operation(operation).size);
-    if (times.empty() || did.ios == 0 || !median) {
+    // Writes that are to be durable at once (FUA) take longer than those that end in the drive's cache.
+    const bool durable = operation == Operation::write && kFewCommits * commits > static_cast<double>(did.ios);
+    if (times.empty() || did.ios == 0 || !median || durable) {
       continue;
     }
     const LoadClass load{.operation = operation,
@@ -226,7 +231,9 @@ EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation op
   }
   for (std::size_t member = 0; member < members.size(); ++member) {
     for (const LoadClass& load : loads) {
-      members_[member].as_sibling.emplace(load, times_of(*members[member], load, true));
+      if (Times times = times_of(*members[member], load, true); times.log_median[0]) {
+        members_[member].as_sibling.emplace(load, std::move(times));
+      }
     }
   }
 }
@@ -237,10 +244,11 @@ std::optional<EqualLoad::Reference> EqualLoad::reference_of(std::size_t member, 
   std::array<std::vector<double>, kDraws> medians;
   std::vector<double> fastest;
   for (std::size_t other = 0; other < members_.size(); ++other) {
-    const Times& times = members_[other].as_sibling.at(load);
-    if (other == member || !times.log_median[0] || !times.log_fastest) {
+    const auto found = members_[other].as_sibling.find(load);
+    if (other == member || found == members_[other].as_sibling.end() || !found->second.log_fastest) {
       continue;
     }
+    const Times& times = found->second;
     const double deeper = std::max(0.0, own.log_depth - times.log_depth);
     for (std::size_t draw = 0; draw < kDraws; ++draw) {
       medians[draw].push_back(*times.log_median[draw] + deeper);

@@ -120,7 +120,7 @@ class EqualLoad {
 
   struct Member {
     std::map<LoadClass, Times> own;         // of the kMaxLoads with most I/Os
-    std::map<LoadClass, Times> as_sibling;  // of every class that any member has
+    std::map<LoadClass, Times> as_sibling;  // of the classes of any member, those that this one has
     double ios = 0;                         // of all classes
     std::size_t slices = 0;                 // with I/Os
     std::size_t complete_slices = 0;

@@ -51,12 +51,13 @@ std::vector<SiblingGroup> groups_of_arrays(const model::Inventory& inventory, co
   return groups;
 }
 
-/// Drives of one model; volumes of a cloud may be of one model and of several speeds.
+/// SSDs of one model; volumes of a cloud may be of one model and of several speeds. On disks that spin, the time of an
+/// I/O depends on how far apart the data are.
 std::vector<SiblingGroup> groups_of_models(const Measured& measured, const std::set<std::string>& paths) {
   std::map<std::tuple<util::OutsideText, util::OutsideText, std::uint64_t>, SiblingGroup> models;
   for (const auto& [name, tick] : measured) {
     const model::Device& device = *tick->block.device;
-    if (!device.model.empty() && !paths.contains(name) &&
+    if (!device.model.empty() && !device.rotational && !paths.contains(name) &&
         model::medium_of(device, tick->drive.get()) != model::Medium::software) {
       SiblingGroup& group = models[{device.model, device.firmware, device.size_bytes}];
       group.name = model::kSameModel;

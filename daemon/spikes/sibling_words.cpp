@@ -117,7 +117,7 @@ Differences differences_of(const model::Snapshot& now, const SiblingRatio& one) 
       differences.alike.emplace_back("temperature");
     } else {
       differences.unlike.push_back(
-          fmt::format("it is {:.0f} degrees {}", std::fabs(warmer), warmer > 0 ? "warmer" : "colder"));
+          fmt::format("it is {:.0f} °C {}", std::fabs(warmer), warmer > 0 ? "warmer" : "colder"));
     }
   }
   if (const auto used = pair_of(now, one, NvmeField::percentage_used_ratio)) {
@@ -135,7 +135,7 @@ Differences differences_of(const model::Snapshot& now, const SiblingRatio& one) 
   return differences;
 }
 
-/// "; firmware, temperature and wear are the same, but it is 14 degrees warmer"
+/// "; firmware, temperature and wear are the same, but it is 14 °C warmer"
 std::string differences_words(const Differences& differences) {
   const auto& alike = differences.alike;
   std::string words;

@@ -441,8 +441,10 @@ const model::HostWait* first_wait(const model::Snapshot& now) {
 Why about_current(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
   Why answer = about(wait, When::now);
   const auto duration = Seconds(wait.duration).count();
-  const bool explained = stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
-  std::string remarks = (explained ? "" : " No drive is slow.") + slow_drives;
+  const std::string siblings = sibling_words(now);
+  const bool explained =
+      stops_io(wait) || wait.cause == model::HostWaitCause::full || !slow_drives.empty() || !siblings.empty();
+  std::string remarks = (explained ? "" : " No drive is slow.") + slow_drives + siblings;
   if (wait.cause == model::HostWaitCause::layer) {
     constexpr double kMuchCpuPressure = 0.3;
     const auto cpu = wait.evidence.find("cpu_pressure_ratio");

@@ -131,7 +131,7 @@ void print_volume(const Json& before, const Json& now, std::ostream& out) {
   print_row(out, text(at(now, "name")) + " " + text(at(now, "kind")), below, ratio(*written, *below),
             "to its members, for " + bytes_text(written));
   if (read && read_below && *read_below > *read) {
-    print_row(out, "", *read_below - *read, {}, "read from its members, which nobody asked it for");
+    print_row(out, "", *read_below - *read, {}, "extra reads from its members (parity, check, rebuild)");
   }
 }
 

@@ -456,12 +456,12 @@ TEST(why_siblings, says_what_differs_and_nothing_of_what_is_not_known) {
   };
   host.drive("sdd", "F0", 54, 0.6, 12);
   EXPECT_EQ(rest(),
-            "; its firmware is F0, theirs F1, it is 14 degrees warmer, 60 % of its life is used up, 10 % of theirs, "
+            "; its firmware is F0, theirs F1, it is 14 °C warmer, 60 % of its life is used up, 10 % of theirs, "
             "12 media errors.");
   host.drive("sdd", "F1", 54, 0.15, 0);
-  EXPECT_EQ(rest(), "; firmware and wear are the same, but it is 14 degrees warmer.");
+  EXPECT_EQ(rest(), "; firmware and wear are the same, but it is 14 °C warmer.");
   host.drive("sdb", "F2", 40, 0.1, 0);
-  EXPECT_EQ(rest(), "; wear is the same, but it is 14 degrees warmer.") << "the others' firmware differs among them";
+  EXPECT_EQ(rest(), "; wear is the same, but it is 14 °C warmer.") << "the others' firmware differs among them";
   host.snapshot.nvme_drives.clear();
   EXPECT_EQ(rest(), ".");
 }

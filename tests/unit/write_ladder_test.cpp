@@ -314,7 +314,7 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
             "sda sdb\n"
             "  file systems               12.6M           journal 2.1M, other 10.5M\n"
             "  md0 raid5                  21.0M  x 2      to its members, for 10.5M\n"
-            "                              4.2M           read from its members, which nobody asked it for\n"
+            "                              4.2M           extra reads from its members (parity, check, rebuild)\n"
             "  drives                     23.1M  x 1.83\n"
             "  media of sda                      x 1.5    by its own counters, 24h, ocp\n"
             "  media of sdb                               modelled 2.4\n");

@@ -105,7 +105,7 @@ class App {
     say("sentence", calm ? calmWords(devices) : why.summary);
     say("remarks", why.remarks);
     say("past", why.past, over && element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time"));
-    say("next", "", !calm && why.runbook && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
+    say("next", "", why.runbook && (!calm || !why.past) && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
   }
 
   showConnection() {

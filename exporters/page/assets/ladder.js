@@ -29,7 +29,7 @@ function volumeRows(before, now) {
   const [sent, below, read, readBelow] = ["written_bytes", "members_written_bytes", "read_bytes", "members_read_bytes"].map(of);
   if (sent === null || below === null || sent + below === 0) return [];
   const rows = [{ who: `${now.title || now.name} (${now.kind.replace("_", " ")})`, size: below, times: sent > 0 ? below / sent : null }];
-  if (read !== null && readBelow > read) rows.push({ who: `${now.title || now.name}: read unasked`, size: readBelow - read, times: null, read: true });
+  if (read !== null && readBelow > read) rows.push({ who: `${now.title || now.name}: extra reads`, size: readBelow - read, times: null, read: true });
   return rows;
 }
 

@@ -137,7 +137,7 @@ export class Overview {
     this.gaps = element("div");
     this.drives = element("div", {}, element("div", { class: "bar" }, this.filter, this.number),
       element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": "All drives" }, this.head, this.body)),
-      element("p", { class: "reading" }, "Numbers are of the last ten seconds. The mark on a small bar is what is usual; a bar far beyond it is slow. Click a line, or press Enter on its state, for all figures. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times. The taller it is, the more was waited. In both, a mark below the line is a burst of discards, hatched is no data, and grey is not kept."));
+      element("p", { class: "reading" }, "Numbers are of the last ten seconds. The mark on a small bar is what is usual; a bar far beyond it is slow. Click a line, or press Enter on its state, for all figures. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times. Taller bars mean more time spent waiting. In both, a mark below the line is a burst of discards, hatched is no data, and grey is not kept."));
     this.root = element("div", {}, this.drives, this.day.root, this.stacks.root, this.findings, this.gaps);
   }
 
