@@ -437,6 +437,21 @@ class Conversation {
   Outcome wait_for(const Child& child, const OrderedJson& id) {
     const auto deadline = std::chrono::steady_clock::now() + kMaxCall;
     while (true) {
+      // Some may have come together with the call.
+      while (auto line = lines_.take()) {
+        Message message = message_in(*line);
+        if (message.method == "notifications/cancelled" && message.params.value("requestId", OrderedJson()) == id) {
+          return Outcome::cancelled;
+        }
+        if (message.method == "ping") {
+          answer(message);
+        } else {
+          waiting_.push_back(std::move(message));
+        }
+      }
+      if (!std::cout) {
+        return Outcome::cancelled;
+      }
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
       // Beyond that, the client waits.
@@ -451,20 +466,6 @@ class Conversation {
       }
       if (files[1].revents != 0) {
         lines_.read_more();
-      }
-      while (auto line = lines_.take()) {
-        Message message = message_in(*line);
-        if (message.method == "notifications/cancelled" && message.params.value("requestId", OrderedJson()) == id) {
-          return Outcome::cancelled;
-        }
-        if (message.method == "ping") {
-          answer(message);
-        } else {
-          waiting_.push_back(std::move(message));
-        }
-      }
-      if (!std::cout) {
-        return Outcome::cancelled;
       }
     }
   }

@@ -117,8 +117,10 @@ def hostile(client):
     expect(answer["error"]["code"] == -32602 and "why, report" in answer["error"]["message"], "no tool changes anything; those that there are are named")
 
 
-def children_of(pid):
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def command_of(pid):
+    """The child that runs the command; another one may look whether the configuration's file system answers."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return next((one for one in children if b"--json" in Path(f"/proc/{one}/cmdline").read_bytes()), None)
 
 
 def a_daemon_that_does_not_answer(listener):
@@ -128,22 +130,22 @@ def a_daemon_that_does_not_answer(listener):
     def begin(number):
         client.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "why"}}).encode())
         deadline = time.monotonic() + 10
-        while not children_of(client.process.pid) and time.monotonic() < deadline:
+        while not (child := command_of(client.process.pid)) and time.monotonic() < deadline:
             time.sleep(0.02)
-        return children_of(client.process.pid)
+        return child
 
     def is_gone(pid):
         deadline = time.monotonic() + 5
         while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
             time.sleep(0.02)
         return not os.path.exists(f"/proc/{pid}")
-    [child] = begin("first")
+    child = begin("first")
     expect(client.ask("ping")["result"] == {}, "a ping is answered meanwhile")
     client.send(b'{"jsonrpc":"2.0","id":"later","method":"tools/list"}')
     client.send(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"first"}}')
     expect(client.answer()["id"] == "later", "a call that is cancelled has no answer; what was asked after it has")
     expect(is_gone(child), "and its process is gone")
-    [child] = begin("second")
+    child = begin("second")
     client.process.kill()
     client.process.wait()
     expect(is_gone(child), "a process ends with the server")

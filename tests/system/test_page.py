@@ -288,7 +288,7 @@ def heatmap_shows_what_was_injected(check, chrome, port, tell, name, slow_read):
     check.figure(f"{len(before)} pixels above {low:.2f} s before, {len(slow)} after; {len(inside)} of them when reads were slowed")
     check.that(len(inside) > 100, "pixels changed where reads were slow")
     # Other processes may delay this host for a moment: then the daemon has measured that, too.
-    measured = slow_seconds(port, name, 0.9 * low)
+    measured = slow_seconds(port, name, 0.75 * low)  # a row of pixels may be one bucket off
     check.equal([one for one in slow if not any(begin - 0.2 <= one[0] <= end + 0.2 for begin, end in measured)], [],
                 "and nowhere where no slow read was measured")
     rows = [seconds for _, seconds in inside if seconds < high]

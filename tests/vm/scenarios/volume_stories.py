@@ -132,6 +132,6 @@ def run(vm, check):
     for number in range(ROUNDS if vm.long else 1):
         stories.healthy(HEALTHY, f"round {number}, all is well")
         once(vm, check, stories, number)
-        print(f"     round {number}: {len(check.failures)} failures so far")
+        print(f"     round {number}: {check.failures} failures so far")
     vm.sh("kill $(cat /tmp/fio.pid)")
     daemon.stop()
