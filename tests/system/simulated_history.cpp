@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   add_minutes(**past, drive, minutes, after);
   add_minutes(**past, other, minutes, after);
   const std::size_t expected = 4 * minutes;
-  for (int i = 0; i < 600 && (*past)->status().rows_written() < expected; ++i) {
+  for (int i = 0; i < 1800 && (*past)->status().rows_written() < expected; ++i) {
     std::this_thread::sleep_for(100ms);
   }
   const history::Status status = (*past)->status();
