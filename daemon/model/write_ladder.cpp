@@ -192,15 +192,17 @@ class Maker {
       return;
     }
     Senders senders = device.tenants ? senders_of(*device.tenants) : Senders();
-    const bool complete = senders.all == written;  // limits.cpu may have turned paths off at times
+    // Not after limits.cpu had turned paths off: what is left over then is no counter, as the two are read in turn.
+    const bool complete = device.tenants && senders.all == written;
     const bool carries = carriers_.contains(name);
     constexpr std::size_t kOther = index(WriteClass::other);
-    if (!carries && senders.all < written) {
-      senders.of[kOther] += written - senders.all;
+    if (!device.tenants) {
+      senders.of[kOther] = written;
     }
     const auto filesystem = filesystems_.find(name);
     const bool strange = filesystem != filesystems_.end() && filesystem->second;
-    if (carries && (!complete || is_passed_through(name) || (strange && senders.of[kOther] > 0))) {
+    if (carries ? !complete || is_passed_through(name) || (strange && senders.of[kOther] > 0)
+                : device.tenants && !complete) {
       add_gap(Rung::file_system, name, RungGapReason::unknown_sender);
       return;
     }
