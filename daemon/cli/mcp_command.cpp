@@ -195,10 +195,10 @@ class Child {
   /// One that hangs in the kernel is left behind: even SIGKILL ends it only later.
   ~Child() {
     if (pid_ > 0 && !ended_) {
-      constexpr int kMostMilliseconds = 1000;
+      constexpr int kMaxKillMilliseconds = 1000;
       ::kill(pid_, SIGKILL);
       pollfd end{end_.get(), POLLIN, 0};
-      ::poll(&end, 1, kMostMilliseconds);
+      ::poll(&end, 1, kMaxKillMilliseconds);
       ::waitpid(pid_, nullptr, WNOHANG);
     }
   }
