@@ -212,11 +212,7 @@ WRITES = [
            for kind in ("misaligned", "small")], maximum=1),
     lines("Write ladder", "Bytes written on each rung of the way to the media, of the whole host: what file systems send, what "
           "reaches drives with all that volumes add, what NVMe drives say they received, and what they wrote to their media.", "Bps",
-          (rate("ssdpulse_write_ladder_bytes_total", "rung", HOST), "{{rung}}"), "rung", span=12),
-    lines("Write ladder: amplification of a day", "Bytes written for each byte on the rung above, over a day, of the whole "
-          "host: by volumes and file systems (drive), in the drives (media), and both. Absent while a rung lacks something.",
-          "x", [(f"instance_step:ssdpulse_write_ladder:ratio1d{{{HOST}}}", "{{step}}"),
-                (f"instance:ssdpulse_write_ladder:ratio1d{{{HOST}}}", "both")], span=12, nothing="not known"),
+          (rate("ssdpulse_write_ladder_bytes_total", "rung", HOST), "{{rung}}"), "rung", span=24),
     listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
             "tell streams apart.",
             [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
@@ -314,11 +310,6 @@ VOLUMES = [
           [(rate("ssdpulse_volume_bytes_total", "volume, operation", HOST), "{{volume}} {{operation}}"),
            (rate("ssdpulse_volume_member_bytes_total", "member, operation", HOST), "{{member}} {{operation}}")], span=6,
           nothing="no volumes"),
-    lines("Volumes: amplification of an hour", "Bytes at the members for each byte of the volume (a mirror of two writes 2), and "
-          "for parity: bytes read for each byte written.", "x",
-          [(f"instance_volume_operation:ssdpulse_volume_members_bytes:ratio1h{{{HOST}}}", "{{volume}} {{operation}}"),
-           (f"instance_volume:ssdpulse_volume_parity_read_bytes:ratio1h{{{HOST}}}", "{{volume}} parity reads")],
-          span=24, nothing="no volumes"),
     lines("Volumes: I/Os", "Bios submitted to volumes, in a second.", "iops",
           (rate("ssdpulse_volume_ios_total", "volume, operation", HOST), "{{volume}} {{operation}}"), span=6,
           nothing="no volumes"),
