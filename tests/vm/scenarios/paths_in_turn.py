@@ -7,7 +7,7 @@ from lib import metrics
 
 KERNELS_IN_CI = ()  # the long form has all
 READS, READ = 20, 0.05
-TRIM = 4  # seconds: longer than all reads
+TRIM = 10  # seconds: longer than all reads
 ROUNDS = 6  # of which two on paths that differ, as the paths take turns: a discard and the reads are an odd number of I/Os
 
 
