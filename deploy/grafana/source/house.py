@@ -252,8 +252,8 @@ class Episode(models.AnnotationQuery):
         return self
 
 
-def choice(name, label, query, several=True, hidden=False, all_value=None):
-    """A variable whose values come from Prometheus."""
+def choice(name, label, query, several=True, hidden=False, all_value=None, regex=None):
+    """A variable whose values come from Prometheus. regex: its group is the part of each answer that is the value."""
     variable = dashboard.QueryVariable(name).id(name).label(label).datasource(DATASOURCE)
     variable.query({"query": query, "refId": name}).multi(several).include_all(several)
     variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
@@ -261,6 +261,8 @@ def choice(name, label, query, several=True, hidden=False, all_value=None):
         variable.current(models.VariableOption(text="All", value="$__all"))
     if all_value:
         variable.all_value(all_value)
+    if regex:
+        variable.regex(regex)
     return variable.hide(models.VariableHide.HIDE_VARIABLE) if hidden else variable
 
 
