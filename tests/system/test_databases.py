@@ -9,7 +9,6 @@ Prometheus scrapes both exporters and the daemon; each query must return somethi
 The names that the queries use and a suite's exporters have are tests/fixtures/prometheus/exporters.txt, by which the
 names are checked without databases; SSDPULSE_TEST_GOLDEN=write writes it. (Whether Grafana draws them is not tried here.)
 """
-import json
 import os
 import re
 import time
@@ -106,8 +105,9 @@ def test(check, state):
     text = "\n".join(lines) + "\n"
     if os.environ.get("SSDPULSE_TEST_GOLDEN") == "write":
         RECORD.write_text(text)
-    names = [[line for line in one.splitlines() if not line.startswith("#")] for one in (RECORD.read_text(), text)]
-    check.equal(names[1], names[0], f"the recorded names, of {json.dumps([versions for _, versions in found.values()])}")
+    recorded, seen = ({line for line in one.splitlines() if not line.startswith("#")} for one in (RECORD.read_text(), text))
+    check.that(recorded == seen, f"the {len(seen)} recorded names are those of {' and of '.join(versions for _, versions in found.values())} "
+               f"{sorted(recorded ^ seen)}")
 
 
 rig.main(test)

@@ -58,13 +58,13 @@ def now(database, up):
                ((None, RED), (1, GREEN)), texts=UP, nothing="no exporter", span=3),
         number("Its host", "Whether ssdpulse on the chosen host answers Prometheus.", "short", (f"max(up{{{HOST}}})", "up"),
                ((None, RED), (1, GREEN)), texts=UP, nothing="choose a host", span=3),
-        listing("Slow now", "What is slow now, why, for how long in the last hour, and what 99 % of the I/Os stay below. The cause "
-                "may change until it is over.",
+        listing("Slow now", "What is slow now, why, for how long in the last hour, and its p99 now. The cause may change until it "
+                "is over.",
                 [("Slow for", "s", slow(lambda where: f"15 * max by (device, operation) (count_over_time((sum by (device, operation) ("
                                         f"ssdpulse_latency_spike_active{{{where}}}) > 0)[1h:15s]))"), ((None, RED),)),
                  ("p99", "s", slow(lambda where: quantile(0.99, TOTAL_TIME, "device, operation", where)), None)],
                 order=("mountpoint", "device", "operation", "cause"), span=18, height=4, nothing="none is known to be slow",
-                rename={"mountpoint": "Mount point", "operation": "Operation", "cause": "Because of"}),
+                rename={"operation": "Operation", "cause": "Because of"}),
     ]
 
 

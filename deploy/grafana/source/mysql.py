@@ -4,7 +4,7 @@ from databases import beside, growth, named, theirs
 from house import lines
 from queries import RANGE
 
-INNODB = "mysql_global_status_innodb"
+INNODB, POOL = "mysql_global_status_innodb", "mysql_global_status_buffer_pool"
 OF_POOL = ',state=~"data|free"'
 TRANSACTIONS = [
     lines("Transactions, and what they wait for", "Commits and rollbacks, fsyncs, and waits for room in the log buffer. MariaDB 10.11 "
@@ -28,8 +28,7 @@ FLUSHING = [
           "flushing. MySQL does not export the former.", "percentunit",
           [(named(lambda name: f"sum({theirs(name)}) / sum({theirs(f'{INNODB}_checkpoint_max_age')})",
                   (f"{INNODB}_checkpoint_age", "redo log")), "{{of}}"),
-           (f"sum({theirs('mysql_global_status_buffer_pool_dirty_pages')}) / sum({theirs('mysql_global_status_buffer_pool_pages', OF_POOL)})",
-            "buffer pool")], maximum=1, span=12),
+           (f"sum({theirs(f'{POOL}_dirty_pages')}) / sum({theirs(f'{POOL}_pages', OF_POOL)})", "buffer pool")], maximum=1, span=12),
 ]
 NO_IO = [
     lines("Threads and row locks", "Threads that run a query, and transactions that wait for a row now: for another one, not for a drive.",

@@ -57,8 +57,8 @@ WORST = [
     listing("Alerts that fire", "Alerts of ssdpulse that are firing now, and for how many drives or hosts.",
             [("Firing", "short", recorded("job_alertname_severity:ssdpulse_alerts:count"), ((None, RED),))],
             order=("alertname", "severity"), sort="Firing", span=12, height=7, nothing="none"),
-    lines("Slow time by cause", "Latency spikes of all devices by cause, in seconds per second: how many devices are slow on "
-          "average, counted when a spike has ended.", "none",
+    lines("Slow time by cause", "Latency spikes of all devices, in seconds per second: how many are slow on average. "
+          "Counted when a spike has ended.", "none",
           (f"sum by (cause) ({recorded('job_cause:ssdpulse_latency_spike_seconds:rate5m')}) > 0", "{{cause}}"), "cause",
           stack="normal", span=12, nothing="no spike has ended"),
 ]
