@@ -73,20 +73,20 @@ SPIKES = states("Slow times of the drives, and why", "When an operation was slow
                  f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
                  "{{operation}}: {{cause}}"), span=24, height=5, nothing="none is known to have been slow")
 COMMITS = lines("Commits of each mount point: p99", "What a caller of fsync waits for: 99 % take no longer. Transactions wait for the "
-                "mount point of the WAL or redo log.", "s", (p99_at_mounts("commit"), PLACE), log=10, span=12, nothing="no commits")
+                "mount point of the WAL or redo log.", "s", (p99_at_mounts("commit"), PLACE), log=10, span=12, nothing="no commit was measured")
 DATA = lines("Reads and writes of each mount point: p99", "99 % take no longer, queueing included.", "s",
              [(p99_at_mounts(operation), f"{PLACE} {operation}") for operation in ("read", "write")], log=10, span=12,
-             nothing="nothing was read or written")
+             nothing="no read or write was measured")
 WHOSE = lines("Time in the drives, by tenant", f"Seconds per second that requests of the {MOST} busiest tenants spent in the drives. The "
               "database is one of them.", "none", (most(tenants("device_seconds")), "{{tenant}}"), stack="normal", span=12, nothing=NOBODY)
 ELSE = [
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them: trim, mostly.", "Bps",
           (f'{rate("ssdpulse_discard_burst_bytes_total", "trigger")} > 0', "{{trigger}}"), "trigger", stack="normal",
-          nothing="no discards"),
+          nothing="no discard was measured"),
     lines("Volumes: p99", "99 % of the I/Os of a volume (LVM, LUKS, md) take no longer. Slow above quick drives: it is the volume.", "s",
           (f'({quantile(0.99, "ssdpulse_volume_latency_seconds", "volume, operation", VOLUME_IO)})\n* on (volume) group_left (name) '
            f"max by (volume, name) (ssdpulse_volume_info{{{HOST}}})", "{{name}} ({{volume}}) {{operation}}"), log=10,
-          nothing="no volumes"),
+          nothing="no volume was measured"),
     lines("Above the drives", "Share of the time in which tasks waited for I/O, and in which something above the drives held it up.",
           "percentunit", [(rate("ssdpulse_host_io_pressure_seconds_total", "kind", HOST), "waiting: {{kind}}"),
                           (rate("ssdpulse_host_wait_seconds_total", "cause", HOST), "held up: {{cause}}")], maximum=1),
