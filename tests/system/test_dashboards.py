@@ -26,6 +26,7 @@ HEALTHY_IS_EMPTY = {
     "Failed I/O", "Errors", "Lost events by cause", "Drift against the kernel", "Failed attempts of sources",
     "Requeues, failovers, never issued", "New, replaced or re-configured devices",
     "Slow now, because of", "Latency spikes by cause", "Latency spikes", "Slow time by cause", "Spikes by cause",
+    "Slow now", "Slow times of the drives, and why",
     "Held up, and by what", "Waited beyond usual, by cause", "Online discard and fstrim both in use",
 }
 # Empty on a page where nothing changes for longer than a test may take, or that is less than an hour old.
