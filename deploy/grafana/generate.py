@@ -19,7 +19,9 @@ sys.dont_write_bytecode = True
 import daemon  # noqa: E402
 import device  # noqa: E402
 import fleet  # noqa: E402
+import mysql  # noqa: E402
 import overview  # noqa: E402
+import postgresql  # noqa: E402
 from grafana_foundation_sdk.cog.encoder import JSONEncoder  # noqa: E402
 
 
@@ -35,7 +37,7 @@ def one_panel_a_line(value):
 def main():
     directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "dashboards"
     directory.mkdir(parents=True, exist_ok=True)
-    for module in (overview, fleet, device, daemon):
+    for module in (overview, fleet, device, daemon, postgresql, mysql):
         dashboard = json.loads(JSONEncoder().encode(module.build().build()))
         (directory / f"{module.__name__}.json").write_text(one_panel_a_line(dashboard) + "\n", encoding="utf-8")
 

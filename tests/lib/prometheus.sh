@@ -9,12 +9,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 # prometheus_version BINARY: e.g. 2.53.3
 prometheus_version() { "$1" --version 2>&1 | sed -nE '1s/^prometheus, version ([0-9]+\.[0-9]+\.[0-9]+).*/\1/p'; }
 
-# start_prometheus BINARY TARGET_PORT native|classic [KEYS]: scrapes the target every second as job "ssdpulse"; returns when
-# it has done so once (successfully or not). KEYS: more lines of the scrape configuration, indented to match. Native
-# histograms are enabled the way this version supports: up to 3.7 by a feature flag, from 3.8 on by a configuration key
+# start_prometheus BINARY TARGET_PORT native|classic [KEYS [JOBS]]: scrapes the target every second as job "ssdpulse"; returns when
+# it has done so once (successfully or not). KEYS: more lines of the scrape configuration, indented to match; JOBS: more of
+# them. Native histograms are enabled the way this version supports: up to 3.7 by a feature flag, from 3.8 on by a configuration key
 # (which older versions refuse). Sets PROMETHEUS_PID, PROMETHEUS_PORT, PROMETHEUS_LOG.
 start_prometheus() {
-  local binary=$1 target=$2 histograms=$3 more=${4:-} directory version options=() keys=
+  local binary=$1 target=$2 histograms=$3 more=${4:-} jobs=${5:-} directory version options=() keys=
   version=$(prometheus_version "$binary")
   [[ -n $version ]] || fail "no Prometheus: $binary"
   if [[ $histograms == native ]]; then
@@ -32,6 +32,7 @@ scrape_configs:
     $keys
     $more
     static_configs: [{ targets: ["127.0.0.1:$target"] }]
+$jobs
 YAML
   PROMETHEUS_PORT=$(free_port)
   PROMETHEUS_LOG=$directory/log

@@ -4,6 +4,7 @@
 
 Every panel says what it shows and in which unit; every query asks for the chosen hosts and for metrics that exist;
 every metric is used by a panel or a rule, except at most a tenth, which deploy/grafana/ad-hoc-metrics.txt names.
+Those of databases also ask the chosen database for what its exporter has: a recorded list of real scrapes has the name.
 The dashboard of a whole fleet reads only what rules/fleet.yml records, and of single hosts only the worst ten.
 What the expressions return is judged by a real Prometheus, in the level `system`.
 """
@@ -20,6 +21,8 @@ WANTED_VARIABLES = {
     "fleet": {"datasource", "job", "instance", "device", "model"},
     "device": {"datasource", "job", "instance", "device", "model"},
     "daemon": {"datasource", "job", "instance"},
+    "postgresql": {"datasource", "server", "job", "instance", "mountpoint", "device"},
+    "mysql": {"datasource", "server", "job", "instance", "mountpoint", "device"},
 }
 # What a server reports about its own scrapes.
 OF_PROMETHEUS = {"up", "scrape_duration_seconds"}
@@ -30,6 +33,9 @@ GRAFANA_VARIABLES = {"__rate_interval", "__interval", "__range", "__url_time_ran
 OVERVIEW = "overview"
 FLEET_RULES = Path("deploy/prometheus/rules/fleet.yml")
 METRIC = re.compile(r"\b(?:ssdpulse_|process_)\w+")
+# Of the exporters of databases, and where they were really seen (system.test_databases).
+THEIRS = re.compile(r"\b(?:pg_|mysql_)\w+")
+SEEN = {line.split()[0] for line in Path("tests/fixtures/prometheus/exporters.txt").read_text().splitlines() if line[0] != "#"}
 SELECTOR = re.compile(r"([a-z_]\w*)?\{([^{}]*)\}")
 
 problems = []
@@ -93,18 +99,19 @@ def check_places(name, dashboard):
 
 
 def check_expression(where, expression, known, variables):
-    for metric in METRIC.findall(expression):
-        if family(metric, known) not in known:
+    for metric in METRIC.findall(expression) + THEIRS.findall(expression):
+        if family(metric, known) not in known | SEEN:
             wrong(f"{where}: no such metric: {metric}")
         if metric.endswith("_total") and metric not in LIFETIMES:
             if not re.search(r"(rate|increase|changes)\($", expression.split(metric)[0]):
                 wrong(f"{where}: counter without rate or increase: {metric}")
     for metric, matchers in SELECTOR.findall(expression):
-        if not {'job=~"$job"', 'instance=~"$instance"'} <= set(matchers.split(",")):
-            wrong(f"{where}: {metric} is not asked of the chosen job and host")
-        if metric and metric not in OF_PROMETHEUS and not METRIC.fullmatch(metric):
+        wanted = {'instance=~"$server"'} if THEIRS.fullmatch(metric) else {'job=~"$job"', 'instance=~"$instance"'}
+        if not wanted <= set(matchers.split(",")):
+            wrong(f"{where}: {metric} is not asked of the chosen job and host, or database")
+        if metric and metric not in OF_PROMETHEUS | SEEN and not METRIC.fullmatch(metric):
             wrong(f"{where}: whose metric is {metric}?")
-    for metric in METRIC.findall(re.sub(r'"[^"]*"', "", expression)):
+    for metric in [name for kind in (METRIC, THEIRS) for name in kind.findall(re.sub(r'"[^"]*"', "", expression))]:
         if not re.search(rf"{metric}\{{", expression):
             wrong(f"{where}: {metric} is asked of all hosts")
     for variable in re.findall(r"\$\{?(\w+)", expression):
@@ -190,6 +197,8 @@ def main():
     if len(uids) != len(WANTED_VARIABLES) + 1:
         wrong("two dashboards have the same uid")
     print(f"{len(texts)} expressions")
+    for name in sorted(SEEN - {name for text in texts for name in THEIRS.findall(text)}):
+        wrong(f"exporters.txt: no panel reads {name}")
     rules = [file.read_text() for file in sorted(Path("deploy/prometheus/rules").glob("*.yml"))]
     check_use(texts + rules, families)
     if problems:

@@ -11,12 +11,17 @@ import urllib.error
 import yaml
 
 FILLED = {"job": "ssdpulse", "instance": ".*", "device": ".*", "model": ".*", "controller": ".*", "quantile": "0.99",
-          "window": "1h"}
+          "window": "1h", "server": ".*", "mountpoint": ".*"}
 OURS = re.compile(r"\b(?:ssdpulse|process)_\w+")
+THEIRS = re.compile(r"\b(?:pg|mysql)_\w+")  # of the exporters of databases, which only test_databases has
 SELECTOR = re.compile(r"(?<![\w:])(?:[a-z_]+:)?(?:ssdpulse_|process_|working_hours)[\w:]*(?:\{[^{}]*\})?|\bup\{[^{}]*\}")
 
 
 RECORDED = "overview"  # reads only recorded series: a server without rules/fleet.yml has no answer
+
+
+def board(source, name):
+    return json.loads((source / f"deploy/grafana/dashboards/{name}.json").read_text())
 
 
 def panels(source, recorded=False):
@@ -36,8 +41,7 @@ def panels(source, recorded=False):
 
 def red(source, name, title):
     """An expression that is 1 while this single-value panel is red, else 0."""
-    dashboard = json.loads((source / f"deploy/grafana/dashboards/{name}.json").read_text())
-    [panel] = [one for one in dashboard["panels"] if one["title"] == title]
+    [panel] = [one for one in board(source, name)["panels"] if one["title"] == title]
     limit = panel["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]["value"]
     return f"({filled(panel['targets'][0]['expr'])}) >= bool {limit}"
 

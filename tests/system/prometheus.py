@@ -15,7 +15,7 @@ SHELL = Path(__file__).resolve().parents[1] / "lib"
 SUITES = ("bookworm", "trixie", "sid")  # Prometheus 2.42, 2.53 and 3.5
 
 
-def _shell(state, script, *arguments):
+def shell(state, script, *arguments):
     """A bash with tests/lib loaded; its output can be read while it runs."""
     environment = {**os.environ, "SSDPULSE_TEST_STATE": str(state)}
     return subprocess.Popen(["bash", "-c", f'set -euo pipefail; cd "$1"; shift; {script}', "-", SHELL,
@@ -27,7 +27,7 @@ def fetch(state, suite, *packages):
     """Where this suite's packages are unpacked; kept between runs."""
     cache = Path(os.environ.get("SSDPULSE_TEST_CACHE") or Path.home() / ".cache/ssdpulse")
     directory = cache / f"prometheus-{suite}"
-    process = _shell(state, 'source ./debian_suite.sh; fetch_from_suite "$@"', suite, *packages, directory)
+    process = shell(state, 'source ./debian_suite.sh; fetch_from_suite "$@"', suite, *packages, directory)
     out, _ = process.communicate()
     if process.returncode != 0:
         raise RuntimeError(f"cannot fetch {packages} of {suite}")
@@ -61,7 +61,7 @@ class Server:
     def wait_scraped(self, seconds):
         """Until it has scraped the target for so long; on a busy host one scrape or two may be missing."""
         deadline = time.monotonic() + 60
-        while sum(self.query(f"sum_over_time(up[{seconds}s])").values()) < seconds - 2:
+        while min(self.query(f'sum_over_time(up{{job="ssdpulse"}}[{seconds}s])').values(), default=0) < seconds - 2:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name} misses scrapes: {self.target()}")
             time.sleep(0.2)
@@ -71,14 +71,14 @@ class Server:
 
 
 @contextmanager
-def servers(state, binaries, target_port, keys=None):
+def servers(state, binaries, target_port, keys=None, jobs=""):
     """One server for each (name, binary, "native" or "classic"), started together, all scraping every second.
 
-    `keys`: additional scrape configuration for each.
+    `keys`: additional scrape configuration for each; `jobs`: more that all scrape, lines of YAML.
     """
     script = ('source ./prometheus.sh; start_prometheus "$@"; echo "$PROMETHEUS_PORT $PROMETHEUS_LOG $PROMETHEUS_PID"; '
               'read -r || true; stop_prometheus')
-    processes = [_shell(state, script, binary, target_port, form, more)
+    processes = [shell(state, script, binary, target_port, form, more, jobs)
                  for (_, binary, form), more in zip(binaries, keys or [""] * len(binaries))]
     try:
         started = []

@@ -28,7 +28,8 @@ def query(target, now):
     """One target as the page sends it, except for variables, which the page fills in."""
     expression = target["expr"]
     for name, value in (("job", "ssdpulse"), ("instance", ".*"), ("device", ".*"), ("model", ".*"), ("controller", ".*"),
-                        ("quantile", "0.99"), ("window", "1h"), ("compare", "5s")):
+                        ("quantile", "0.99"), ("window", "1h"), ("compare", "5s"), ("server", ".*"),
+                        ("mountpoint", ".*")):
         expression = expression.replace(f"${name}", value).replace(f"${{{name}}}", value)
     return {"queries": [{**target, "refId": "A", "expr": expression, "datasource": {"uid": query.uid}, "intervalMs": 1000,
                          "maxDataPoints": 500}], "from": str(int((now - RUN_SECONDS) * 1000)), "to": str(int(now * 1000))}

@@ -41,24 +41,24 @@ NOW = [
 ]
 
 SEEING = [
-    lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: "
-          "its beginning was not; recursion: the kernel skipped a run of a program; others: see ssdpulse-metrics(7).", "reqps",
+    lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen. stray: "
+          "its beginning was not. recursion: the kernel skipped a run of a program. Others: see ssdpulse-metrics(7).", "reqps",
           (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal",
           nothing="none lost"),
     lines("Drift against the kernel", "Our count of I/Os minus that in the kernel's diskstats, whenever both are idle; 0 "
           "is right.", "short",
           (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
            "{{instance}} {{device}} {{operation}}"), minimum=None, nothing="no drift"),
-    lines("Drift of drives' host counters", "The drive's own count of written bytes minus what the block layer wrote, "
-          "where neither rounding nor what the drive may count besides writes explains it.", "bytes",
+    lines("Drift of drives' host counters", "The drive's own count of written bytes minus what the block layer wrote. "
+          "Only what neither rounding nor other commands explain.", "bytes",
           [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
             f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
           minimum=None, nothing="no drift"),
     lines("Devices of which no request is seen", "Nothing of them is measured, although they do I/O or may do so: their "
           "number. The doctor names them.", "short", (f"sum by (instance) (ssdpulse_device_unseen{{{HOST}}})", HOST_OF), span=6),
-    lines("Beyond the limits", "What is only counted, because there is more than the daemon has room for: devices that "
-          "appeared after its start, mounted file systems, changes of settings that wait, and lines that are not in the log.",
+    lines("Beyond the limits", "What is only counted, because there is more than the daemon has room for. Devices that appeared after "
+          "its start, file systems, changes of settings that wait, lines that are not in the log.",
           "short", [(f"ssdpulse_devices_left_out{{{HOST}}}", "{{instance}} devices"),
                     (f"ssdpulse_filesystems_unnamed{{{HOST}}}", "{{instance}} file systems"),
                     (f"ssdpulse_setting_changes_waiting{{{HOST}}}", "{{instance}} changes"),
@@ -76,8 +76,8 @@ SEEING = [
 COST = [
     lines("CPU of the daemon", "Processor time of the daemon, as a share of one CPU.", "percentunit",
           (rate("process_cpu_seconds_total", "instance", HOST), HOST_OF)),
-    lines("Share of the host's CPUs, estimated", "Time of the BPF programs, as a share of the time of all CPUs: their "
-          "runs times the cost of one on the host; and the limit (limits.cpu).", "percentunit",
+    lines("Share of the host's CPUs, estimated", "Time of the BPF programs, as a share of the time of all CPUs, and the limit "
+          "(limits.cpu). Their runs times the cost of one on the host.", "percentunit",
           [(f"ssdpulse_estimated_bpf_cpu_ratio{{{HOST}}}", "{{instance}}"),
            (f"ssdpulse_cpu_limit_ratio{{{HOST}}}", "{{instance}} limit")], nothing="not known"),
     states("What is turned off", "What the daemon does not measure, to stay below limits.cpu.",
@@ -126,7 +126,7 @@ POLLS = [
     lines("Readings", "Readings of a drive's logs that were started.", "ops",
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
     lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, divided by "
-          "that of the others; 1: no effect.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
+          "that of the others. 1: no effect.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
     listing("Refused pages", "Log pages that a drive refused, or that are something other than their numbers say.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
             order=("instance", "controller", "page", "reason"), span=8, height=7, nothing="none refused"),

@@ -20,19 +20,22 @@ def active(metric, by):
 
 
 NOW = [
-    number("Read p99", "99th percentile of total read latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), span=3),
-    number("Write p99", "99th percentile of total write latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), span=3),
-    number("Commit p99", "99th percentile of what a caller of fsync waits for: flush sequences as a whole, and FUA "
-           "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), span=3),
-    number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
+    listing("Mounted from it", "What is mounted from this device, also through volumes, and whether with online discard.",
+            [("", "short", f"max by (mountpoint, device, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
+            order=("mountpoint", "device", "fstype", "discard"), height=4, nothing="nothing known is mounted from it"),
+    number("Slow now, because of", "Cause of the latency spike that is under way. It may change until the spike "
            "has ended and the drive was polled.", "short",
            (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
            ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=4),
     number("Discarding now", "Who sent the burst of discards that is under way.", "short",
            (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
+    number("Read p99", "99th percentile of total read latency: allocation of the request to its completion.", "s",
+           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), span=3),
+    number("Write p99", "99th percentile of total write latency: allocation of the request to its completion.", "s",
+           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), span=3),
+    number("Commit p99", "99th percentile of what a caller of fsync waits for: flush sequences as a whole, and FUA "
+           "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), span=3),
     number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
            (f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="1h"}})', "WAF"),
            ((None, GREEN), (2, YELLOW), (4, RED)), nothing="n/a", span=3, decimals=2),
@@ -54,7 +57,7 @@ LATENCY = [
       for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
 ]
 
-COMMIT = "A commit is what a caller of fsync waits for: a flush sequence from beginning to end, or a FUA write."
+COMMIT = "A commit is what a caller of fsync waits for: a whole flush sequence, or a FUA write."
 COMMITS = [
     latency_heatmap("Commit latency", f"How many commits took how long. {COMMIT} Needs native histograms.",
                     (f'sum(rate({TOTAL_TIME}{{{of("commit")}}}[{RANGE}]))', "commit")),
@@ -62,7 +65,7 @@ COMMITS = [
           [(quantile(level, TOTAL_TIME, "operation", of("commit")), name)
            for name, level in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))], log=10, span=12, height=8,
           nothing="no commits"),
-    lines("Commits and flushes", "Commits, and the flush requests that the drive got for them: commits at a time share "
+    lines("Commits and flushes", "Commits, and the flush requests that the drive got for them. Commits at a time share "
           "one, a FUA write needs none.", "reqps",
           [(count_rate(TOTAL_TIME, "operation", of(operation)), BY_OPERATION) for operation in ("commit", "flush")],
           "operation", span=12, nothing="no commits"),
@@ -77,8 +80,8 @@ INTERFERENCE = [
             f"by what else was in flight. {DURING}", "s",
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
-    lines("How much interference costs", "Device latency at the chosen quantile of requests that overlap a discard or a "
-          "flush, as a multiple of that of undisturbed requests. 1: it costs nothing. Requests that overlap both are "
+    lines("How much interference costs", "Device latency of requests that overlap a discard or a flush, as a multiple of "
+          "that of undisturbed ones. 1: it costs nothing. Requests that overlap both are "
           "left out.", "x",
           [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}{during}{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
@@ -109,7 +112,7 @@ SPIKES = [
           (f'{increase("ssdpulse_latency_spikes_total", "cause", window="$__interval")} > 0', "{{cause}}"), "cause",
           bars=True, stack="normal", span=6, nothing="no spike has ended"),
     lines("Waited beyond usual, by cause", "How long all I/Os together waited beyond what is usual, counted when the "
-          "cause of their spike is final; outside spikes (unknown) by single slow I/Os. Adds up over any "
+          "cause of their spike is final. Outside spikes (unknown): single slow I/Os. Adds up over any "
           "time.", "s",
           (f'{increase("ssdpulse_latency_excess_seconds_total", "operation, cause", window="$__interval")} > 0',
            "{{operation}}: {{cause}}"), "cause", bars=True, stack="normal", span=24, nothing="nothing waited"),
@@ -137,8 +140,8 @@ QUEUE = [
           "short", [(quantile(q, "ssdpulse_device_depth_ios", "device"), f"p{100 * q:.0f}") for q in (0.5, 0.99)], "quantile", log=2),
     lines("Time at full depth", "Share of the time in which a request waited because all tags of the device were taken.",
           "percentunit", (rate("ssdpulse_io_queue_full_seconds_total", "operation"), BY_OPERATION), "operation"),
-    lines("Requeues, failovers, never issued", "Requests that the driver gave back or that moved to another path, and "
-          "those that ended without reaching the driver (the parents of flush sequences).", "reqps",
+    lines("Requeues, failovers, never issued", "Requests that the driver gave back, or that moved to another path. "
+          "Never issued: ended without reaching the driver (parents of flush sequences).", "reqps",
           [(f'{rate("ssdpulse_io_requeues_total", "reason")} > 0', "requeued: {{reason}}"),
            (rate("ssdpulse_io_unissued_completions_total", "operation"), "{{operation}} never issued")]),
 ]
@@ -166,7 +169,7 @@ ABOVE = [
     states("Held up, and by what", "What holds up I/O above the drives.",
            (f"max by (cause) (ssdpulse_host_wait_active{{{HOST}}}) > 0", "{{cause}}"), texts={"1": ("held up", RED)},
            nothing="nothing is held up"),
-    lines("Waiting for I/O", "Share of the time in which tasks of the host waited for I/O: some of them, or all that were not "
+    lines("Waiting for I/O", "Share of the time in which tasks of the host waited for I/O. full: all that were not "
           "idle.", "percentunit", (rate("ssdpulse_host_io_pressure_seconds_total", "kind", HOST), "{{kind}}"), "kind", span=6,
           maximum=1),
     lines("Held up, by cause", "Share of the time in which something above the drives held up I/O, and how often it began.",
@@ -206,7 +209,7 @@ WRITES = [
           "direct I/O, swap; other: unknown.", "Bps",
           (rate("ssdpulse_write_class_bytes_total", "class"), "{{class}}"), "class", stack="normal"),
     lines("Misaligned and small", "Share of the written bytes that begin or end off the drive's preferred granularity, "
-          "or are smaller than it: the drive must read, modify and write.", "percentunit",
+          "or are smaller. The drive must read, modify and write.", "percentunit",
           [(share((f"ssdpulse_write_{kind}_bytes_total", "ssdpulse_io_bytes_total"), "device")
             .replace(f"ssdpulse_io_bytes_total{{{DEVICE}", f"ssdpulse_io_bytes_total{{{WRITTEN}"), kind)
            for kind in ("misaligned", "small")], maximum=1),
@@ -216,11 +219,7 @@ WRITES = [
     listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
             "tell streams apart.",
             [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
-            order=("device", "kernel", "drive"), span=8, height=4),
-    listing("File systems", "Mounted file systems on this device, and whether with online discard.",
-            [("", "short",
-              f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
-            order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
+            order=("device", "kernel", "drive"), height=4),
 ]
 
 BY_TENANT, BY_PATH = "{{tenant}}", "{{path}} {{access}}"
@@ -243,8 +242,8 @@ def per_io(of_what, by, where, window=RANGE):
 
 NOBODY = "nothing was counted"
 TENANTS = [
-    lines("Read and written, by tenant", f"Bytes of reads and writes of the {MOST} tenants with most of them; /: what the kernel "
-          "charges to no one, such as a journal; other: those without a series of their own.", "Bps",
+    lines("Read and written, by tenant", f"Bytes of reads and writes of the {MOST} tenants with most of them. /: what the kernel "
+          "charges to no one, such as a journal. other: those without a series of their own.", "Bps",
           (most(tenants("bytes")), BY_TENANT), stack="normal", nothing=NOBODY),
     lines("Time in the device, by tenant", "Time that requests spent in the device, in seconds per second: how much of the "
           "drive each tenant takes.", "none", (most(tenants("device_seconds")), BY_TENANT), stack="normal", nothing=NOBODY),
@@ -270,8 +269,8 @@ TENANTS = [
 ]
 
 PATHS = [
-    lines("Read and written, by path", "Bytes of reads and writes, by how they entered the kernel, and whether of a file "
-          "system or of the device itself (raw).", "Bps",
+    lines("Read and written, by path", "Bytes of reads and writes, by how they entered the kernel. raw: of the device itself, "
+          "without a file system.", "Bps",
           (f'{rate("ssdpulse_path_bytes_total", "path, access", READ_OR_WRITE)} > 0', BY_PATH), stack="normal", nothing=NOBODY),
     lines("Time in the device, by path", "Time that requests spent in the device, in seconds per second.", "none",
           (f'{rate("ssdpulse_path_device_seconds_total", "path, access", READ_OR_WRITE)} > 0', BY_PATH), stack="normal",
@@ -283,7 +282,7 @@ PATHS = [
 
 CLASSIC = [
     latency_heatmap(f"{operation.capitalize()} latency, classic buckets", "How many requests took how long in the "
-                    "device, by powers of two, for servers that do not take native histograms.",
+                    "device, by powers of two. For servers that do not take native histograms.",
                     (f'sum by (le) (rate({DEVICE_TIME}_bucket{{{of(operation)}}}[{RANGE}]))', "{{le}}"), classic=True)
     for operation in ("read", "write")
 ]

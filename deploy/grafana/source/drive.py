@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an NVMe drive reports about itself: amplification, wear, temperature, placement, errors. Part of Device.
 
-What a drive does not report has no series: its panel stays empty.
+What a drive does not report has no series: its panel says that it is not known.
 """
-from house import ALARM, lines, listing, states
+from functools import partial
+
+import house
+from house import ALARM
 from queries import CONTROLLER, DEVICE, HOST
+
+lines, listing, states = (partial(panel, nothing="not known") for panel in (house.lines, house.listing, house.states))
 
 
 def legend(*words):
@@ -37,8 +42,8 @@ AMPLIFICATION = [
           [(f'max(ssdpulse_write_amplification_{name}{{{CONTROLLER},window="$window"}})', text)
            for name, text in (("upper_ratio", "upper"), ("ratio", "ratio"), ("lower_ratio", "lower"))], "bound",
           span=8),
-    lines("Host against media", "Bytes that the host wrote, that the drive wrote to its media, and those of them that "
-          "it wrote while the host wrote nothing.", "Bps",
+    lines("Host against media", "Bytes that the host wrote, and that the drive wrote to its media. idle: while the host "
+          "wrote nothing.", "Bps",
           [growth("host_written_bytes", "host"), growth("media_written_bytes", "media"),
            growth("idle_media_written_bytes", "idle media")], "side", span=8),
     lines("Window and age of the ratio, $window", "How much of the window the ratio was computed over, and how long "
@@ -62,14 +67,14 @@ MODELLED = [
             f'overprovisioning=~"fitted|typical"}})', text)
            for name, text in (("upper_ratio", "upper"), ("ratio", "modelled"), ("lower_ratio", "lower"))] +
           [(f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="24h"}})', "measured")], "bound", span=8),
-    lines("With more spare flash, without discards, with hints", "What the drive would write per byte of the host, if "
-          "it had more over-provisioning, ignored discards, or kept apart what carries different hints.", "none",
+    lines("With more spare flash, without discards, with hints", "What the drive would write per byte of the host with "
+          "more over-provisioning, without discards, or with hints kept apart.", "none",
           (f'max by (policy, overprovisioning, discards, placement) (ssdpulse_modelled_write_amplification_ratio{{'
            f'{CONTROLLER},window="24h",overprovisioning!~"fitted|typical"}})',
            "{{overprovisioning}} {{policy}} {{discards}} {{placement}}"), span=8),
     listing("Why nothing is modelled", "By window, the reason why there is no modelled write amplification.",
             [("", "short", f"ssdpulse_modelled_write_amplification_silence_info{{{CONTROLLER}}}", None)],
-            hide=("instance",), order=("controller", "window", "reason"), span=8, height=6),
+            hide=("instance",), order=("controller", "window", "reason"), span=8, height=6, nothing="none known"),
     lines("Spare flash that the model assumes", "Over-provisioning by the size of the drive, or fitted to its media "
           "counter, with its bounds.", "percentunit",
           [(f"max by (basis) (ssdpulse_model_effective_overprovisioning_{name}{{{CONTROLLER}}})", f"{text} {{{{basis}}}}")
@@ -103,7 +108,7 @@ WEAR = [
            gauge("system_area_used_ratio", "system area"),
            (f"1 - ssdpulse_nvme_erase_cycles_remaining_ratio{{{CONTROLLER}}}", "erase cycles")]),
     lines("Life left", "Time until the rated endurance is used up at the current rate, by what it is computed "
-          "from, and the window of that.", "s",
+          "from. window: of that rate.", "s",
           [gauge("life_remaining_seconds", "left, by", "{{basis}}"),
            gauge("life_remaining_window_seconds", "window of", "{{basis}}")], log=10),
     lines("Spare capacity", "What is left to replace blocks that go bad, and where the drive begins to warn.",
@@ -142,8 +147,8 @@ PLACEMENT = [
            texts={"0": ("unused", "#2B2F36"), "1": ("host", "#5794F2"), "2": ("controller", "#FF9830")}),
     lines("Placement events", "Events in the drive's placement log, among its first 63: reclaim units left unfilled, "
           "invalid identifiers, media moved.", "short", gauge("fdp_events", "", "{{type}}")),
-    listing("Configuration", "How the drive divides its media: reclaim groups, handles, the size of a reclaim unit, "
-            "and after which time it leaves one unfilled.",
+    listing("Configuration", "How the drive divides its media: reclaim groups, handles, the size of a reclaim unit. "
+            "Time limit: after it, a unit is left unfilled.",
             [(heading, unit, f"max by (controller, endurance_group, configuration) (ssdpulse_nvme_fdp_{name}{{"
               f"{CONTROLLER}}})", None)
              for heading, unit, name in (("Reclaim unit", "bytes", "reclaim_unit_bytes"),
@@ -172,8 +177,8 @@ ERRORS = [
            gauge("dies", "dies", "{{state}}")]),
     lines("Erases of a block", "Erases of the least, the average and the most erased block.", "short",
           [gauge(f"block_erases_{which}", which, "{{cells}}") for which in ("min", "mean", "max")]),
-    lines("Room to move", "Free blocks that garbage collection has left, blocks before too many are bad, and how much "
-          "background work slows the host down.", "percentunit",
+    lines("Room to move", "Free blocks that garbage collection has left, and blocks before too many are bad. Back pressure: "
+          "how much background work slows the host down.", "percentunit",
           [gauge("free_blocks_ratio", "free blocks", AREA), gauge("bad_blocks_normalized_ratio", "good blocks", AREA),
            gauge("back_pressure_ratio", "back pressure")]),
     lines("Media read and erased", "Bytes read from and erased of the media, for the host and for the drive itself.",

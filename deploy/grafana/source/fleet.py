@@ -126,7 +126,7 @@ CHANGED = [
           top(10, f"{waf('1h')}\n/ on ({DRIVE})\n({waf('7d')})"),
           MORE, DRIVES, span=6, height=7, nothing="no drive reports it"),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
-          "chosen time earlier: a change of load explains much else.", "x",
+          "chosen time earlier. A change of load explains much else.", "x",
           top(10, of_model(against_before(WRITE_RATE))),
           MORE, DEVICES, links=TO_DEVICE, span=6, height=7, nothing="nothing to compare with"),
     lines("Slow time by cause", "How long latency spikes lasted, counted when they have ended, by cause, all devices "
@@ -152,12 +152,12 @@ CHANGED = [
 
 STANDING = [
     listing("Online discard and fstrim both in use", "File systems that fstrim trimmed within seven days while they were "
-            "mounted with online discard: one of the two is enough.",
+            "mounted with online discard. One of the two is enough.",
             [("Trimmed, 7 d", "decbytes",
               f'increase(ssdpulse_filesystem_discard_bytes_total{{{HOST},discard="true",trigger="fstrim"}}[7d]) > 0',
-              ((None, YELLOW),))], hide=("discard", "trigger"), order=("instance", "volume", "mountpoint"), span=12,
+              ((None, YELLOW),))], hide=("discard", "trigger"), order=("instance", "mountpoint", "volume"), span=12,
             height=6, nothing="none"),
-    listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
+    listing("Where write hints end", "How far a lifetime hint travels: what the kernel does with it, "
             "and whether the drive can tell streams apart.",
             [("", "short", f"max by (job, instance, device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})",
               None)], order=("instance", "device", "kernel", "drive"), span=12, height=6, nothing="not known"),
@@ -173,8 +173,8 @@ STANDING = [
               f"(ssdpulse_volume_degraded_members{{{HOST}}} > 0) * on (job, instance, volume) group_left (kind, name) "
               f"ssdpulse_volume_info{{{HOST}}}", ((None, GREEN), (1, RED)))],
             order=("instance", "volume", "name", "kind"), span=12, height=6, nothing="none"),
-    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred granularity "
-          "(it must read, modify and write), over the time shown.", "percentunit",
+    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred granularity. "
+          "It must read, modify and write.", "percentunit",
           top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
                           + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
                           + " > 0)")), ((None, GREEN), (0.1, YELLOW), (0.5, RED)), DEVICES,

@@ -23,6 +23,7 @@ from grafana_foundation_sdk.models import heatmap as heatmap_models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="$datasource")
+UNKNOWN, NONE_KNOWN = "nothing was measured", "none known"
 GREEN, YELLOW, RED, GREY, BLUE = "#73BF69", "#FADE2A", "#F2495C", "#8E8E8E", "#5794F2"
 
 
@@ -105,12 +106,12 @@ def dressed(panel, title, about, unit, span, height):
 
 
 def empty(panel, nothing):
-    """The text shown instead of "No data", where no data is nothing special, or good news."""
-    return panel.no_value(nothing) if nothing else panel
+    """The text shown instead of "No data": what that means here. Nothing is good news only where all of it is known."""
+    return panel.no_value(nothing)
 
 
 def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None, bars=False, log=None,
-          maximum=None, minimum=0, nothing=None):
+          maximum=None, minimum=0, nothing=UNKNOWN):
     """Values over time. stack: "normal" or "percent"; log: base of a logarithmic scale, for values of all magnitudes.
 
     bars: how much something grew, queried with $__interval; a bar always covers several scrapes.
@@ -161,7 +162,7 @@ def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None,
     return by_threshold(panel, [(None, GREY), (0, first), *others])
 
 
-def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False, nothing=None):
+def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False, nothing=NONE_KNOWN):
     """The worst of many, as bars, worst first. columns: (label, heading) of the labels that distinguish the series."""
     panel = listing(title, about, [("Value", unit, expression, steps)], order=[name for name, _ in columns],
                     rename=dict(columns), span=span, height=height, links=links, nothing=nothing)
@@ -189,7 +190,7 @@ def latency_heatmap(title, about, query, classic=False, span=12, height=8):
     return panel.filter_values(heatmap.FilterValueRange().le(1e-9))
 
 
-def states(title, about, queries, colour=None, texts=None, span=12, height=6, nothing=None):
+def states(title, about, queries, colour=None, texts=None, span=12, height=6, nothing=UNKNOWN):
     """Which state held when: one bar per series, in the colour of its name or of the texts of its values."""
     panel = targets(dressed(statetimeline.Panel(), title, about, "short", span, height), queries)
     panel.interval("15s").show_value(common_models.VisibilityMode.NEVER).merge_values(True).row_height(0.8)
@@ -201,13 +202,13 @@ def states(title, about, queries, colour=None, texts=None, span=12, height=6, no
 
 
 def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, span=24, height=8, links=None,
-            nothing=None):
+            nothing=NONE_KNOWN):
     """Rows joined by their labels. columns: (heading, unit, expression, steps or None); no heading: only its labels."""
     panel = dressed(table.Panel(), title, about, columns[0][1], span, height)
     targets(panel, [(expression, "") for _, _, expression, _ in columns], instant=True,
             query_format=PromQueryFormat.TABLE)
     names = {"Time": None, "__name__": None, **dict.fromkeys(hide)}
-    renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "job": "Job", **(rename or {})}
+    renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "mountpoint": "Mount point", "job": "Job", **(rename or {})}
     # The links of a row need its job; the reader does not.
     panel.override_by_name("Job", [models.DynamicConfigValue("custom.hidden", True)])
     for index, (heading, unit, _, steps) in enumerate(columns):
@@ -252,8 +253,8 @@ class Episode(models.AnnotationQuery):
         return self
 
 
-def choice(name, label, query, several=True, hidden=False, all_value=None):
-    """A variable whose values come from Prometheus."""
+def choice(name, label, query, several=True, hidden=False, all_value=None, regex=None):
+    """A variable whose values come from Prometheus. regex: its group is the part of each answer that is the value."""
     variable = dashboard.QueryVariable(name).id(name).label(label).datasource(DATASOURCE)
     variable.query({"query": query, "refId": name}).multi(several).include_all(several)
     variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
@@ -261,6 +262,8 @@ def choice(name, label, query, several=True, hidden=False, all_value=None):
         variable.current(models.VariableOption(text="All", value="$__all"))
     if all_value:
         variable.all_value(all_value)
+    if regex:
+        variable.regex(regex)
     return variable.hide(models.VariableHide.HIDE_VARIABLE) if hidden else variable
 
 

@@ -57,8 +57,8 @@ WORST = [
     listing("Alerts that fire", "Alerts of ssdpulse that are firing now, and for how many drives or hosts.",
             [("Firing", "short", recorded("job_alertname_severity:ssdpulse_alerts:count"), ((None, RED),))],
             order=("alertname", "severity"), sort="Firing", span=12, height=7, nothing="none"),
-    lines("Slow time by cause", "Latency spikes of all devices by cause, in seconds per second: how many devices are slow on "
-          "average, counted when a spike has ended.", "none",
+    lines("Slow time by cause", "Latency spikes of all devices, in seconds per second: how many are slow on average. "
+          "Counted when a spike has ended.", "none",
           (f"sum by (cause) ({recorded('job_cause:ssdpulse_latency_spike_seconds:rate5m')}) > 0", "{{cause}}"), "cause",
           stack="normal", span=12, nothing="no spike has ended"),
 ]
@@ -80,10 +80,13 @@ MODELS = [
              ("WAF, median", "none", recorded("job_model:ssdpulse_write_amplification_ratio:median_24h"), WAF),
              ("WAF, highest", "none", recorded("job_model:ssdpulse_write_amplification_ratio:max_24h"), WAF),
              ("Most used", "percentunit", recorded("job_model:ssdpulse_nvme_percentage_used_ratio:max"), USED)],
-            order=("model",), sort="Devices", span=16, height=8, nothing=NO_RULES),
+            order=("model",), sort="Devices", span=12, height=8, nothing=NO_RULES),
+    worst("Where bytes multiply", "Bytes that reach the media for each that file systems send, over a day: the ten highest "
+          "hosts. Where a step is not known, there is none.", "x", recorded("job:ssdpulse_write_ladder:worst10_ratio1d"),
+          WAF, (("instance", "Host"),), span=6, nothing="no host knows every step"),
     lines("Drives near their end", "Drives whose rated endurance is used up within 90 days or a year, at the current rate.",
           "short", (f"sum by (within) ({recorded('job_within:ssdpulse_nvme_life_remaining_seconds:count')})",
-                    "within {{within}}"), height=8, nothing="no drive reports it"),
+                    "within {{within}}"), span=6, height=8, nothing="no drive reports it"),
 ]
 
 SUMS = [
