@@ -181,7 +181,7 @@ void ask(Source& source, const terminal::View& view, terminal::State& state, Ask
   if (Clock::now() >= asked.status_due) {
     if (const auto status = api.get("status")) {
       state.gaps = terminal::gaps_from(*status);
-      state.host = terminal::host_from(*status);
+      state.host = source.own ? "" : terminal::host_from(*status);
     }
     asked.status_due = Clock::now() + std::chrono::seconds(30);
   }
@@ -397,7 +397,7 @@ ExitCode top(const TopOptions& options) {
 void add_top(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command =
       app.add_subcommand("top",
-                         "Show the drives in the terminal, the one that needs attention first; without a "
+                         "Show drives, volumes and tenants in the terminal, the one that needs attention first; without a "
                          "daemon, root measures by itself");
   const auto options = std::make_shared<TopOptions>();
   add_client_options(*command, options->client);
