@@ -138,6 +138,9 @@ class TenantWindow {
           answers[drive.name] = std::move(*answer);
         }
       }
+      if (!all_.empty() && run_of(all_.back().second) != run_of(answers)) {
+        all_.clear();  // the daemon was restarted, and counts from the beginning
+      }
       all_.push_back({Clock::now(), std::move(answers)});
       while (all_.size() > 2 && all_.back().first - all_[1].first >= kWindow) {
         all_.pop_front();
@@ -148,6 +151,10 @@ class TenantWindow {
   }
 
  private:
+  static std::string run_of(const terminal::TenantAnswers& answers) {
+    return answers.empty() ? "" : answers.begin()->second.value("run", "");
+  }
+
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::chrono::seconds kInterval{5};
 
