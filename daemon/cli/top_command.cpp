@@ -151,8 +151,11 @@ class TenantWindow {
   }
 
  private:
-  static std::string run_of(const terminal::TenantAnswers& answers) {
-    return answers.empty() ? "" : answers.begin()->second.value("run", "");
+  static nlohmann::json run_of(const terminal::TenantAnswers& answers) {
+    const nlohmann::json none;
+    const nlohmann::json& first = answers.empty() ? none : answers.begin()->second;
+    const auto run = first.find("run");  // the end, if it is not an object
+    return run == first.end() ? none : *run;
   }
 
   static constexpr std::chrono::seconds kWindow{60};

@@ -19,7 +19,8 @@ SUBJECTS = {
 }
 # A comment, or one literal after the other; what follows a backslash ends none.
 CPP = re.compile(r'//[^\n]*|/\*.*?\*/|#include[^\n]*|\'(?:\\.|[^\'\\\n])\'|R"\((?P<raw>.*?)\)"|(?P<text>"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*)', re.S)
-JS = re.compile(r'(?<!:)//[^\n]*|/\*.*?\*/|(?P<text>"(?:\\.|[^"\\\n])*")|`(?P<raw>(?:\\.|[^`\\])*)`', re.S)
+TEMPLATE = r"\\.|\$\{(?:[^{}`]|`(?:\\.|\$\{[^{}]*\}|[^`\\])*`|\{[^{}]*\})*\}|[^`\\]"  # one may be within another
+JS = re.compile(rf'(?<!:)//[^\n]*|/\*.*?\*/|(?P<text>"(?:\\.|[^"\\\n])*")|`(?P<raw>(?:{TEMPLATE})*)`', re.S)
 HTML = re.compile(r"<script.*?</script>|<[^>]*?(?:aria-label|title|placeholder|content)=(?P<text>\"[^\"]*\")[^>]*>|<[^>]*>|(?P<raw>[^<]+)", re.S)
 WORD = re.compile(r"[A-Za-z][a-z']*")
 ESCAPES = {r"\n": " ", r"\t": " ", r'\"': '"', r"\\": "\\"}
@@ -36,7 +37,7 @@ def texts(path):
         if match["text"]:
             literal = re.sub(r'"\s*"', "", literal[1:-1])
         if path.suffix == ".js":
-            literal = re.sub(r"\$\{(?:[^{}]|\{[^{}]*\})*\}", "{}", literal)
+            literal = re.sub(r"\$\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}", "{}", literal)
         for escape, plain in ESCAPES.items():
             literal = literal.replace(escape, plain)
         yield source.count("\n", 0, match.start()) + 1, " ".join(re.sub(r"\{[^{} ]*\}", "{}", literal).split())
