@@ -30,7 +30,7 @@ std::string state_from(const Json& layer, const std::string& health) {
   return at(layer, "bad") == true ? "▲ " + word : word;
 }
 
-std::string listed(const std::vector<std::string>& all) {
+std::string joined(const std::vector<std::string>& all) {
   std::string list;
   for (const std::string& one : all) {
     list += (list.empty() ? "" : " ") + one;
@@ -51,7 +51,7 @@ Volume volume_from(const Json& layer, const std::string& use) {
   const std::string title = text(at(layer, "title"));
   volume.use = use.empty() ? title : use;
   volume.kind = kind_from(layer);
-  const std::string members = listed(texts(at(layer, "members")));
+  const std::string members = joined(texts(at(layer, "members")));
   volume.where = (use.empty() ? "" : title) + (members.empty() ? "" : " on " + members);
   volume.where.erase(0, volume.where.find_first_not_of(' '));
   volume.health = text(at(layer, "health"));
@@ -98,7 +98,7 @@ class Lines {
     }
     for (const auto& [name, layer] : layers_) {  // of stacks that are not listed
       if (!listed_.contains(name)) {
-        stacks_.push_back({volume_from(*layer, terminal::listed(texts(at(*layer, "mountpoints"))))});
+        stacks_.push_back({volume_from(*layer, joined(texts(at(*layer, "mountpoints"))))});
       }
     }
   }
@@ -144,7 +144,8 @@ class Lines {
       return;
     }
     if (const auto [same, is_new] = by_tops_.emplace(tops, stacks_.size()); !is_new) {  // mounted at several places
-      stacks_[same->second].front().use += " " + mountpoint;
+      Volume& first = stacks_[same->second].front();
+      (count > 1 ? first.name : first.use) += " " + mountpoint;
       return;
     }
     std::vector<Volume> lines;

@@ -619,6 +619,9 @@ TEST(top_volumes, have_one_line_for_a_partition_and_its_drive_and_for_what_is_mo
       {{"mountpoint", "/srv/two"},
        {"fstype", "btrfs"},
        {"places", {place("md2", "raid6", 0), place("sdc2", "partition", 0), place("sdc", "disk", 1)}}});
+  Json subvolume = all["stacks"].back();
+  subvolume["mountpoint"] = "/home";
+  all["stacks"].push_back(subvolume);
   const Volumes volumes = volumes_from(all, overview_from(devices()));
   const auto line = [&](const std::string& name) {
     return *std::find_if(volumes.volumes.begin(), volumes.volumes.end(),
@@ -630,7 +633,7 @@ TEST(top_volumes, have_one_line_for_a_partition_and_its_drive_and_for_what_is_mo
   EXPECT_EQ(line("nvme0n1").read.p99, 2.4e-3);
   EXPECT_EQ(line("md0p1").use, "/srv/wal") << "mounted from a partition of an array";
   EXPECT_FALSE(line("md0p1").measured) << "figures are the array's";
-  EXPECT_EQ(line("/srv/two").kind, "btrfs");
+  EXPECT_EQ(line("/srv/two /home").kind, "btrfs");
   EXPECT_EQ(line("md2").depth, 1U);
   EXPECT_EQ(line("sdc").use, "sdc2");
   EXPECT_EQ(line("sdc").depth, 1U);
