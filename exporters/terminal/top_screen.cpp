@@ -100,6 +100,15 @@ std::string calm_text(const std::vector<Drive>& drives) {
                      : fmt::format("All {} drives are as usual.", all);
 }
 
+/// What is over is small: `ssdpulse why` has all of it.
+std::string in_two_lines(const std::string& text, std::size_t width) {
+  constexpr std::string_view kMore = " ...";
+  const std::vector<std::string> lines = wrap(text, width);
+  return lines.size() <= 2 || width <= kMore.size()
+             ? text
+             : lines[0] + " " + first_characters(lines[1], width - kMore.size()) + std::string(kMore);
+}
+
 /// What is slow, since when and why, and what is next; below it, in small, what else is so and what is over. Returns
 /// the row below all of it.
 std::size_t draw_first_line(Grid& grid, const State& state) {
@@ -121,7 +130,8 @@ std::size_t draw_first_line(Grid& grid, const State& state) {
   std::size_t row = put_lines(grid, 1, end - reserved, calm ? calm_text(all.drives) : all.sentence,
                               all.verdict == "slow" ? Style::bad : Style::plain);
   row = put_lines(grid, row, end, next, Style::plain);
-  return put_lines(grid, row, end, all.remarks + (all.remarks.empty() || all.over.empty() ? "" : " ") + all.over);
+  row = put_lines(grid, row, end, all.remarks);
+  return put_lines(grid, row, end, in_two_lines(all.over, grid.width()));
 }
 
 void draw_keys(Grid& grid, const View& view) {

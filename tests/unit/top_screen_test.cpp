@@ -301,6 +301,24 @@ TEST_F(Golden, healthy_is_quiet) {
   }
 }
 
+TEST(top_screen, what_is_over_is_small) {
+  Json all = healthy();
+  const std::string over = all["why"]["past"];
+  for (int i = 0; i < 10; ++i) {
+    all["why"]["past"] = all["why"]["past"].get<std::string>() + " Then another one was slow.";
+  }
+  State state;
+  state.overview = overview_from(all);
+  const std::string text = draw(state, {}, 80, 24, true).text();
+  std::istringstream lines(text.substr(text.find(over.substr(0, 20))));
+  std::string line;
+  std::getline(lines, line);
+  std::getline(lines, line);
+  EXPECT_TRUE(line.ends_with(" ...")) << text;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "") << text;
+}
+
 TEST_F(Golden, nothing_is_there) {
   State none;
   none.address = "http://127.0.0.1:10936";
