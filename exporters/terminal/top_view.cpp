@@ -12,7 +12,7 @@
 namespace ssdpulse::terminal {
 namespace {
 
-constexpr auto kOrders = util::names<Order>({"worst first", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kOrders = util::names<Order>({"worst", "name", "read p99", "write p99", "I/Os", "data"});
 constexpr auto kTenantOrders =
     util::names<Order>({"most data", "name", "data read", "data written", "I/Os", "device time"});
 constexpr auto kHeats = util::names<Heat>({"read", "write", "flush", "discard", "commit"});
@@ -347,7 +347,7 @@ void press(View& view, const Press& press, const Overview& overview, const Volum
 std::string order_text(const View& view) {
   const auto order = static_cast<std::size_t>(view.order);
   return std::string((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]) +
-         (view.reversed ? ", reversed" : "");
+         (view.reversed ? " (r)" : "");
 }
 
 std::string_view heat_name(Heat heat) { return kHeats[static_cast<std::size_t>(heat)]; }

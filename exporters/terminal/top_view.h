@@ -214,7 +214,7 @@ const Tenant* selected(const Tenants& tenants, const View& view);
 void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes = {},
            const Tenants& tenants = {});
 
-/// In words, with "reversed" where it is.
+/// In words, with the key where it is reversed: "name (r)".
 std::string order_text(const View& view);
 std::string_view heat_name(Heat heat);
 

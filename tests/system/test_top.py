@@ -153,7 +153,7 @@ def a_person_looks_around(check, command, disk):
     terminal.press("o")
     check.that(terminal.shows("heatmap: write"), "o changes what it is of")
     terminal.press("\x1b")
-    check.that(terminal.shows("sort: worst first"), "Esc goes back")
+    check.that(terminal.shows("sort: worst"), "Esc goes back")
     terminal.press("s")
     check.that(terminal.shows("sort: name"), "s sorts")
     terminal.press("/nothing\r")
@@ -207,10 +207,10 @@ def every_key_does_what_the_help_says(check, command, disks):
     check.that(terminal.shows("this help"), "? shows the keys")
     check.equal(terminal.keys_of_the_help(), set(KEYS), "keys of the help are those that are pressed here")
     terminal.press(KEYS["?"])
-    for words in ("name", "read p99", "write p99", "I/Os", "data", "worst first", "name"):
+    for words in ("name", "read p99", "write p99", "I/Os", "data", "worst", "name"):
         terminal.press(KEYS["s"])
         check.that(terminal.shows(f"sort: {words} "), f"s sorts by {words}")
-    for key, words in ((">", "read p99"), ("<", "name"), ("r", "name, reversed")):
+    for key, words in ((">", "read p99"), ("<", "name"), ("r", "name (r)")):
         terminal.press(KEYS[key])
         check.that(terminal.shows(f"sort: {words} "), f"{key} sorts by {words}")
     check.that(terminal.until(lambda: [*terminal.rows(names)] == [second, first]), "r reverses the order of the lines")

@@ -767,7 +767,7 @@ TEST(top_volumes, keys_select_filter_and_lead_back) {
   EXPECT_EQ(order_text(view), "data read");
   EXPECT_EQ(shown(tenants(), view).front()->name, "postgresql.service");
   type("<r");
-  EXPECT_EQ(order_text(view), "name, reversed");
+  EXPECT_EQ(order_text(view), "name (r)");
   EXPECT_EQ(shown(tenants(), view).front()->name, "/");
   type("t");
   EXPECT_EQ(view.screen, Screen::overview);
