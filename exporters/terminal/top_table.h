@@ -22,7 +22,7 @@ struct Column {
   std::size_t width;
   int importance;  // 1 is last to go
   std::string (*text)(const Row&);
-  bool may_be_absent = false;  // if it is not known, or zero, for every row
+  bool may_be_absent = false;  // if every row lacks it
 };
 
 template <typename Row>
@@ -57,7 +57,7 @@ std::vector<const Column<Row>*> columns_that_fit(const Table<Row>& table, const 
   const auto is_filled = [&](const Column<Row>& column) {
     return !column.may_be_absent || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
       const std::string text = column.text(*row);
-      return text != kNotKnown && text != "0";
+      return text != kNotKnown && text != "none";
     });
   };
   std::vector<const Column<Row>*> all;

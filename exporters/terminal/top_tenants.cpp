@@ -98,7 +98,11 @@ constexpr Column<Tenant> kColumns[] = {
     {"I/Os", "/s", 9, 3, [](const Tenant& t) { return rate_text(t.ios_per_second); }},
     {"Read", "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.read_bytes_per_second); }},
     {"Written", "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.written_bytes_per_second); }},
-    {"Discarded", "MB/s", 11, 2, [](const Tenant& t) { return megabytes_text(t.discarded_bytes_per_second); }, true},
+    {"Discarded", "MB/s", 11, 2,
+     [](const Tenant& t) {
+       return t.discarded_bytes_per_second > 0 ? megabytes_text(t.discarded_bytes_per_second) : "none";
+     },
+     true},
     {"Device", "time %", 8, 2,
      [](const Tenant& t) { return t.mean_seconds ? percent_text(t.device_ratio) : kNotKnown; }},
     {"Mean", "ms", 8, 4, [](const Tenant& t) { return milliseconds_text(t.mean_seconds); }},
