@@ -405,10 +405,10 @@ ExitCode top(const TopOptions& options) {
 }  // namespace
 
 void add_top(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("top",
-                         "Show drives, volumes and tenants in the terminal, the one that needs attention first; without a "
-                         "daemon, root measures by itself");
+  CLI::App* command = app.add_subcommand(
+      "top",
+      "Show drives, volumes and tenants in the terminal, the one that needs attention first; without a "
+      "daemon, root measures by itself");
   const auto options = std::make_shared<TopOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--once", options->once, "Print one screen as text and exit");

@@ -346,8 +346,7 @@ void press(View& view, const Press& press, const Overview& overview, const Volum
 
 std::string order_text(const View& view) {
   const auto order = static_cast<std::size_t>(view.order);
-  return std::string((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]) +
-         (view.reversed ? " (r)" : "");
+  return std::string((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]) + (view.reversed ? " (r)" : "");
 }
 
 std::string_view heat_name(Heat heat) { return kHeats[static_cast<std::size_t>(heat)]; }
