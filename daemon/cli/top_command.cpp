@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -101,6 +102,7 @@ void ask_the_past(Api& api, const terminal::View& view, terminal::State& state) 
     }
   }
   state.overview = terminal::overview_at(*view.at, devices, *why, histories);
+  state.tenants = terminal::tenants_at(*view.at, histories);
   state.trouble = trouble;
   if (view.screen != terminal::Screen::device) {
     return;
@@ -120,11 +122,57 @@ void ask_the_past(Api& api, const terminal::View& view, terminal::State& state) 
 
 /// Whether more than the overview is needed for it.
 bool is_fetched(terminal::Screen screen) {
-  return screen == terminal::Screen::device || screen == terminal::Screen::volumes;
+  return screen != terminal::Screen::overview && screen != terminal::Screen::help;
 }
 
+/// Figures of tenants are differences: over the last minute, or as long as they were on the screen.
+class TenantWindow {
+ public:
+  /// What is known by now. Asks about every drive, once a second at first and then every five.
+  terminal::Tenants observe(Api& api, const terminal::Overview& overview) {
+    if (Clock::now() >= due_) {
+      terminal::TenantAnswers answers;
+      for (const terminal::Drive& drive : overview.drives) {
+        auto answer = api.get("devices/" + escaped(drive.name) + "/tenants");
+        if (answer) {
+          answers[drive.name] = std::move(*answer);
+        }
+      }
+      if (!all_.empty() && run_of(all_.back().second) != run_of(answers)) {
+        all_.clear();  // the daemon was restarted, and counts from the beginning
+      }
+      all_.push_back({Clock::now(), std::move(answers)});
+      while (all_.size() > 2 && all_.back().first - all_[1].first >= kWindow) {
+        all_.pop_front();
+      }
+      due_ = Clock::now() + (all_.size() < 3 ? kTick : kInterval);
+    }
+    return terminal::tenants_between(all_.front().second, all_.back().second);
+  }
+
+ private:
+  static nlohmann::json run_of(const terminal::TenantAnswers& answers) {
+    const nlohmann::json none;
+    const nlohmann::json& first = answers.empty() ? none : answers.begin()->second;
+    const auto run = first.find("run");  // the end, if it is not an object
+    return run == first.end() ? none : *run;
+  }
+
+  static constexpr std::chrono::seconds kWindow{60};
+  static constexpr std::chrono::seconds kInterval{5};
+
+  std::deque<std::pair<Clock::time_point, terminal::TenantAnswers>> all_;
+  Clock::time_point due_{};
+};
+
+/// What is not asked for with every tick.
+struct Asked {
+  Clock::time_point status_due{};
+  TenantWindow tenants;
+};
+
 /// Asks for what the screen needs now. If an answer does not come, the last one stays, and a note says so.
-void ask(Source& source, const terminal::View& view, terminal::State& state, Clock::time_point& status_at) {
+void ask(Source& source, const terminal::View& view, terminal::State& state, Asked& asked) {
   Api& api = source.api;
   if (view.at && source.own) {
     state.trouble = "the past is known to a service with a history, and top measures by itself: press n";
@@ -140,19 +188,23 @@ void ask(Source& source, const terminal::View& view, terminal::State& state, Clo
     return;
   }
   state.overview = terminal::overview_from(*devices);
-  if (Clock::now() >= status_at) {
+  if (Clock::now() >= asked.status_due) {
     if (const auto status = api.get("status")) {
       state.gaps = terminal::gaps_from(*status);
+      state.host = source.own ? "" : terminal::host_from(*status);
     }
-    status_at = Clock::now() + std::chrono::seconds(30);
+    asked.status_due = Clock::now() + std::chrono::seconds(30);
   }
   if (view.screen == terminal::Screen::volumes) {
     const auto stacks = api.get("stacks");
     if (stacks) {
-      state.volumes = terminal::volumes_from(*stacks);
+      state.volumes = terminal::volumes_from(*stacks, *state.overview);
     } else {
       state.trouble = source.trouble(stacks.error());
     }
+  }
+  if (view.screen == terminal::Screen::tenants) {
+    state.tenants = asked.tenants.observe(api, *state.overview);
   }
   if (view.screen == terminal::Screen::device) {
     const auto live = api.get("devices/" + view.selected + "/live?heat=" + std::string(heat_name(view.heat)));
@@ -174,8 +226,8 @@ bool dumb() {
 }
 
 bool print_once(Source& source, const terminal::View& view, terminal::State& state) {
-  Clock::time_point status_at{};
-  ask(source, view, state, status_at);
+  Asked asked;
+  ask(source, view, state, asked);
   if (!state.overview) {
     std::cerr << state.trouble << '\n';
     return false;
@@ -201,11 +253,11 @@ void bound(terminal::View& view) {
 
 void run(Source& source, terminal::View view, terminal::State& state) {
   terminal::CursesTerminal terminal(!wants("NO_COLOR"));
-  Clock::time_point status_at{};
+  Asked asked;
   auto due = Clock::now();
   while (!view.over && !terminal::CursesTerminal::interrupted()) {
     if (!(view.paused || view.at) && Clock::now() >= due) {
-      ask(source, view, state, status_at);
+      ask(source, view, state, asked);
       due = Clock::now() + kTick;
     }
     terminal.show(terminal::draw(state, view, terminal.width(), terminal.height(), is_utf8()));
@@ -214,15 +266,17 @@ void run(Source& source, terminal::View view, terminal::State& state) {
     const bool waits = view.paused || view.at;
     if (const auto pressed =
             terminal.key(waits ? std::chrono::milliseconds(kTick) : std::max(left, std::chrono::milliseconds(1)))) {
-      press(view, *pressed, state.overview.value_or(terminal::Overview{}), state.volumes.value_or(terminal::Volumes{}));
+      press(view, *pressed, state.overview.value_or(terminal::Overview{}), state.volumes.value_or(terminal::Volumes{}),
+            state.tenants.value_or(terminal::Tenants{}));
     }
     bound(view);
     if (before.screen != view.screen || before.heat != view.heat || before.at != view.at) {
       state.seconds.reset();
       state.volumes.reset();
+      state.tenants.reset();
       due = Clock::now();  // what is new on the screen must be fetched
       if (view.at || before.at || (view.paused && is_fetched(view.screen))) {
-        ask(source, view, state, status_at);
+        ask(source, view, state, asked);
       }
     }
   }
@@ -341,8 +395,8 @@ ExitCode top(const TopOptions& options) {
     return print_once(*source, view, state) ? ExitCode::success : ExitCode::failure;
   }
   if (view.at) {
-    Clock::time_point status_at{};
-    ask(*source, view, state, status_at);
+    Asked asked;
+    ask(*source, view, state, asked);
   }
   run(*source, view, state);
   return ExitCode::success;
@@ -351,10 +405,10 @@ ExitCode top(const TopOptions& options) {
 }  // namespace
 
 void add_top(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("top",
-                         "Show the drives in the terminal, the one that needs attention first; without a "
-                         "daemon, root measures by itself");
+  CLI::App* command = app.add_subcommand(
+      "top",
+      "Show drives, volumes and tenants in the terminal, the one that needs attention first; without a "
+      "daemon, root measures by itself");
   const auto options = std::make_shared<TopOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--once", options->once, "Print one screen as text and exit");

@@ -11,7 +11,7 @@ complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a check-con
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a print-config -d 'Print the effective configuration'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a devices -d 'List block devices'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a metrics -d 'List every metric'
-complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a top -d 'Show the drives in the terminal'
+complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a top -d 'Show drives, volumes and tenants in the terminal'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a why -d 'Which drive is slow, and why'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'What is not measured, and why'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a audit -d 'What should be changed'

@@ -10,7 +10,7 @@ _ssdpulse() {
     'print-config:print the effective configuration'
     'devices:list block devices'
     'metrics:list every metric'
-    'top:show the drives in the terminal'
+    'top:show drives, volumes and tenants in the terminal'
     'why:say which drive is slow, and why'
     'what-if:what a drive would write with more spare flash'
     'doctor:say what is not measured, and why'

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "daemon/model/write_ladder.h"
@@ -93,17 +96,41 @@ LayerFigures figures_of(const model::Snapshot& snapshot, const model::Layer& lay
   return figures;
 }
 
+constexpr std::size_t kMaxMountpoints = 4;  // of one layer
+
+/// By layer, what is mounted from it or from its partitions; of layers that are below no listed stack, too.
+std::map<std::string, std::set<util::OutsideText>> mountpoints_of(const model::Snapshot& snapshot) {
+  std::map<std::string, std::string> layer_of;  // by partition
+  for (const model::Volume& volume : snapshot.volumes) {
+    layer_of.emplace(volume.name, volume.device);
+  }
+  std::map<std::string, std::set<util::OutsideText>> mountpoints;
+  for (const model::Filesystem& filesystem : snapshot.filesystems) {
+    for (const std::string& name : filesystem.volumes) {
+      const auto whole = layer_of.find(name);
+      auto& of_layer = mountpoints[whole == layer_of.end() ? name : whole->second];
+      if (of_layer.size() < kMaxMountpoints) {
+        of_layer.insert(filesystem.mountpoint);
+      }
+    }
+  }
+  return mountpoints;
+}
+
 struct LayerView {
   const model::Layer& layer;
+  const std::set<util::OutsideText>& mountpoints;
   model::VolumeSignals signals;
   model::HealthWords health;
   LayerFigures figures;
   std::optional<model::PassedOn> passed_on;
 };
 
-LayerView layer_view_of(const model::Snapshot& snapshot, const model::Layer& layer, const model::WriteLadder& ladder) {
+LayerView layer_view_of(const model::Snapshot& snapshot, const model::Layer& layer,
+                        const std::set<util::OutsideText>& mountpoints, const model::WriteLadder& ladder) {
   const auto passed_on = ladder.passed_on.find(layer.name);
   LayerView view{layer,
+                 mountpoints,
                  {},
                  {},
                  figures_of(snapshot, layer),
@@ -146,6 +173,15 @@ constexpr Field<LayerView> kLayerFields[] = {
      [](const LayerView& view) { return name(view.layer.kind, model::kLayerKindNames); }},
     {"members", list_of(kText), [](const LayerView& view) { return view.layer.members; },
      "Directly below it: layers, partitions and disks."},
+    {"mountpoints", list_of(kText),
+     [](const LayerView& view) {
+       Json all = Json::array();
+       for (const util::OutsideText& mountpoint : view.mountpoints) {
+         all.push_back(util::for_json(mountpoint));
+       }
+       return all;
+     },
+     "Of file systems directly on it or on its partitions, four at most."},
     {"health", kText, [](const LayerView& view) { return view.health.text; },
      "Empty: nothing is wrong, or the kernel says nothing without an ioctl: so with how full a thin pool is."},
     {"bad", kFlag, [](const LayerView& view) { return view.health.bad; }, "Somebody should look after it."},
@@ -258,10 +294,11 @@ Json stacks_json(const model::Snapshot& snapshot) {
   model::Stacks known = model::stacks_of(snapshot.filesystems, snapshot.layers, snapshot.volumes, kMaxStacks);
   Stacks all{std::move(known.stacks), {}, known.left_out, 0, advice::why_no_volumes(snapshot)};
   model::WriteLadder ladder = model::ladder_of(snapshot);
+  auto mountpoints = mountpoints_of(snapshot);
   all.layers_left_out = snapshot.layers.size() - std::min(snapshot.layers.size(), kMaxLayers);
   for (const model::Layer& layer : snapshot.layers) {
     if (all.layers.size() < kMaxLayers) {
-      all.layers.push_back(layer_view_of(snapshot, layer, ladder));
+      all.layers.push_back(layer_view_of(snapshot, layer, mountpoints[layer.name], ladder));
     }
   }
   all.ladders = ladders_in(ladder);

@@ -128,6 +128,14 @@ std::optional<Press> CursesTerminal::key(std::chrono::milliseconds timeout) {
       return Press{Key::left};
     case KEY_RIGHT:
       return Press{Key::right};
+    case KEY_PPAGE:
+      return Press{Key::page_up};
+    case KEY_NPAGE:
+      return Press{Key::page_down};
+    case KEY_HOME:
+      return Press{Key::home};
+    case KEY_END:
+      return Press{Key::end};
     case KEY_ENTER:
     case '\n':
     case '\r':

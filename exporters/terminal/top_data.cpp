@@ -4,40 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "daemon/base/number_text.h"
+#include "exporters/terminal/top_answers.h"
 #include "exporters/terminal/top_view.h"
 
 namespace ssdpulse::terminal {
 namespace {
-
-using Json = nlohmann::json;
-
-const Json kNothing;
-
-const Json& at(const Json& json, const char* key) {
-  const auto found = json.find(key);  // the end, if it is not an object
-  return found != json.end() ? *found : kNothing;
-}
-
-const Json& element(const Json& array, std::size_t i) {
-  return array.is_array() && i < array.size() ? array[i] : kNothing;
-}
-
-std::optional<double> number(const Json& json) {
-  return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
-}
-
-std::string text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
-
-std::vector<std::string> texts(const Json& json) {
-  std::vector<std::string> result;
-  for (const Json& element : json.is_array() ? json : Json::array()) {
-    result.push_back(text(element));
-  }
-  return result;
-}
 
 Tails tails_from(const Json& device, const char* kind) {
   const Json& now = at(at(device, "now"), kind);
@@ -117,20 +90,6 @@ Drive drive_from(const Json& device) {
   drive.used_ratio = number(at(nvme, "used_ratio"));
   drive.temperature = number(at(nvme, "temperature_celsius"));
   return drive;
-}
-
-/// The last point that began at `at_time` or before; nothing if none did, or if it was over by then.
-std::optional<std::size_t> point_at(const Json& history, double at_time) {
-  const Json& starts = at(at(history, "points"), "start");
-  const double step = number(at(history, "step_seconds")).value_or(60);
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; starts.is_array() && i < starts.size(); ++i) {
-    const double start = number(starts[i]).value_or(at_time + 1);
-    if (start <= at_time && at_time < start + step) {
-      found = i;
-    }
-  }
-  return found;
 }
 
 Tails past_tails(const Json& points, std::size_t i, const char* kind, double seconds) {
@@ -230,68 +189,10 @@ std::optional<std::vector<unsigned>> levels_from(const Json& column, std::size_t
 Overview overview_of(double taken_at, const Json& why) {
   return {.taken_at = taken_at,
           .verdict = text(at(why, "verdict")),
-          .sentence = text(at(why, "sentence")),
+          .sentence = text(at(why, "summary")),
+          .remarks = text(at(why, "remarks")),
+          .over = text(at(why, "past")),
           .next = text(at(why, "next"))};
-}
-
-/// Of a volume's bios.
-Tails bio_tails_from(const Json& of) {
-  Tails tails;
-  tails.ios_per_second = number(at(of, "ios_per_second")).value_or(0);
-  tails.bytes_per_second = number(at(of, "bytes_per_second")).value_or(0);
-  tails.p50 = number(at(of, "p50_seconds"));
-  tails.p99 = number(at(of, "p99_seconds"));
-  return tails;
-}
-
-/// In one word. What is bad and has no word here is what the daemon calls it: broken, inactive.
-std::string state_from(const Json& layer, const std::string& health) {
-  const std::optional<double> missing = number(at(layer, "missing_members"));
-  if (at(layer, "suspended") == true) {
-    return "SUSPENDED";
-  }
-  if (missing.value_or(0) > 0) {
-    return "DEGRADED";
-  }
-  return !health.empty() ? health.substr(0, health.find_first_of(",;")) : missing ? "ok" : "-";
-}
-
-std::string listed(const std::vector<std::string>& all) {
-  std::string list;
-  for (const std::string& one : all) {
-    list += (list.empty() ? "" : " ") + one;
-  }
-  return list;
-}
-
-Volume volume_from(const Json& layer, const std::vector<std::string>& mounts) {
-  Volume volume;
-  volume.name = text(at(layer, "name"));
-  const std::string title = text(at(layer, "title"));
-  volume.use = mounts.empty() ? title : listed(mounts);
-  volume.kind = text(at(layer, "kind"));
-  std::replace(volume.kind.begin(), volume.kind.end(), '_', ' ');
-  const std::string members = listed(texts(at(layer, "members")));
-  volume.where = (mounts.empty() ? "" : title) + (members.empty() ? "" : " on " + members);
-  volume.where.erase(0, volume.where.find_first_not_of(' '));
-  volume.health = text(at(layer, "health"));
-  volume.state = state_from(layer, volume.health);
-  volume.bad = at(layer, "bad") == true;
-  volume.measured = at(layer, "read").is_object();
-  volume.read = bio_tails_from(at(layer, "read"));
-  volume.write = bio_tails_from(at(layer, "write"));
-  volume.added_seconds = number(at(layer, "added_latency_seconds"));
-  return volume;
-}
-
-/// Compressed or plain memory is not measured unless somebody asked for it.
-bool is_of_interest(const Volume& volume) {
-  return volume.measured || (volume.kind != "zram" && volume.kind != "ramdisk");
-}
-
-bool is_worse(const Volume& a, const Volume& b) {
-  const auto slower = [](const Volume& one) { return std::max(one.read.p99.value_or(-1), one.write.p99.value_or(-1)); };
-  return a.bad != b.bad ? a.bad : slower(a) > slower(b);
 }
 
 std::vector<double> bounds_from(const Json& live) {
@@ -304,34 +205,25 @@ std::vector<double> bounds_from(const Json& live) {
 
 }  // namespace
 
+std::optional<std::size_t> point_at(const Json& history, double at_time) {
+  const Json& starts = at(at(history, "points"), "start");
+  const double step = number(at(history, "step_seconds")).value_or(60);
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; starts.is_array() && i < starts.size(); ++i) {
+    const double start = number(starts[i]).value_or(at_time + 1);
+    if (start <= at_time && at_time < start + step) {
+      found = i;
+    }
+  }
+  return found;
+}
+
 Overview overview_from(const Json& devices) {
   Overview overview = overview_of(number(at(devices, "taken_at")).value_or(0), at(devices, "why"));
   for (const Json& device : at(devices, "devices")) {
     overview.drives.push_back(drive_from(device));
   }
   return overview;
-}
-
-Volumes volumes_from(const Json& stacks) {
-  std::map<std::string, std::vector<std::string>> mounts;  // by what the file system lies on directly
-  for (const Json& stack : at(stacks, "stacks")) {
-    const std::string mountpoint = text(at(stack, "mountpoint"));
-    for (const Json& place : at(stack, "places")) {
-      if (!mountpoint.empty() && number(at(place, "floor")) == 0) {
-        mounts[text(at(place, "name"))].push_back(mountpoint);
-      }
-    }
-  }
-  Volumes all;
-  for (const Json& layer : at(stacks, "layers")) {
-    if (Volume volume = volume_from(layer, mounts[text(at(layer, "name"))]); is_of_interest(volume)) {
-      all.volumes.push_back(std::move(volume));
-    }
-  }
-  std::stable_sort(all.volumes.begin(), all.volumes.end(), is_worse);
-  all.not_measured = text(at(stacks, "not_measured"));
-  all.left_out = number(at(stacks, "layers_left_out")).value_or(0);
-  return all;
 }
 
 Seconds seconds_from(const Json& live) {
@@ -391,5 +283,7 @@ std::vector<Gap> gaps_from(const Json& status) {
   }
   return gaps;
 }
+
+std::string host_from(const Json& status) { return text(at(status, "host")); }
 
 }  // namespace ssdpulse::terminal

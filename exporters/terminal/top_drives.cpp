@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "daemon/base/number_text.h"
 #include "exporters/terminal/top_screen.h"
@@ -16,98 +18,107 @@ namespace {
 
 std::string tail(const Drive& drive, const Tails& tails, const std::optional<double>& value) {
   if (drive.measured && tails.standstill_seconds) {
-    return ">" + latency_text(tails.standstill_seconds);  // what waits has taken longer already
+    return "> " + milliseconds_text(tails.standstill_seconds);  // what waits has taken longer already
   }
-  return !drive.measured ? "?" : tails.ios_per_second > 0 ? latency_text(value) : "-";
+  return drive.measured && tails.ios_per_second == 0 ? "none"
+                                                     : milliseconds_text(drive.measured ? value : std::nullopt);
 }
 
 /// A dash: too few reads, or none, for a p99.
 std::string reads_during(const Drive& drive, const std::optional<ReadsDuring>& reads) {
-  return !drive.measured || !reads ? "?" : latency_text(reads->p99);
+  return milliseconds_text(drive.measured && reads ? reads->p99 : std::nullopt);
 }
 
-std::string queue_share(const Drive& drive) {
-  if (drive.measured && drive.queue_share) {
-    return fmt::format("{:.0f}%", *drive.queue_share * 100);
-  }
-  return drive.measured && drive.read.ios_per_second + drive.write.ios_per_second == 0 ? "-" : "?";
+std::string known(const Drive& drive, std::optional<double> value, std::string (*format)(std::optional<double>)) {
+  return format(drive.measured ? value : std::nullopt);
 }
 
-std::string known(const Drive& drive, double value, std::string (*format)(std::optional<double>)) {
-  return drive.measured ? format(value) : "?";
+std::string optional_text(const char* form, std::optional<double> value) {
+  return value ? fmt::format(fmt::runtime(form), *value) : kNotKnown;
+}
+
+std::optional<double> left(const std::optional<double>& used) {
+  return used ? std::optional(std::max(0.0, 1 - *used)) : std::nullopt;
 }
 
 // Which column goes first on a narrow screen is documented in ssdpulse(1).
 constexpr Column<Drive> kColumns[] = {
-    {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
-    {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
-    {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
-    {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.baseline_p99); }},
-    {"r disc", 7, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }},
-    {"r flush", 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }},
-    {"w p50", 7, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
-    {"w p99", 7, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
-    {"w p99.9", 8, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
-    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.baseline_p99); }},
-    {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
-    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.commit.baseline_p99); }},
-    {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
-    {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
-    {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},
-    {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
-    {"queue", 6, 8, [](const Drive& d) { return queue_share(d); }},
-    {"depth", 6, 4, [](const Drive& d) { return d.measured ? count_text(d.in_flight) : "?"; }},
-    {"busy", 5, 4, [](const Drive& d) { return d.busy_ratio ? fmt::format("{:.0f}%", *d.busy_ratio * 100) : "?"; }},
-    {"WAF", 6, 4,
-     [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
-    {"used", 5, 5, [](const Drive& d) { return d.used_ratio ? fmt::format("{:.0f}%", *d.used_ratio * 100) : "?"; }},
-    {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
+    {"Busy", "%", 5, 3, [](const Drive& d) { return percent_text(d.busy_ratio); }, true},
+    {"Read", "p50 ms", 8, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
+    {"Read", "p99 ms", 8, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
+    {"Read", "p99.9 ms", 10, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
+    {"usual", "p99 ms", 8, 5, [](const Drive& d) { return milliseconds_text(d.read.baseline_p99); }, true},
+    {"Read in", "discard", 9, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }, true},
+    {"Read in", "flush", 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }, true},
+    {"Write", "p50 ms", 8, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
+    {"Write", "p99 ms", 8, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
+    {"Write", "p99.9 ms", 10, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
+    {"usual", "p99 ms", 8, 9, [](const Drive& d) { return milliseconds_text(d.write.baseline_p99); }, true},
+    {"fsync", "p99 ms", 8, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
+    {"usual", "p99 ms", 8, 9, [](const Drive& d) { return milliseconds_text(d.commit.baseline_p99); }, true},
+    {"Reads", "/s", 8, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, rate_text); }},
+    {"Writes", "/s", 8, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, rate_text); }},
+    {"Read", "MB/s", 7, 4, [](const Drive& d) { return known(d, d.read.bytes_per_second, megabytes_text); }},
+    {"Written", "MB/s", 8, 4, [](const Drive& d) { return known(d, d.write.bytes_per_second, megabytes_text); }},
+    {"Queue", "%", 6, 8, [](const Drive& d) { return known(d, d.queue_share, percent_text); }, true},
+    {"In", "flight", 7, 6, [](const Drive& d) { return known(d, d.in_flight, rate_text); }, true},
+    {"Write", "ampl.", 6, 4, [](const Drive& d) { return optional_text("{:.2f}", d.write_amplification); }, true},
+    {"Life", "% left", 7, 5, [](const Drive& d) { return percent_text(left(d.used_ratio)); }, true},
+    {"Temp", "°C", 5, 5, [](const Drive& d) { return optional_text("{:.0f}", d.temperature); }, true},
 };
 
+/// As the page calls it.
 std::string state_text(const Drive& drive) {
-  return drive.state == "slow"      ? "SLOW"
-         : drive.state == "high"    ? "high"
-         : drive.state == "unknown" ? "?"
-         : drive.state == "unseen"  ? "unseen"
-         : drive.state == "idle"    ? "idle"
-                                    : "ok";
+  return drive.state == "slow"      ? "▲ slow"
+         : drive.state == "high"    ? "△ high"
+         : drive.state == "unknown" ? "? cannot tell"
+         : drive.state == "unseen"  ? "? not measured"
+         : drive.state == "idle"    ? "– idle"
+                                    : "✓ as usual";
 }
 
 std::string note(const Drive& drive) {
-  return !drive.cause.empty()      ? drive.cause
-         : drive.spike_seconds > 0 ? fmt::format("slow for {} of the last 15m", duration_text(drive.spike_seconds))
-                                   : drive.where;
+  return !drive.cause.empty() ? drive.cause
+         : drive.spike_seconds > 0
+             ? fmt::format("was slow for {} of the last 15 min", duration_text(drive.spike_seconds))
+             : drive.where;
 }
 
 Style style_of(const Drive& drive) {
   return drive.state == "slow" ? Style::bad : drive.state == "idle" ? Style::faint : Style::plain;
 }
 
-constexpr Table<Drive> kDrives{.head = "drive",
-                               .state_head = "state",
-                               .state_width = 6,
-                               .columns = kColumns,
-                               .last_importance = 11,
-                               .always_shown = 7,
-                               .note_width = 32,
-                               .state = state_text,
-                               .note = note,
-                               .style = style_of};
+constexpr Table<Drive> kDrives{
+    .head = "Drive",
+    .state_head = "State",
+    .columns = kColumns,
+    .last_importance = 11,
+    .always_shown = 7,
+    .name_share = 4,
+    .label = [](const Drive& d, std::size_t width) { return drive_text(d.use, d.name, width); },
+    .state = state_text,
+    .note = note,
+    .style = style_of};
 
 // One drive: its figures, a heatmap of its last minutes in blocks, and its slow times.
 
 constexpr std::size_t kAxis = 8;  // columns for the latencies on the left
 constexpr auto kBlocks = std::to_array<const char*>({" ", "░", "▒", "▓", "█"});
-constexpr auto kSigns = std::to_array<const char*>({" ", ".", ":", "*", "#"});
 constexpr auto kHeatStyles =
     std::to_array<Style>({Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4});
 
-std::string tails_text(const char* name, const Tails& tails) {
-  return fmt::format("{:<6} p50 {:>7}  p99 {:>7}  p99.9 {:>7}  usually {:>7}  {:>7}/s  {:>7}/s", name,
-                     latency_text(tails.p50), latency_text(tails.p99), latency_text(tails.p999),
-                     latency_text(tails.baseline_p99), count_text(tails.ios_per_second),
-                     bytes_text(tails.bytes_per_second));
+/// A line of figures below `kFiguresHead`.
+std::string tails_text(const char* name, const Drive& drive, const Tails& tails) {
+  const auto if_any = [&](std::optional<double> value) {
+    return tails.ios_per_second > 0 ? latency_text(value) : "none";
+  };
+  return !drive.measured ? fmt::format("{:<9}{:>9}", name, kNotKnown)
+                         : fmt::format("{:<9}{:>9}{:>9}{:>9}{:>11}{:>9} /s{:>9} MB/s", name, if_any(tails.p50),
+                                       if_any(tails.p99), if_any(tails.p999), latency_text(tails.baseline_p99),
+                                       rate_text(tails.ios_per_second), megabytes_text(tails.bytes_per_second));
 }
+
+constexpr const char* kFiguresHead = "               p50      p99    p99.9  usual p99        I/Os          data";
 
 struct BucketRange {
   std::size_t low;
@@ -145,7 +156,14 @@ std::optional<unsigned> highest_level(const Seconds& seconds, std::size_t from, 
   return highest;
 }
 
-void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds& seconds, bool utf8) {
+/// What is over is in the past tense.
+std::string spike_text(const Spike& spike, double now) {
+  return fmt::format("{} {} {} slow for {}, up to {}{}{}", clock_text(spike.begin), util::plural_text(spike.operation),
+                     spike.end ? "were" : "have been", duration_text(spike.end.value_or(now) - spike.begin),
+                     latency_text(spike.peak_seconds), spike.words.empty() ? "" : ", ", spike.words);
+}
+
+void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds& seconds) {
   if (bottom <= top + 2 || grid.width() <= kAxis + 4 || seconds.bounds.empty()) {
     return;
   }
@@ -155,7 +173,7 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
       std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, per column
   const auto range = range_of(seconds);
   if (!range) {
-    grid.put(kAxis, top, seconds.until ? "no I/Os of this kind in the history" : "no I/Os of this kind in memory",
+    grid.put(kAxis, top, seconds.until ? "No I/Os of this kind in the history." : "No I/Os of this kind in memory.",
              Style::faint);
     return;
   }
@@ -174,10 +192,10 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
                              ? std::nullopt
                              : highest_level(seconds, from, seconds.levels.size() - (back - each), low, high);
       if (!level) {
-        grid.put(kAxis + column, top + row, utf8 ? "╱" : "/", Style::faint);
+        grid.put(kAxis + column, top + row, "╱", Style::faint);
       } else if (*level > 0) {
         const std::size_t shade = 1 + (*level - 1) * 4 / std::max(range->max_level, 4U);
-        grid.put(kAxis + column, top + row, (utf8 ? kBlocks : kSigns)[std::min<std::size_t>(shade, 4)],
+        grid.put(kAxis + column, top + row, kBlocks[std::min<std::size_t>(shade, 4)],
                  kHeatStyles[std::min<std::size_t>(shade, 4)]);
       }
     }
@@ -193,52 +211,58 @@ void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& s
   if (!state.overview || top >= bottom) {
     return;
   }
+  if (state.overview->drives.empty()) {
+    put_lines(grid, top, bottom, "ssdpulse devices says why.");
+    return;
+  }
   const auto drives = shown(*state.overview, view);
   draw_table(grid, top, bottom, kDrives, drives, selected(*state.overview, view));
   if (drives.empty()) {
-    grid.put(0, top + 1, state.overview->drives.empty() ? "no drive is measured" : "no drive fits the filter",
-             Style::faint);
+    put_lines(grid, top + 2, bottom, "No drive fits the filter.");
   }
 }
 
-void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view, bool utf8) {
+void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view) {
   const Drive* drive = nullptr;
-  std::size_t row = top;
   if (state.overview) {
     const auto found = std::find_if(state.overview->drives.begin(), state.overview->drives.end(),
                                     [&](const Drive& candidate) { return candidate.name == view.selected; });
     drive = found == state.overview->drives.end() ? nullptr : &*found;
   }
   if (drive == nullptr) {
-    if (row < bottom) {
-      grid.put(0, row, view.selected + " is not measured now", Style::bad);
-    }
+    put_lines(grid, top, bottom, view.selected + " is not measured now.", Style::bad);
     return;
   }
+  std::size_t row = top;
   const auto put_line = [&](const std::string& text, Style style = Style::plain) {
     if (row < bottom) {
       grid.put(0, row++, text, style);
     }
   };
   put_line(drive->title + "  " + drive->where, Style::good);
-  put_line(tails_text("reads", drive->read));
-  put_line(tails_text("writes", drive->write));
-  put_line(tails_text("fsync", drive->commit));
-  if (!state.seconds || state.seconds->device != drive->name) {
+  put_line(kFiguresHead, Style::faint);
+  put_line(tails_text("reads", *drive, drive->read));
+  put_line(tails_text("writes", *drive, drive->write));
+  put_line(tails_text("fsync", *drive, drive->commit));
+  if (!state.seconds || state.seconds->device != drive->name || row >= bottom) {
     return;
   }
-  const std::size_t spikes = std::min<std::size_t>(state.seconds->spikes.size(), (bottom - row) / 4);
-  if (row < bottom) {
-    draw_heatmap(grid, row, bottom - spikes, *state.seconds, utf8);
-    row = bottom - spikes;
+  // The newest slow times that fit below the heatmap, which has most of the room.
+  const auto& spikes = state.seconds->spikes;
+  std::vector<std::pair<std::string, Style>> lines;
+  for (std::size_t i = spikes.size(); i-- > 0;) {
+    const auto of_this = wrap(spike_text(spikes[i], state.overview->taken_at), grid.width());
+    if (lines.size() + of_this.size() > (bottom - row) / 3) {
+      break;
+    }
+    for (std::size_t line = of_this.size(); line-- > 0;) {
+      lines.emplace_back(of_this[line], spikes[i].end ? Style::faint : Style::bad);
+    }
   }
-  for (std::size_t i = state.seconds->spikes.size() - spikes; i < state.seconds->spikes.size(); ++i) {
-    const Spike& spike = state.seconds->spikes[i];
-    const double until = spike.end.value_or(state.overview->taken_at);
-    put_line(fmt::format("{} {} slow for {}: p99 of its worst second {}, {}", clock_text(spike.begin),
-                         util::plural_text(spike.operation), duration_text(until - spike.begin),
-                         latency_text(spike.peak_seconds), spike.words),
-             spike.end ? Style::plain : Style::bad);
+  draw_heatmap(grid, row, bottom - lines.size(), *state.seconds);
+  row = bottom - lines.size();
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    put_line(lines[i].first, lines[i].second);
   }
 }
 

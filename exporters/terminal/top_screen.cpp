@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "daemon/base/outside_text.h"
@@ -29,55 +30,108 @@ bool is_narrow(std::string_view character) {
          (code >= 0x2500 && code < 0x2600) || code == 0x2713;
 }
 
-// The frame that all screens share: address and time, the first line, the keys; and the help.
+constexpr auto kAscii = std::to_array<std::pair<std::string_view, const char*>>({
+    {"–", "-"},
+    {"µ", "u"},
+    {"°", " "},
+    {"▲", "!"},
+    {"△", "^"},
+    {"✓", " "},
+    {"╱", "/"},
+    {"░", "."},
+    {"▒", ":"},
+    {"▓", "*"},
+    {"█", "#"},
+});
+
+// The frame that all screens share: host, state and time; the first line; the keys; and the help.
+
+std::string time_text(const Overview& overview) {
+  return (overview.past ? date_text : clock_text)(overview.taken_at) + " " + zone_text(overview.taken_at);
+}
+
+std::string state_text(const State& state) {
+  if (!state.trouble.empty()) {
+    return "? no answer";
+  }
+  if (!state.overview) {
+    return "";
+  }
+  const auto& drives = state.overview->drives;
+  const bool high = std::any_of(drives.begin(), drives.end(), [](const Drive& one) { return one.state == "high"; });
+  return state.overview->verdict == "slow" ? "▲ slow"
+         : state.overview->verdict != "ok" ? "? cannot tell"
+         : high                            ? "△ high"
+                                           : "✓ as usual";
+}
 
 void draw_title(Grid& grid, const State& state, const View& view) {
   grid.fill(0, Style::title);
   const bool hour = state.overview && state.overview->past && state.overview->step_seconds > 60;
   std::string right = view.at ? (hour ? "PAST (figures of the hour)" : "PAST") : view.paused ? "PAUSED" : "";
-  if (state.overview) {
-    right += (right.empty() ? "" : "  ") + (state.overview->past ? date_text : clock_text)(state.overview->taken_at) +
-             " " + zone_text(state.overview->taken_at);
+  for (const std::string& part : {state_text(state), state.overview ? time_text(*state.overview) : std::string()}) {
+    right += (right.empty() || part.empty() ? "" : "  ") + part;
   }
-  grid.put(0, 0, "ssdpulse top  " + state.address, Style::title);
-  grid.put_right(grid.width(), 0, " " + right, Style::title);
+  const std::size_t room = grid.width() - std::min(grid.width(), characters(right).size() + 1);
+  const std::string left = "ssdpulse top" + (state.host.empty() ? "" : " on " + state.host);
+  grid.put(0, 0, first_characters(left + "  " + state.address, room), Style::title);
+  grid.put_right(grid.width(), 0, right, Style::title);
 }
 
-/// Returns the row below it.
+/// When none is slow: in short, and which ones are an exception.
+std::string calm_text(const std::vector<Drive>& drives) {
+  constexpr std::size_t kMaxNames = 3;
+  std::string exceptions;
+  std::size_t usual = drives.size();
+  for (const auto& [words, a, b] :
+       {std::tuple("Higher than usual", "high", "slow"), std::tuple("Not known", "unknown", "unseen")}) {
+    std::size_t count = 0;
+    for (const Drive& drive : drives) {
+      if (drive.state == a || drive.state == b) {
+        exceptions += ++count > kMaxNames ? "" : (count == 1 ? " " + std::string(words) + ": " : ", ") + drive.name;
+      }
+    }
+    exceptions += count > kMaxNames ? fmt::format(" and {} more.", count - kMaxNames) : count > 0 ? "." : "";
+    usual -= count;
+  }
+  const std::size_t all = drives.size();
+  return usual < all ? fmt::format("No drive is slow; {} of {} are as usual.{}", usual, all, exceptions)
+         : all == 1  ? "The drive is as usual."
+                     : fmt::format("All {} drives are as usual.", all);
+}
+
+/// What is over is small: `ssdpulse why` has all of it.
+std::string in_two_lines(const std::string& text, std::size_t width) {
+  constexpr std::string_view kMore = " ...";
+  const std::vector<std::string> lines = wrap(text, width);
+  return lines.size() <= 2 || width <= kMore.size()
+             ? text
+             : lines[0] + " " + first_characters(lines[1], width - kMore.size()) + std::string(kMore);
+}
+
+/// What is slow, since when and why, and what is next; below it, in small, what else is so and what is over. Returns
+/// the row below all of it.
 std::size_t draw_first_line(Grid& grid, const State& state) {
-  const std::size_t max_rows = std::clamp<std::size_t>(grid.height() / 4, 1, 6);
-  std::string sentence = "asking the daemon";
-  std::string next;
-  Style style = Style::plain;
+  const std::size_t end = 1 + std::clamp<std::size_t>(grid.height() / 4, 1, 7);
   if (!state.trouble.empty()) {
-    sentence = "No answer: " + state.trouble;
-    style = Style::bad;
-  } else if (state.overview) {
-    sentence = state.overview->sentence;
-    next = state.overview->next.empty() ? "" : "Next: " + state.overview->next;
-    style = state.overview->verdict == "slow" ? Style::bad
-            : state.overview->verdict == "ok" ? Style::good
-                                              : Style::plain;
+    const std::size_t row = put_lines(grid, 1, end, "No answer: " + state.trouble, Style::bad);
+    const bool is_old = state.overview && !state.overview->past;
+    return is_old ? put_lines(grid, row, end + 1, "What is below is as of " + time_text(*state.overview) + ".") : row;
   }
-  constexpr std::size_t kLinesOfNext = 2;
-  const std::vector<std::string> lines = wrap(sentence, grid.width());
-  const std::vector<std::string> after = next.empty() ? std::vector<std::string>{} : wrap(next, grid.width());
-  // What to do next keeps its lines, unless there are hardly any.
-  const std::size_t reserved = max_rows > kLinesOfNext ? std::min(after.size(), kLinesOfNext) : 0;
-  std::size_t row = 1;
-  for (const std::string& line : lines) {
-    if (row > max_rows - reserved) {
-      break;
-    }
-    grid.put(0, row++, line, style);
+  if (!state.overview) {
+    return put_lines(grid, 1, end, "asking the daemon");
   }
-  for (const std::string& line : after) {
-    if (row > max_rows) {
-      break;
-    }
-    grid.put(0, row++, line, Style::faint);
-  }
-  return row;
+  const Overview& all = *state.overview;
+  const bool calm = all.verdict == "ok" && !all.past && !all.drives.empty();
+  // What to do next keeps its lines, unless there are hardly any. Of what is over, there is nothing to do.
+  const bool has_next = !all.next.empty() && !(calm && !all.over.empty());
+  const std::string next = has_next ? "Next: " + all.next : "";
+  const std::size_t reserved = end > 4 ? std::min<std::size_t>(wrap(next, grid.width()).size(), 2) : 0;
+  std::size_t row = put_lines(grid, 1, end - reserved, calm ? calm_text(all.drives) : all.sentence,
+                              all.verdict == "slow" ? Style::bad : Style::plain);
+  row = put_lines(grid, row, end, next, Style::plain);
+  row = put_lines(grid, row, end, all.remarks);
+  return put_lines(grid, row, end, in_two_lines(all.over, grid.width()));
 }
 
 void draw_keys(Grid& grid, const View& view) {
@@ -87,18 +141,20 @@ void draw_keys(Grid& grid, const View& view) {
     grid.put(0, row, "filter: " + view.filter + "_", Style::title);
     return;
   }
+  const std::string filter = view.filter.empty() ? "/ filter" : "/ filter (" + view.filter + ")";
   std::string keys;
   switch (view.screen) {
     case Screen::overview:
-      keys = fmt::format("q quit  Enter drive  / filter{}  s sort: {}  v volumes  p pause  ? help",
-                         view.filter.empty() ? "" : " (" + view.filter + ")", order_name(view.order));
+      keys = fmt::format("q quit  ? help  v volumes  t tenants  Enter open  {}  s sort: {}", filter, order_text(view));
       break;
     case Screen::volumes:
-      keys = fmt::format("q quit  Esc back  / filter{}  s sort: {}  p pause  ? help",
-                         view.filter.empty() ? "" : " (" + view.filter + ")", order_name(view.order));
+      keys = fmt::format("q quit  ? help  d drives  t tenants  {}  s sort: {}", filter, order_text(view));
+      break;
+    case Screen::tenants:
+      keys = fmt::format("q quit  ? help  d drives  v volumes  {}  s sort: {}", filter, order_text(view));
       break;
     case Screen::device:
-      keys = fmt::format("q quit  Esc back  o heatmap: {}  p pause  ? help", heat_name(view.heat));
+      keys = fmt::format("q quit  ? help  Esc back  o heatmap: {}  p pause", heat_name(view.heat));
       break;
     case Screen::help:
       keys = "q quit  Esc back";
@@ -109,18 +165,18 @@ void draw_keys(Grid& grid, const View& view) {
 
 void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& state) {
   constexpr auto kKeys = std::to_array<std::pair<const char*, const char*>>({
-      {"up down j k", "select a drive"},
+      {"d v t", "drives; volumes, and what they lie on; tenants: whose I/O it is"},
+      {"up down j k", "select a line; PgUp, PgDn, Home and End by more"},
       {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
-      {"v", "volumes (LVM, LUKS, md, ...): latency, what each adds, health"},
-      {"Esc h", "back"},
-      {"/", "filter over name, model, mount points, state and cause"},
-      {"s", "sort: worst first, name, read p99, write p99, I/Os, data"},
+      {"Esc h", "back, and without the filter"},
+      {"/", "filter over all that a line names, its state and its cause"},
+      {"s > <", "sort by the next or previous: worst, name, p99, I/Os, data"},
+      {"r", "reverse the order"},
       {"o", "heatmap of reads, writes, flushes, discards, commits"},
       {"p space", "pause"},
       {"[ ] { }", "a minute back or forth, an hour back or forth"},
       {"n", "now"},
-      {"?", "this help"},
-      {"q", "quit"},
+      {"? q", "this help; quit"},
   });
   std::size_t row = top;
   for (const auto& [key, what] : kKeys) {
@@ -134,15 +190,11 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
     ++row;
   }
   for (const Gap& gap : state.gaps.value_or(std::vector<Gap>())) {
-    for (const std::string& line : wrap(gap.what + ": " + gap.why, grid.width())) {
-      if (row < bottom) {
-        grid.put(0, row++, line);
-      }
-    }
+    row = put_lines(grid, row, bottom, gap.what + ": " + gap.why, Style::plain);
   }
-  if ((!state.gaps || state.gaps->empty()) && row < bottom) {
-    grid.put(0, row, state.gaps ? "Nothing: every source answers." : "Not known: the daemon has not answered yet.",
-             Style::faint);
+  if (!state.gaps || state.gaps->empty()) {
+    put_lines(grid, row, bottom,
+              state.gaps ? "Nothing: every source answers." : "Not known: the daemon has not answered yet.");
   }
 }
 
@@ -197,6 +249,16 @@ void Grid::fill(std::size_t y, Style style) {
   }
 }
 
+void Grid::make_ascii() {
+  for (Cell& cell : cells_) {
+    if (cell.glyph.size() > 1) {
+      const auto* like =
+          std::find_if(kAscii.begin(), kAscii.end(), [&](const auto& one) { return one.first == cell.glyph; });
+      cell.glyph = like == kAscii.end() ? "?" : like->second;
+    }
+  }
+}
+
 std::string Grid::text() const {
   std::string result;
   for (std::size_t y = 0; y < height_; ++y) {
@@ -242,6 +304,15 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::size_t put_lines(Grid& grid, std::size_t top, std::size_t bottom, std::string_view text, Style style) {
+  for (const std::string& line : wrap(text, grid.width())) {
+    if (top < bottom) {
+      grid.put(0, top++, line, style);
+    }
+  }
+  return top;
+}
+
 Grid draw(const State& state, const View& view, std::size_t width, std::size_t height, bool utf8) {
   Grid grid(width, height);
   if (width == 0 || height == 0) {
@@ -251,16 +322,32 @@ Grid draw(const State& state, const View& view, std::size_t width, std::size_t h
   std::size_t row = draw_first_line(grid, state);
   const std::size_t bottom = height - 1;
   row += row + 6 < bottom ? 1 : 0;
-  if (view.screen == Screen::help) {
-    draw_help(grid, row, bottom, state);
-  } else if (view.screen == Screen::volumes) {
-    draw_volumes(grid, row, bottom, state, view);
-  } else if (view.screen == Screen::device) {
-    draw_device(grid, row, bottom, state, view, utf8);
-  } else {
-    draw_drives(grid, row, bottom, state, view);
+  switch (view.screen) {
+    case Screen::overview:
+      draw_drives(grid, row, bottom, state, view);
+      break;
+    case Screen::device:
+      draw_device(grid, row, bottom, state, view);
+      break;
+    case Screen::volumes:
+      draw_volumes(grid, row, bottom, state, view);
+      break;
+    case Screen::tenants:
+      draw_tenants(grid, row, bottom, state, view);
+      break;
+    case Screen::help:
+      draw_help(grid, row, bottom, state);
+      break;
   }
   draw_keys(grid, view);
+  if (!state.trouble.empty() && view.screen != Screen::help) {
+    for (; row < bottom; ++row) {
+      grid.fill(row, Style::faint);  // it is from before
+    }
+  }
+  if (!utf8) {
+    grid.make_ascii();
+  }
   return grid;
 }
 

@@ -35,6 +35,7 @@ class Grid {
   /// Writes text that ends at column `end`, exclusive; what does not fit is cut at its beginning.
   void put_right(std::size_t end, std::size_t y, std::string_view text, Style style = Style::plain);
   void fill(std::size_t y, Style style);  // the style of a whole row
+  void make_ascii();                      // what ASCII lacks becomes the character that is most like it
 
   /// Lines without blanks at their ends.
   [[nodiscard]] std::string text() const;
@@ -59,9 +60,11 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 /// All answers so far.
 struct State {
   std::string address;
+  std::string host;                      // empty: not known yet
   std::optional<Overview> overview;      // nothing: there was no answer yet
   std::optional<Seconds> seconds;        // of the selected drive, while it is shown
   std::optional<Volumes> volumes;        // while they are shown
+  std::optional<Tenants> tenants;        // likewise
   std::optional<std::vector<Gap>> gaps;  // nothing: there was no answer yet
   std::string trouble;                   // why there is no answer now; empty: there is one
 };
@@ -72,6 +75,11 @@ Grid draw(const State& state, const View& view, std::size_t width, std::size_t h
 // Parts of it, from the row `top` up to `bottom`, exclusive.
 void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
 void draw_volumes(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
-void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view, bool utf8);
+void draw_tenants(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
+void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view);
+
+/// A text in as many rows as it needs and there are, faint unless another style is given. Returns the row below it.
+std::size_t put_lines(Grid& grid, std::size_t top, std::size_t bottom, std::string_view text,
+                      Style style = Style::faint);
 
 }  // namespace ssdpulse::terminal

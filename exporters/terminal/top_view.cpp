@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
+#include <set>
 
 #include "daemon/base/complete.h"
 
 namespace ssdpulse::terminal {
 namespace {
 
-constexpr auto kOrders = util::names<Order>({"worst first", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kOrders = util::names<Order>({"worst", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kTenantOrders =
+    util::names<Order>({"most data", "name", "data read", "data written", "I/Os", "device time"});
 constexpr auto kHeats = util::names<Heat>({"read", "write", "flush", "discard", "commit"});
 
 std::string lower(std::string text) {
@@ -19,7 +23,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// `Row`: Drive or Volume.
+// `Row`: Drive, Volume or Tenant.
 
 template <typename Row>
 double figure(const Row& row, Order order) {
@@ -39,6 +43,14 @@ double figure(const Row& row, Order order) {
   return 0;
 }
 
+double figure(const Tenant& tenant, Order order) {
+  return order == Order::read    ? tenant.read_bytes_per_second
+         : order == Order::write ? tenant.written_bytes_per_second
+         : order == Order::ios   ? tenant.ios_per_second
+         : order == Order::bytes ? tenant.device_ratio
+                                 : 0;
+}
+
 std::string words_of(const Drive& drive) {
   return drive.title + " " + drive.where + " " + drive.state + " " + drive.cause;
 }
@@ -48,27 +60,50 @@ std::string words_of(const Volume& volume) {
          volume.health;
 }
 
+std::string words_of(const Tenant& tenant) { return tenant.name + " " + tenant.title + " " + tenant.drive; }
+
+const std::string& id_of(const Drive& drive) { return drive.name; }
+const std::string& id_of(const Volume& volume) { return volume.id; }
+const std::string& id_of(const Tenant& tenant) { return tenant.name; }
+
+const std::string& name_of(const Drive& drive) { return drive.name; }
+const std::string& name_of(const Volume& volume) { return volume.use.empty() ? volume.name : volume.use; }
+const std::string& name_of(const Tenant& tenant) { return tenant.title; }
+
+template <typename Row>
+bool fits(const Row& row, const std::string& wanted) {
+  return lower(words_of(row)).find(wanted) != std::string::npos;
+}
+
+template <typename Row>
+void sort(std::vector<const Row*>& rows, const View& view) {
+  if (view.order == Order::name) {
+    std::stable_sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return name_of(*a) < name_of(*b); });
+  } else if (view.order != Order::worst) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const Row* a, const Row* b) { return figure(*a, view.order) > figure(*b, view.order); });
+  }
+  if (view.reversed) {
+    std::reverse(rows.begin(), rows.end());
+  }
+}
+
 template <typename Row>
 std::vector<const Row*> shown_of(const std::vector<Row>& all, const View& view) {
   std::vector<const Row*> rows;
   const std::string wanted = lower(view.filter);
   for (const Row& row : all) {
-    if (lower(words_of(row)).find(wanted) != std::string::npos) {
+    if (fits(row, wanted)) {
       rows.push_back(&row);
     }
   }
-  if (view.order == Order::name) {
-    std::stable_sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return a->name < b->name; });
-  } else if (view.order != Order::worst) {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [&](const Row* a, const Row* b) { return figure(*a, view.order) > figure(*b, view.order); });
-  }
+  sort(rows, view);
   return rows;
 }
 
 template <typename Row>
-const Row* named_or_first(const std::vector<const Row*>& rows, const std::string& name) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row* one) { return one->name == name; });
+const Row* chosen_or_first(const std::vector<const Row*>& rows, const std::string& id) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row* one) { return id_of(*one) == id; });
   return found != rows.end() ? *found : rows.empty() ? nullptr : rows.front();
 }
 
@@ -85,24 +120,45 @@ void type(View& view, const Press& press) {
   }
 }
 
-/// The name of the row that is `by` further down.
+/// The id of the row that is `by` further down.
 template <typename Row>
-std::string moved(const std::string& name, int by, const std::vector<const Row*>& rows) {
+std::string moved(const std::string& id, std::ptrdiff_t by, const std::vector<const Row*>& rows) {
   if (rows.empty()) {
-    return name;
+    return id;
   }
-  const auto now = std::find(rows.begin(), rows.end(), named_or_first(rows, name)) - rows.begin();
+  const auto now = std::find(rows.begin(), rows.end(), chosen_or_first(rows, id)) - rows.begin();
   const auto next = std::clamp<std::ptrdiff_t>(now + by, 0, static_cast<std::ptrdiff_t>(rows.size()) - 1);
-  return rows[static_cast<std::size_t>(next)]->name;
+  return id_of(*rows[static_cast<std::size_t>(next)]);
 }
 
-void move(View& view, int by, const Overview& overview, const Volumes& volumes) {
+/// What the screen may list.
+struct Lists {
+  const Overview& overview;
+  const Volumes& volumes;
+  const Tenants& tenants;
+};
+
+void move(View& view, std::ptrdiff_t by, const Lists& lists) {
   if (view.screen == Screen::volumes) {
-    view.selected_volume = moved(view.selected_volume, by, shown(volumes, view));
+    view.selected_volume = moved(view.selected_volume, by, shown(lists.volumes, view));
+  } else if (view.screen == Screen::tenants) {
+    view.selected_tenant = moved(view.selected_tenant, by, shown(lists.tenants, view));
   } else {
-    view.selected = moved(view.selected, by, shown(overview, view));
+    view.selected = moved(view.selected, by, shown(lists.overview, view));
   }
 }
+
+/// Opens the drive that is selected.
+void open(View& view, const Lists& lists) {
+  const Drive* drive = view.screen == Screen::overview ? selected(lists.overview, view) : nullptr;
+  const Volume* volume = view.screen == Screen::volumes ? selected(lists.volumes, view) : nullptr;
+  if (drive != nullptr || (volume != nullptr && volume->is_drive)) {
+    view.selected = drive != nullptr ? drive->name : volume->name;
+    view.screen = Screen::device;
+  }
+}
+
+bool is_list(Screen screen) { return screen != Screen::device && screen != Screen::help; }
 
 /// A step beyond the present ends at the present.
 void step(View& view, double seconds, const Overview& overview) {
@@ -115,31 +171,50 @@ void step(View& view, double seconds, const Overview& overview) {
 }
 
 void go_back(View& view) {
-  const bool filtered_volumes = view.screen == Screen::volumes && !view.filter.empty();
-  if (view.screen != Screen::overview && !filtered_volumes) {
-    view.screen = Screen::overview;
-  } else {
+  if (is_list(view.screen) && !view.filter.empty()) {
     view.filter.clear();
+  } else {
+    view.screen = Screen::overview;
   }
 }
 
-void press_character(View& view, char character, const Overview& overview, const Volumes& volumes) {
+/// Its key once more leads back.
+void toggle(View& view, Screen screen) { view.screen = view.screen == screen ? Screen::overview : screen; }
+
+void turn_order(View& view, std::size_t by) {
+  view.order = static_cast<Order>((static_cast<std::size_t>(view.order) + by) % kOrders.size());
+}
+
+void press_character(View& view, char character, const Lists& lists) {
   switch (character) {
     case 'q':
       view.over = true;
       break;
     case '?':
-      view.screen = view.screen == Screen::help ? Screen::overview : Screen::help;
+      toggle(view, Screen::help);
+      break;
+    case 'd':
+      view.screen = Screen::overview;
       break;
     case 'v':
-      view.screen = view.screen == Screen::volumes ? Screen::overview : Screen::volumes;
+      toggle(view, Screen::volumes);
+      break;
+    case 't':
+      toggle(view, Screen::tenants);
       break;
     case '/':
-      view.screen = view.screen == Screen::volumes ? view.screen : Screen::overview;
+      view.screen = is_list(view.screen) ? view.screen : Screen::overview;
       view.typing = true;
       break;
     case 's':
-      view.order = static_cast<Order>((static_cast<std::size_t>(view.order) + 1) % kOrders.size());
+    case '>':
+      turn_order(view, 1);
+      break;
+    case '<':
+      turn_order(view, kOrders.size() - 1);
+      break;
+    case 'r':
+      view.reversed = !view.reversed;
       break;
     case 'o':
       view.heat = static_cast<Heat>((static_cast<std::size_t>(view.heat) + 1) % kHeats.size());
@@ -149,28 +224,28 @@ void press_character(View& view, char character, const Overview& overview, const
       view.paused = !view.paused;
       break;
     case '[':
-      step(view, -60, overview);
+      step(view, -60, lists.overview);
       break;
     case ']':
-      step(view, 60, overview);
+      step(view, 60, lists.overview);
       break;
     case '{':
-      step(view, -3600, overview);
+      step(view, -3600, lists.overview);
       break;
     case '}':
-      step(view, 3600, overview);
+      step(view, 3600, lists.overview);
       break;
     case 'n':
       view.at.reset();
       break;
     case 'j':
-      move(view, 1, overview, volumes);
+      move(view, 1, lists);
       break;
     case 'k':
-      move(view, -1, overview, volumes);
+      move(view, -1, lists);
       break;
     case 'l':
-      press(view, {Key::enter}, overview);
+      open(view, lists);
       break;
     case 'h':
       go_back(view);
@@ -183,36 +258,83 @@ void press_character(View& view, char character, const Overview& overview, const
 }  // namespace
 
 std::vector<const Drive*> shown(const Overview& overview, const View& view) { return shown_of(overview.drives, view); }
-std::vector<const Volume*> shown(const Volumes& volumes, const View& view) { return shown_of(volumes.volumes, view); }
+std::vector<const Tenant*> shown(const Tenants& tenants, const View& view) { return shown_of(tenants.tenants, view); }
+
+std::vector<const Volume*> shown(const Volumes& volumes, const View& view) {
+  const std::vector<Volume>& all = volumes.volumes;
+  const auto end_of = [&](std::size_t first) {
+    std::size_t end = first;
+    while (end < all.size() && all[end].stack == all[first].stack) {
+      ++end;
+    }
+    return end;
+  };
+  std::vector<const Volume*> stacks;  // the first line of each
+  const std::string wanted = lower(view.filter);
+  for (std::size_t i = 0; i < all.size(); i = end_of(i)) {
+    if (std::any_of(&all[i], all.data() + end_of(i), [&](const Volume& one) { return fits(one, wanted); })) {
+      stacks.push_back(&all[i]);
+    }
+  }
+  sort(stacks, view);
+  std::vector<const Volume*> lines;
+  std::set<std::string> listed;
+  for (const Volume* stack : stacks) {
+    const auto first = static_cast<std::size_t>(stack - all.data());
+    std::size_t deepest = std::numeric_limits<std::size_t>::max();  // what lies below is listed already
+    for (std::size_t i = first; i < end_of(first); ++i) {
+      if (all[i].depth <= deepest) {
+        lines.push_back(&all[i]);
+        deepest = listed.insert(all[i].name).second ? std::numeric_limits<std::size_t>::max() : all[i].depth;
+      }
+    }
+  }
+  return lines;
+}
 
 const Drive* selected(const Overview& overview, const View& view) {
-  return named_or_first(shown(overview, view), view.selected);
+  return chosen_or_first(shown(overview, view), view.selected);
 }
 const Volume* selected(const Volumes& volumes, const View& view) {
-  return named_or_first(shown(volumes, view), view.selected_volume);
+  return chosen_or_first(shown(volumes, view), view.selected_volume);
+}
+const Tenant* selected(const Tenants& tenants, const View& view) {
+  return chosen_or_first(shown(tenants, view), view.selected_tenant);
 }
 
-void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes) {
+void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes, const Tenants& tenants) {
+  constexpr std::ptrdiff_t kPage = 10;  // lines
+  constexpr std::ptrdiff_t kAll = 1'000'000;
   if (view.typing) {
     type(view, press);
     return;
   }
+  const Lists lists{overview, volumes, tenants};
   switch (press.key) {
     case Key::character:
-      press_character(view, press.character, overview, volumes);
+      press_character(view, press.character, lists);
       break;
     case Key::up:
-      move(view, -1, overview, volumes);
+      move(view, -1, lists);
       break;
     case Key::down:
-      move(view, 1, overview, volumes);
+      move(view, 1, lists);
+      break;
+    case Key::page_up:
+      move(view, -kPage, lists);
+      break;
+    case Key::page_down:
+      move(view, kPage, lists);
+      break;
+    case Key::home:
+      move(view, -kAll, lists);
+      break;
+    case Key::end:
+      move(view, kAll, lists);
       break;
     case Key::enter:
     case Key::right:
-      if (const Drive* drive = selected(overview, view); drive != nullptr && view.screen == Screen::overview) {
-        view.selected = drive->name;
-        view.screen = Screen::device;
-      }
+      open(view, lists);
       break;
     case Key::escape:
     case Key::left:
@@ -222,7 +344,11 @@ void press(View& view, const Press& press, const Overview& overview, const Volum
   }
 }
 
-std::string_view order_name(Order order) { return kOrders[static_cast<std::size_t>(order)]; }
+std::string order_text(const View& view) {
+  const auto order = static_cast<std::size_t>(view.order);
+  return std::string((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]) + (view.reversed ? " (r)" : "");
+}
+
 std::string_view heat_name(Heat heat) { return kHeats[static_cast<std::size_t>(heat)]; }
 
 }  // namespace ssdpulse::terminal

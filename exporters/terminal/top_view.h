@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overview, Volumes, Seconds and others: the values that the screen shows, taken from the answers of /api/v1. Latencies
-// are in seconds, times in seconds since the epoch; missing values are not known.
+// Overview, Volumes, Tenants, Seconds and others: the values that the screen shows, taken from the answers of /api/v1.
+// Latencies are in seconds, times in seconds since the epoch; missing values are not known.
 #pragma once
 
 #include <cstdint>
@@ -51,33 +51,59 @@ struct Drive {
 
 struct Overview {
   double taken_at = 0;
-  std::string verdict;  // ok, slow, unknown
-  std::string sentence;
+  std::string verdict;             // ok, slow, unknown
+  std::string sentence;            // what is slow, since when and why, or that nothing is
+  std::string remarks;             // what else is so; empty: nothing
+  std::string over;                // what was, and is over; empty: nothing
   std::string next;                // what to do; empty: nothing
   std::vector<Drive> drives = {};  // worst first
   bool past = false;               // shows the minute that contains `taken_at`, from the history
   double step_seconds = 60;        // the time that figures of the past cover: an hour if minutes are no longer kept
 };
 
-/// A block device without requests of its own: dm, md and the like.
+/// A line of the volumes: a volume (dm, md and the like, without requests of its own) or what it lies on.
 struct Volume {
+  std::string id;         // of the line: one drive may be below many volumes
+  std::size_t stack = 0;  // lines of one stack follow each other: what is mounted, then what that lies on
+  std::size_t depth = 0;
   std::string name;
-  std::string use;     // what is mounted from it, or its title; empty: neither
-  std::string kind;    // lvm, crypt, raid1, ...
+  std::string use;     // what is mounted from it, or its title, or the drive's partition; empty: none
+  std::string kind;    // lvm, crypt, raid1, partition, disk, ...
   std::string where;   // its title unless `use` has it, and what it lies on
-  std::string state;   // of its health, in one word; "-": nothing is known
-  std::string health;  // in words; empty: nothing is wrong, or nothing is known
+  std::string state;   // of its health, in one word; empty: nothing is wrong, or nothing is known
+  std::string health;  // the same in more words
   bool bad = false;    // somebody should look after it
+  bool is_drive = false;
   bool measured = false;
-  Tails read;  // of its bios in the last minute; only the first four are known
+  Tails read;  // of its bios in the last minute; only the first four are known. Of a drive's requests, as in Drive
   Tails write;
   std::optional<double> added_seconds;  // mean time that is spent in the volume itself, at least
 };
 
 struct Volumes {
-  std::vector<Volume> volumes = {};  // worst first
+  std::vector<Volume> volumes = {};  // the worst stack first
   std::string not_measured;          // why none is; empty: some are
-  double left_out = 0;               // too many to list: stacks and volumes
+  double left_out = 0;               // too many to list: volumes
+};
+
+/// Who does I/O: reads, writes and discards on all drives.
+struct Tenant {
+  std::string name;
+  std::string title;  // for people
+  std::string drive;  // where it does most
+  std::size_t drives = 0;
+  double ios_per_second = 0;
+  double read_bytes_per_second = 0;
+  double written_bytes_per_second = 0;
+  double discarded_bytes_per_second = 0;
+  double device_ratio = 0;             // time in the drives by time: so many were in flight
+  std::optional<double> mean_seconds;  // of an I/O; not timed, if absent
+};
+
+struct Tenants {
+  std::vector<Tenant> tenants = {};  // those that did any I/O; most data first
+  double seconds = 0;                // that the figures cover
+  std::string not_known;             // why; empty: they are known
 };
 
 struct Spike {
@@ -109,7 +135,8 @@ struct Gap {
 
 // From a malformed answer, these functions take what can be read; none of them throws.
 Overview overview_from(const nlohmann::json& devices);
-Volumes volumes_from(const nlohmann::json& stacks);
+/// `overview`: for the figures of drives.
+Volumes volumes_from(const nlohmann::json& stacks, const Overview& overview);
 Seconds seconds_from(const nlohmann::json& live);
 
 /// `at`: a time in the past. `devices`: as of now; `why`: as of then; `histories`: of that minute, by drive, null if
@@ -122,15 +149,37 @@ Overview overview_at(double at, const nlohmann::json& devices, const nlohmann::j
 Seconds minutes_at(double at, const std::string& heat, std::size_t count, const nlohmann::json& live,
                    const nlohmann::json& history, const nlohmann::json& minutes);
 std::vector<Gap> gaps_from(const nlohmann::json& status);
+std::string host_from(const nlohmann::json& status);
+
+/// Answers about tenants, by drive.
+using TenantAnswers = std::map<std::string, nlohmann::json>;
+
+/// The I/O between two sets of answers, whose counts go up since the daemon began.
+Tenants tenants_between(const TenantAnswers& before, const TenantAnswers& after);
+/// Of the minute, or hour, that contains `at`; `histories` as for overview_at().
+Tenants tenants_at(double at, const std::map<std::string, nlohmann::json>& histories);
 
 // View: what the person at the terminal wants to see. All that keys change, and nothing that the daemon reports.
 
-enum class Screen : std::uint8_t { overview, device, volumes, help };
-/// worst: worst first; drives as the daemon sorts. read, write: by p99.
+enum class Screen : std::uint8_t { overview, device, volumes, tenants, help };
+/// worst: worst first; drives as the daemon sorts, tenants by data. read, write: by p99, tenants by data.
 enum class Order : std::uint8_t { worst, name, read, write, ios, bytes };
 enum class Heat : std::uint8_t { read, write, flush, discard, commit };
 
-enum class Key : std::uint8_t { character, enter, escape, backspace, up, down, left, right };
+enum class Key : std::uint8_t {
+  character,
+  enter,
+  escape,
+  backspace,
+  up,
+  down,
+  left,
+  right,
+  page_up,
+  page_down,
+  home,
+  end
+};
 struct Press {
   Key key = Key::character;
   char character = 0;  // of Key::character
@@ -139,27 +188,34 @@ struct Press {
 struct View {
   Screen screen = Screen::overview;
   Order order = Order::worst;
+  bool reversed = false;
   Heat heat = Heat::read;
   std::string filter;
   bool typing = false;  // into the filter
   bool paused = false;
-  std::optional<double> at;  // the time in the past that is shown, in seconds since the epoch; nothing: now
-  std::string selected;      // name; empty: the first
-  std::string selected_volume;
+  std::optional<double> at;     // the time in the past that is shown, in seconds since the epoch; nothing: now
+  std::string selected;         // name; empty: the first
+  std::string selected_volume;  // its id
+  std::string selected_tenant;
   bool over = false;  // the person wants to quit
 };
 
-/// The drives, or volumes, that the filter leaves, in the wanted order. They point into the first argument.
+/// The drives, lines of volumes, or tenants that the filter leaves, in the wanted order. They point into the first
+/// argument. Of volumes, the filter and the order are of whole stacks; what lies below a place is there only once.
 std::vector<const Drive*> shown(const Overview& overview, const View& view);
 std::vector<const Volume*> shown(const Volumes& volumes, const View& view);
+std::vector<const Tenant*> shown(const Tenants& tenants, const View& view);
 
 /// The one that is selected; null if there is none to select.
 const Drive* selected(const Overview& overview, const View& view);
 const Volume* selected(const Volumes& volumes, const View& view);
+const Tenant* selected(const Tenants& tenants, const View& view);
 
-void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes = {});
+void press(View& view, const Press& press, const Overview& overview, const Volumes& volumes = {},
+           const Tenants& tenants = {});
 
-std::string_view order_name(Order order);
+/// In words, with the key where it is reversed: "name (r)".
+std::string order_text(const View& view);
 std::string_view heat_name(Heat heat);
 
 }  // namespace ssdpulse::terminal

@@ -26,7 +26,8 @@ import pyte  # noqa: E402  pylint: disable=wrong-import-position
 from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
 
 # Keys named as in the help, and what a terminal sends for them.
-KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "v": "v", "Esc": "\x1b", "h": "h", "/": "/", "s": "s", "o": "o",
+KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "d": "d", "v": "v", "t": "t", "Esc": "\x1b", "h": "h", "/": "/",
+        "s": "s", ">": ">", "<": "<", "r": "r", "o": "o",
         "p": "p", "space": " ", "[": "[", "]": "]", "{": "{", "}": "}", "n": "n", "?": "?", "q": "q"}
 ROUNDS_OF_STOP = 20
 RIGHT, LEFT = "\x1bOC", "\x1bOD"
@@ -109,7 +110,7 @@ class Terminal:
 
     def keys_of_the_help(self):
         first, last = (next(y for y, line in enumerate(self.screen.display) if line[14:].startswith(words))
-                       for words in ("select a drive", "quit"))
+                       for words in ("drives; volumes", "this help; quit"))
         return {key for line in self.screen.display[first:last + 1] for key in line[:14].split()}
 
     def press(self, keys):
@@ -147,25 +148,25 @@ def a_person_looks_around(check, command, disk):
     terminal.press("?")
     check.that(terminal.shows("What is not measured here, and why"), "? shows the keys, and what is not measured")
     terminal.press("?\r")
-    check.that(terminal.shows("Esc back") and terminal.shows("p99.9"), "Enter opens the drive")
+    check.that(terminal.shows("Esc back") and terminal.shows("usual p99"), "Enter opens the drive")
     check.that(terminal.shows("now"), "with a heatmap")
     terminal.press("o")
     check.that(terminal.shows("heatmap: write"), "o changes what it is of")
     terminal.press("\x1b")
-    check.that(terminal.shows("sort: worst first"), "Esc goes back")
+    check.that(terminal.shows("sort: worst"), "Esc goes back")
     terminal.press("s")
     check.that(terminal.shows("sort: name"), "s sorts")
     terminal.press("/nothing\r")
-    check.that(terminal.shows("no drive fits the filter"), "/ filters")
+    check.that(terminal.shows("No drive fits the filter"), "/ filters")
     terminal.press("\x1b")
     check.that(terminal.shows(disk.name), "Esc clears the filter")
     terminal.press("p")
     check.that(terminal.shows("PAUSED"), "p pauses")
     terminal.press("p")
     terminal.size(120, 40)
-    check.that(terminal.shows("r p99.9"), "a larger terminal has more columns")
+    check.that(terminal.shows("p99.9 ms"), "a larger terminal has more columns")
     terminal.size(40, 10)
-    check.that(terminal.shows("q quit  Enter drive  / filter"), "a small one is no trouble")
+    check.that(terminal.shows("q quit  ? help  v volumes"), "a small one is no trouble")
     terminal.press("\x1a")
     check.that(any(terminal.state() == "T" or time.sleep(0.05) for _ in range(100)), "Ctrl-Z stops it")
     terminal.read()
@@ -206,9 +207,15 @@ def every_key_does_what_the_help_says(check, command, disks):
     check.that(terminal.shows("this help"), "? shows the keys")
     check.equal(terminal.keys_of_the_help(), set(KEYS), "keys of the help are those that are pressed here")
     terminal.press(KEYS["?"])
-    for words in ("name", "read p99", "write p99", "I/Os", "data", "worst first", "name"):
+    for words in ("name", "read p99", "write p99", "I/Os", "data", "worst", "name"):
         terminal.press(KEYS["s"])
         check.that(terminal.shows(f"sort: {words} "), f"s sorts by {words}")
+    for key, words in ((">", "read p99"), ("<", "name"), ("r", "name (r)")):
+        terminal.press(KEYS[key])
+        check.that(terminal.shows(f"sort: {words} "), f"{key} sorts by {words}")
+    check.that(terminal.until(lambda: [*terminal.rows(names)] == [second, first]), "r reverses the order of the lines")
+    terminal.press(KEYS["r"])
+    check.that(terminal.until(lambda: [*terminal.rows(names)] == names), "and back")
     for key, wanted in (("j", second), ("k", first), ("down", second), ("up", first), ("down", second)):
         terminal.press(KEYS[key])
         check.that(terminal.until(lambda wanted=wanted: terminal.rows(names) == {name: name == wanted for name in names}),
@@ -220,16 +227,21 @@ def every_key_does_what_the_help_says(check, command, disks):
         terminal.press(back)
         check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), f"{back!r} goes back")
     terminal.press(KEYS["v"])
-    check.that(terminal.until(lambda: terminal.has("no volumes (LVM") or terminal.has("health")), "v shows the volumes, or that there is none")
-    terminal.press(KEYS["v"])
-    check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "v once more shows the drives")
+    check.that(terminal.until(lambda: terminal.has("no volumes (LVM") or terminal.has("Health")), "v shows the volumes, or that there is none")
+    terminal.press(KEYS["t"])
+    check.that(terminal.shows("Counted from now on"), "t shows the tenants")
+    rig.fio_jobs(disks[0], 1, [{}], rw="randread", bs="4k", ioengine="psync", runtime=2, time_based=None, rate_iops="100")
+    check.that(terminal.until(lambda: terminal.has("on all drives.") and terminal.has("MB/s"), 15), "with figures of who has read since")
+    for key in ("d", "t", "t"):
+        terminal.press(KEYS[key])
+    check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "d shows the drives, and so does t once more")
     terminal.press(KEYS["l"])
     for words in ("write", "flush", "discard", "commit", "read"):
         terminal.press(KEYS["o"])
         check.that(terminal.shows(f"heatmap: {words} "), f"o shows the heatmap of {words}")
     terminal.press(KEYS["h"])
     terminal.press(KEYS["/"] + "nothing" + KEYS["Enter"])
-    check.that(terminal.shows("no drive fits the filter"), "/ filters")
+    check.that(terminal.shows("No drive fits the filter"), "/ filters")
     terminal.press(KEYS["h"])
     check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "h clears the filter")
     for key in ("p", "space"):

@@ -699,6 +699,7 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   Rig rig;
   auto snapshot = *rig.current;
   snapshot.filesystems[0].volumes = {"dm-0"};
+  const std::string snapshot_mountpoint = util::for_json(snapshot.filesystems[0].mountpoint);
   model::VolumeFigures figures;
   figures.seconds = 50;
   figures.devices = {{"dm-0", 1000, 500, model::RecentBios::Latency{10, 0.002, 0.001, 0.009},
@@ -736,6 +737,8 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   EXPECT_EQ(layers[1].at("missing_members"), 1);
   EXPECT_EQ(layers[1].at("consistency_policy"), "bitmap");
   EXPECT_EQ(layers[2].at("bad"), false);
+  EXPECT_EQ(layers[0].at("mountpoints"), Json::array({snapshot_mountpoint}));
+  EXPECT_EQ(layers[1].at("mountpoints"), Json::array()) << "it only lies below";
   EXPECT_EQ(layers[0].at("read_bytes"), 4'096'000);
   EXPECT_EQ(layers[0].at("written_bytes"), 0);
   EXPECT_FALSE(layers[0].contains("members_read_bytes")) << "bios of md0 are not counted";
@@ -755,6 +758,29 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   EXPECT_EQ(many.at("stacks").size() + many.at("layers").size() + many.at("left_out").get<std::size_t>() +
                 many.at("layers_left_out").get<std::size_t>(),
             1502U + 1503U);
+}
+
+TEST(page_site, what_is_mounted_from_a_volume_is_known_beyond_the_listed_stacks_and_on_partitions_of_arrays) {
+  Rig rig;
+  auto snapshot = *rig.current;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "md" + std::to_string(1000 + i);
+    snapshot.layers.push_back({name, "", model::LayerKind::raid1});
+    snapshot.volumes.push_back({name + "p1", 259, 0, name});
+    snapshot.filesystems.push_back({"nvme0n1", "/srv/" + std::to_string(i), "ext4", false, {name + "p1"}});
+    snapshot.filesystems.push_back({"nvme1n1", "/srv/" + std::to_string(i), "ext4", false, {name + "p1"}});
+  }
+  std::sort(snapshot.volumes.begin(), snapshot.volumes.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  rig.take(snapshot);
+  const Json answer = rig.ask("/api/v1/stacks");
+  EXPECT_GT(answer.at("left_out"), 0);
+  for (const Json& layer : answer.at("layers")) {
+    const std::string name = layer.at("name");
+    if (name.starts_with("md1")) {
+      EXPECT_EQ(layer.at("mountpoints"), Json::array({"/srv/" + std::to_string(std::stoi(name.substr(2)) - 1000)}));
+    }
+  }
 }
 
 TEST(page_site, volumes_without_figures_have_a_reason) {
