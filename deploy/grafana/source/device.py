@@ -299,9 +299,8 @@ EPISODES = [
 
 VOLUMES = [
     lines("Volumes: latency", "How long bios of volumes (LVM, LUKS, md) take, from their submission to their end.", "s",
-          [(quantile("$quantile", "ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
-           (f"instance_volume_operation:ssdpulse_volume_latency_seconds:median1d_p99_rate5m{{{HOST}}}",
-            "{{volume}} {{operation}}: usual p99")], log=10, span=12, nothing="no volumes"),
+          (quantile("$quantile", "ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
+          log=10, span=12, nothing="no volumes"),
     lines("Volumes and what lies below: mean", "Mean time of bios of volumes, and of the disks and partitions directly below "
           "them. The difference is spent in the volume itself.", "s",
           [(mean("ssdpulse_volume_latency_seconds", "volume, operation", HOST), "{{volume}} {{operation}}"),
