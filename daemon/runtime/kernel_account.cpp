@@ -192,6 +192,26 @@ void VolumeAccounts::compare(const Bios& bios, const host::AllDiskStats& kernel,
   }
 }
 
+std::set<std::string> VolumeAccounts::standing_still(const Bios& bios) {
+  const auto before = std::exchange(ended_, {});
+  std::set<std::string> still;
+  for (const auto& io : bios) {
+    std::int64_t in_flight = 0;
+    std::uint64_t submitted = 0;
+    for (const model::BioOperation& operation : io->operations) {
+      in_flight += operation.in_flight;
+      submitted += operation.submitted;
+    }
+    const std::uint64_t ended = submitted - static_cast<std::uint64_t>(in_flight);
+    const auto was = before.find(io->device);
+    if (io->is_volume && in_flight > 0 && was != before.end() && was->second == ended) {
+      still.insert(io->device);
+    }
+    ended_.emplace(io->device, ended);
+  }
+  return still;
+}
+
 void VolumeAccounts::observe(const model::BioIo& ours, const model::DiskStats& kernel, Account& account) {
   if (kernel.reads + kernel.writes == 0 && bytes_of(ours, {model::Operation::read, model::Operation::write}) > 0) {
     return;  // its driver counts nothing (brd)

@@ -76,6 +76,8 @@ class VolumeAccounts {
   void update(const model::Inventory& inventory);
   /// `kernel`: what was read after `bios`. `read_again`: reads our side again; what has not changed is the same object.
   void compare(const Bios& bios, const host::AllDiskStats& kernel, const std::function<Bios()>& read_again);
+  /// Volumes with bios in flight, of which none has ended since the last call.
+  std::set<std::string> standing_still(const Bios& bios);
   /// As of the last comparison of each, by volume.
   [[nodiscard]] const std::map<std::string, model::VolumeDrift>& drift() const { return drift_; }
 
@@ -93,6 +95,7 @@ class VolumeAccounts {
   bool updated_ = false;
   std::map<std::string, Account> accounts_;
   std::map<std::string, model::VolumeDrift> drift_;
+  std::map<std::string, std::uint64_t> ended_;  // bios, by volume
 };
 
 }  // namespace ssdpulse::runtime

@@ -235,27 +235,6 @@ model::CgroupPaths Sampler::read_cgroups(model::Tick& tick) {
   return std::move(update.paths);
 }
 
-/// Volumes with bios in flight, of which none has ended since the last call.
-std::set<std::string> Sampler::standing_still(const std::vector<std::shared_ptr<const model::BioIo>>& bios) {
-  const auto before = std::exchange(bios_ended_, {});
-  std::set<std::string> still;
-  for (const auto& io : bios) {
-    std::int64_t in_flight = 0;
-    std::uint64_t submitted = 0;
-    for (const model::BioOperation& operation : io->operations) {
-      in_flight += operation.in_flight;
-      submitted += operation.submitted;
-    }
-    const std::uint64_t ended = submitted - static_cast<std::uint64_t>(in_flight);
-    const auto was = before.find(io->device);
-    if (io->is_volume && in_flight > 0 && was != before.end() && was->second == ended) {
-      still.insert(io->device);
-    }
-    bios_ended_.emplace(io->device, ended);
-  }
-  return still;
-}
-
 /// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
 void Sampler::read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
                         const std::map<std::string, util::OutsideText>& frozen) {
@@ -267,7 +246,7 @@ void Sampler::read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
   }
   model::HostSignals signals = host_.read(
       *inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; },
-      standing_still(tick.bios));
+      volume_accounts_.standing_still(tick.bios));
   std::set<std::string> mountpoints;
   for (const model::Filesystem& filesystem : inventory_->filesystems) {
     if (!filesystem.fstype.starts_with("fuse")) {  // a process would answer, or not

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -77,7 +76,6 @@ class Sampler final : public nvme::BlockLayer {
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(model::DeviceTick& entry, bool compare);
   model::CgroupPaths read_cgroups(model::Tick& tick);
-  std::set<std::string> standing_still(const std::vector<std::shared_ptr<const model::BioIo>>& bios);
   void read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
                  const std::map<std::string, util::OutsideText>& frozen);
 
@@ -90,7 +88,6 @@ class Sampler final : public nvme::BlockLayer {
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, KernelAccount> kernel_accounts_;  // by device
   VolumeAccounts volume_accounts_;
-  std::map<std::string, std::uint64_t> bios_ended_;  // by volume or member
   std::uint64_t accounts_opened_ = 0;
   std::optional<tenants::Hierarchy> hierarchy_;
   tenants::CgroupPaths cgroup_paths_{std::nullopt};

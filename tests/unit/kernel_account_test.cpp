@@ -243,6 +243,23 @@ TEST(VolumeAccounts, BeginAgainWithOurCountersAndEndWithTheVolume) {
   EXPECT_TRUE(rig.accounts.drift().empty());
 }
 
+TEST(VolumeAccounts, StandStillWhileNothingEnds) {
+  VolumeAccounts accounts;
+  const auto still = [&](std::uint64_t submitted, std::int64_t in_flight) {
+    auto io = std::make_shared<model::BioIo>();
+    io->device = "dm-0";
+    io->is_volume = true;
+    io->operations[index(Operation::write)].submitted = submitted;
+    io->operations[index(Operation::write)].in_flight = in_flight;
+    return !accounts.standing_still({io}).empty();
+  };
+  EXPECT_FALSE(still(5, 2)) << "not known yet";
+  EXPECT_TRUE(still(9, 6)) << "more are submitted, none ends";
+  EXPECT_FALSE(still(9, 5));
+  EXPECT_FALSE(still(9, 0));
+  EXPECT_FALSE(still(9, 0)) << "there is nothing to wait for";
+}
+
 TEST(VolumeAccounts, AreNoneWhereTheKernelCountsNothing) {
   VolumeRig rig;
   rig.inventory.devices.back().iostats = false;
