@@ -137,13 +137,10 @@ void DiscardSubmissionReader::update(const model::Inventory& inventory) {
       wanted.emplace_back(*volume, volume->name);
     }
   }
-  rows_.update(wanted);
+  rows_.update(wanted, [&](const std::string& volume, std::uint32_t row) {
+    baselines_.insert_or_assign(volume, read_cells(row));
+  });
   std::erase_if(baselines_, [&](const auto& known) { return rows_.rows().count(known.first) == 0; });
-  for (const auto& [volume, row] : rows_.rows()) {
-    if (baselines_.count(volume) == 0) {
-      baselines_.emplace(volume, read_cells(row));
-    }
-  }
 }
 
 model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t row) const {

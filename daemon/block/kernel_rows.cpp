@@ -11,12 +11,15 @@
 namespace ssdpulse::block {
 namespace {
 
-std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 device) {
-  const __u32 hash = device_row_hash(device);
+__u32 row_in(__u64 entry) { return static_cast<__u32>(entry >> DEVICE_ROW_SHIFT); }
+
+/// The first of the places of a device that is as it should be.
+template <typename Fits>
+std::optional<std::size_t> place_of(__u32 device, Fits fits) {
   for (__u32 probe = 0; probe < DEVICE_ROW_PROBES; ++probe) {
-    const std::size_t entry = (hash + probe) % DEVICE_ROW_ENTRIES;
-    if (table[entry] == 0) {
-      return entry;
+    const std::size_t place = (device_row_hash(device) + probe) % DEVICE_ROW_ENTRIES;
+    if (fits(place)) {
+      return place;
     }
   }
   return std::nullopt;
@@ -34,15 +37,44 @@ DeviceRows::DeviceRows(std::span<__u64> table, std::uint32_t rows) : table_(tabl
   }
 }
 
-void DeviceRows::update(const std::vector<Wanted>& wanted) {
-  std::vector<__u64> table(table_.size());
-  std::vector<std::pair<std::size_t, const Wanted*>> entries;
-  std::set<std::string> names;
+/// Those that have an entry keep it, so that the programs find them at any moment. One that others lose now is not
+/// taken yet: it must not count in a row that is given away.
+std::vector<std::optional<std::size_t>> DeviceRows::entries_of(const std::vector<Wanted>& wanted) const {
+  std::vector<std::optional<std::size_t>> entries;
+  std::vector<bool> taken(table_.size());
   for (const Wanted& one : wanted) {
-    if (const auto entry = free_entry(table, one.number)) {
-      table[*entry] = one.number;
-      entries.emplace_back(*entry, &one);
-      names.insert(one.row_of);
+    entries.push_back(
+        place_of(one.number, [&](std::size_t place) { return static_cast<__u32>(table_[place]) == one.number; }));
+    if (entries.back()) {
+      taken[*entries.back()] = true;
+    }
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!entries[i]) {
+      entries[i] =
+          place_of(wanted[i].number, [&](std::size_t place) { return !taken[place] && row_in(table_[place]) == 0; });
+      if (entries[i]) {
+        taken[*entries[i]] = true;
+      }
+    }
+  }
+  return entries;
+}
+
+void DeviceRows::update(const std::vector<Wanted>& wanted, const Given& given) {
+  const auto entries = entries_of(wanted);
+  std::set<std::string> names;
+  std::vector<__u32> rows(table_.size());  // those that stay
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (entries[i]) {
+      names.insert(wanted[i].row_of);
+      const auto row = rows_.find(wanted[i].row_of);
+      rows[*entries[i]] = row == rows_.end() ? 0 : row->second + 1;
+    }
+  }
+  for (std::size_t place = 0; place < table_.size(); ++place) {
+    if (row_in(table_[place]) != rows[place] && row_in(table_[place]) != 0) {
+      store(table_[place], static_cast<__u32>(table_[place]));  // no row, but others are found behind it
     }
   }
   std::erase_if(rows_, [&](const auto& known) {
@@ -52,18 +84,20 @@ void DeviceRows::update(const std::vector<Wanted>& wanted) {
     }
     return gone;
   });
-  for (const auto& [entry, one] : entries) {
-    auto row = rows_.find(one->row_of);
-    if (row == rows_.end() && !free_.empty()) {
-      row = rows_.emplace(one->row_of, free_.front()).first;
-      free_.pop_front();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!entries[i]) {
+      continue;
     }
-    // A device without a row keeps its entry, so that others find theirs.
-    table[entry] |= row == rows_.end() ? 0 : (__u64{row->second} + 1) << DEVICE_ROW_SHIFT;
-  }
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table[i] != table_[i]) {
-      store(table_[i], table[i]);
+    auto row = rows_.find(wanted[i].row_of);
+    if (row == rows_.end() && !free_.empty()) {
+      row = rows_.emplace(wanted[i].row_of, free_.front()).first;
+      free_.pop_front();
+      given(row->first, row->second);
+    }
+    // A device without a row keeps its entry, too.
+    const __u64 entry = wanted[i].number | (row == rows_.end() ? 0 : (__u64{row->second} + 1) << DEVICE_ROW_SHIFT);
+    if (table_[*entries[i]] != entry) {
+      store(table_[*entries[i]], entry);
     }
   }
 }

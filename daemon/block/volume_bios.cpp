@@ -211,17 +211,15 @@ void VolumeReader::pause(bool paused) {
 }
 
 void VolumeReader::give_rows() {
-  numbers_.update(paused_ ? std::vector<DeviceRows::Wanted>() : wanted_);
+  numbers_.update(paused_ ? std::vector<DeviceRows::Wanted>() : wanted_,
+                  [&](const std::string& device, std::uint32_t number) {
+                    auto nothing = std::make_shared<BioIo>();
+                    nothing->device = device;
+                    nothing->is_volume = volumes_.count(device) != 0;
+                    nothing->since = std::chrono::system_clock::now();
+                    rows_.insert_or_assign(device, Row{number, read_row(number), 0, std::move(nothing)});
+                  });
   std::erase_if(rows_, [&](const auto& known) { return numbers_.rows().count(known.first) == 0; });
-  for (const auto& [device, number] : numbers_.rows()) {
-    if (rows_.count(device) == 0) {
-      auto nothing = std::make_shared<BioIo>();
-      nothing->device = device;
-      nothing->is_volume = volumes_.count(device) != 0;
-      nothing->since = std::chrono::system_clock::now();
-      rows_.emplace(device, Row{number, read_row(number), 0, std::move(nothing)});
-    }
-  }
   left_out_.clear();
   if (!paused_) {
     std::copy_if(volumes_.begin(), volumes_.end(), std::back_inserter(left_out_),

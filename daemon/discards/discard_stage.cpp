@@ -198,33 +198,29 @@ void Discards::report(const std::string& device, const DiscardBurst& burst, cons
       quoted("array", joined(arrays_among(burst.volumes, device, *tick.inventory))), field("suppressed", *suppressed)));
 }
 
+/// A member's burst is also the array's if it was submitted there.
 std::vector<model::ArrayDiscards> Discards::arrays(const model::Tick& tick) const {
-  std::set<std::string> names;
+  std::map<std::string, std::array<std::set<std::string>, model::kDiscardTriggers>> submitted_to;  // by member
+  std::map<std::string, std::array<bool, model::kDiscardTriggers>> active;                         // by array
   for (const model::Membership& member : tick.inventory->memberships) {
-    names.insert(member.array);
+    // Where nothing was watched, nothing is known.
+    if (tick.discards.count(member.array) == 0) {
+      continue;
+    }
+    const auto [arrays_of, is_new] = submitted_to.try_emplace(member.device);
+    const Device* device = is_new ? devices_.find(member.device) : nullptr;
+    for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
+      if (device != nullptr && device->finder.running(i)) {
+        arrays_of->second[i] = arrays_among(device->finder.running(i)->volumes, member.device, *tick.inventory);
+      }
+      active[member.array][i] |= arrays_of->second[i].count(member.array) != 0;
+    }
   }
   std::vector<model::ArrayDiscards> arrays;
-  for (const std::string& array : names) {
-    // Where nothing was watched, nothing is known.
-    if (tick.discards.count(array) != 0) {
-      arrays.push_back({array, active_on(array, *tick.inventory)});
-    }
+  for (const auto& [array, by_trigger] : active) {
+    arrays.push_back({array, by_trigger});
   }
   return arrays;
-}
-
-/// A member's burst is also the array's if it was submitted there.
-std::array<bool, model::kDiscardTriggers> Discards::active_on(const std::string& array,
-                                                              const model::Inventory& inventory) const {
-  std::array<bool, model::kDiscardTriggers> active{};
-  for (const model::Membership& member : inventory.memberships) {
-    const Device* device = member.array == array ? devices_.find(member.device) : nullptr;
-    for (std::size_t i = 0; device != nullptr && i < model::kDiscardTriggers; ++i) {
-      const auto& burst = device->finder.running(i);
-      active[i] = active[i] || (burst && arrays_among(burst->volumes, member.device, inventory).count(array) != 0);
-    }
-  }
-  return active;
 }
 
 }  // namespace ssdpulse::discards

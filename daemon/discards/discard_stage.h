@@ -58,8 +58,6 @@ class Discards final : public model::Stage {
                       const model::Tick& tick, model::Effects& effects);
   void report(const std::string& device, const DiscardBurst& burst, const model::Tick& tick, Lines& lines);
   [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const model::Tick& tick) const;
-  [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
-                                                                    const model::Inventory& inventory) const;
 
   model::PerDevice<Device> devices_;
   std::deque<ClockPair> clocks_;    // the last ones, oldest first

@@ -50,6 +50,25 @@ util::Result<model::DiskStats> parse_disk_stats(std::string_view text) {
   return stats;
 }
 
+/// "   8       0 sda 1 2 ..." (Documentation/admin-guide/iostats.rst)
+AllDiskStats parse_all_disk_stats(std::string_view text) {
+  AllDiskStats all;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::string_view name;
+    for (int word = 0; word < 3; ++word) {
+      line = sysfs::trim(line);
+      name = line.substr(0, line.find(' '));
+      line.remove_prefix(name.size());
+    }
+    if (const auto stats = parse_disk_stats(line)) {
+      all.emplace(name, *stats);
+    }
+  }
+  return all;
+}
+
 util::Result<model::KernelInFlight> parse_in_flight(std::string_view text) {
   text = sysfs::trim(text);
   const std::size_t end = std::min(text.find(' '), text.size());

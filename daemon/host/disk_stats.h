@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // DiskStatsFile: what the kernel itself counts for a disk: /sys/block/X/stat and /sys/block/X/inflight
-// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block). Our counts are compared with it.
+// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block). Our counts are compared with it. AllDiskStats:
+// the same of all disks at once, from /proc/diskstats.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,10 @@ namespace ssdpulse::host {
 
 /// 11 fields; since Linux 4.18 also discards (15), since 5.5 also flushes (17); further ones are ignored.
 util::Result<model::DiskStats> parse_disk_stats(std::string_view text);
+
+using AllDiskStats = std::map<std::string, model::DiskStats>;  // by the name of the disk or partition
+/// A line that is not understood is left out.
+AllDiskStats parse_all_disk_stats(std::string_view text);
 
 /// Reads them once; `disk_name` may be that of a hidden multipath path.
 util::Result<model::DiskStats> read_disk_stats(const InventoryRoots& roots, const std::string& disk_name);

@@ -207,40 +207,28 @@ std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint
 }
 
 /// Older kernels count a disk as busy only when something begins or ends: a disk that hangs is busy, too.
-void HostReader::read_disks(const model::Inventory& inventory) {
-  // Documentation/admin-guide/iostats.rst; a name comes before its fields.
-  constexpr std::size_t kName = 2;
-  constexpr std::size_t kInFlight = 11;
-  constexpr std::size_t kBusyMs = 12;
-  constexpr auto kDone = std::to_array<std::size_t>({3, 7, 14});  // reads, writes, discards
+void HostReader::read_disks(const model::Inventory& inventory, model::HostSignals& signals) {
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - std::exchange(disks_read_at_, now)).count();
-  std::map<std::string, Disk> before = std::exchange(disks_, {});
-  std::set<std::string> wanted;
+  const AllDiskStats before =
+      std::exchange(disk_stats_, parse_all_disk_stats(content(roots_.proc + "/diskstats", kMaxFileBytes)));
+  const auto done = [](const model::DiskStats& disk) { return disk.reads + disk.writes + disk.discards.value_or(0); };
   for (const model::Device& device : inventory.devices) {
-    if (device.coverage != model::Coverage::stacked && device.coverage != model::Coverage::empty) {
-      wanted.insert(device.name);
-    }
-  }
-  for (const auto& words : lines_of(content(roots_.proc + "/diskstats", kMaxFileBytes))) {
-    if (words.size() <= kBusyMs || !wanted.contains(words[kName])) {
+    const auto found = disk_stats_.find(device.name);
+    if (device.coverage == model::Coverage::stacked || device.coverage == model::Coverage::empty ||
+        found == disk_stats_.end()) {
       continue;
     }
-    const auto number = [&](std::size_t at) {
-      return at < words.size() ? sysfs::parse_number(words[at]).value_or(0) : 0;
-    };
-    Disk disk{number(kBusyMs), 0, number(kInFlight)};
-    for (const std::size_t at : kDone) {
-      disk.done += number(at);
-    }
-    const auto was = before.find(words[kName]);
+    const model::DiskStats& disk = found->second;
+    signals.disks_busy_ms.emplace(device.name, disk.busy_ms);
+    const auto was = before.find(device.name);
     if (was != before.end() && disk.busy_ms >= was->second.busy_ms) {
       const double busy = static_cast<double>(disk.busy_ms - was->second.busy_ms) / 1e3;
-      const bool hangs = disk.in_flight > 0 && was->second.in_flight > 0 && disk.done == was->second.done;
+      const bool hangs = disk.in_flight > 0 && was->second.in_flight > 0 && done(disk) == done(was->second);
       disks_busy_seconds_ += hangs ? std::max(busy, elapsed) : busy;
     }
-    disks_.emplace(words[kName], disk);
   }
+  signals.disks_busy_seconds = disks_busy_seconds_;
 }
 
 std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const model::Inventory& inventory) const {
@@ -329,14 +317,24 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
   }
 }
 
-std::vector<model::VolumeSignals> HostReader::read_volumes(const model::Inventory& inventory) {
+std::vector<model::VolumeSignals> HostReader::read_volumes(const model::Inventory& inventory,
+                                                           const std::set<std::string>& waiting) {
+  const std::uint64_t turns = 1 + inventory.layers.size() / kVolumesAtOnce;
   std::map<std::string, model::VolumeSignals> before = std::exchange(volumes_, {});
   std::vector<model::VolumeSignals> all;
+  std::uint64_t number = 0;
   for (const model::Layer& layer : inventory.layers) {
-    const auto known = before.find(layer.name);
-    const bool due = known == before.end() || (all.size() + reads_) % kTurnsOfHealth == 0;
-    if (auto signals = read_volume_signals(roots_.sys, layer, due ? nullptr : &known->second)) {
-      volumes_.emplace(layer.name, *signals);
+    auto known = before.extract(layer.name);
+    const std::uint64_t turn = reads_ + number++;
+    if (!known.empty() && turn % turns != 0 && !known.mapped().suspended && !known.mapped().resync &&
+        !waiting.contains(layer.name)) {
+      all.push_back(known.mapped());
+      volumes_.insert(std::move(known));
+      continue;
+    }
+    const bool due = known.empty() || turn / turns % kTurnsOfHealth == 0;
+    if (auto signals = read_volume_signals(roots_.sys, layer, due ? nullptr : &known.mapped())) {
+      volumes_.insert_or_assign(layer.name, *signals);
       all.push_back(std::move(*signals));
     }
   }
@@ -344,7 +342,7 @@ std::vector<model::VolumeSignals> HostReader::read_volumes(const model::Inventor
 }
 
 model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
-                                    const TenantOf& tenant_of) {
+                                    const TenantOf& tenant_of, const std::set<std::string>& waiting) {
   model::HostSignals signals;
   signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMaxCgroupFileBytes));
   if (const auto cpu = parse_pressure(content(roots_.proc + "/pressure/cpu", kMaxCgroupFileBytes))) {
@@ -355,11 +353,8 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
   }
   signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxCgroupFileBytes),
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
-  read_disks(inventory);
-  signals.disks_busy_seconds = disks_busy_seconds_;
-  std::transform(disks_.begin(), disks_.end(), std::inserter(signals.disks_busy_ms, signals.disks_busy_ms.end()),
-                 [](const auto& one) { return std::pair(one.first, one.second.busy_ms); });
-  signals.volumes = read_volumes(inventory);
+  read_disks(inventory, signals);
+  signals.volumes = read_volumes(inventory, waiting);
   if (!roots_.cgroups.empty()) {
     signals.cgroups_unified = roots_.cgroups_unified;
     read_cgroups(inventory, cgroups, tenant_of, signals);

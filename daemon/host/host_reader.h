@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/host/disk_stats.h"
 #include "daemon/model/clock.h"
 #include "daemon/model/device.h"
 #include "daemon/model/host_signals.h"
@@ -63,32 +64,30 @@ class HostReader {
   static constexpr std::size_t kMaxLimits = 1024;     // then no more cgroups' are kept
   static constexpr std::size_t kSearchedAtOnce = 32;  // of those that had no limit: in turn, if there are more
 
-  static constexpr std::size_t kTurnsOfHealth = 5;  // of what changes seldom, each reads a part of the volumes
+  static constexpr std::size_t kTurnsOfHealth = 5;    // of what changes seldom, each reads a part of the volumes
+  static constexpr std::size_t kVolumesAtOnce = 100;  // of more, all but those that wait are read in turn
 
   explicit HostReader(HostRoots roots) : roots_(std::move(roots)) {}
 
   /// The tenant of a cgroup, by its path from the root of the hierarchy.
   using TenantOf = std::function<std::string(const std::string& cgroup)>;
-  /// `cgroups`: paths of those that have sent I/O.
+  /// `cgroups`: paths of those that have sent I/O. `waiting`: volumes that may be suspended, for nothing on them ends.
   model::HostSignals read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
-                          const TenantOf& tenant_of);
+                          const TenantOf& tenant_of, const std::set<std::string>& waiting = {});
+  /// As of the last reading.
+  [[nodiscard]] const AllDiskStats& disk_stats() const { return disk_stats_; }
 
  private:
   void read_cgroups(const model::Inventory& inventory, const std::set<std::string>& cgroups, const TenantOf& tenant_of,
                     model::HostSignals& signals);
   [[nodiscard]] std::vector<model::IoLimit> limits_of(const std::string& cgroup,
                                                       const model::Inventory& inventory) const;
-  void read_disks(const model::Inventory& inventory);
-  std::vector<model::VolumeSignals> read_volumes(const model::Inventory& inventory);
-
-  struct Disk {
-    std::uint64_t busy_ms = 0;
-    std::uint64_t done = 0;
-    std::uint64_t in_flight = 0;
-  };
+  void read_disks(const model::Inventory& inventory, model::HostSignals& signals);
+  std::vector<model::VolumeSignals> read_volumes(const model::Inventory& inventory,
+                                                 const std::set<std::string>& waiting);
 
   HostRoots roots_;
-  std::map<std::string, Disk> disks_;  // as they were at the last reading
+  AllDiskStats disk_stats_;
   std::chrono::steady_clock::time_point disks_read_at_ = std::chrono::steady_clock::now();
   double disks_busy_seconds_ = 0;
   std::uint64_t reads_ = 0;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "daemon/model/device_identity.h"
@@ -135,63 +133,98 @@ bool at_rest(const model::BioIo& io) {
                      [](const model::BioOperation& one) { return one.in_flight == 0; });
 }
 
+bool untouched(const model::BioIo& io) {
+  return std::none_of(io.operations.begin(), io.operations.end(),
+                      [](const model::BioOperation& one) { return one.active(); });
+}
+
 }  // namespace
 
-void VolumeAccounts::compare(const host::InventoryRoots& roots, const model::Inventory& inventory, const Bios& bios,
-                             const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns) {
-  std::set<std::string_view> uncounted;
+void VolumeAccounts::update(const model::Inventory& inventory) {
+  uncounted_.clear();
   for (const model::Device& device : inventory.devices) {
     if (!device.iostats) {
-      uncounted.insert(device.name);
+      uncounted_.insert(device.name);
     }
   }
-  std::map<std::string, Account> kept;
-  std::map<std::string, std::pair<std::shared_ptr<const model::BioIo>, model::DiskStats>> read;
+  std::map<std::string, std::uint64_t> layers;
+  for (const model::Layer& layer : inventory.layers) {
+    layers.emplace(layer.name, layer.diskseq);
+    const auto known = layers_.find(layer.name);
+    if (updated_ && (known == layers_.end() || known->second != layer.diskseq)) {
+      created_.insert(layer.name);
+    }
+  }
+  layers_ = std::move(layers);
+  updated_ = true;
+}
+
+void VolumeAccounts::compare(const Bios& bios, const host::AllDiskStats& kernel,
+                             const std::function<Bios()>& read_again) {
+  auto before = std::exchange(accounts_, {});
+  std::set<const model::BioIo*> resting;
   for (const auto& io : bios) {
-    if (!io->is_volume || uncounted.contains(io->device)) {
+    if (!io->is_volume || uncounted_.contains(io->device)) {
       continue;
     }
-    auto known = accounts_.extract(io->device);
+    auto known = before.extract(io->device);
     if (known.empty() || known.mapped().since != io->since) {
-      auto file = host::DiskStatsFile::open(roots, io->device);
-      if (!file) {
-        continue;
-      }
-      kept.emplace(io->device, Account{std::move(*file), io->since, {}, {}});
+      // The kernel counts a new volume from its first I/O on, so what was done before it had a row is in its drift.
+      const bool created = created_.erase(io->device) != 0;
+      accounts_.emplace(io->device,
+                        Account{io->since, {}, created ? std::optional(model::VolumeDrift()) : std::nullopt});
+      drift_.erase(io->device);
     } else {
-      kept.insert(std::move(known));
+      accounts_.insert(std::move(known));
     }
-    const Account& account = kept.at(io->device);
-    if (at_rest(*io) && (++turn % turns == 0 || !account.baseline)) {
-      if (auto stats = account.file.read()) {
-        read.emplace(io->device, std::pair(io, *stats));
-      }
+    if (at_rest(*io)) {
+      resting.insert(io.get());
     }
   }
-  accounts_ = std::move(kept);
-  std::erase_if(drift_, [&](const auto& known) { return accounts_.count(known.first) == 0; });
-  if (read.empty()) {
+  std::erase_if(drift_, [&](const auto& known) { return !accounts_.contains(known.first); });
+  if (resting.empty()) {
     return;
   }
   for (const auto& io : read_again()) {
-    const auto found = read.find(io->device);
-    if (found == read.end() || found->second.first != io) {
-      continue;
+    if (const auto stats = kernel.find(io->device); stats != kernel.end() && resting.contains(io.get())) {
+      observe(*io, stats->second, accounts_.at(io->device));
     }
-    const model::DiskStats& kernel = found->second.second;
-    if (kernel.reads + kernel.writes == 0 && bytes_of(*io, {model::Operation::read, model::Operation::write}) > 0) {
-      continue;  // its driver counts nothing (brd)
+  }
+}
+
+std::set<std::string> VolumeAccounts::standing_still(const Bios& bios) {
+  const auto before = std::exchange(ended_, {});
+  std::set<std::string> still;
+  for (const auto& io : bios) {
+    std::int64_t in_flight = 0;
+    std::uint64_t submitted = 0;
+    for (const model::BioOperation& operation : io->operations) {
+      in_flight += operation.in_flight;
+      submitted += operation.submitted;
     }
-    const model::VolumeDrift now = difference(*io, kernel);
-    Account& account = accounts_.at(io->device);
-    // Some kernels add a bio's sectors a moment after it has ended: the baseline is what was seen twice.
-    if (!account.baseline && account.before == now) {
-      account.baseline = now;
+    const std::uint64_t ended = submitted - static_cast<std::uint64_t>(in_flight);
+    const auto was = before.find(io->device);
+    if (io->is_volume && in_flight > 0 && was != before.end() && was->second == ended) {
+      still.insert(io->device);
     }
-    account.before = now;
-    if (account.baseline) {
-      drift_[io->device] = now - *account.baseline;
-    }
+    ended_.emplace(io->device, ended);
+  }
+  return still;
+}
+
+void VolumeAccounts::observe(const model::BioIo& ours, const model::DiskStats& kernel, Account& account) {
+  if (kernel.reads + kernel.writes == 0 && bytes_of(ours, {model::Operation::read, model::Operation::write}) > 0) {
+    return;  // its driver counts nothing (brd)
+  }
+  const model::VolumeDrift now = difference(ours, kernel);
+  // Some kernels add a bio's sectors a moment after it has ended: the baseline is what was seen twice, or before our
+  // first one.
+  if (!account.baseline && (account.before == now || (untouched(ours) && kernel.in_flight == 0))) {
+    account.baseline = now;
+  }
+  account.before = now;
+  if (account.baseline) {
+    drift_[ours.device] = now - *account.baseline;
   }
 }
 

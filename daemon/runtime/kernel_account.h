@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,22 +72,30 @@ class VolumeAccounts {
  public:
   using Bios = std::vector<std::shared_ptr<const model::BioIo>>;
 
-  /// `read_again`: reads our side again; what has not changed is the same object. `turn`: each volume is compared once
-  /// in `turns` calls.
-  void compare(const host::InventoryRoots& roots, const model::Inventory& inventory, const Bios& bios,
-               const std::function<Bios()>& read_again, std::uint64_t turn, std::uint64_t turns);
+  /// To be called when volumes appeared or disappeared.
+  void update(const model::Inventory& inventory);
+  /// `kernel`: what was read after `bios`. `read_again`: reads our side again; what has not changed is the same object.
+  void compare(const Bios& bios, const host::AllDiskStats& kernel, const std::function<Bios()>& read_again);
+  /// Volumes with bios in flight, of which none has ended since the last call.
+  std::set<std::string> standing_still(const Bios& bios);
   /// As of the last comparison of each, by volume.
   [[nodiscard]] const std::map<std::string, model::VolumeDrift>& drift() const { return drift_; }
 
  private:
   struct Account {
-    host::DiskStatsFile file;
     model::WallTime since;                     // of our counters
     std::optional<model::VolumeDrift> before;  // of the last comparison
     std::optional<model::VolumeDrift> baseline;
   };
+  void observe(const model::BioIo& ours, const model::DiskStats& kernel, Account& account);
+
+  std::set<std::string> uncounted_;              // by the kernel
+  std::map<std::string, std::uint64_t> layers_;  // their diskseq; see model::Layer
+  std::set<std::string> created_;                // while we were looking, and without an account yet
+  bool updated_ = false;
   std::map<std::string, Account> accounts_;
   std::map<std::string, model::VolumeDrift> drift_;
+  std::map<std::string, std::uint64_t> ended_;  // bios, by volume
 };
 
 }  // namespace ssdpulse::runtime

@@ -113,6 +113,7 @@ void Sampler::adopt(model::Inventory inventory) {
     }
   }
   inventory_ = std::make_shared<const model::Inventory>(std::move(inventory));
+  volume_accounts_.update(*inventory_);
   std::map<std::string, KernelAccount> before = std::exchange(kernel_accounts_, {});
   for (const model::Device& device : inventory_->devices) {
     if (device.coverage != model::Coverage::measured) {
@@ -243,8 +244,9 @@ void Sampler::read_host(model::Tick& tick, const model::CgroupPaths& cgroups,
       paths.insert(path.raw());
     }
   }
-  model::HostSignals signals =
-      host_.read(*inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; });
+  model::HostSignals signals = host_.read(
+      *inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; },
+      volume_accounts_.standing_still(tick.bios));
   std::set<std::string> mountpoints;
   for (const model::Filesystem& filesystem : inventory_->filesystems) {
     if (!filesystem.fstype.starts_with("fuse")) {  // a process would answer, or not
@@ -309,13 +311,12 @@ model::Tick Sampler::sample() {
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
-  volume_accounts_.compare(
-      roots_, *inventory_, block.bios, [this] { return source_->sample_volumes(); }, turn, kTicksBetweenComparisons);
-  tick.volume_drift = volume_accounts_.drift();
   tick.bios = std::move(block.bios);
   tick.volumes_left_out = std::move(block.volumes_left_out);
   tick.cgroups = std::move(block.cgroups);
   read_host(tick, read_cgroups(tick), block.frozen);
+  volume_accounts_.compare(tick.bios, host_.disk_stats(), [this] { return source_->sample_volumes(); });
+  tick.volume_drift = volume_accounts_.drift();
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;

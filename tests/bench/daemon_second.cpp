@@ -14,7 +14,6 @@
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::bench {
-namespace {
 
 std::string name_of(const model::Stage& stage) {
   const std::unique_ptr<char, decltype(&std::free)> name(
@@ -22,8 +21,6 @@ std::string name_of(const model::Stage& stage) {
   const std::string full = name ? name.get() : typeid(stage).name();
   return full.substr(full.rfind(':') + 1);
 }
-
-}  // namespace
 
 double cpu_milliseconds() {
   timespec now{};
@@ -47,6 +44,14 @@ std::vector<std::pair<std::string, double>> Times::medians() const {
     medians.emplace_back(what, *middle);
   }
   return medians;
+}
+
+std::map<std::string, double> Times::most() const {
+  std::map<std::string, double> most;
+  for (const auto& [what, times] : times_) {
+    most.emplace(what, *std::max_element(times.begin(), times.end()));
+  }
+  return most;
 }
 
 DaemonSecond::DaemonSecond(const MadeUpHost& host)

@@ -28,6 +28,9 @@
 
 namespace ssdpulse::bench {
 
+/// The last part of its type's name.
+std::string name_of(const model::Stage& stage);
+
 /// CPU time of this process.
 double cpu_milliseconds();
 
@@ -42,6 +45,7 @@ class Times {
   }
   void add(const std::string& what, double ms);
   [[nodiscard]] std::vector<std::pair<std::string, double>> medians() const;
+  [[nodiscard]] std::map<std::string, double> most() const;
 
  private:
   std::vector<std::pair<std::string, std::vector<double>>> times_;

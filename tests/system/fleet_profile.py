@@ -11,9 +11,10 @@ WHOLE = {"ssdpulse_" + name for name in (
     "nvme_thermal_management_seconds_total", "nvme_thermal_management_transitions_total", "nvme_thermal_throttle_seconds_total",
     "nvme_thermal_throttle_events_total", "nvme_thermal_throttle_level", "nvme_last_poll_timestamp_seconds",
     "nvme_poll_interval_seconds", "write_amplification_source_info", "volume_degraded_members",
-    "device_latency_of_siblings_ratio", "device_slower_than_siblings")}
+    "device_latency_of_siblings_ratio", "device_slower_than_siblings",
+    "device_member_info", "volume_member_info")}
 READS_AND_WRITES = {"ssdpulse_" + name for name in (
-    "io_device_latency_seconds", "io_queue_latency_seconds", "io_latency_seconds", "io_bytes_total", "latency_spikes_total",
+    "io_device_latency_seconds", "io_queue_latency_seconds", "io_latency_seconds", "volume_latency_seconds", "io_bytes_total", "latency_spikes_total",
     "latency_excess_seconds_total", "latency_spike_pending_excess_seconds", "accounting_drift_ios")}
 ONLY = {"ssdpulse_write_amplification_lower_ratio": ("window", ("1h", "24h")),
         "ssdpulse_write_amplification_upper_ratio": ("window", ("7d",)),

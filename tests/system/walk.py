@@ -48,6 +48,9 @@ EMPTY = {
 MAY_BE_EMPTY = {
     "a drive that is written to counts no media writes": [
         f"rule {name}:ssdpulse_write_ladder:ratio1d" for name in ("instance_step", "instance")],
+    "what lies below volumes is quick": [
+        f"{where} instance_volume_operation:ssdpulse_volume_latency_seconds:max_below_of_usual_ratio"
+        for where in ("rule", "alert SsdpulseVolumeLatencyHigh:")],
     "nothing is lost": ["daemon: Lost events by cause"],
     "nothing drifts": ["daemon: Drift against the kernel", "daemon: Drift of drives' host counters"],
     "every drive tells, from its first reading on": [

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "daemon/block/utilisation.h"
@@ -409,6 +411,39 @@ TEST(HostReader, ReadsVolumes) {
     volumes = reader.read(inventory(), {}, same).volumes;
   }
   EXPECT_EQ(volumes[1].missing_members, 0U) << "its turn has come";
+}
+
+TEST(HostReader, OfManyVolumesThoseThatWaitAreReadAtOnceAndTheOthersInTurn) {
+  const tests::TemporaryTree tree;
+  model::Inventory many;
+  for (std::size_t i = 0; i < 2 * host::HostReader::kVolumesAtOnce; ++i) {
+    many.layers.push_back({fmt::format("dm-{:03}", i), {}, model::LayerKind::dm});
+    tree.file("sys/block/" + many.layers.back().name + "/dm/suspended", "0\n");
+  }
+  host::HostReader reader(roots(tree, true));
+  reader.read(many, {}, same);
+  const auto suspend = [&](const char* volume, const char* now) {
+    tree.file(fmt::format("sys/block/{}/dm/suspended", volume), now);
+  };
+  const auto suspended = [&](const std::set<std::string>& waiting) {
+    const auto volumes = reader.read(many, {}, same, waiting).volumes;
+    EXPECT_EQ(volumes.size(), many.layers.size());
+    return std::count_if(volumes.begin(), volumes.end(), [](const auto& one) { return one.suspended; });
+  };
+  for (const char* volume : {"dm-005", "dm-006", "dm-007"}) {
+    suspend(volume, "1\n");
+  }
+  EXPECT_EQ(suspended({"dm-005", "dm-006", "dm-007"}), 3) << "nothing on them ends";
+  for (const char* volume : {"dm-005", "dm-006", "dm-007"}) {
+    suspend(volume, "0\n");
+  }
+  EXPECT_EQ(suspended({}), 0) << "those that were suspended are read each time";
+  for (const char* volume : {"dm-005", "dm-006", "dm-007"}) {
+    suspend(volume, "1\n");
+  }
+  EXPECT_EQ(suspended({}), 1) << "a third of them has its turn";
+  EXPECT_EQ(suspended({}), 2);
+  EXPECT_EQ(suspended({}), 3);
 }
 
 TEST(HostReader, AddsUpHowLongDisksWereBusyAndThoseThatHang) {

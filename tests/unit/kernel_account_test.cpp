@@ -151,51 +151,82 @@ TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
   }
 }
 
-/// A volume, second by second: our count and the kernel's, each compared as soon as it is at rest.
+/// A volume, second by second: our count and the kernel's.
 class VolumeRig {
  public:
   VolumeRig() {
-    host.disk("virtual", "dm-0", "253:0");
-    host.tree().file("sys/devices/virtual/dm-0/inflight", "0 0\n");
+    inventory.devices.emplace_back();
+    inventory.devices.back().name = "dm-0";
+    inventory.devices.back().iostats = true;
+    inventory.layers = {{"dm-0", "data", model::LayerKind::lvm, {"sda"}, 7}};
+    accounts.update(inventory);
   }
 
   /// What its drift of bytes written is then; nothing: there is none.
   std::optional<std::int64_t> drift(std::uint64_t our_bytes, std::uint64_t kernel_sectors, std::int64_t in_flight = 0,
                                     bool moves_meanwhile = false) {
-    host.tree().file("sys/devices/virtual/dm-0/stat",
-                     "0 0 0 0 9 0 " + std::to_string(kernel_sectors) + " 0 0 0 0 0 0 0 0 0 0\n");
+    model::DiskStats stats;
+    stats.writes = 9;
+    stats.written_sectors = kernel_sectors;
+    stats.in_flight = kernel_in_flight;
     auto io = std::make_shared<model::BioIo>();
     io->device = "dm-0";
     io->is_volume = true;
     io->since = since;
+    io->operations[index(Operation::write)].submitted = our_bytes / 4096 + static_cast<std::uint64_t>(in_flight);
     io->operations[index(Operation::write)].bytes = our_bytes;
     io->operations[index(Operation::write)].in_flight = in_flight;
-    VolumeAccounts::Bios bios{io};
+    const VolumeAccounts::Bios bios{io};
     const VolumeAccounts::Bios again{moves_meanwhile ? std::make_shared<model::BioIo>(*io) : io};
-    accounts.compare(
-        host.roots(), inventory, bios, [&] { return again; }, 0, 1);
+    accounts.compare(bios, {{"dm-0", stats}}, [&] { return again; });
     const auto found = accounts.drift().find("dm-0");
     return found == accounts.drift().end() ? std::nullopt : std::optional(found->second.written_bytes);
   }
+  void see_volume(std::uint64_t diskseq) {
+    inventory.layers[0].diskseq = diskseq;
+    accounts.update(inventory);
+  }
 
-  tests::SysfsHost host;
   model::Inventory inventory;
   model::WallTime since;  // of our counters
+  std::uint64_t kernel_in_flight = 0;
   VolumeAccounts accounts;
 };
 
 TEST(VolumeAccounts, DriftIsOurExcessSinceItWasTwiceTheSame) {
   VolumeRig rig;
-  EXPECT_FALSE(rig.drift(0, 100)) << "the kernel may still add to it";
-  EXPECT_FALSE(rig.drift(0, 108));
-  EXPECT_EQ(rig.drift(0, 108), 0);
-  EXPECT_EQ(rig.drift(4096, 116), 0);
-  EXPECT_EQ(rig.drift(8192, 116), 4096);
+  EXPECT_FALSE(rig.drift(4096, 100)) << "the kernel may still add to it";
+  EXPECT_FALSE(rig.drift(4096, 108));
+  EXPECT_EQ(rig.drift(4096, 108), 0);
+  EXPECT_EQ(rig.drift(8192, 116), 0);
+  EXPECT_EQ(rig.drift(12288, 116), 4096);
+}
+
+TEST(VolumeAccounts, WhatIsLostOfTheFirstIoIsDrift) {
+  VolumeRig rig;
+  EXPECT_EQ(rig.drift(0, 100), 0);
+  EXPECT_EQ(rig.drift(3 * 4096, 100 + 4 * 8), -4096) << "three of four were counted";
+  VolumeRig busy;
+  busy.kernel_in_flight = 1;
+  EXPECT_FALSE(busy.drift(0, 100)) << "what is in flight was submitted before we counted";
+  busy.kernel_in_flight = 0;
+  EXPECT_EQ(busy.drift(0, 108), 0);
+}
+
+TEST(VolumeAccounts, OfAVolumeThatAppearedLaterCountFromItsFirstIo) {
+  VolumeRig rig;
+  rig.drift(0, 100);
+  rig.see_volume(8);
+  rig.since += std::chrono::seconds(1);
+  EXPECT_EQ(rig.drift(0, 16), -8192) << "done before it had a row";
+  EXPECT_EQ(rig.drift(4096, 24), -8192);
+  rig.see_volume(8);
+  rig.since += std::chrono::seconds(1);
+  EXPECT_EQ(rig.drift(0, 24), 0) << "the same volume: only our counters have begun again";
 }
 
 TEST(VolumeAccounts, NothingIsComparedWhileItMoves) {
   VolumeRig rig;
-  rig.drift(0, 100);
   EXPECT_EQ(rig.drift(0, 100), 0);
   EXPECT_EQ(rig.drift(8192, 100, 1), 0) << "a bio is in flight";
   EXPECT_EQ(rig.drift(8192, 100, 0, true), 0) << "it went on between the two readings";
@@ -205,21 +236,34 @@ TEST(VolumeAccounts, NothingIsComparedWhileItMoves) {
 TEST(VolumeAccounts, BeginAgainWithOurCountersAndEndWithTheVolume) {
   VolumeRig rig;
   rig.drift(0, 100);
-  rig.drift(0, 100);
   EXPECT_EQ(rig.drift(4096, 100), 4096);
   rig.since += std::chrono::seconds(1);
-  rig.drift(0, 100);
   EXPECT_EQ(rig.drift(0, 100), 0);
-  rig.accounts.compare(
-      rig.host.roots(), rig.inventory, {}, [] { return VolumeAccounts::Bios(); }, 0, 1);
+  rig.accounts.compare({}, {}, [] { return VolumeAccounts::Bios(); });
   EXPECT_TRUE(rig.accounts.drift().empty());
+}
+
+TEST(VolumeAccounts, StandStillWhileNothingEnds) {
+  VolumeAccounts accounts;
+  const auto still = [&](std::uint64_t submitted, std::int64_t in_flight) {
+    auto io = std::make_shared<model::BioIo>();
+    io->device = "dm-0";
+    io->is_volume = true;
+    io->operations[index(Operation::write)].submitted = submitted;
+    io->operations[index(Operation::write)].in_flight = in_flight;
+    return !accounts.standing_still({io}).empty();
+  };
+  EXPECT_FALSE(still(5, 2)) << "not known yet";
+  EXPECT_TRUE(still(9, 6)) << "more are submitted, none ends";
+  EXPECT_FALSE(still(9, 5));
+  EXPECT_FALSE(still(9, 0));
+  EXPECT_FALSE(still(9, 0)) << "there is nothing to wait for";
 }
 
 TEST(VolumeAccounts, AreNoneWhereTheKernelCountsNothing) {
   VolumeRig rig;
-  rig.inventory.devices.emplace_back();
-  rig.inventory.devices.back().name = "dm-0";
   rig.inventory.devices.back().iostats = false;
+  rig.accounts.update(rig.inventory);
   rig.drift(0, 100);
   EXPECT_FALSE(rig.drift(0, 100));
 }

@@ -47,6 +47,18 @@ TEST(DiskStats, ElevenFifteenOrSeventeenFields) {
   }
 }
 
+TEST(DiskStats, OfAllDisksAreFoundByName) {
+  const AllDiskStats all = parse_all_disk_stats(
+      "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8       1 sda1 4 3\n 104       0 cciss/c0d0 6 2 3 4 5 6 7 8 9 10 "
+      "11 12 13 14 "
+      "15\nnonsense\n\n 253       0 dm-0 7 2 3 4 5 6 7 8 9 10 11");
+  ASSERT_EQ(all.size(), 3U) << "what is not understood is left out";
+  EXPECT_EQ(all.at("sda").reads, 1U);
+  EXPECT_EQ(all.at("sda").busy_ms, 10U);
+  EXPECT_EQ(all.at("cciss/c0d0").discards, 12U);
+  EXPECT_EQ(all.at("dm-0").reads, 7U);
+}
+
 TEST(DiskStats, HiddenPathsAreFoundWhereverTheyLie) {
   const tests::SysfsHost host;
   const std::string line = " 0 0 0 0 0 0 0 0 0 0";

@@ -5,8 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ssdpulse::block {
@@ -60,6 +65,9 @@ struct Kernel {
       const __u32 number = volume.major << 20U | volume.minor;
       for (__u32 probe = 0; volume.name == name && probe < DEVICE_ROW_PROBES; ++probe) {
         const __u64 entry = devices[(device_row_hash(number) + probe) % DEVICE_ROW_ENTRIES];
+        if (entry == 0) {
+          break;
+        }
         if (static_cast<__u32>(entry) == number) {
           return static_cast<std::uint32_t>(entry >> DEVICE_ROW_SHIFT);
         }
@@ -124,6 +132,109 @@ TEST(VolumeRows, that_are_too_few_leave_out_members_first) {
   Kernel one(1);
   one.reader.update(inventory);
   EXPECT_EQ(one.reader.left_out(), std::vector<std::string>{"md0"});
+}
+
+/// `minors`: of volumes; the test's own kernel has no other devices.
+model::Inventory host_of_volumes(const std::vector<std::uint32_t>& minors) {
+  model::Inventory inventory;
+  for (const std::uint32_t minor : minors) {
+    model::Device device;
+    device.name = "dm-" + std::to_string(minor);
+    device.coverage = Coverage::stacked;
+    inventory.volumes.push_back({device.name, 253, minor, device.name, false});
+    inventory.devices.push_back(std::move(device));
+  }
+  return inventory;
+}
+
+/// Minor numbers of devices that the programs look for at the same place.
+std::vector<std::uint32_t> colliding_minors(std::size_t wanted) {
+  std::vector<std::uint32_t> minors{0};
+  for (std::uint32_t minor = 1; minors.size() < wanted; ++minor) {
+    if (device_row_hash(253U << 20U | minor) == device_row_hash(253U << 20U)) {
+      minors.push_back(minor);
+    }
+  }
+  return minors;
+}
+
+TEST(VolumeRows, count_from_the_moment_at_which_the_programs_find_them) {
+  constexpr std::uint32_t kVolumes = 500;
+  std::vector<std::uint32_t> minors(kVolumes);
+  std::iota(minors.begin(), minors.end(), 0);
+  const model::Inventory inventory = host_of_volumes(minors);
+  for (int round = 0; round < 20; ++round) {
+    Kernel kernel(kVolumes);
+    std::atomic<bool> running = false;
+    // Each volume has one I/O, as soon as its row is there.
+    std::thread programs([&] {
+      for (std::uint32_t done = 0; done < kVolumes; running = true) {
+        for (const __u64& entry : kernel.devices) {
+          const __u64 row = __atomic_load_n(&entry, __ATOMIC_ACQUIRE) >> DEVICE_ROW_SHIFT;
+          if (row != 0 && kernel.cell(static_cast<std::uint32_t>(row) - 1, 0).submitted == 0) {
+            __atomic_store_n(&kernel.cell(static_cast<std::uint32_t>(row) - 1, 0).submitted, 1, __ATOMIC_RELEASE);
+            ++done;
+          }
+        }
+      }
+    });
+    while (!running) {
+      std::this_thread::yield();
+    }
+    kernel.reader.update(inventory);
+    programs.join();
+    std::vector<std::string> lost;
+    for (const auto& [device, io] : kernel.read()) {
+      if (io->operations[0].submitted != 1) {
+        lost.push_back(device);
+      }
+    }
+    ASSERT_EQ(lost, std::vector<std::string>()) << "round " << round;
+  }
+}
+
+TEST(VolumeRows, are_found_while_others_come_and_go) {
+  const std::vector<std::uint32_t> minors = colliding_minors(4);
+  const auto only = [&](const std::vector<std::size_t>& which) {
+    std::vector<std::uint32_t> some;
+    std::transform(which.begin(), which.end(), std::back_inserter(some), [&](std::size_t i) { return minors[i]; });
+    return host_of_volumes(some);
+  };
+  Kernel kernel(8);
+  const auto place_of = [&](std::size_t which) {
+    const auto found = std::find_if(kernel.devices.begin(), kernel.devices.end(), [&](__u64 entry) {
+      return static_cast<__u32>(entry) == (253U << 20U | minors[which]) && entry >> DEVICE_ROW_SHIFT != 0;
+    });
+    return found - kernel.devices.begin();
+  };
+  const auto update = [&](const std::vector<std::size_t>& which) {
+    kernel.reader.update(only(which));
+    for (std::size_t i = 0; i < minors.size(); ++i) {
+      const bool wanted = std::find(which.begin(), which.end(), i) != which.end();
+      EXPECT_EQ(kernel.row_of(only({i}), "dm-" + std::to_string(minors[i])) != 0, wanted) << i;
+    }
+  };
+  update({1, 2});
+  const auto second = place_of(2);
+  update({0, 1, 2});
+  EXPECT_EQ(place_of(2), second) << "it does not make room for another";
+  update({2});
+  EXPECT_EQ(place_of(2), second) << "those before it are gone";
+  update({2, 3});
+  update({3});
+  update({0, 1, 2, 3});
+  EXPECT_EQ(std::count_if(kernel.devices.begin(), kernel.devices.end(), [](__u64 entry) { return entry != 0; }), 4)
+      << "entries of devices that are gone are used again";
+}
+
+TEST(VolumeRows, that_are_given_away_count_nothing_more_of_who_had_them) {
+  Kernel kernel(1);
+  kernel.reader.update(host_of_volumes({1}));
+  kernel.reader.update(host_of_volumes({1, 2}));
+  EXPECT_EQ(kernel.reader.left_out(), std::vector<std::string>{"dm-2"});
+  kernel.reader.update(host_of_volumes({2}));
+  EXPECT_EQ(kernel.row_of(host_of_volumes({1}), "dm-1"), 0U);
+  EXPECT_EQ(kernel.row_of(host_of_volumes({2}), "dm-2"), 1U);
 }
 
 TEST(VolumeCells, of_all_groups_of_cpus_are_added_up) {

@@ -94,6 +94,10 @@ def device_latency(phases, device="nvme0n1", operation="read", during="none"):
                    {"device": device, "operation": operation, "during": during}, phases)
 
 
+def volume_latency(phases, volume="dm-0", operation="read"):
+    return Latency("ssdpulse_volume_latency_seconds", {"volume": volume, "operation": operation}, phases)
+
+
 def latency(phases, device="nvme0n1", operation="read", part="io"):
     """part: io (the total latency) or io_queue."""
     return Latency(f"ssdpulse_{part}_latency_seconds", {"device": device, "operation": operation}, phases)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alerts about why requests are slow. 2^-13 s is 0.12 ms, healthy; 2^-4 s is 62 ms, a stall; a sample is 15 s."""
 from alerts.case import MINUTE, Case
-from alerts.series import counter, device_latency, gauge, latency
+from alerts.series import counter, device_latency, gauge, latency, volume_latency
 
 USUAL, STALL = -13, -4
 CALM, TROUBLE, AFTER = 64, 52, 40  # samples: 16, 13 and 10 minutes
@@ -75,6 +75,14 @@ def whole(slow, ios, operation="read", before=30000):
                    operation=operation)
 
 
+def volume(slow, ios=3000, name="dm-0", operation="read", usual=USUAL, samples=TROUBLE):
+    return volume_latency([(CALM, {usual: 30000}), (samples, {slow: ios}), (AFTER, {usual: 30000})], name, operation)
+
+
+def of_volume(what, *series, fires=(), silent=()):
+    return Case("SsdpulseVolumeLatencyHigh", what, [*BELOW, *series], fires, (BEFORE, DURING, LATER, *silent))
+
+
 def waiting(usual, slow, ios):
     return latency([(CALM, {usual: 30000}), (TROUBLE, {slow: ios}), (AFTER, {usual: 30000})], part="io_queue")
 
@@ -97,6 +105,13 @@ def pending(seconds):
     """What they waited beyond the usual in a spike that is still going on."""
     return gauge("ssdpulse_latency_spike_pending_excess_seconds", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], **READ)
 
+
+# dm-0 on dm-1 on a partition of a drive, next to another drive
+BELOW = [gauge("ssdpulse_device_member_info", [(ALL, 1)], array=name, device="nvme0n1", kind="dm") for name in ("dm-0", "dm-1")]
+BELOW += [gauge("ssdpulse_volume_member_info", [(ALL, 1)], volume=name, member=member)
+          for name, member in (("dm-0", "dm-1"), ("dm-1", "nvme0n1p1"))]
+ON_VOLUME = {"volume": "dm-0", "operation": "read"}
+SLOW_VOLUME = "On db1:10936, reads on the volume {} take 0.062 s (99th percentile over 5 minutes); 0.00012 s is usual; of the disks below, nvme0n1 is slowest ({} s)"
 
 NAMESPACE = gauge("ssdpulse_nvme_namespace_info", [(ALL, 1)], controller="nvme0", device="nvme0n1", nsid="1")
 AMPLIFIED = gauge("ssdpulse_write_amplification_ratio", [(CALM, 1.2), (TROUBLE, 3.4), (AFTER, 1.2)],
@@ -245,4 +260,21 @@ CASES = [
          latency([(CALM, {USUAL: 30000}), (4, {STALL: 300}), (80, {USUAL: 30000})]), silent=(BEGIN + 5 * MINUTE,)),
     tail("LatencyHigh", "hardly any I/O", whole(STALL, 2)),
     tail("LatencyHigh", "discards themselves may be slow", whole(STALL, 3000, operation="discard")),
+
+    of_volume("the volume is slow, not what is below", volume(STALL), volume(USUAL, 30000, "dm-1"), whole(USUAL, 30000),
+              fires=((DURING, ON_VOLUME, SLOW_VOLUME.format("dm-0", "0.00012") + "."),)),
+    of_volume("a layer below is: it is named alone", volume(STALL), volume(STALL, name="dm-1"), whole(USUAL, 30000),
+              gauge("ssdpulse_host_wait_active", TROUBLED, cause="layer"), gauge("ssdpulse_host_wait_active", [(ALL, 0)], cause="full"),
+              fires=((DURING, {**ON_VOLUME, "volume": "dm-1"},
+                      SLOW_VOLUME.format("dm-1", "0.00012") + ". I/O is held up above the drives (cause: layer)."),)),
+    of_volume("the drive below is slow", volume(STALL), volume(STALL, name="dm-1"), whole(STALL, 3000)),
+    of_volume("the drive below is slow at writes, the volume at reads", volume(STALL), whole(USUAL, 30000), whole(STALL, 3000, "write"),
+              fires=((DURING, ON_VOLUME, SLOW_VOLUME.format("dm-0", "0.00012") + "."),)),
+    of_volume("the drive below is slower, but quick: 0.5 ms", volume(STALL), whole(-11, 3000),
+              fires=((DURING, ON_VOLUME, SLOW_VOLUME.format("dm-0", "0.00049") + "."),)),
+    of_volume("ten times the usual, but quick: 2 ms", volume(-9, 3000), whole(USUAL, 30000)),
+    of_volume("31 ms, but 16 ms are usual", volume(-5, 3000, usual=-6), whole(USUAL, 30000)),
+    of_volume("one minute of it",
+              volume_latency([(CALM, {USUAL: 30000}), (4, {STALL: 3000}), (80, {USUAL: 30000})]), silent=(BEGIN + 5 * MINUTE,)),
+    of_volume("hardly any I/O", volume(STALL, 2), whole(USUAL, 30000)),
 ]

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A database on LVM on LUKS on four striped drives: the drive that is slow is named, or the layer, or what is suspended, or nobody.
 
-The oracle is what was done: a drive of our own answers three times later, a delay appears between LUKS and the array, busy
-loops take every CPU from LUKS, a volume is suspended. Each story must be named in time, gone after its end, and nobody
-else accused meanwhile, nor while all is well.
+The oracle is what was done: a drive of our own answers later, a delay appears between LUKS and the array, busy loops take
+every CPU from LUKS, a volume is suspended. How much later follows from what was usual just before: on a starved host, reads
+that take 5 ms take 40. Each story must be named in time, gone after its end, and nobody else accused meanwhile, nor while all
+is well.
 """
 import json
 import time
 
+import figures
 import machine
 from devices import Nvme, Slow
+from lib import buckets, metrics
 
 KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "volumes"
@@ -18,7 +21,8 @@ SECONDS = 700
 ROUNDS = 10  # of the long form
 MEMBERS = ("m0", "m1", "m2", "m3")
 READ, WRITE = 0.005, 0.002  # seconds, while all is well
-TIMES_SLOWER, DELAY_MS = 3, 40
+TIMES_SLOWER = 4  # than all but one in a hundred were
+READ_SLOWLY, DELAY = 0.02, 0.04  # seconds, at least
 HEALTHY = 75  # seconds: what is usual of a layer is known after 60 of them
 NAMED = {"drive": 12, "layer": 20, "cpu": 25, "suspended": 8}  # two whole intervals of 5 s for a layer, and the answer
 GONE, QUIET = 20, 75
@@ -52,8 +56,17 @@ def take_cpus(vm):
 
 
 class Stories:
-    def __init__(self, vm, check, disks):
-        self.vm, self.check, self.disks = vm, check, disks
+    def __init__(self, vm, check, disks, daemon):
+        self.vm, self.check, self.disks, self.daemon = vm, check, disks, daemon
+        self.usual = None
+
+    def slower(self, least, family, **labels):
+        """Seconds that no mood of the host takes for usual, by what these took in the last `healthy`."""
+        native = self.usual.histogram(family, operation="read", **labels).native
+        p99 = figures.quantile(native, 0.99)
+        seconds = 0 if p99 in (None, buckets.ZERO) else buckets.upper_bound(p99) / 1e9
+        print(f"     {sum(native.values())} reads of {labels}, usual p99 {seconds * 1000:.1f} ms")
+        return max(least, TIMES_SLOWER * seconds)
 
     def why(self):
         """None: no answer in time, as while every CPU is taken."""
@@ -76,7 +89,9 @@ class Stories:
                 if answer and answer["when"] == "now" and (answer["wait"] or answer["incident"])]
 
     def healthy(self, seconds, what):
+        before = self.daemon.scrape()
         answers = self.answers(seconds)
+        self.usual = metrics.Difference(before, self.daemon.scrape())
         self.check.equal(self.accusations(answers), [], f"{what}: nobody is accused")
         self.check.equal(answers[-1][1] and answers[-1][1]["verdict"], "ok", f"{what}: it is known that all is well")
         self.vm.sh("kill -0 $(cat /tmp/fio.pid)")
@@ -108,9 +123,12 @@ def once(vm, check, stories, number):
 
     def names_the_drive(cause, sentence):
         return cause == "drive" and disk in sentence and not any(one in sentence for one in others)
-    stories.story("drive", lambda: backend.set(read=READ * TIMES_SLOWER), lambda: backend.set(read=READ), names_the_drive)
+    slowly = stories.slower(READ_SLOWLY, figures.TOTAL, device=disk)
+    stories.story("drive", lambda: backend.set(read=slowly), lambda: backend.set(read=READ), names_the_drive)
     stories.healthy(QUIET, "after the drive")
-    stories.story("layer", lambda: delay_below(vm, DELAY_MS), lambda: delay_below(vm, 0),
+    volume = "dm-" + vm.sh("dmsetup info -c --noheadings -o minor vg-db")
+    delay = stories.slower(DELAY, "ssdpulse_volume_latency_seconds", volume=volume)
+    stories.story("layer", lambda: delay_below(vm, round(delay * 1000)), lambda: delay_below(vm, 0),
                   lambda cause, sentence: cause == "layer" and "below" in sentence and "dm layer itself" in sentence)
     stories.healthy(QUIET, "after the layer")
     if vm.long:
@@ -127,7 +145,7 @@ def run(vm, check):
     daemon = machine.Daemon(vm)
     vm.sh(f"{LOAD.format(mount=MOUNT)} >/tmp/fio.words 2>&1 & echo $! >/tmp/fio.pid; n=0; "
           f"until [ $(ls {MOUNT} | grep -c reads) = 6 ]; do sleep 0.5; n=$((n + 1)); [ $n -lt 120 ] || exit 1; done", 100)
-    stories = Stories(vm, check, disks)
+    stories = Stories(vm, check, disks, daemon)
     stories.answers(15)  # fio writes its files first
     for number in range(ROUNDS if vm.long else 1):
         stories.healthy(HEALTHY, f"round {number}, all is well")

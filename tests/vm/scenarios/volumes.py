@@ -15,6 +15,7 @@ MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}
 OPERATIONS = ("read", "write", "flush", "discard")
 COUNTED = ("read", "write", "discard")  # by the kernel
 FIO = {"read": "read", "write": "write", "flush": "sync", "discard": "trim"}
+FIRST = {"rw": "randread", "bs": "4k", "iodepth": 1, "number_ios": 4}
 SMALL = {"alone": {"rw": "randrw", "bs": "4k", "iodepth": 1, "number_ios": 60},
          "deep": {"rw": "randrw", "bs": "4k", "iodepth": 16, "number_ios": 200},
          "flushes": {"rw": "write", "bs": "4k", "ioengine": "psync", "number_ios": 20, "fsync": 1},
@@ -66,8 +67,13 @@ class Volumes:
         self.daemon = self.scrape = self.stats = None
 
     def start(self):
+        """The first I/Os are sent as soon as the daemon says that it is ready."""
+        self.stats = diskstats(self.vm)
         self.daemon = machine.Daemon(self.vm)
-        self.scrape, self.stats = self.daemon.at_rest(), diskstats(self.vm)
+        jobs = [self.job(what, "first", FIRST) for what in self.loaded]
+        sent = self.sent(Fio(self.vm, jobs).jobs())
+        self.scrape = self.daemon.at_rest()
+        self.judge(sent, metrics.Difference(metrics.Scrape(), self.scrape), "first: ours and fio", self.loaded)
 
     def difference(self):
         """Since the last call."""
