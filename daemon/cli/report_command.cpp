@@ -117,12 +117,12 @@ constexpr minutes kShortest{3};  // windows that find what became three times as
 constexpr minutes kLongest{60};
 
 /// The first and the last minute that any disk has.
-struct Kept {
+struct MinuteRange {
   model::PastTime first = model::PastTime::max();
   model::PastTime last = model::PastTime::min();
 };
-Kept kept_in(Reader& history) {
-  Kept kept;
+MinuteRange kept_in(Reader& history) {
+  MinuteRange kept;
   if (const auto devices = history.devices()) {
     for (const model::PastDevice& device : *devices) {
       kept.first = std::min(kept.first, device.first);
@@ -179,7 +179,7 @@ int command_report(const ReportOptions& options) {
   const auto began = std::chrono::system_clock::now();
   const minutes least = options.asked_width && width ? std::chrono::floor<minutes>(*width) : kShortest;
   const auto enough = [&] {
-    const Kept kept = kept_in(**history);
+    const MinuteRange kept = kept_in(**history);
     return kept.first <= kept.last && kept.last - kept.first + minutes(1) >= least;
   };
   if (const auto signal =

@@ -40,7 +40,7 @@ void note_settings(const Question& question, Comparison& comparison) {
   }
   if (inside > 0) {
     note(comparison, "changed-inside",
-         std::to_string(inside) + " settings changed inside a window: it is a mix of before and after.");
+         util::count_text(inside, "setting") + " changed inside a window: it is a mix of before and after.");
   }
   note(comparison, "one-switch",
        "This is one switch from before to after. Switch back and again (A B A B) to rule out a coincidence.");

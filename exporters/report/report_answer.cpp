@@ -20,7 +20,7 @@ using compare::Verdict;
 
 constexpr Verdict kUnjudged = Verdict::same;  // one window alone: all rows count alike
 
-/// Answers first; what cannot be told counts like what is the same, so that a p99 comes before a p50.
+/// Answers first; what is open counts like what is the same, so that a p99 comes before a p50.
 int order_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::worse:
@@ -92,11 +92,15 @@ std::string changed_text(const Comparison& comparison, const Row& row, bool brie
 
 std::string unchanged_text(const Comparison& comparison, const Row& row) {
   const std::string place = row.what + " on " + comparison.device.name;
-  if (!row.answer() || (row.answer()->lower == 1 && row.answer()->upper == 1)) {
-    return "No difference: " + place + (row.answer() ? " is exactly the same." : " could not be compared.");
+  if (!row.answer()) {
+    return "Not comparable: " + place + ".";
   }
-  const bool told = row.verdict == Verdict::same || !row.corrected;
-  const compare::Interval within = told ? compare::Interval{row.answer()->lower, row.answer()->upper} : *row.corrected;
+  if (row.answer()->lower == 1 && row.answer()->upper == 1) {
+    return "No difference: " + place + " is exactly the same.";
+  }
+  const bool decided = row.verdict == Verdict::same || !row.corrected;
+  const compare::Interval within =
+      decided ? compare::Interval{row.answer()->lower, row.answer()->upper} : *row.corrected;
   std::string text = "No difference that this much data can show: " + place + " within " + interval_text(within) + ".";
   if (row.verdict == Verdict::cannot_tell && row.hours_needed) {
     std::string wish = length_text(*row.hours_needed);
@@ -167,7 +171,7 @@ std::size_t kind_of(const std::string& id) {
       kinds().size() - 1);
 }
 
-/// How many figures cannot be told, and what would decide: once, not for each.
+/// How many figures are open, and what would decide: once, not for each.
 std::string undecided_text(const Report& report) {
   std::size_t count = 0;
   double shortest = HUGE_VAL;
@@ -181,7 +185,7 @@ std::string undecided_text(const Report& report) {
   if (count == 0) {
     return "";
   }
-  return util::count_text(count, "figure") + " cannot be told" +
+  return util::count_text(count, "figure") + (count == 1 ? " is" : " are") + " undecided" +
          (std::isfinite(shortest) ? ": " + length_text(shortest) + (count > 1 ? " the first of them." : ".") : ".");
 }
 
@@ -201,9 +205,13 @@ std::vector<const DeviceReport*> by_weight(const Report& report) {
   for (const DeviceReport& device : report.devices) {
     devices.push_back(&device);
   }
+  // Where nothing decides, the device whose setting was changed is what people ask about.
   const auto key = [](const DeviceReport* device) {
-    const auto rows = by_weight(device->comparison);
-    return std::pair(order_of(first_verdict(device->comparison)), rows.empty() ? 0.0 : -weight_of(*rows[0]));
+    const Comparison& comparison = device->comparison;
+    const bool untouched = std::none_of(comparison.differing.begin(), comparison.differing.end(),
+                                        [](const model::SettingChange& change) { return !change.device.empty(); });
+    const auto rows = by_weight(comparison);
+    return std::tuple(order_of(first_verdict(comparison)), untouched, rows.empty() ? 0.0 : -weight_of(*rows[0]));
   };
   std::stable_sort(devices.begin(), devices.end(), [&](const auto* a, const auto* b) { return key(a) < key(b); });
   return devices;
@@ -277,7 +285,7 @@ std::vector<NoteGroup> notes_of(const Report& report) {
     const Comparison& comparison = device.comparison;
     for (const auto& note : comparison.notes) {
       // Where nothing changed, nothing needs a cause.
-      if (note.id != "no-setting" || order_of(first_verdict(comparison)) < 2) {
+      if ((note.id != "no-setting" && note.id != "one-switch") || order_of(first_verdict(comparison)) < 2) {
         say(kind_of(note.id), note.text, comparison.device.name);
       }
     }

@@ -19,10 +19,10 @@ constexpr const char* kHead = R"(<!doctype html>
 <title>ssdpulse report</title>
 <style>
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
-h1{font-size:1.5rem;line-height:1.25}h1 span{display:block}.faint{color:#555}
+h1{font-size:1.5rem;line-height:1.25;text-wrap:balance}h1 span{display:block}h1 span~span{font-size:1.1rem}.faint{color:#555}
 table{border-collapse:collapse;margin:1rem 0}
 th,td{padding:.2rem .7rem;border-bottom:1px solid #ccc;text-align:right}
-th:first-child,td:first-child{text-align:left}
+th:first-child,td:first-child{text-align:left}th+th,td+td{white-space:nowrap}dt{font-weight:bold}dd{margin-left:1rem}
 .maps{display:flex;flex-wrap:wrap;gap:1rem}.maps figure{flex:1 1 24rem;margin:0}
 svg{width:100%;height:auto}svg.key{max-width:26rem}summary{cursor:pointer;margin:.6rem 0}
 .picture{margin:1rem 0}.picture svg{font:12px system-ui,sans-serif}.picture .tick{stroke:#ccc}
@@ -32,11 +32,12 @@ line.before{stroke:#666;stroke-dasharray:5 3}line.after{stroke:#00539c;stroke-wi
 .better{color:#00539c;font-weight:bold}.worse{color:#a63600;font-weight:bold}
 @page{margin:15mm}
 @media print{
-body{font-size:10pt;max-width:none;margin:0;padding:0;color:#000}.faint,.better,.worse{color:#000}
-th,td{padding:.1rem .4rem}thead{display:table-header-group}
-tr,figure,li,dd,p,svg{break-inside:avoid}h1,h2,h3,dt,summary,figcaption{break-after:avoid}figcaption{break-before:avoid}
-details::details-content{content-visibility:visible;display:block}summary{list-style:none;font-weight:bold}
-details:first-of-type{break-before:page}.maps figure{flex:1 1 40%}
+body{font-size:9pt;max-width:none;margin:0;padding:0;color:#000}.faint,.better,.worse{color:#000}
+h1{font-size:14pt}h1 span~span{font-size:10pt}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
+th,td{padding:.1rem .3rem}thead{display:table-header-group}table{font-size:8pt}
+tr,figure,li,dd,p,svg{break-inside:avoid}h1,h2,h3,dt,summary,figcaption,.maps{break-after:avoid}
+details{break-before:page}summary{list-style:none;font-weight:bold}.maps figure{flex:1 1 40%}
+details::details-content{content-visibility:visible;display:block}
 }
 </style></head><body>
 )";

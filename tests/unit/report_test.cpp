@@ -188,7 +188,7 @@ TEST(Report, ANoteIsSaidOnceForAllItsDevices) {
   EXPECT_EQ(groups[0].title, "Cause");
   EXPECT_EQ(groups[0].sentences, std::vector<std::string>{"one known setting differs"});
   EXPECT_EQ(groups[1].sentences,
-            std::vector<std::string>{"1 figure cannot be told: windows of about 62 hours would decide."});
+            std::vector<std::string>{"1 figure is undecided: windows of about 62 hours would decide."});
   EXPECT_EQ(groups[2].sentences, std::vector<std::string>{"sda: Only for this load."});
 }
 
