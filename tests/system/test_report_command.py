@@ -70,25 +70,24 @@ def refused(check, state):
     check.equal(run.returncode, 2, f"a window and a command: {run.stderr.strip()[-200:]}")
 
 
-def test(check):
-    with rig.state_directory() as state:
-        os.environ.update(fast_clock(state))
-        with rig.ram_disks(state, size="64M") as disks:
-            disk = disks[0]
-            with rig.daemon(state, [disk]):
-                reads = f"while :; do dd if={disk.path} of=/dev/null bs=4k count=64 iflag=direct status=none; sleep 0.05; done"
-                with subprocess.Popen(["bash", "-c", reads]) as reader:
-                    try:
-                        time.sleep(5)
-                        measured(check, state, disk)
-                        interrupted(check, state)
-                        refused(check, state)
-                    finally:
-                        reader.kill()
-            marker = state / "ran"
-            run = report(state, "--", "touch", str(marker))
-            check.equal(run.returncode, 125, "without a daemon there is no report")
-            check.that("systemctl start ssdpulse" in run.stderr and not marker.exists(), f"and the command does not run: {run.stderr.strip()}")
+def test(check, state):
+    os.environ.update(fast_clock(state))
+    with rig.ram_disks(state, size="64M") as disks:
+        disk = disks[0]
+        with rig.daemon(state, [disk]):
+            reads = f"while :; do dd if={disk.path} of=/dev/null bs=4k count=64 iflag=direct status=none; sleep 0.05; done"
+            with subprocess.Popen(["bash", "-c", reads]) as reader:
+                try:
+                    time.sleep(5)
+                    measured(check, state, disk)
+                    interrupted(check, state)
+                    refused(check, state)
+                finally:
+                    reader.kill()
+        marker = state / "ran"
+        run = report(state, "--", "touch", str(marker))
+        check.equal(run.returncode, 125, "without a daemon there is no report")
+        check.that("systemctl start ssdpulse" in run.stderr and not marker.exists(), f"and the command does not run: {run.stderr.strip()}")
 
 
 rig.main(test)
