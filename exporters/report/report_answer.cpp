@@ -42,7 +42,7 @@ int order_of(Verdict verdict) {
 
 /// What people feel first: the p99 of all that they wait for.
 int tier_of(const Row& row) {
-  constexpr std::array<std::string_view, 3> kTails{".p99", ".p50", ".p99.9"};
+  constexpr auto kTails = std::to_array<std::string_view>({".p99", ".p50", ".p99.9"});
   const std::string_view tail = std::string_view(row.id).substr(std::min(row.id.find('.'), row.id.size()));
   return static_cast<int>(std::find(kTails.begin(), kTails.end(), tail) - kTails.begin());
 }
@@ -142,7 +142,8 @@ std::string during_text(const DeviceReport& device) {
 }
 
 /// For devices that are not named first.
-constexpr std::array<const char*, 6> kShort{"Worse", "Better", "", "Not comparable", "Too few I/Os", "No data"};
+constexpr auto kShort =
+    std::to_array<const char*>({"Worse", "Better", "", "Not comparable", "Too few I/Os", "No data"});
 
 /// The kinds of notes, in the order in which they are read; what has no kind comes last.
 struct Kind {
