@@ -164,6 +164,9 @@ void add_command_notes(report::Report& report, const ObservedCommand::Ran& ran) 
 
 int command_report(const ReportOptions& options) {
   const auto width = config::parse_duration(options.windows.width);
+  if (!width) {
+    throw CLI::ValidationError("--width", width.error().message);
+  }
   const config::Config config = config_in(options.config_file);
   if (auto api = Api::open({}, config.web); api && api->nobody_is_there()) {
     std::cerr << "no daemon answers at " << api->address()
@@ -177,10 +180,11 @@ int command_report(const ReportOptions& options) {
     return kNotRun;
   }
   const auto began = std::chrono::system_clock::now();
-  const minutes least = options.asked_width && width ? std::chrono::floor<minutes>(*width) : kShortest;
+  const minutes least = options.asked_width ? std::max(std::chrono::floor<minutes>(*width), minutes(1)) : kShortest;
   const auto enough = [&] {
     const MinuteRange kept = kept_in(**history);
-    return kept.first <= kept.last && kept.last - kept.first + minutes(1) >= least;
+    return (kept.first <= kept.last && kept.last - kept.first + minutes(1) >= least) ||
+           std::chrono::system_clock::now() > began + least + minutes(1);  // idle disks may have no minutes
   };
   if (const auto signal =
           wait_for(observed, "measuring before the command", began, began + least + minutes(1), enough)) {

@@ -66,8 +66,9 @@ def refused(check, state):
         run = report(state, "--", *command)
         check.equal(run.returncode, status, f"{what}: {run.stderr.strip()[-200:]}")
         check.that(command[0] in run.stderr and not run.stdout, "and says so")
-    run = report(state, "--last", "1h", "--", "true")
-    check.equal(run.returncode, 2, f"a window and a command: {run.stderr.strip()[-200:]}")
+    for what, options in (("a window and a command", ("--last", "1h")), ("no duration", ("--width", "soon"))):
+        run = report(state, *options, "--", "true")
+        check.equal(run.returncode, 2, f"{what}: {run.stderr.strip()[-200:]}")
 
 
 def test(check, state):
