@@ -378,6 +378,7 @@ void print_text(const Report& report, std::ostream& out, Style style) {
       out << '\n';
     }
   }
+  out << "Disk    " << util::for_terminal(device_text(open.comparison.device), util::kLongestSentence) << '\n';
   for (const auto& [name, window] : windows_of(open)) {
     out << fmt::format("{:8}{}\n", name, window);
   }
@@ -411,6 +412,7 @@ void print_markdown(const Report& report, std::ostream& out, Style style) {
       print_markdown_table(load, out);
     }
   }
+  out << "- Disk: " << util::for_markdown(device_text(open.comparison.device), util::kLongestSentence) << '\n';
   for (const auto& [name, window] : windows_of(open)) {
     out << "- " << name << ": " << window << '\n';
   }
