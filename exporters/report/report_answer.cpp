@@ -120,7 +120,7 @@ std::string incomparable_text(const Comparison& comparison, const Row& row) {
 }
 
 std::string alone_text(const Comparison& comparison, const Row& row) {
-  return fmt::format("One window, without a verdict: {} on {} was {} in {} measured.", row.what, comparison.device.name,
+  return fmt::format("One window alone: {} on {} was {} in {} measured.", row.what, comparison.device.name,
                      value_text(row.after, row.unit), util::duration_text(3600 * comparison.hours_after));
 }
 
