@@ -90,14 +90,13 @@ util::Result<PastWindows> around(const Done& done, const AskedWindows& asked, Wa
   if (!settle || !width) {
     return tl::make_unexpected(!settle ? settle.error() : width.error());
   }
-  const model::PastTime change = minute_of(done.first);
-  const model::PastTime begin = minute_of(done.last) + Minutes(1) + *settle;
-  const Minutes length = std::min(minute_of(now) - begin, *width);
-  if (length < Minutes(1)) {
+  auto windows = report::windows_around(done.first, done.last, now, *settle, *width);
+  if (!windows) {
     return util::fail("the change was less than " + asked.settle +
                       " ago, which is left out for the disk to settle: wait, or say --settle 0s");
   }
-  return PastWindows{model::Window{change - length, change}, model::Window{begin, begin + length}, done.what};
+  windows->change = done.what;
+  return *windows;
 }
 
 util::Result<PastWindows> named(const AskedWindows& asked, WallTime now) {
@@ -113,7 +112,7 @@ util::Result<PastWindows> named(const AskedWindows& asked, WallTime now) {
   if (before->to > after->from) {
     return util::fail("--before must end before --after begins");
   }
-  return PastWindows{*before, *after, ""};
+  return PastWindows{*before, *after, "", {}};
 }
 
 }  // namespace
@@ -180,7 +179,7 @@ util::Result<PastWindows> find_windows(const AskedWindows& asked, WallTime now, 
   }
   if (!asked.last.empty()) {
     return parse_window(asked.last, now).map([](const model::Window& window) {
-      return PastWindows{std::nullopt, window, ""};
+      return PastWindows{std::nullopt, window, "", {}};
     });
   }
   return named(asked, now);

@@ -10,6 +10,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/model/history_answers.h"
+#include "exporters/report/report_maker.h"
 
 namespace ssdpulse::cli {
 
@@ -29,11 +30,7 @@ struct AskedWindows {
   std::string width = "24h";   // the most that --change takes on either side
 };
 
-struct PastWindows {
-  std::optional<model::Window> before;  // absent: one window alone was asked for
-  model::Window after;
-  std::string change;  // in words: what lies between the two; empty: not known
-};
+using report::PastWindows;
 
 /// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in parse_time(); without TO: until now), or "2h". Whole
 /// minutes, at least one; cut off at `now`.

@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <langinfo.h>
+
 #include <algorithm>
-#include <charconv>
 #include <chrono>
+#include <clocale>
 #include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "daemon/base/child_process.h"
-#include "daemon/base/file_descriptor.h"
+#include "daemon/base/number_text.h"
 #include "daemon/cli/asked_times.h"
 #include "daemon/cli/command_options.h"
 #include "daemon/cli/commands.h"
+#include "daemon/cli/observed_command.h"
 #include "daemon/cli/progress_line.h"
-#include "daemon/history/history_reader.h"
+#include "daemon/config/value_text.h"
 #include "daemon/host/probe.h"
-#include "exporters/report/report_forms.h"
+#include "exporters/report/report_maker.h"
 
 namespace ssdpulse::cli {
 namespace {
 
 struct ReportOptions {
   AskedWindows windows;
-  std::string device;  // name or serial number; empty: all that were measured in both windows
-  bool json = false;   // at most one of these two; else text
+  std::string device;                // name or serial number; empty: all that were measured in both windows
+  std::vector<std::string> command;  // run between the windows; empty: none
+  bool all = false;
+  bool json = false;  // at most one of these two; else text
   bool markdown = false;
   std::string html_file;  // empty: none
   std::string fail_on;    // worse, or empty
   std::string config_file;
   std::string history_directory;  // empty: as configured
-  double time_scale = 1;          // see EvidenceSums: other than 1 in tests
+  bool asked_width = false;
+  double time_scale = 1;  // see EvidenceSums: other than 1 in tests
 };
 
-using compare::Question;
-using compare::Side;
 using history::Reader;
+using std::chrono::minutes;
 
 /// All that the history may still have.
 model::Window all_times(WallTime now) {
@@ -42,121 +48,24 @@ model::Window all_times(WallTime now) {
   return {end - kMaxHistory, end + std::chrono::minutes(1)};
 }
 
-/// Of the disk, if this host still has one of this name.
-std::optional<double> capacity_of(const std::string& device) {
-  constexpr std::size_t kMaxNumberBytes = 32;
-  constexpr double kSectorBytes = 512;
-  if (device.empty() || device.find('/') != std::string::npos) {
-    return std::nullopt;
-  }
-  const auto text = util::read_file("/sys/class/block/" + device + "/size", kMaxNumberBytes);
-  std::uint64_t sectors = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), sectors).ec != std::errc{} || sectors == 0) {
-    return std::nullopt;
-  }
-  return static_cast<double>(sectors) * kSectorBytes;
+util::Result<report::Report> made(Reader& history, const ReportOptions& options, PastWindows windows) {
+  ProgressLine progress;
+  return report::make_report(
+      history,
+      {std::move(windows), options.device, host::host_name(), std::chrono::system_clock::now(), options.time_scale},
+      [&](const std::string& device, double share) { progress.show("comparing " + device, share); });
 }
 
-util::Result<Side> side_of(Reader& history, const model::PastDevice& device, const model::Window& window) {
-  auto minutes = history.minutes(device, window);
-  if (!minutes) {
-    return tl::make_unexpected(minutes.error());
-  }
-  auto series = history.series(device, window);
-  if (!series) {
-    return tl::make_unexpected(series.error());
-  }
-  return Side{window, std::move(*minutes), std::move(series->wear)};
-}
-
-template <typename Event>
-std::vector<Event> within(const std::vector<Event>& events, const model::Window& window) {
-  std::vector<Event> result;
-  for (const Event& event : events) {
-    const auto at = std::chrono::floor<std::chrono::minutes>(event.at);
-    if (at >= window.from && at <= window.to) {
-      result.push_back(event);
-    }
-  }
-  return result;
-}
-
-util::Result<Question> question_of(Reader& history, const model::PastDevice& device, const PastWindows& windows,
-                                   const std::vector<model::SettingChange>& settings) {
-  Question question{.device = device, .before = {}, .after = {}, .day = {}, .between = {}, .settings = {}, .marks = {}};
-  auto after = side_of(history, device, windows.after);
-  if (!after) {
-    return tl::make_unexpected(after.error());
-  }
-  question.after = std::move(*after);
-  if (windows.before) {
-    auto before = side_of(history, device, *windows.before);
-    auto between = history.minutes(device, {windows.before->to, windows.after.from});
-    if (!before || !between) {
-      return tl::make_unexpected(!before ? before.error() : between.error());
-    }
-    auto day = history.minutes(device, {windows.before->from - std::chrono::days(1), windows.before->from});
-    if (!day) {
-      return tl::make_unexpected(day.error());
-    }
-    question.before = std::move(*before);
-    question.between = std::move(*between);
-    question.day = std::move(*day);
-    for (const auto& change : within(settings, {windows.before->from, windows.after.to})) {
-      if (change.before && (change.device.empty() || change.identity == device.identity)) {
-        question.settings.push_back(change);
-      }
-    }
-  }
-  return question;
-}
-
-bool measured(const Question& question) {
-  return !question.after.minutes.empty() && (!question.before || !question.before->minutes.empty());
-}
-
-util::Result<report::Report> make_report(Reader& history, const ReportOptions& options) {
+/// Of the past.
+util::Result<report::Report> past_report(Reader& history, const ReportOptions& options) {
   const WallTime now = std::chrono::system_clock::now();
   const auto marks = history.marks(all_times(now));
   const auto settings = history.settings(all_times(now));
-  const auto devices = history.devices();
-  if (!marks || !settings || !devices) {
-    return tl::make_unexpected(!marks ? marks.error() : !settings ? settings.error() : devices.error());
+  if (!marks || !settings) {
+    return tl::make_unexpected(!marks ? marks.error() : settings.error());
   }
   const auto windows = find_windows(options.windows, now, *marks, *settings);
-  if (!windows) {
-    return util::fail(windows.error().message, EINVAL);
-  }
-  const std::string host = host::host_name();
-  report::Report report{host.empty() ? "this host" : host, now, windows->change, {}, {}};
-  report.marks = within(*marks, {windows->before.value_or(windows->after).from, windows->after.to});
-  ProgressLine progress;
-  for (const model::PastDevice& device : *devices) {
-    if (!options.device.empty() && options.device != device.name && options.device != device.serial) {
-      continue;
-    }
-    auto question = question_of(history, device, *windows, *settings);
-    if (!question) {
-      return tl::make_unexpected(question.error());
-    }
-    const bool replaced = std::any_of(devices->begin(), devices->end(), [&](const model::PastDevice& other) {
-      return other.name == device.name && other.last > device.last;
-    });
-    question->time_scale = options.time_scale;
-    question->capacity_bytes = replaced ? std::nullopt : capacity_of(device.name);
-    if (measured(*question)) {
-      auto comparison =
-          compare::compare(*question, [&](double share) { progress.show("comparing " + device.name, share); });
-      report.devices.push_back({std::move(*question), std::move(comparison)});
-    }
-  }
-  if (report.devices.empty()) {
-    return util::fail("nothing was measured in these windows" +
-                          (options.device.empty() ? std::string() : " of the device " + options.device) +
-                          "; `ssdpulse history` shows what is kept",
-                      ENODATA);
-  }
-  return report;
+  return windows ? made(history, options, *windows) : util::fail(windows.error().message, EINVAL);
 }
 
 bool print(const report::Report& report, const ReportOptions& options) {
@@ -171,9 +80,11 @@ bool print(const report::Report& report, const ReportOptions& options) {
   if (options.json) {
     report::print_json(report, std::cout);
   } else if (options.markdown) {
-    report::print_markdown(report, std::cout);
+    report::print_markdown(report, std::cout, {.all = options.all});
   } else if (options.html_file.empty()) {
-    report::print_text(report, std::cout);
+    std::setlocale(LC_CTYPE, "");
+    report::print_text(report, std::cout,
+                       {.all = options.all, .blocks = std::string_view(::nl_langinfo(CODESET)) == "UTF-8"});
   }
   return static_cast<bool>(std::cout.flush());
 }
@@ -188,32 +99,156 @@ std::string history_file(const ReportOptions& options) {
   return history_file_in(directory);
 }
 
-/// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse
-/// and that was asked for; `no_data`: nothing was measured in a window; `usage`: the windows are not valid.
-ExitCode report(const ReportOptions& options) {
-  const AskedWindows& windows = options.windows;
-  if (windows.before.empty() && windows.change.empty() && windows.last.empty()) {
-    throw CLI::RequiredError("--before and --after, --change or --last");
-  }
+bool failed(const report::Report& report, const ReportOptions& options) {
+  return !options.fail_on.empty() &&
+         std::any_of(report.devices.begin(), report.devices.end(),
+                     [](const report::DeviceReport& device) { return any_worse(device.comparison); });
+}
+
+util::Result<std::unique_ptr<Reader>> open_history(const ReportOptions& options) {
   const std::string file = history_file(options);
   const auto answers = util::file_answers(file);
-  auto history = answers ? Reader::open(file) : tl::make_unexpected(answers.error());
-  auto made = history ? make_report(**history, options) : tl::make_unexpected(history.error());
+  return answers ? Reader::open(file) : tl::make_unexpected(answers.error());
+}
+
+// Around a command.
+
+constexpr minutes kShortest{3};  // windows that find what became three times as slow: deploy/docs/report.md
+constexpr minutes kLongest{60};
+
+/// The first and the last minute that any disk has.
+struct MinuteRange {
+  model::PastTime first = model::PastTime::max();
+  model::PastTime last = model::PastTime::min();
+};
+MinuteRange kept_in(Reader& history) {
+  MinuteRange kept;
+  if (const auto devices = history.devices()) {
+    for (const model::PastDevice& device : *devices) {
+      kept.first = std::min(kept.first, device.first);
+      kept.last = std::max(kept.last, device.last);
+    }
+  }
+  return kept;
+}
+
+/// Waits for a time that is shown as progress. The signal that came, if one did.
+std::optional<int> wait_for(ObservedCommand& observed, const std::string& what, WallTime from, WallTime to,
+                            const std::function<bool()>& done) {
+  ProgressLine progress;
+  return observed.wait_until([&] {
+    const auto now = std::chrono::system_clock::now();
+    const double share = std::chrono::duration<double>(now - from) / std::chrono::duration<double>(to - from);
+    progress.show(what, std::clamp(share, 0.0, 1.0));
+    return done();
+  });
+}
+
+/// Whole minutes: the one in which the command began or ended is neither before nor after it.
+PastWindows windows_of(const ObservedCommand::Ran& ran, minutes length, const std::string& command) {
+  const model::PastTime begin = std::chrono::floor<minutes>(ran.began);
+  const model::PastTime end = std::chrono::floor<minutes>(ran.ended) + minutes(1);
+  return {model::Window{begin - length, begin}, {end, end + length}, "command: " + command, model::Window{begin, end}};
+}
+
+void add_command_notes(report::Report& report, const ObservedCommand::Ran& ran) {
+  const double seconds = std::chrono::duration<double>(ran.ended - ran.began).count();
+  for (report::DeviceReport& device : report.devices) {
+    auto& notes = device.comparison.notes;
+    notes.push_back(
+        {"command", fmt::format("The command ran for {}{}. \"During\" is the whole minutes in which it ran.",
+                                util::duration_text(seconds),
+                                ran.status == 0 ? "" : fmt::format(" and ended with status {}", ran.status))});
+  }
+}
+
+int command_report(const ReportOptions& options) {
+  const auto width = config::parse_duration(options.windows.width);
+  if (!width) {
+    throw CLI::ValidationError("--width", width.error().message);
+  }
+  const config::Config config = config_in(options.config_file);
+  if (auto api = Api::open({}, config.web); api && api->nobody_is_there()) {
+    std::cerr << "no daemon answers at " << api->address()
+              << ": nothing would be measured. Start it (systemctl start ssdpulse), then run this again\n";
+    return kNotRun;
+  }
+  ObservedCommand observed;
+  auto history = open_history(options);
+  if (!history) {
+    std::cerr << history.error().message << '\n';
+    return kNotRun;
+  }
+  const auto began = std::chrono::system_clock::now();
+  const minutes least = options.asked_width ? std::max(std::chrono::floor<minutes>(*width), minutes(1)) : kShortest;
+  const auto enough = [&] {
+    const MinuteRange kept = kept_in(**history);
+    return (kept.first <= kept.last && kept.last - kept.first + minutes(1) >= least) ||
+           std::chrono::system_clock::now() > began + least + minutes(1);  // idle disks may have no minutes
+  };
+  if (const auto signal =
+          wait_for(observed, "measuring before the command", began, began + least + minutes(1), enough)) {
+    return kKilledBy + *signal;
+  }
+  const auto ran = observed.run(options.command, options.json || options.markdown);
+  if (!ran) {
+    std::cerr << ran.error().message << '\n';
+    return ran.error().error_number;
+  }
+  const minutes length = options.asked_width
+                             ? least
+                             : std::clamp(std::chrono::ceil<minutes>(ran->ended - ran->began), kShortest, kLongest);
+  PastWindows windows = windows_of(*ran, length, options.command[0]);
+  constexpr std::chrono::seconds kWritten{30};  // within which a minute is on the disk
+  const auto late = std::chrono::steady_clock::now() + (windows.after.to - ran->ended) + kWritten;
+  const auto measured = [&] {
+    return std::chrono::system_clock::now() >= windows.after.to &&
+           (kept_in(**history).last >= windows.after.to - minutes(1) || std::chrono::steady_clock::now() > late);
+  };
+  std::cerr << "ssdpulse: the command ended with status " << ran->status << "; measuring until "
+            << report::minute_text(windows.after.to) << " (Ctrl-C: report now)\n";
+  if (wait_for(observed, "measuring after the command", ran->ended, windows.after.to, measured)) {
+    const auto now = std::chrono::floor<minutes>(std::chrono::system_clock::now());
+    windows.after.to = std::clamp<model::PastTime>(now, windows.after.from + minutes(1), windows.after.to);
+  }
+  auto report = made(**history, options, std::move(windows));
+  if (!report) {
+    std::cerr << report.error().message << '\n';
+    return ran->status != 0 ? ran->status : kNotRun;
+  }
+  add_command_notes(*report, *ran);
+  const bool printed = print(*report, options);
+  return ran->status != 0 ? ran->status : !printed ? kNotRun : failed(*report, options) ? 1 : 0;
+}
+
+/// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse
+/// and that was asked for; `no_data`: nothing was measured in a window; `usage`: the windows are not valid. Around a
+/// command: its status.
+ExitCode report(const ReportOptions& options) {
+  const AskedWindows& windows = options.windows;
+  const bool asked = !windows.before.empty() || !windows.change.empty() || !windows.last.empty();
+  if (!options.command.empty()) {
+    if (asked) {
+      throw CLI::ValidationError("-- COMMAND",
+                                 "the windows are around it: leave out --before, --after, --change, --last");
+    }
+    return static_cast<ExitCode>(command_report(options));
+  }
+  if (!asked) {
+    throw CLI::RequiredError("--before and --after, --change, --last or -- COMMAND");
+  }
+  auto history = open_history(options);
+  auto made = history ? past_report(**history, options) : tl::make_unexpected(history.error());
   if (!made) {
     std::cerr << made.error().message << '\n';
     return made.error().error_number == EINVAL    ? ExitCode::usage
            : made.error().error_number == ENODATA ? ExitCode::no_data
                                                   : ExitCode::failure;
   }
-  if (!print(*made, options)) {
-    return ExitCode::failure;
-  }
-  const bool worse = std::any_of(made->devices.begin(), made->devices.end(),
-                                 [](const report::DeviceReport& device) { return any_worse(device.comparison); });
-  return worse && !options.fail_on.empty() ? ExitCode::failure : ExitCode::success;
+  return !print(*made, options) || failed(*made, options) ? ExitCode::failure : ExitCode::success;
 }
 
-void add_windows(CLI::App& command, AskedWindows& windows) {
+CLI::Option* add_windows(CLI::App& command, AskedWindows& windows) {
   auto* before =
       command.add_option("--before", windows.before, "FROM..TO, or a duration that ends where --after begins");
   auto* after = command.add_option("--after", windows.after, "FROM..TO, as in -2h..-1h, or a duration that ends now");
@@ -227,14 +262,19 @@ void add_windows(CLI::App& command, AskedWindows& windows) {
   last->excludes(before);
   command.add_option("--settle", windows.settle, "What --change leaves out after the change (default 10m)")
       ->needs(change);
-  command.add_option("--width", windows.width, "The most that --change takes on either side (default 24h)")
-      ->needs(change);
+  return command.add_option("--width", windows.width,
+                            "The most that --change takes on either side (default 24h); around a command, what is "
+                            "taken (default: as long as it runs, from 3m to 1h)");
 }
 
 void add_options(CLI::App& command, ReportOptions& options) {
-  add_windows(command, options.windows);
+  CLI::Option* width = add_windows(command, options.windows);
+  width->each([&options](const std::string&) { options.asked_width = true; });
+  command.add_option("COMMAND", options.command,
+                     "After --: run it, and compare the time before it with the time after it, and while it ran");
   command.add_option("--device", options.device, "Name or serial number (default: all)");
   auto* json = command.add_flag("--json", options.json, "Print JSON");
+  command.add_flag("--all", options.all, "Show all rows of all disks, not only what matters most")->excludes(json);
   command.add_flag("--markdown", options.markdown, "Print Markdown")->excludes(json);
   command.add_option("--html", options.html_file, "Write one page with the heatmaps of both windows to this file");
   command.add_option("--fail-on", options.fail_on, "worse: exit status 1 if any row is worse")
@@ -245,7 +285,9 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.footer(
       "Exit status: 0 reported; 1 a row is worse (with --fail-on worse), or the history cannot be read; 2 wrong "
       "command\n"
-      "line, or no such windows; 6 nothing was measured in them.");
+      "line, or no such windows; 6 nothing was measured in them. With a command: its own, 128 and the number of the "
+      "signal\n"
+      "that killed it, 125 if there is no report, 126 if it cannot be run, 127 if it is not found.");
 }
 
 }  // namespace

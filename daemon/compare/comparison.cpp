@@ -31,19 +31,19 @@ void note_settings(const Question& question, Comparison& comparison) {
   const std::size_t count = comparison.differing.size();
   if (count > 1) {
     note(comparison, "several-settings",
-         std::to_string(count) + " settings differ: none of them can be named as the cause");
+         std::to_string(count) + " settings differ: none of them can be named as the cause.");
   } else if (count == 1) {
     note(comparison, "one-setting",
-         "one known setting differs; what else was done to this host or its load at that time is not known");
+         "One known setting differs. What else was done to this host or its load then is not known.");
   } else {
-    note(comparison, "no-setting", "no known setting differs: these figures name no cause");
+    note(comparison, "no-setting", "No known setting differs: these figures name no cause.");
   }
   if (inside > 0) {
     note(comparison, "changed-inside",
-         std::to_string(inside) + " settings changed inside a window: it is a mix of before and after");
+         util::count_text(inside, "setting") + " changed inside a window: it is a mix of before and after.");
   }
   note(comparison, "one-switch",
-       "one switch from before to after: change it back and again (A B A B) to be sure that it was not a coincidence");
+       "This is one switch from before to after. Switch back and again (A B A B) to rule out a coincidence.");
 }
 
 /// Bytes discarded since the first window ended, beyond what its rate of discards would give.
@@ -73,8 +73,8 @@ void refuse_fresh_drive(const Question& question, Comparison& comparison) {
   }
   if (refused) {
     note(comparison, "fresh-drive",
-         "more was discarded since the first window than was written again: the drive is fresh, and what is better now "
-         "may not last. Compare again when as much was written");
+         "More was discarded since the first window than was written again: the drive is fresh. What is better now "
+         "may not last. Compare again when as much was written.");
   }
 }
 
@@ -83,15 +83,15 @@ void note_wear(const Question& question, Comparison& comparison) {
   if (std::none_of(comparison.rows.begin(), comparison.rows.end(), is_wear)) {
     return;
   }
-  note(
-      comparison, "no-life",
-      "the ratio of two write amplifications is not that of two lives: what wears a drive is bytes to the media a day");
+  note(comparison, "no-life",
+       "The ratio of two write amplifications is not that of two lives. What wears a drive is bytes to the media a "
+       "day.");
   const auto written_in = [](const Side& side) { return bytes_of(side.minutes, Operation::write); };
   const double written =
       std::min(question.before ? written_in(*question.before) : HUGE_VAL, written_in(question.after));
   if (!question.capacity_bytes || written < *question.capacity_bytes) {
     note(comparison, "not-settled",
-         "less than the whole drive was written in a window: write amplification may not be settled yet");
+         "Less than the whole drive was written in a window. Write amplification may not be settled yet.");
   }
 }
 
@@ -103,11 +103,11 @@ void note_missing(Comparison& comparison, const char* id, const Side& side, cons
   if (measured < kNearlyAll * whole) {
     note(comparison, id,
          std::to_string(static_cast<int>(std::floor(100 * measured / std::max(whole, 1.0)))) + " % of " + which +
-             " was measured; the rest is missing, and not zero");
+             " was measured. The rest is missing, and not zero.");
   }
   if (std::any_of(side.minutes.begin(), side.minutes.end(),
                   [](const model::MinuteOf& minute) { return minute.length > std::chrono::minutes(1); })) {
-    note(comparison, "hours-only", std::string("of ") + which + " hours are kept, not minutes: intervals are wider");
+    note(comparison, "hours-only", std::string("Of ") + which + " hours are kept, not minutes: intervals are wider.");
   }
 }
 
@@ -124,15 +124,15 @@ void note_short(const Question& question, Comparison& comparison) {
   };
   if (any_from(IntervalFrom::last_day)) {
     note(comparison, "last-day",
-         "too few minutes to know how much they vary: intervals are from how far windows like these differed in the " +
-             util::duration_text(measured_seconds(question.day)) + " that are kept of the day before");
+         "The windows are too short to know how much they vary. Intervals show how far such windows differed in the " +
+             util::duration_text(measured_seconds(question.day)) + " kept of the day before.");
   }
   if (any_from(IntervalFrom::few_minutes)) {
     note(comparison, "no-last-day",
-         question.day.empty() ? "a few minutes decide some rows, and no minutes are kept of the day before the first "
-                                "window, which would say how much they vary: those intervals are wide"
-                              : "a few minutes decide some rows, and the day before the first window has too little "
-                                "like them to say how much they vary: those intervals are wide");
+         question.day.empty()
+             ? "A few minutes decide some rows, so their intervals are wide. No day before them is kept."
+             : "A few minutes decide some rows, so their intervals are wide. The day before them has "
+               "too little of their kind.");
   }
 }
 
@@ -152,19 +152,19 @@ void add_notes(const Question& question, Comparison& comparison) {
     note_short(question, comparison);
     if (comparison.common_load < kMinCommonShare) {
       note(comparison, "other-load",
-           "the load was different: less than half of the minutes have a load that occurs in both windows");
+           "The load was different: less than half of the minutes have a load that occurs in both windows.");
       if (any_judged(comparison)) {
         note(comparison, comparison.load_shift == LoadShift::less ? "less-load" : "more-load",
              comparison.load_shift == LoadShift::less
-                 ? "the load after was less: that makes no disk slower, so what is worse is not explained by it"
-                 : "the load after was more: that makes no disk faster, so what is better is not explained by it");
+                 ? "The load after was less: that makes no disk slower, so it does not explain what is worse."
+                 : "The load after was more: that makes no disk faster, so it does not explain what is better.");
       }
     } else if (comparison.load_differs) {
       note(comparison, "adjusted",
-           "the load differs: changes and verdicts of latencies are for minutes weighted to the load before");
+           "The load differs: changes and verdicts of latencies are for minutes weighted to the load before.");
     }
     note(comparison, "this-load",
-         "all of this holds for the load of these windows; a benchmark says nothing about another load");
+         "All of this holds for the load of these windows; a benchmark says nothing about another load.");
   }
   note_wear(question, comparison);
 }

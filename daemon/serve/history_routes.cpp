@@ -6,11 +6,13 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "daemon/serve/page_routes.h"
 #include "exporters/coding/content_coding.h"
 #include "exporters/page/history_json.h"
+#include "exporters/report/report_maker.h"
 
 namespace ssdpulse::serve {
 namespace {
@@ -140,6 +142,42 @@ http::Response past(const http::Request& request, history::Reader& reader, std::
   return of_device(request, reader, *window);
 }
 
+/// report?device=NAME&at=SECONDS: what differs between the time before and after that moment, as one page to print or
+/// save. Six hours on either side at most; ten minutes after the moment are left out where there is time enough.
+http::Response report_page(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  using std::chrono::minutes;
+  const auto at = number_of(request.parameter("at"));
+  const std::string device = request.parameter("device");
+  if (!at || device.empty()) {
+    return text_response(400, "expected device=, a name, and at=, seconds since the epoch");
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return text_response(503, "somebody else is being answered; ask again in a few seconds");
+  }
+  const auto now = std::chrono::system_clock::now();
+  const std::chrono::sys_seconds moment{std::chrono::seconds(*at)};
+  constexpr minutes kSettle{10};
+  constexpr minutes kEnough{30};
+  auto windows =
+      report::windows_around(moment, moment, now, now - moment > kEnough ? kSettle : minutes(0), kMaxMinutes);
+  if (!windows) {
+    return text_response(400, "at=: less than a whole minute has passed since then");
+  }
+  windows->change = "at " + report::minute_text(moment);
+  const auto made = report::make_report(reader, {std::move(*windows), device, request.host, now});
+  if (!made) {
+    return made.error().error_number == ENODATA ? text_response(404, made.error().message)
+                                                : error_response(made.error());
+  }
+  std::ostringstream out;
+  report::print_html(*made, out);
+  http::Response response{200, "text/html; charset=utf-8", "", page_headers(),
+                          std::make_shared<const std::string>(std::move(out).str())};
+  response.headers.front().second = report::kContentPolicy;  // its style and its pictures are in it
+  return response;
+}
+
 /// Whose budget a mark is counted against. Over TCP without a password, users of this host cannot be distinguished.
 std::string sender_of(const http::Request& request) {
   if (request.unix_user) {
@@ -194,6 +232,10 @@ void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_ma
       for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
         return past(request, reader, *one_at_a_time);
       });
+  routes["/report"] = {
+      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](
+                               const http::Request& request) { return report_page(request, reader, *one_at_a_time); }),
+      http::Lane::slow};
   routes["/api/v1/history"] = {handler, http::Lane::slow};
   routes["/api/v1/history/*"] = {handler, http::Lane::slow};
   routes["/api/v1/marks"] = {

@@ -47,7 +47,7 @@ _ssdpulse() {
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
         history) words='--address --backup --by --cacert --check --config --csv --device --file --from --history.directory --json --points --salvage --to --help' ;;
         mark) words='--address --cacert --config --id --json --help' ;;
-        report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
+        report) words='--before --after --change --last --settle --width --all --device --json --markdown --html --fail-on --config --history.directory --help' ;;
         mcp) words='--address --cacert --config --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)

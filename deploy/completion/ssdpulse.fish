@@ -68,6 +68,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l change -x -a las
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l last -x -d 'One window that ends now'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l settle -x -d 'Left out after the change'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l width -x -d 'The most of either side'
+complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l all -d 'Show all rows of all disks'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l device -x -d 'Name or serial number'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l json -d 'Print JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l markdown -d 'Print Markdown'

@@ -71,9 +71,9 @@ _ssdpulse() {
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--before[window or duration]:window' '--after[window or duration]:window' \
         '--change[windows on both sides of a time]:time:(last)' '--last[one window that ends now]:duration' \
         '--settle[left out after the change]:duration' '--width[the most of either side]:duration' '--device[name or serial number]:device' \
-        '(--markdown)--json[print JSON]' '(--json)--markdown[print Markdown]' '--html[write one page]:file:_files' \
+        '(--markdown --all)--json[print JSON]' '(--json)--markdown[print Markdown]' '(--json)--all[show all rows of all disks]' '--html[write one page]:file:_files' \
         '--fail-on[exit with 1]:verdict:(worse)' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' \
-        '--history.directory[directory of the history]:directory:_files -/' ;;
+        '--history.directory[directory of the history]:directory:_files -/' '*::command to run: _normal' ;;
     mcp)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--address[where the daemon answers]:address' \
         '--cacert[certificates to trust]:file:_files' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' ;;

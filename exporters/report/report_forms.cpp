@@ -49,32 +49,12 @@ std::string percent(double ratio) {
   return whole == 0 ? "0" : fmt::format("{:+d}", whole);
 }
 
-std::string times(double ratio) {
-  constexpr double kMaxRatio = 1000;
-  return !std::isfinite(ratio) || ratio >= kMaxRatio ? "1000 or more"
-         : ratio < 0.01                              ? "0"
-         : ratio >= 99.5                             ? fmt::format("{:.0f}", ratio)
-                                                     : fmt::format("{:.2g}", ratio);
-}
-
 /// Of one side of a row.
 std::string side_text(const Row& row, std::optional<double> value, double count) {
   return value || count == 0    ? value_text(value, row.unit)
          : count < row.n_needed ? "too few"
          : row.n_needed == 0    ? "no data"
                                 : "out of range";
-}
-
-std::string length_text(double hours) {
-  constexpr double kQuarter = 24 * 90;
-  if (hours >= kQuarter) {
-    return "no window of a quarter would decide";
-  }
-  if (hours <= 1) {
-    constexpr double kStep = 5;
-    return fmt::format("windows of about {:.0f} minutes would decide", kStep * std::ceil(hours * 60 / kStep));
-  }
-  return fmt::format("windows of about {:.0f} hours would decide", std::ceil(hours));
 }
 
 std::string when(std::time_t seconds, const char* format) {
@@ -84,41 +64,46 @@ std::string when(std::time_t seconds, const char* format) {
   return {text, std::strftime(text, sizeof(text), format, &parts)};
 }
 
-/// `escaped`: makes a text that came from outside safe for the form.
-template <typename Escaped>
-void print_remarks(const Comparison& comparison, Escaped escaped, std::ostream& out) {
-  for (const std::string& remark : row_remarks(comparison)) {
-    out << "- " << remark << '\n';
+using Clean = std::string (*)(const util::OutsideText&, std::size_t);
+
+/// Sentences of ours that contain names, each made safe for the form.
+std::string sentences_text(const std::vector<std::string>& sentences, const char* between, Clean clean) {
+  std::string text;
+  for (const std::string& sentence : sentences) {
+    text += (text.empty() ? "" : between) + clean(sentence, util::kLongestSentence);
   }
-  for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << escaped(setting_text(change)) << '\n';
+  return text;
+}
+
+/// What is folded, and how to see it; empty: nothing is.
+std::string fold_text(const Report& report, const DeviceReport& open) {
+  const std::size_t rows = open.comparison.rows.size();
+  const std::size_t load = load_table(open, false).size() - load_table(open, true).size();
+  std::vector<std::string> parts;
+  if (rows > kMaxShown) {
+    parts.push_back(util::count_text(rows - kMaxShown, "row"));
   }
-  for (const auto& note : comparison.notes) {
-    out << "- " << note.text << '\n';
+  if (load > 0) {
+    parts.push_back(util::count_text(load, "figure") + " of the load within 10 %");
   }
-  out << '\n';
+  if (report.devices.size() > 1) {
+    parts.push_back(util::count_text(report.devices.size() - 1, "disk"));
+  }
+  return parts.empty() ? "" : "Not shown: " + fmt::format("{}", fmt::join(parts, ", ")) + ". --all shows everything.";
 }
 
 void print_text_of(const DeviceReport& device, std::ostream& out) {
-  const Comparison& comparison = device.comparison;
-  out << util::for_terminal(device_text(comparison.device), util::kLongestSentence) << '\n';
-  const std::string after = measured_text(comparison.after, comparison.hours_after);
-  if (comparison.before) {
-    out << "  before  " << measured_text(*comparison.before, comparison.hours_before) << "\n  after   " << after
-        << "\n  " << summary_text(comparison) << "\n\n";
-  } else {
-    out << "  " << after << "\n\n";
-  }
-  if (comparison.rows.empty()) {
-    out << "nothing was measured of this device in these windows\n\n";
+  out << util::for_terminal(device_text(device.comparison.device), util::kLongestSentence) << "\n  "
+      << sentences_text(answer_of(device.comparison), "\n  ", util::for_terminal) << "\n\n";
+  if (device.comparison.rows.empty()) {
     return;
   }
-  util::print_table(verdict_table(comparison), out);
+  util::print_table(verdict_table(device, device.comparison.rows.size(), true), out);
   out << '\n';
-  util::print_table(load_table(comparison), out);
+  util::print_table(load_table(device, false), out);
   out << '\n';
-  print_remarks(
-      comparison, [](const util::OutsideText& text) { return util::for_terminal(text, util::kLongestSentence); }, out);
+  const auto remarks = row_remarks(device.comparison);
+  out << (remarks.empty() ? "" : "- " + sentences_text(remarks, "\n- ", util::for_terminal) + "\n\n");
 }
 
 /// For texts of our own, which contain no pipe.
@@ -137,23 +122,15 @@ void print_markdown_table(const Table& table, std::ostream& out) {
 }
 
 void print_markdown_of(const DeviceReport& device, std::ostream& out) {
-  const Comparison& comparison = device.comparison;
-  out << "## " << util::for_markdown(device_text(comparison.device), util::kLongestSentence) << "\n\n";
-  const std::string after = measured_text(comparison.after, comparison.hours_after);
-  if (comparison.before) {
-    out << "Before: " << measured_text(*comparison.before, comparison.hours_before) << ". After: " << after << ".\n**"
-        << summary_text(comparison) << "**\n\n";
-  } else {
-    out << after << ".\n\n";
-  }
-  if (comparison.rows.empty()) {
-    out << "Nothing was measured of this device in these windows.\n\n";
+  out << "## " << util::for_markdown(device_text(device.comparison.device), util::kLongestSentence) << "\n\n"
+      << sentences_text(answer_of(device.comparison), " ", util::for_markdown) << "\n\n";
+  if (device.comparison.rows.empty()) {
     return;
   }
-  print_markdown_table(verdict_table(comparison), out);
-  print_markdown_table(load_table(comparison), out);
-  print_remarks(
-      comparison, [](const util::OutsideText& text) { return util::for_markdown(text, util::kLongestSentence); }, out);
+  print_markdown_table(verdict_table(device, device.comparison.rows.size(), true), out);
+  print_markdown_table(load_table(device, false), out);
+  const auto remarks = row_remarks(device.comparison);
+  out << (remarks.empty() ? "" : "- " + sentences_text(remarks, "\n- ", util::for_markdown) + "\n\n");
 }
 
 }  // namespace
@@ -188,11 +165,38 @@ std::string change_text(const std::optional<Change>& change) {
   if (!change) {
     return "";
   }
-  // Nobody can picture +2670 %.
-  if (change->ratio >= 2 || change->upper >= 3) {
-    return fmt::format("{} times ({} to {})", times(change->ratio), times(change->lower), times(change->upper));
+  if (is_in_times(*change)) {
+    return fmt::format("{} times ({} to {})", times_text(change->ratio), times_text(change->lower),
+                       times_text(change->upper));
   }
   return fmt::format("{} % ({} to {})", percent(change->ratio), percent(change->lower), percent(change->upper));
+}
+
+bool is_in_times(const Change& change) { return change.ratio >= 2 || change.upper >= 3; }
+
+std::string times_text(double ratio) {
+  constexpr double kMaxRatio = 1000;
+  return !std::isfinite(ratio) || ratio >= kMaxRatio ? "1000 or more"
+         : ratio < 0.01                              ? "0"
+         : ratio >= 99.5                             ? fmt::format("{:.0f}", ratio)
+                                                     : fmt::format("{:.2g}", ratio);
+}
+
+std::string interval_text(const compare::Interval& interval) {
+  return interval.upper >= 3 ? fmt::format("{} to {} times", times_text(interval.lower), times_text(interval.upper))
+                             : fmt::format("{} to {} %", percent(interval.lower), percent(interval.upper));
+}
+
+std::string length_text(double hours) {
+  constexpr double kQuarter = 24 * 90;
+  if (hours >= kQuarter) {
+    return "no window of a quarter would decide";
+  }
+  if (hours <= 1) {
+    constexpr double kStep = 5;
+    return fmt::format("windows of about {:.0f} minutes would decide", kStep * std::ceil(hours * 60 / kStep));
+  }
+  return fmt::format("windows of about {:.0f} hours would decide", std::ceil(hours));
 }
 
 std::string count_text(const Row& row, double count) {
@@ -217,31 +221,64 @@ std::string measured_text(const model::Window& window, double hours) {
   return fmt::format("{}, {} measured", window_text(window), util::duration_text(3600 * hours));
 }
 
-Table verdict_table(const Comparison& comparison) {
+Table verdict_table(const DeviceReport& device, std::size_t rows, bool counts) {
+  const Comparison& comparison = device.comparison;
   const bool compared = comparison.before.has_value();
-  Table table{compared ? std::vector<std::string>{"figure", "before", "after", "change (95 %)", "verdict", "n before",
-                                                  "n after"}
-                       : std::vector<std::string>{"figure", "value", "n"}};
-  for (const Row& row : comparison.rows) {
-    if (compared) {
-      table.push_back({row.what, side_text(row, row.before, row.n_before), side_text(row, row.after, row.n_after),
-                       change_text(row.answer()), std::string(name(row.verdict.value_or(Verdict::cannot_tell))),
-                       count_text(row, row.n_before), count_text(row, row.n_after)});
-    } else {
-      table.push_back({row.what, side_text(row, row.after, row.n_after), count_text(row, row.n_after)});
+  Table table{{"figure"}};
+  const auto add = [&table](bool wanted, const std::string& field) {
+    if (wanted) {
+      table.back().push_back(field);
     }
+  };
+  add(compared, "before");
+  add(device.during.has_value(), "during");
+  add(true, compared ? "after" : "value");
+  add(compared, "change (95 %)");
+  add(compared, "verdict");
+  add(compared && counts, "n before");
+  add(counts, compared ? "n after" : "n");
+  const auto ordered = by_weight(comparison);
+  for (std::size_t i = 0; i < std::min(rows, ordered.size()); ++i) {
+    const Row& row = *ordered[i];
+    table.push_back({row.what});
+    add(compared, side_text(row, row.before, row.n_before));
+    if (device.during) {
+      const auto& during = device.during->comparison.rows;
+      const auto same = std::find_if(during.begin(), during.end(), [&](const Row& one) { return one.id == row.id; });
+      add(true, same == during.end() ? "no data" : side_text(*same, same->after, same->n_after));
+    }
+    add(true, side_text(row, row.after, row.n_after));
+    add(compared, change_text(row.answer()));
+    add(compared, std::string(name(row.verdict.value_or(Verdict::cannot_tell))));
+    add(compared && counts, count_text(row, row.n_before));
+    add(counts, count_text(row, row.n_after));
   }
   return table;
 }
 
-Table load_table(const Comparison& comparison) {
+Table load_table(const DeviceReport& device, bool changed) {
+  const Comparison& comparison = device.comparison;
   const bool compared = comparison.before.has_value();
   Table table{compared ? std::vector<std::string>{"load", "before", "after"}
                        : std::vector<std::string>{"load", "value"}};
+  if (device.during) {
+    table[0].insert(table[0].begin() + 2, "during");
+  }
   for (const LoadRow& row : comparison.load) {
+    const double before = row.before.value_or(0);
+    const double after = row.after.value_or(0);
+    if (changed && compared && std::fabs(after - before) <= compare::kMargin * std::max(before, after)) {
+      continue;
+    }
     table.push_back({row.what});
     if (compared) {
       table.back().push_back(value_text(row.before, row.unit));
+    }
+    if (device.during) {
+      const auto& during = device.during->comparison.load;
+      const auto same =
+          std::find_if(during.begin(), during.end(), [&](const LoadRow& one) { return one.id == row.id; });
+      table.back().push_back(value_text(same == during.end() ? std::nullopt : same->after, row.unit));
     }
     table.back().push_back(value_text(row.after, row.unit));
   }
@@ -255,9 +292,7 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
     if (!row.reason.empty() && (row.verdict != Verdict::not_comparable || comparison.common_load >= kMinCommonShare)) {
       std::string remark = row.what + ": " + row.reason;
       if (row.verdict == Verdict::cannot_tell && row.corrected) {
-        const auto& [lower, upper] = *row.corrected;
-        remark += upper >= 3 ? fmt::format(" (corrected for all rows: {} to {} times)", times(lower), times(upper))
-                             : fmt::format(" (corrected for all rows: {} to {} %)", percent(lower), percent(upper));
+        remark += " (corrected for all rows: " + interval_text(*row.corrected) + ")";
       }
       if (row.hours_needed) {
         remark += "; " + length_text(*row.hours_needed);
@@ -277,17 +312,36 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
   return remarks;
 }
 
-std::string summary_text(const Comparison& comparison) {
-  std::string text;
-  for (std::size_t verdict = 0; verdict < compare::kVerdictNames.size(); ++verdict) {
-    const auto count = std::count_if(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
-      return row.verdict && static_cast<std::size_t>(*row.verdict) == verdict;
-    });
-    if (count > 0) {
-      text += (text.empty() ? "" : ", ") + std::string(compare::kVerdictNames[verdict]) + " " + std::to_string(count);
+std::vector<std::pair<std::string, std::string>> windows_of(const DeviceReport& device) {
+  const Comparison& comparison = device.comparison;
+  std::vector<std::pair<std::string, std::string>> windows;
+  if (comparison.before) {
+    windows.emplace_back("Before", measured_text(*comparison.before, comparison.hours_before));
+  }
+  if (device.during) {
+    windows.emplace_back("During", measured_text(device.during->side.window, device.during->comparison.hours_after));
+  }
+  windows.emplace_back(comparison.before ? "After" : "Window", measured_text(comparison.after, comparison.hours_after));
+  return windows;
+}
+
+std::vector<util::OutsideText> changes_of(const Report& report) {
+  std::vector<util::OutsideText> changes;
+  for (const DeviceReport& device : report.devices) {
+    for (const model::SettingChange& change : device.comparison.differing) {
+      util::OutsideText text = setting_text(change);
+      if (std::find(changes.begin(), changes.end(), text) == changes.end()) {  // of the host: said once
+        changes.push_back(std::move(text));
+      }
     }
   }
-  return text;
+  for (const model::Mark& mark : report.marks) {
+    changes.emplace_back(minute_text(mark.at) + "  mark: " + util::for_json(mark.text));
+  }
+  if (changes.empty() && !report.change.empty()) {
+    changes.push_back(report.change);
+  }
+  return changes;
 }
 
 util::OutsideText device_text(const model::PastDevice& device) {
@@ -306,32 +360,74 @@ util::OutsideText setting_text(const model::SettingChange& change) {
          util::for_json(change.value, util::kLongestSentence);
 }
 
-void print_text(const Report& report, std::ostream& out) {
-  if (!report.change.empty()) {
-    out << "Change: " << util::for_terminal(report.change, util::kLongestSentence) << "\n";
+void print_text(const Report& report, std::ostream& out, Style style) {
+  const auto devices = by_weight(report);
+  if (devices.empty()) {
+    return;
   }
-  for (const model::Mark& mark : report.marks) {
-    out << "Mark: " << minute_text(mark.at) << "  " << util::for_terminal(mark.text) << '\n';
+  const DeviceReport& open = *devices[0];
+  out << sentences_text(answer_of(report), "\n", util::for_terminal) << "\n\n";
+  if (const std::string picture = picture_text(open, style.blocks); !picture.empty()) {
+    out << picture << '\n';
   }
-  if (!report.change.empty() || !report.marks.empty()) {
+  if (!style.all && !open.comparison.rows.empty()) {
+    util::print_table(verdict_table(open, kMaxShown, false), out);
     out << '\n';
+    if (const Table load = load_table(open, true); load.size() > 1) {
+      util::print_table(load, out);
+      out << '\n';
+    }
   }
-  for (const DeviceReport& device : report.devices) {
-    print_text_of(device, out);
+  out << "Disk    " << util::for_terminal(device_text(open.comparison.device), util::kLongestSentence) << '\n';
+  for (const auto& [name, window] : windows_of(open)) {
+    out << fmt::format("{:8}{}\n", name, window);
+  }
+  for (const util::OutsideText& change : changes_of(report)) {
+    out << "Change  " << util::for_terminal(change, util::kLongestSentence) << '\n';
+  }
+  out << '\n';
+  for (const NoteGroup& group : notes_of(report)) {
+    out << group.title << ":\n  " << sentences_text(group.sentences, "\n  ", util::for_terminal) << '\n';
+  }
+  if (const std::string folded = fold_text(report, open); !style.all && !folded.empty()) {
+    out << folded << '\n';
+  }
+  for (std::size_t i = 0; style.all && i < devices.size(); ++i) {
+    out << '\n';
+    print_text_of(*devices[i], out);
   }
 }
 
-void print_markdown(const Report& report, std::ostream& out) {
+void print_markdown(const Report& report, std::ostream& out, Style style) {
+  const auto devices = by_weight(report);
   out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";
-  if (!report.change.empty()) {
-    out << "Change: " << util::for_markdown(report.change, util::kLongestSentence) << "\n\n";
+  if (devices.empty()) {
+    return;
   }
-  for (const model::Mark& mark : report.marks) {
-    out << "- mark " << minute_text(mark.at) << ": " << util::for_markdown(mark.text) << '\n';
+  const DeviceReport& open = *devices[0];
+  out << "**" << sentences_text(answer_of(report), "**\n\n**", util::for_markdown) << "**\n\n";
+  if (!style.all && !open.comparison.rows.empty()) {
+    print_markdown_table(verdict_table(open, kMaxShown, false), out);
+    if (const Table load = load_table(open, true); load.size() > 1) {
+      print_markdown_table(load, out);
+    }
   }
-  out << (report.marks.empty() ? "" : "\n");
-  for (const DeviceReport& device : report.devices) {
-    print_markdown_of(device, out);
+  out << "- Disk: " << util::for_markdown(device_text(open.comparison.device), util::kLongestSentence) << '\n';
+  for (const auto& [name, window] : windows_of(open)) {
+    out << "- " << name << ": " << window << '\n';
+  }
+  for (const util::OutsideText& change : changes_of(report)) {
+    out << "- Change: " << util::for_markdown(change, util::kLongestSentence) << '\n';
+  }
+  for (const NoteGroup& group : notes_of(report)) {
+    out << "- " << group.title << ": " << sentences_text(group.sentences, " ", util::for_markdown) << '\n';
+  }
+  if (const std::string folded = fold_text(report, open); !style.all && !folded.empty()) {
+    out << '\n' << folded << '\n';
+  }
+  for (std::size_t i = 0; style.all && i < devices.size(); ++i) {
+    out << '\n';
+    print_markdown_of(*devices[i], out);
   }
 }
 

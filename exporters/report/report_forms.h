@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/outside_text.h"
@@ -15,9 +16,16 @@
 
 namespace ssdpulse::report {
 
+/// A window between the two: while a command ran.
+struct During {
+  compare::Side side;
+  compare::Comparison comparison;  // with the window before
+};
+
 struct DeviceReport {
   compare::Question question;
   compare::Comparison comparison;
+  std::optional<During> during = {};
 };
 
 struct Report {
@@ -28,10 +36,22 @@ struct Report {
   std::vector<DeviceReport> devices;
 };
 
-void print_text(const Report& report, std::ostream& out);
-void print_markdown(const Report& report, std::ostream& out);
+/// What comes first is the answer; then one picture, at most kMaxShown rows of the device that matters most, and notes.
+struct Style {
+  bool all = false;     // all rows of all devices
+  bool blocks = false;  // the terminal shows UTF-8
+};
+inline constexpr std::size_t kMaxShown = 8;
+
+void print_text(const Report& report, std::ostream& out, Style style = {});
+void print_markdown(const Report& report, std::ostream& out, Style style = {});
 void print_json(const Report& report, std::ostream& out);
 
+/// What such a page may do: show itself.
+inline constexpr const char* kContentPolicy =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors "
+    "'none'";
 /// One page that needs nothing else: no script, no request. At most kMaxHtmlBytes; devices that do not fit are left
 /// out.
 void print_html(const Report& report, std::ostream& out);
@@ -51,6 +71,15 @@ std::string value_text(std::optional<double> value, Unit unit);
 /// "-12 % (-18 to -5)", "3.6 times (2.8 to 4.7)": the change and its interval.
 std::string change_text(const std::optional<Change>& change);
 
+/// Nobody can picture +2670 %.
+bool is_in_times(const Change& change);
+/// "3.6"
+std::string times_text(double ratio);
+/// "-18 to -5 %", "0.3 to 13 times"
+std::string interval_text(const compare::Interval& interval);
+/// "windows of about 3 hours would decide"
+std::string length_text(double hours);
+
 /// "1.2M", "340 GB" for the rows about wear.
 std::string count_text(const Row& row, double count);
 
@@ -63,14 +92,37 @@ std::string minute_text(model::WallTime time);
 
 /// Of a device; the first row is the heading.
 using Table = std::vector<std::vector<std::string>>;
-Table verdict_table(const Comparison& comparison);
-Table load_table(const Comparison& comparison);
+/// The first `rows` by weight; `counts`: with the number of I/Os behind them.
+Table verdict_table(const DeviceReport& device, std::size_t rows, bool counts);
+/// `changed`: only what differs by more than the margin.
+Table load_table(const DeviceReport& device, bool changed);
 
 /// The remarks on rows, below the table: "reads p99: cannot tell: ... ".
 std::vector<std::string> row_remarks(const Comparison& comparison);
 
-/// "better 3, same 2, cannot tell 1"
-std::string summary_text(const Comparison& comparison);
+// What matters most comes first: what is worse, what is better, then a p99 before a p50, and more waiting before less.
+std::vector<const Row*> by_weight(const Comparison& comparison);
+std::vector<const DeviceReport*> by_weight(const Report& report);
+
+/// The answer, in sentences of at most twenty words: what changed, on what, by how much, how sure.
+std::vector<std::string> answer_of(const Comparison& comparison);
+std::vector<std::string> answer_of(const Report& report);
+
+/// Each said once, with the devices that it is about if those are not all.
+struct NoteGroup {
+  std::string title;
+  std::vector<std::string> sentences;
+};
+std::vector<NoteGroup> notes_of(const Report& report);
+
+/// One line for each window, and a scale. Empty: there are no latencies. `blocks`: drawn with UTF-8.
+std::string picture_text(const DeviceReport& device, bool blocks);
+std::string picture_svg(const DeviceReport& device);
+
+/// "Before", "2026-11-23 09:00 to 17:00 UTC, 8 h measured"
+std::vector<std::pair<std::string, std::string>> windows_of(const DeviceReport& device);
+/// What is known to have changed: settings and marks, or else what was asked about.
+std::vector<util::OutsideText> changes_of(const Report& report);
 
 /// "nvme0n1 (Model, serial S)"
 util::OutsideText device_text(const model::PastDevice& device);

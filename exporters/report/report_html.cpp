@@ -18,13 +18,27 @@ constexpr const char* kHead = R"(<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>ssdpulse report</title>
 <style>
-body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:1rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+h1{font-size:1.5rem;line-height:1.25;text-wrap:balance}h1 span{display:block}h1 span~span{font-size:1.1rem}.faint{color:#555}
 table{border-collapse:collapse;margin:1rem 0}
 th,td{padding:.2rem .7rem;border-bottom:1px solid #ccc;text-align:right}
-th:first-child,td:first-child{text-align:left}
+th:first-child,td:first-child{text-align:left}th+th,td+td{white-space:nowrap}dt{font-weight:bold}dd{margin-left:1rem}
 .maps{display:flex;flex-wrap:wrap;gap:1rem}.maps figure{flex:1 1 24rem;margin:0}
-svg{width:100%;height:auto}svg.key{max-width:26rem}
+svg{width:100%;height:auto}svg.key{max-width:26rem}summary{cursor:pointer;margin:.6rem 0}
+.picture{margin:1rem 0}.picture svg{font:12px system-ui,sans-serif}.picture .tick{stroke:#ccc}
+path.before,path.all{fill:#ccc;stroke:#888}path.during{fill:none;stroke:#555;stroke-dasharray:2 3}
+path.after{fill:none;stroke:#00539c;stroke-width:2}
+line.before{stroke:#666;stroke-dasharray:5 3}line.after{stroke:#00539c;stroke-width:1.5}
 .better{color:#00539c;font-weight:bold}.worse{color:#a63600;font-weight:bold}
+@page{margin:15mm}
+@media print{
+body{font-size:9pt;max-width:none;margin:0;padding:0;color:#000}.faint,.better,.worse{color:#000}
+h1{font-size:14pt}h1 span~span{font-size:10pt}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
+th,td{padding:.1rem .3rem}thead{display:table-header-group}table{font-size:8pt}
+tr,figure,li,dd,p,svg{break-inside:avoid}h1,h2,h3,dt,summary,figcaption,.maps{break-after:avoid}
+details{break-before:page}summary{list-style:none;font-weight:bold}.maps figure{flex:1 1 40%}
+details::details-content{content-visibility:visible;display:block}
+}
 </style></head><body>
 )";
 
@@ -40,11 +54,11 @@ std::string cell_html(const std::string& field) {
 }
 
 std::string table_html(const Table& table) {
-  std::string html = "<table>\n<tr>";
+  std::string html = "<table>\n<thead><tr>";
   for (const std::string& field : table[0]) {
     html += "<th>" + util::for_html(field, util::kLongestSentence) + "</th>";
   }
-  html += "</tr>\n";
+  html += "</tr></thead>\n";
   for (std::size_t row = 1; row < table.size(); ++row) {
     html += "<tr>";
     for (const std::string& field : table[row]) {
@@ -74,37 +88,48 @@ std::string maps_html(const DeviceReport& device, model::Latency latency, const 
   return html + "</div>\n" + heat_key_svg(*scale);
 }
 
-std::string list_html(const Comparison& comparison) {
-  std::string html = "<ul>\n";
-  const auto add = [&](const std::string& text) { html += "<li>" + text + "</li>\n"; };
-  for (const std::string& remark : row_remarks(comparison)) {
-    add(util::for_html(remark, util::kLongestSentence));
+std::string lines_html(const std::vector<std::string>& lines, const char* tag) {
+  std::string html;
+  for (const std::string& line : lines) {
+    html += fmt::format("<{0}>{1}</{0}>\n", tag, util::for_html(line, util::kLongestSentence));
   }
-  for (const model::SettingChange& change : comparison.differing) {
-    add("changed: " + util::for_html(setting_text(change), util::kLongestSentence));
-  }
-  for (const auto& note : comparison.notes) {
-    add(util::for_html(note.text, util::kLongestSentence));
-  }
-  return html + "</ul>\n";
+  return html;
 }
 
-std::string head_html(const Comparison& comparison) {
-  std::string html = "<h2>" + util::for_html(device_text(comparison.device), util::kLongestSentence) + "</h2>\n<p>";
-  const std::string after = measured_text(comparison.after, comparison.hours_after);
-  if (!comparison.before) {
-    return html + after + "</p>\n";
+/// One device in full.
+std::string body_html(const DeviceReport& device) {
+  std::string html = lines_html(answer_of(device.comparison), "p");
+  if (!device.comparison.rows.empty()) {
+    const auto remarks = row_remarks(device.comparison);
+    html += table_html(verdict_table(device, device.comparison.rows.size(), true));
+    html += (remarks.empty() ? "" : "<ul>\n" + lines_html(remarks, "li") + "</ul>\n") +
+            table_html(load_table(device, false));
   }
-  return html + fmt::format("before: {}<br>\nafter: {}</p>\n<p><strong>{}</strong></p>\n",
-                            measured_text(*comparison.before, comparison.hours_before), after,
-                            summary_text(comparison));
+  return html;
 }
 
-std::string body_html(const Comparison& comparison) {
-  if (comparison.rows.empty()) {
-    return "<p>Nothing was measured of this device in these windows.</p>\n";
+/// The answer, the picture, the rows that matter most, and notes: on paper, the first page.
+std::string first_html(const Report& report, const DeviceReport& open) {
+  std::string html = "<h1>" + lines_html(answer_of(report), "span") + "</h1>\n" + picture_svg(open);
+  if (!open.comparison.rows.empty()) {
+    html += table_html(verdict_table(open, kMaxShown, false));
+    const Table load = load_table(open, true);
+    html += load.size() > 1 ? table_html(load) : "";
   }
-  return table_html(verdict_table(comparison)) + list_html(comparison) + table_html(load_table(comparison));
+  html += "<p>";
+  for (const auto& [name, window] : windows_of(open)) {
+    html += name + ": " + window + "<br>\n";
+  }
+  for (const util::OutsideText& change : changes_of(report)) {
+    if (html.size() < kMaxHtmlBytes / 4) {
+      html += "Change: " + util::for_html(change, util::kLongestSentence) + "<br>\n";
+    }
+  }
+  html += "</p>\n<dl>\n";
+  for (const NoteGroup& group : notes_of(report)) {
+    html += "<dt>" + group.title + "</dt>\n" + lines_html(group.sentences, "dd");
+  }
+  return html + "</dl>\n";
 }
 
 std::string pictures_html(const DeviceReport& device) {
@@ -122,21 +147,17 @@ void print_html(const Report& report, std::ostream& out) {
       "<p>(Left out, as this page would be larger than 300 KB: ask for this device alone.)</p>\n";
   constexpr std::size_t kForTheEnd = 1000;
   std::string html = kHead;
-  html += "<h1>ssdpulse report: " + util::for_html(report.host) + "</h1>\n<p>made " + minute_text(report.made_at) +
-          "</p>\n";
-  if (!report.change.empty()) {
-    html += "<p>Change: <strong>" + util::for_html(report.change, util::kLongestSentence) + "</strong></p>\n";
-  }
-  for (const model::Mark& mark : report.marks) {
-    if (html.size() < kMaxHtmlBytes / 4) {
-      html += "<p>mark " + minute_text(mark.at) + ": " + util::for_html(mark.text) + "</p>\n";
-    }
-  }
+  html += "<p class=\"faint\">ssdpulse report: " + util::for_html(report.host) + ", made " +
+          minute_text(report.made_at) + "</p>\n";
+  const auto devices = by_weight(report);
+  html += devices.empty() ? "" : first_html(report, *devices[0]);
   // Tables first: they are small. The remaining room is for pictures.
   std::vector<std::pair<std::string, std::string>> parts;
   std::size_t size = html.size() + kForTheEnd;
-  for (const DeviceReport& device : report.devices) {
-    std::string part = head_html(device.comparison) + body_html(device.comparison);
+  for (const DeviceReport* device : devices) {
+    std::string part = "<details><summary>All of " +
+                       util::for_html(device_text(device->comparison.device), util::kLongestSentence) + "</summary>\n" +
+                       body_html(*device);
     if (size + part.size() > kMaxHtmlBytes - kForTheEnd) {
       part = kLeftOut;
     }
@@ -147,9 +168,9 @@ void print_html(const Report& report, std::ostream& out) {
     parts.emplace_back(std::move(part), "");
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::string pictures = pictures_html(report.devices[i]);
+    std::string pictures = parts[i].first == kLeftOut ? "" : pictures_html(*devices[i]) + "</details>\n";
     if (size + pictures.size() > kMaxHtmlBytes) {
-      pictures.clear();
+      pictures = "</details>\n";
     }
     size += pictures.size();
     parts[i].second = std::move(pictures);

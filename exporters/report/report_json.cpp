@@ -107,13 +107,20 @@ void print_json(const Report& report, std::ostream& out) {
   Json json{{"host", util::for_json(report.host)},
             {"made_at", seconds(report.made_at)},
             {"change", report.change.empty() ? Json() : Json(util::for_json(report.change))},
+            {"answer", Json::array()},
             {"marks", Json::array()},
             {"devices", Json::array()}};
+  for (const std::string& sentence : answer_of(report)) {
+    json["answer"].push_back(util::for_json(sentence, util::kLongestSentence));
+  }
   for (const model::Mark& mark : report.marks) {
     json["marks"].push_back({{"at", seconds(mark.at)}, {"text", util::for_json(mark.text)}});
   }
   for (const DeviceReport& device : report.devices) {
     json["devices"].push_back(device_json(device.comparison));
+    if (device.during) {
+      json["devices"].back()["during"] = device_json(device.during->comparison);
+    }
   }
   out << json.dump(2) << '\n';
 }

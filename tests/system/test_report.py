@@ -7,6 +7,7 @@ drive; another drive stays as it was.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -57,6 +58,22 @@ def check_change(directory, ratio, verdict):
     expect([mark["text"] for mark in answer["marks"]] == ["scheduler <none> | try"], "the mark")
 
 
+def check_answer(directory):
+    """The first line is the answer: half as long, in at most twenty words. Then come at most eight rows; --all has the rest."""
+    text = report(directory, "--change", "last").stdout
+    first = text.split("\n")[0]
+    said = re.match(r"Better: reads p99 on nvme0n1 fell by \d+ % \(95 %: (\d+) to (\d+)\), from [\d.]+ [mu]s to [\d.]+ [mu]s\.$", first)
+    expect(said and int(said[1]) <= 50 <= int(said[2]) and len(first.split()) <= 20, f"the answer: {first}")
+    expect("The same within 10 %: sda." in text.split("\n")[1], "and what did not change")
+    table = [line for line in text.split("\n") if line.endswith(("  better", "  same", "  worse"))]
+    expect(len(table) == 8 and len(text.split("\n")) <= 40, f"{len(table)} rows in {len(text.split())} words")
+    picture = text.split("Reads on nvme0n1 by latency\n")[1].split("\n")
+    highest = [line.find("█" if "█" in text else "@") for line in picture[:2]]
+    expect(highest[1] < highest[0], f"the picture: what is twice as fast lies further to the left: {picture[:3]}")
+    everything = report(directory, "--change", "last", "--all").stdout
+    expect(all(everything.count(what) == 2 for what in ("reads, share of queue", "discarded")), "--all: all rows of both disks")
+
+
 def check_few_minutes():
     """Three minutes on each side of a change that makes reads three times slower; the hours before it say how sure that is."""
     slower = history("slower", 6, 3)
@@ -83,11 +100,14 @@ def main():
     better = history("better", 8, 0.5)
     check_change(better, 0.5, "better")
     expect(report(better, "--change", "last", "--fail-on", "worse").returncode == 0, "better is no failure")
+    check_answer(better)
     page = STATE / "report.html"
     run = report(better, "--change", "last", "--html", page)
     text = page.read_text(encoding="utf-8")
     expect(run.returncode == 0 and len(text) <= 300_000 and "<script" not in text and "<b>" not in text,
            f"one page of {len(text)} bytes, without script or a name's markup")
+    answer = text[text.index("<h1>"):text.index("<details>")]
+    expect(answer.count("<tr>") <= 12 and answer.count("<svg") == 1 and "better" in answer, "it begins with the answer, one picture, and few rows")
     run = report(better, "--last", "2h")
     expect(run.returncode == 0 and "verdict" not in run.stdout and "reads p99" in run.stdout, "one window has no verdicts")
     run = report(better, "--before", "2h", "--after", "-1h..", "--device", "S2")

@@ -126,19 +126,21 @@ TEST(MarkRate, IsBoundedAndHasABudgetForEachSender) {
   EXPECT_TRUE(rate.take("uid 0", now + 61s));
 }
 
-/// A history of sda: two minutes with one I/O each, half an hour ago.
-std::string written_history(const tests::TemporaryTree& tree) {
+using Minutes = std::vector<std::chrono::minutes>;
+
+/// A history of sda: minutes with one I/O each, so long ago.
+std::string written_history(const tests::TemporaryTree& tree, const Minutes& ago) {
   const std::string file = tree.path("ssdpulse.db");
   std::optional<history::FileIdentity> checked;
   const std::atomic<bool> stop = false;
   auto store = history::Store::open(file, {}, checked, stop);
   const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
   model::Batch batch;
-  for (const auto at : {now - 30min, now - 29min}) {
+  for (const auto minutes : ago) {
     model::DeviceInterval load;
     load.operations[0].ios = 1;
     load.latency(model::Latency::read_total).words = {{100, 1}};
-    batch.device_minutes.push_back({{"w", "sda", "m", "s"}, at, load});
+    batch.device_minutes.push_back({{"w", "sda", "m", "s"}, now - minutes, load});
   }
   EXPECT_TRUE(store->write(batch, {now, 60s}).has_value());
   return file;
@@ -146,15 +148,16 @@ std::string written_history(const tests::TemporaryTree& tree) {
 
 /// The history of sda, requested through the routes.
 struct WrittenHistory {
-  WrittenHistory() {
+  explicit WrittenHistory(Minutes minutes = {30min, 29min}) : ago(std::move(minutes)) {
     add_history(routes, **reader, [](const model::Mark& mark) { return answered(mark.at); }, {});
     request.host = "localhost";
     request.path = "/api/v1/history/sda";
   }
   http::Response answer() { return routes["/api/v1/history/*"].handler(request); }
 
+  const Minutes ago;
   const tests::TemporaryTree tree;
-  const util::Result<std::unique_ptr<history::Reader>> reader = history::Reader::open(written_history(tree));
+  const util::Result<std::unique_ptr<history::Reader>> reader = history::Reader::open(written_history(tree, ago));
   http::Routes routes;
   http::Request request;
 };
@@ -182,6 +185,30 @@ TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
   request.query.erase("from");
   request.query.erase("to");
   EXPECT_EQ(history.answer().status, 404U) << "and then another may ask";
+}
+
+TEST(HistoryRoutes, AReportIsOnePageThatMayRunNothing) {
+  WrittenHistory history({22min, 21min, 19min, 18min});
+  const auto asked = [&](const std::string& device, std::chrono::minutes ago) {
+    const auto at = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now()) - ago;
+    history.request.query = {
+        {"device", device},
+        {"at", std::to_string(std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count())}};
+    return history.routes["/report"].handler(history.request);
+  };
+  const http::Response answer = asked("sda", 20min);
+  ASSERT_EQ(answer.status, 200U) << *answer.body;
+  EXPECT_EQ(answer.content_type, "text/html; charset=utf-8");
+  EXPECT_NE(answer.body->find("on sda"), std::string::npos) << *answer.body;
+  EXPECT_EQ(answer.headers.front().first, "Content-Security-Policy");
+  EXPECT_EQ(answer.headers.front().second.find("script"), std::string::npos);
+  EXPECT_NE(answer.headers.front().second.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(asked("sdb", 20min).status, 404U);
+  EXPECT_EQ(asked("sda", 10min).status, 404U) << "nothing was measured since";
+  EXPECT_EQ(asked("sda", 0min).status, 400U) << "nothing has passed since";
+  EXPECT_EQ(asked("", 20min).status, 400U);
+  history.request.query = {{"device", "sda"}, {"at", "soon"}};
+  EXPECT_EQ(history.routes["/report"].handler(history.request).status, 400U);
 }
 
 TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {

@@ -92,6 +92,14 @@ report::DeviceReport made_up(const std::string& name) {
   return device;
 }
 
+report::DeviceReport unchanged(const std::string& name) {
+  report::DeviceReport device = made_up(name);
+  device.comparison.rows = {row("read.p99", "reads p99", 1e-3, 1.01e-3, Verdict::same, Change{1.01, 0.96, 1.06, 1})};
+  device.comparison.differing.clear();
+  device.comparison.notes.clear();
+  return device;
+}
+
 report::Report report(std::vector<report::DeviceReport> devices) {
   return {"db1", kBegin + 1000min, "mark \"try\"", {{kBegin + kLength, "try"}}, std::move(devices)};
 }
@@ -114,15 +122,123 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), text) << file;
 }
 
-TEST(Report, Text) { expect_golden("compared.txt", printed(report::print_text, report({made_up("nvme0n1")}))); }
-TEST(Report, Markdown) { expect_golden("compared.md", printed(report::print_markdown, report({made_up("nvme0n1")}))); }
+const auto kText = [](const report::Report& what, std::ostream& out) { report::print_text(what, out); };
+const auto kAll = [](const report::Report& what, std::ostream& out) { report::print_text(what, out, {.all = true}); };
+const auto kMarkdown = [](const report::Report& what, std::ostream& out) { report::print_markdown(what, out); };
+
+TEST(Report, Text) { expect_golden("compared.txt", printed(kText, report({made_up("nvme0n1")}))); }
+TEST(Report, Markdown) { expect_golden("compared.md", printed(kMarkdown, report({made_up("nvme0n1")}))); }
 TEST(Report, Json) { expect_golden("compared.json", printed(report::print_json, report({made_up("nvme0n1")}))); }
+
+/// Sentences end at a full stop, a line's end or a semicolon.
+TEST(Report, TheAnswerComesFirstAndInShortSentences) {
+  const std::string text = printed(kText, report({made_up("nvme0n1"), unchanged("sda")}));
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "Worse: writes p99 on nvme0n1 rose by 50 % (95 %: 40 to 60).") << "the load is adjusted for";
+  std::getline(lines, line);
+  EXPECT_EQ(line, "Better: reads p99 on nvme0n1 fell by 86 % (95 %: 83 to 88), from 12.5 ms to 1.8 ms.");
+  std::getline(lines, line);
+  EXPECT_EQ(line, "The same within 10 %: sda.");
+  for (const std::string& sentence : report::answer_of(report({made_up("nvme0n1"), unchanged("sda")}))) {
+    EXPECT_LE(std::count(sentence.begin(), sentence.end(), ' '), 19) << sentence;
+  }
+}
+
+TEST(Report, NoDifferenceIsSaidWithWhatTheDataAllow) {
+  EXPECT_EQ(
+      report::answer_of(unchanged("sda").comparison),
+      (std::vector<std::string>{"No difference that this much data can show: reads p99 on sda within -4 to +6 %."}));
+  report::DeviceReport wide = unchanged("sda");
+  wide.comparison.rows[0].verdict = Verdict::cannot_tell;
+  wide.comparison.rows[0].corrected = Interval{0.15, 13};
+  wide.comparison.rows[0].hours_needed = 2.5;
+  EXPECT_EQ(report::answer_of(wide.comparison).at(0),
+            "No difference that this much data can show: reads p99 on sda within 0.15 to 13 times. Windows of about 3 "
+            "hours would decide.");
+  wide.comparison.rows[0].verdict = Verdict::not_comparable;
+  wide.comparison.rows[0].reason = "the load was another one";
+  EXPECT_EQ(report::answer_of(wide.comparison).at(0), "Not comparable: reads p99 on sda: the load was another one.");
+}
+
+TEST(Report, AtMostEightRowsTheRestFolded) {
+  report::DeviceReport many = made_up("nvme0n1");
+  for (int i = 0; i < 6; ++i) {
+    many.comparison.rows.push_back(row("x.p98", ("other " + std::to_string(i)).c_str(), 1, 1, Verdict::same, Change{}));
+  }
+  const report::Report both = report({unchanged("sda"), many});
+  const std::string text = printed(kText, both);
+  EXPECT_EQ(text.find("other 2"), std::string::npos);
+  EXPECT_NE(text.find("Not shown: 6 rows"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 disk. --all shows everything."), std::string::npos) << text;
+  const std::string all = printed(kAll, both);
+  for (const char* what : {"other 5", "sda (Model A, serial S1)", "nvme0n1 (Model A, serial S1)"}) {
+    EXPECT_NE(all.find(what), std::string::npos) << what;
+  }
+  EXPECT_EQ(all.find("Not shown"), std::string::npos);
+}
+
+TEST(Report, ANoteIsSaidOnceForAllItsDevices) {
+  report::Report both = report({made_up("nvme0n1"), unchanged("sda")});
+  both.devices[1].comparison.notes = both.devices[0].comparison.notes;
+  both.devices[1].comparison.notes.push_back({"this-load", "Only for this load."});
+  const auto groups = report::notes_of(both);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].title, "Cause");
+  EXPECT_EQ(groups[0].sentences, std::vector<std::string>{"one known setting differs"});
+  EXPECT_EQ(groups[1].sentences,
+            std::vector<std::string>{"1 figure is undecided: windows of about 62 hours would decide."});
+  EXPECT_EQ(groups[2].sentences, std::vector<std::string>{"sda: Only for this load."});
+}
+
+/// The column in which a window's curve is highest, and where the scale has its millisecond.
+TEST(Report, ThePictureHasBothWindowsOnOneScale) {
+  report::DeviceReport device = made_up("nvme0n1");
+  const auto all_at = [](Side& side, std::uint8_t word) {
+    for (auto& minute : side.minutes) {
+      minute.load.latency(model::Latency::write_total).words = {{30, 1}, {word, 1000}, {200, 1}};
+    }
+  };
+  all_at(*device.question.before, 80);  // 2^((80 - 2 - 160) / 8 + 1/8) s
+  all_at(device.question.after, 104);   // three octaves more
+  std::istringstream lines(report::picture_text(device, false));
+  std::string title;
+  std::string before;
+  std::string after;
+  std::getline(lines, title);
+  std::getline(lines, before);
+  std::getline(lines, after);
+  EXPECT_EQ(title, "Writes on nvme0n1 by latency");
+  ASSERT_NE(before.find('@'), std::string::npos) << before;
+  const auto columns = static_cast<int>(after.find('@')) - static_cast<int>(before.find('@'));
+  EXPECT_EQ(columns, 8) << "three octaves of eight buckets, three in a column:\n" << before << '\n' << after;
+  EXPECT_EQ(before.find_first_not_of(" .@", 10), std::string::npos) << before;
+  const std::string blocks = report::picture_text(device, true);
+  EXPECT_NE(blocks.find("\xe2\x96\x88"), std::string::npos) << "a full block";
+  const std::string svg = report::picture_svg(device);
+  EXPECT_NE(svg.find("p99 before: 1 ms"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("p99 after: 2 ms"), std::string::npos);
+}
+
+TEST(Report, ACommandHasAColumnOfItsOwn) {
+  report::DeviceReport device = made_up("nvme0n1");
+  device.during = report::During{device.question.after, device.comparison};
+  device.during->comparison.rows[1].after = 77e-3;
+  const report::Report with = report({device});
+  EXPECT_EQ(report::verdict_table(device, 1, false)[0],
+            (std::vector<std::string>{"figure", "before", "during", "after", "change (95 %)", "verdict"}));
+  EXPECT_EQ(report::verdict_table(device, 3, false)[3][2], "77 ms");
+  EXPECT_EQ(report::answer_of(with).back(), "While it ran, writes p99 on nvme0n1 rose by 50 % (95 %: 40 to 60).");
+  EXPECT_NE(report::picture_text(device, false).find("\n  during  "), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(printed(report::print_json, with))["devices"][0]["during"].is_object());
+}
 
 TEST(Report, OneWindowAsText) {
   report::DeviceReport alone = made_up("nvme0n1");
   alone.comparison.before.reset();
   alone.question.before.reset();
-  expect_golden("alone.txt", printed(report::print_text, report({alone})));
+  expect_golden("alone.txt", printed(kText, report({alone})));
 }
 
 TEST(Report, HtmlAsksForNothing) {
@@ -158,12 +274,12 @@ TEST(Report, NamesFromOutsideAreHarmless) {
   const std::string html = printed(report::print_html, hostile);
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_NE(html.find("&lt;script&gt;"), std::string::npos);
-  for (const auto& text : {html, printed(report::print_text, hostile), printed(report::print_markdown, hostile),
-                           printed(report::print_json, hostile)}) {
+  for (const auto& text :
+       {html, printed(kText, hostile), printed(kMarkdown, hostile), printed(report::print_json, hostile)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);  // reverses the direction of the following text
   }
-  const std::string markdown = printed(report::print_markdown, hostile);
+  const std::string markdown = printed(kMarkdown, hostile);
   for (std::size_t at = markdown.find('<'); at != std::string::npos; at = markdown.find('<', at + 1)) {
     EXPECT_EQ(markdown[at - 1], '\\');
   }

@@ -414,7 +414,7 @@ export class DeviceView {
     const ios = i === null ? null : this.series(this.heat + "_ios")[i];
     this.explanation.replaceChildren(element("div", { class: "explain" },
       element("h3", {}, i === null ? `${this.time(time)}: no data` : `${this.moment(i)}: ${manyOf(ios, this.heat)}`),
-      element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`))));
+      element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`)), this.compareLink(time)));
   }
 
   // The exact figures at which the colours only hint.
@@ -430,6 +430,11 @@ export class DeviceView {
       this.explanation.replaceChildren(element("div", { class: "explain" }, element("h3", {}, `${plural(this.heat)} in the second to ${clock(column.end)}`),
         element("table", {}, element("thead", {}, element("tr", {}, element("th", { class: "number" }, "latency"), element("th", { class: "number" }, "I/Os"))), element("tbody", {}, ...rows))));
     } catch (error) { /* the connection status shows it */ }
+  }
+
+  // One page of the daemon, to print or to save: did what happened then change anything?
+  compareLink(time) {
+    return element("p", {}, element("a", { class: "compare", href: `report?device=${encodeURIComponent(this.device)}&at=${Math.floor(time)}`, target: "_blank", rel: "noopener" }, "Compare before and after"));
   }
 
   explain(mark, focus) {
@@ -461,6 +466,7 @@ export class DeviceView {
         mark.has_columns && !this.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => this.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, "Second by second") : "",
         this.inPast && this.range > 7200 ? element("button", { type: "button", onclick: () => this.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));
     }
+    box.append(this.compareLink(mark.begin));
     this.explanation.replaceChildren(box);
     if (focus) box.focus({ preventScroll: false });
   }
