@@ -5,8 +5,8 @@
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
-import { calmWords } from "./drive_facts.js";
-import { element, clock, deviceLink, duration, momentLink, slowOperation } from "./words.js";
+import { Verdict } from "./verdict.js";
+import { element, clock, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
@@ -15,21 +15,12 @@ const KEYS = [
   ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
 ];
 
-// Only what changes, so that it is read out once, and keeps the focus.
-function say(id, words = "", ...links) {
-  const place = document.getElementById(id);
-  const shown = links.filter(Boolean);
-  const said = JSON.stringify([words, ...shown.map((one) => [one.href, one.textContent, one.dataset.runbook])]);
-  if (place.said === said) return;
-  Object.assign(place, { said, hidden: !words && shown.length === 0 });
-  place.replaceChildren(words, ...shown.flatMap((one) => [" ", one]));
-}
-
 class App {
   constructor() {
     this.main = document.getElementById("main");
     this.dialog = document.getElementById("dialog");
     this.store = new Store(() => this.update());
+    this.verdict = new Verdict(document.getElementById("why"), this);
     this.overview = new Overview(this);
     document.getElementById("help").addEventListener("click", () => this.help());
     addEventListener("hashchange", () => this.route());
@@ -85,44 +76,28 @@ class App {
 
   update() {
     this.showConnection();
-    this.showWhy();
+    if (this.store.status) document.getElementById("host").textContent = `on ${this.store.status.host ?? location.hostname}`;
+    this.verdict.update(this.store, this.device?.device ?? null);
     (this.device ?? this.overview).update();
   }
 
-  // What is slow now, or that nothing is; small below it, what else is so, and what is over.
-  showWhy() {
-    const { overview, gone, status } = this.store;
-    if (status) document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
-    if (!overview && !gone) return;
-    const why = gone ? { verdict: "unknown", summary: `No answer from the daemon since ${clock(gone)}.${overview ? " What is below is from before." : ""}` } : overview.why;
-    const devices = overview?.devices ?? [];
-    // A volume has no page of its own.
-    const device = devices.find((one) => one.name === why.device);
-    const operation = why.operation ?? slowOperation(device);
-    const over = why.past && device ? why.incident ?? why.wait : null;
-    const calm = why.verdict === "ok";
-    document.getElementById("why").dataset.verdict = why.verdict;
-    say("sentence", calm ? calmWords(devices) : why.summary);
-    say("remarks", why.remarks);
-    say("past", why.past, over && element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time"));
-    say("next", "", why.runbook && (!calm || !why.past) && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
-  }
-
   showConnection() {
-    const { gone, overview, restarted } = this.store;
+    const { gone, overview, restarted, denied, stalled } = this.store;
     const status = document.getElementById("connection");
     const now = Date.now() / 1000;
-    document.body.classList.toggle("gone", Boolean(gone));
-    status.dataset.state = gone ? "gone" : "live";
+    document.body.classList.toggle("gone", Boolean(gone || denied || stalled));
+    status.dataset.state = gone || denied || stalled ? "gone" : overview ? "live" : "connecting";
     let words = "connecting";
-    if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
-    else if (overview) words = `live, ${clock(overview.taken_at)}`;
-    if (!gone && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
+    if (denied) words = "not permitted";
+    else if (stalled) words = `nothing new since ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
+    else if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
+    else if (overview) words = `live, ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
+    if (!gone && !denied && !stalled && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
     if (status.textContent !== words) status.textContent = words;
   }
 
-  runbookButton(name) {
-    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name) }, "What to do") : "";
+  runbookButton(name, about) {
+    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name, about) }, "What to do") : "";
   }
 
   show(title, ...content) {
@@ -136,7 +111,9 @@ class App {
     this.show("Keys", element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
   }
 
-  async runbook(name) {
+  // `about`: the slow time that it is opened for; the runbook itself is about all causes, so that comes first, and the
+  // runbook's commands name this drive.
+  async runbook(name, about) {
     let text = "";
     try {
       const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`);
@@ -144,10 +121,12 @@ class App {
     } catch (error) {
       text = "The daemon does not answer.";
     }
-    // The page is about all causes: what to do about this one comes first.
     const why = this.store.overview?.why;
-    const now = why?.runbook === name && why.next ? [element("p", {}, element("strong", {}, "Next: "), why.next)] : [];
-    this.show(name, ...now, ...markdown(text, name, (other) => this.runbook(other)));
+    const next = about?.next ?? (why?.runbook === name ? why.next : "");
+    const device = about?.device ?? this.device?.device ?? why?.device;
+    const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, words]) => [element("dt", {}, label), element("dd", {}, words)]))] : [];
+    const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, "Next: "), next) : "")] : [];
+    this.show(name, ...here, ...markdown(device ? text.replaceAll(/\bDEVICE\b/g, device) : text, name, (other) => this.runbook(other, about)));
   }
 
   onKey(event) {

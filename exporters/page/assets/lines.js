@@ -21,6 +21,8 @@ export class Lines extends Plot {
     this.legend.replaceChildren(...this.items);
   }
 
+  hasValues(visible) { return visible.some((i) => this.lines.some((line) => line.values(i) > 0)); }
+
   range(visible) {
     let low = Infinity;
     let high = -Infinity;

@@ -54,14 +54,29 @@ function row(device, day, first, columns, open) {
     strip(device, "quarter", stripWords(device)), strip(device, "day", dayWords(day, past)));
 }
 
+// What is so of several drives, and for the same reason, is said once.
+function alike(gaps) {
+  const found = new Map();
+  for (const gap of gaps) {
+    const [, drive, what] = /^(.*?): (.*)$/s.exec(gap.what) ?? [null, "", gap.what];
+    const key = JSON.stringify([what, gap.why, gap.change]);
+    const drives = [...found.get(key)?.drives ?? [], drive].filter(Boolean);
+    found.set(key, { ...gap, what: drives.length ? `${drives.slice(0, 4).join(", ")}${drives.length > 4 ? ` and ${drives.length - 4} more` : ""}: ${what}` : what, drives });
+  }
+  return [...found.values()];
+}
+
 const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, title: words }, element("canvas", { class: kind, role: "img", "aria-label": `${kind === "day" ? "Last 24 hours" : "Last 15 minutes"}: ${words}` }));
 
 // All that is known, below the drive's line.
 function details(device, day, columns) {
   const past = dayOf(day, device.name);
+  const facts = Object.entries(factsOf(device, day, past));
+  const unknown = facts.filter(([, [, words]]) => words === "not known").map(([, [label]]) => label.toLowerCase());
   const range = (seconds, words) => element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=${seconds}` }, words);
   return element("tr", { class: "details", id: `details-${device.name}`, "data-of": device.name }, element("td", { colspan: columns.length + 4 },
-    element("ul", { class: "facts" }, ...Object.entries(factsOf(device, day, past)).map(([name, [label, words, ...more]]) => element("li", { "data-fact": name }, element("span", {}, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== "not known").map(([name, [label, words, ...more]]) => element("li", { "data-fact": name }, element("span", {}, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    unknown.length ? element("p", { class: "faint unknown" }, `Not known of this drive: ${unknown.join(", ")}.`) : null,
     device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, "What to do")) : null,
     element("div", { class: "strips" },
       element("p", {}, range(900, "Last 15 minutes"), ": ", stripWords(device)), element("canvas", { class: "quarter", role: "img", "aria-label": "Last 15 minutes" }),
@@ -194,16 +209,15 @@ export class Overview {
     document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
     this.findings.replaceChildren();
     if (status.findings.length) {
-      this.findings.append(element("h2", {}, "What is wrong for good"), element("ul", {}, ...status.findings.map((one) =>
+      this.findings.append(element("h2", {}, "Settings that cost performance or life"), element("ul", {}, ...status.findings.map((one) =>
         element("li", {}, `${one.what} `, one.evidence && `${one.evidence}. `, one.change && `Change: ${one.change} `, this.app.runbookButton(one.runbook)))));
     }
-    this.gaps.replaceChildren(element("h2", { id: "not-measured" }, "What is not measured here, and why"));
-    if (status.not_measured.length === 0) this.gaps.append(element("p", {}, "Nothing: every source answers."));
-    else {
-      this.gaps.append(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
-        element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
-        element("tbody", {}, ...status.not_measured.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change)))))));
-    }
-    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)} ${zone(status.taken_at)}. Times on this page are in the time zone of this browser; those in sentences say UTC.`));
+    const gaps = alike(status.not_measured);
+    this.gaps.replaceChildren(gaps.length === 0 ? element("p", { id: "not-measured", class: "faint" }, "Everything is measured: every source answers.")
+      : element("details", { class: "more" }, element("summary", { id: "not-measured" }, `What is not measured here, and why (${gaps.length})`),
+        element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
+          element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
+          element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change))))))));
+    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are in the time zone of this browser, ${zone(status.taken_at)}, unless they say UTC.`));
   }
 }

@@ -56,6 +56,7 @@ export function hatch(context, ink = colour("--hatch")) {
 export class Plot {
   constructor(view, title, wide) {
     this.view = view;
+    this.wide = wide;
     this.canvas = element("canvas");
     this.surface = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
@@ -68,7 +69,7 @@ export class Plot {
     this.surface.addEventListener("pointerleave", () => view.setCursor(null));
     this.surface.addEventListener("click", (event) => {
       this.point(event);
-      view.explainAt(view.cursor);
+      view.happened.explainAt(view.cursor);
     });
     this.surface.addEventListener("keydown", (event) => view.onChartKey(event));
     this.size = new ResizeObserver(() => this.draw());
@@ -176,7 +177,7 @@ export class Plot {
       context.moveTo(from, y);
       context.lineTo(to, y);
       context.stroke();
-      if (!burst) {
+      if (!burst && this.wide) {
         context.lineWidth = 1;
         context.setLineDash([3, 3]);
         context.beginPath();
