@@ -14,6 +14,7 @@
 #include "daemon/cli/progress_line.h"
 #include "daemon/history/history_reader.h"
 #include "daemon/host/probe.h"
+#include "daemon/serve/past_question.h"
 #include "exporters/report/report_forms.h"
 
 namespace ssdpulse::cli {
@@ -31,9 +32,10 @@ struct ReportOptions {
   double time_scale = 1;          // see EvidenceSums: other than 1 in tests
 };
 
-using compare::Question;
-using compare::Side;
 using history::Reader;
+using serve::within;
+
+constexpr std::chrono::hours kDay{24};  // before the first window, that tells how much such windows differ by chance
 
 /// All that the history may still have.
 model::Window all_times(WallTime now) {
@@ -57,64 +59,6 @@ std::optional<double> capacity_of(const std::string& device) {
   return static_cast<double>(sectors) * kSectorBytes;
 }
 
-util::Result<Side> side_of(Reader& history, const model::PastDevice& device, const model::Window& window) {
-  auto minutes = history.minutes(device, window);
-  if (!minutes) {
-    return tl::make_unexpected(minutes.error());
-  }
-  auto series = history.series(device, window);
-  if (!series) {
-    return tl::make_unexpected(series.error());
-  }
-  return Side{window, std::move(*minutes), std::move(series->wear)};
-}
-
-template <typename Event>
-std::vector<Event> within(const std::vector<Event>& events, const model::Window& window) {
-  std::vector<Event> result;
-  for (const Event& event : events) {
-    const auto at = std::chrono::floor<std::chrono::minutes>(event.at);
-    if (at >= window.from && at <= window.to) {
-      result.push_back(event);
-    }
-  }
-  return result;
-}
-
-util::Result<Question> question_of(Reader& history, const model::PastDevice& device, const PastWindows& windows,
-                                   const std::vector<model::SettingChange>& settings) {
-  Question question{.device = device, .before = {}, .after = {}, .day = {}, .between = {}, .settings = {}, .marks = {}};
-  auto after = side_of(history, device, windows.after);
-  if (!after) {
-    return tl::make_unexpected(after.error());
-  }
-  question.after = std::move(*after);
-  if (windows.before) {
-    auto before = side_of(history, device, *windows.before);
-    auto between = history.minutes(device, {windows.before->to, windows.after.from});
-    if (!before || !between) {
-      return tl::make_unexpected(!before ? before.error() : between.error());
-    }
-    auto day = history.minutes(device, {windows.before->from - std::chrono::days(1), windows.before->from});
-    if (!day) {
-      return tl::make_unexpected(day.error());
-    }
-    question.before = std::move(*before);
-    question.between = std::move(*between);
-    question.day = std::move(*day);
-    for (const auto& change : within(settings, {windows.before->from, windows.after.to})) {
-      if (change.before && (change.device.empty() || change.identity == device.identity)) {
-        question.settings.push_back(change);
-      }
-    }
-  }
-  return question;
-}
-
-bool measured(const Question& question) {
-  return !question.after.minutes.empty() && (!question.before || !question.before->minutes.empty());
-}
-
 util::Result<report::Report> make_report(Reader& history, const ReportOptions& options) {
   const WallTime now = std::chrono::system_clock::now();
   const auto marks = history.marks(all_times(now));
@@ -135,7 +79,7 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
     if (!options.device.empty() && options.device != device.name && options.device != device.serial) {
       continue;
     }
-    auto question = question_of(history, device, *windows, *settings);
+    auto question = serve::read_question(history, device, windows->before, windows->after, kDay, *settings);
     if (!question) {
       return tl::make_unexpected(question.error());
     }
@@ -144,7 +88,7 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
     });
     question->time_scale = options.time_scale;
     question->capacity_bytes = replaced ? std::nullopt : capacity_of(device.name);
-    if (measured(*question)) {
+    if (serve::has_data(*question)) {
       auto comparison =
           compare::compare(*question, [&](double share) { progress.show("comparing " + device.name, share); });
       report.devices.push_back({std::move(*question), std::move(comparison)});

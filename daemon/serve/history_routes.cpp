@@ -6,17 +6,24 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
+#include "daemon/compare/comparison.h"
 #include "daemon/serve/page_routes.h"
+#include "daemon/serve/past_question.h"
 #include "exporters/coding/content_coding.h"
 #include "exporters/page/history_json.h"
+#include "exporters/report/report_forms.h"
 
 namespace ssdpulse::serve {
 namespace {
 
 constexpr std::string_view kPrefix = "/api/v1/history/";
-constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms
+constexpr std::string_view kComparePrefix = "/api/v1/compare/";
+constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms, and of a comparison
+/// Before the times that are compared, to know how much such times differ by chance: a day takes too much memory here.
+constexpr std::chrono::hours kChanceHours{6};
 constexpr std::chrono::hours kMaxSeconds{1};
 constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
 
@@ -108,6 +115,61 @@ http::Response seconds_of(const http::Request& request, history::Reader& reader,
                  : error_response(seconds.error());
 }
 
+/// The same length just before, or the same time of the day before.
+std::optional<model::Window> window_against(const std::string& against, const model::Window& window) {
+  if (against == "before") {
+    return model::Window{window.from - (window.to - window.from), window.from};
+  }
+  if (against == "yesterday") {
+    return model::Window{window.from - std::chrono::hours(24), window.to - std::chrono::hours(24)};
+  }
+  return std::nullopt;
+}
+
+/// As `ssdpulse report --json` answers, of one device.
+http::Response compared(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  const auto window = window_of(request);
+  const auto before = window ? window_against(request.parameter("against"), *window) : std::nullopt;
+  if (!before) {
+    return text_response(400, "from=, to=: expected seconds since the epoch; against=: before or yesterday");
+  }
+  if (window->to - window->from > kMaxMinutes) {
+    return text_response(400, "six hours at most; `ssdpulse report` compares longer times");
+  }
+  if (before->to > window->from) {
+    return text_response(400, "a time longer than a day overlaps with yesterday");
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return text_response(503, "somebody else is being answered; ask again in a few seconds");
+  }
+  const auto devices = reader.devices_called({request.path.substr(kComparePrefix.size())});
+  if (!devices) {
+    return error_response(devices.error());
+  }
+  if (devices->empty()) {
+    return text_response(404, "the history has no such device");
+  }
+  const auto settings = reader.settings({before->from, window->to});
+  if (!settings) {
+    return error_response(settings.error());
+  }
+  auto question = read_question(reader, devices->front(), before, *window, kChanceHours, *settings);
+  if (!question) {
+    return error_response(question.error());
+  }
+  if (!has_data(*question)) {
+    return text_response(404,
+                         "nothing was measured in one of these times: minutes are in the history two minutes later");
+  }
+  auto comparison = compare::compare(*question);
+  report::Report report{"", std::chrono::system_clock::now(), {}, {}, {}};
+  report.devices.push_back({std::move(*question), std::move(comparison)});
+  std::ostringstream text;
+  report::print_json(report, text);
+  return json(request, std::move(text).str());
+}
+
 http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
   const std::string device = request.path.substr(kPrefix.size());
   const std::string asked = request.parameter("points");
@@ -190,10 +252,13 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
 }  // namespace
 
 void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts) {
-  const auto handler =
-      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
-        return past(request, reader, *one_at_a_time);
-      });
+  const auto one_at_a_time = std::make_shared<std::mutex>();
+  const auto handler = for_own_hosts(
+      hosts, [&reader, one_at_a_time](const http::Request& request) { return past(request, reader, *one_at_a_time); });
+  routes["/api/v1/compare/*"] = {
+      for_own_hosts(hosts, [&reader, one_at_a_time](
+                               const http::Request& request) { return compared(request, reader, *one_at_a_time); }),
+      http::Lane::slow};
   routes["/api/v1/history"] = {handler, http::Lane::slow};
   routes["/api/v1/history/*"] = {handler, http::Lane::slow};
   routes["/api/v1/marks"] = {

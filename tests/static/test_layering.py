@@ -45,8 +45,8 @@ ROOMS = {
     "exporters/page": "daemon/advice daemon/flash daemon/history/recent_past.h daemon/spikes exporters/coding exporters/terminal",
     "exporters/http": "",
     "exporters/report": "daemon/compare exporters/coding exporters/terminal",
-    "daemon/serve": "daemon/advice daemon/config daemon/history/history_reader.h exporters/coding exporters/http exporters/page "
-                   "exporters/prometheus",
+    "daemon/serve": "daemon/advice daemon/compare daemon/config daemon/history/history_reader.h exporters/coding exporters/http "
+                   "exporters/page exporters/prometheus exporters/report",
     "daemon/runtime": "daemon/* exporters/*",
     "daemon/cli": "daemon/* exporters/*",
     "deploy/release": "",  # what its libraries lack on hosts with an older glibc

@@ -140,6 +140,13 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(status, kind or "text/plain", body)
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A browser that left."""
+
+
 class Pages:
     """`show(state)`: what the page meets from now on; `also` is changed besides."""
 
@@ -153,8 +160,7 @@ class Pages:
 
 @contextmanager
 def pages(daemon_port, port=0):
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", port), Handler)
     server.daemon_port = daemon_port
     subject = Pages(server)
     subject.show("as it is")

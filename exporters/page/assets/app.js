@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The URL's fragment holds what is shown: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with
-// by=seconds for the seconds around a slow time; times in seconds since the epoch. Everything else follows from it.
+// The URL's fragment holds what is shown: #/, or #/device/NAME, #/volume/NAME, #/mount/PATH, #/tenant/NAME, the latter
+// three with on=DRIVE; ?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with by=seconds for the seconds around a
+// slow time, and at=TIME for the cursor; times in seconds since the epoch. Everything else follows from it.
 
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
+import { Subject } from "./subject.js";
+import { Help } from "./help.js";
 import { Verdict } from "./verdict.js";
 import { element, clock, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
@@ -12,7 +15,7 @@ import { onTheme } from "./plot.js";
 
 const KEYS = [
   ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["Tab, Enter", "to a drive's name, which opens it, and to its state, which shows all its figures"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
-  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
+  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"], ["s", "in a chart: begins a selection at the time cursor, and ends it"],
 ];
 
 class App {
@@ -20,6 +23,7 @@ class App {
     this.main = document.getElementById("main");
     this.dialog = document.getElementById("dialog");
     this.store = new Store(() => this.update());
+    this.explains = new Help(document.body);
     this.verdict = new Verdict(document.getElementById("why"), this);
     this.overview = new Overview(this);
     document.getElementById("help").addEventListener("click", () => this.help());
@@ -33,52 +37,74 @@ class App {
 
   where() {
     const [path, query] = location.hash.slice(1).split("?");
-    const match = /^\/device\/([^/]+)$/.exec(path);
+    const match = /^\/(device|volume|mount|tenant)\/([^/]+)$/.exec(path);
     const parameters = new URLSearchParams(query);
     const number = (name) => (/^\d{1,12}$/.test(parameters.get(name) ?? "") ? Number(parameters.get(name)) : null);
-    let device = null;
+    let name = null;
     try {
-      device = match ? decodeURIComponent(match[1]) : null;
+      name = match ? decodeURIComponent(match[2]) : null;
     } catch (error) { /* not a name of ours */ }
-    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"), by: parameters.get("by") === "seconds" ? "seconds" : null };
+    return { kind: name === null ? null : match[1], name, on: parameters.get("on"), range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"),
+      by: parameters.get("by") === "seconds" ? "seconds" : null, at: number("at"), select: parameters.get("select"), against: parameters.get("against") };
   }
 
   // The browser's way back leads to the view before, but not through every pause.
   go(change, again = false) {
-    const { device, ...view } = { ...this.where(), ...change };
-    const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(view)) {
-      if (value !== null) parameters.set(name, value);
-    }
-    const hash = `#/device/${encodeURIComponent(device)}?${parameters}`;
+    const hash = this.hashOf(change);
     if (again) history.replaceState(null, "", hash);
     else if (hash !== location.hash) history.pushState(null, "", hash);
     this.route();
   }
 
+  // In the URL alone, for whoever it is sent to.
+  note(change) { history.replaceState(null, "", this.hashOf(change)); }
+
+  hashOf(change) {
+    const { kind, name, ...view } = { ...this.where(), ...change };
+    const parameters = new URLSearchParams();
+    for (const [key, value] of Object.entries(view)) {
+      if (value !== null) parameters.set(key, value);
+    }
+    return `#/${kind}/${encodeURIComponent(name)}?${parameters}`;
+  }
+
   route() {
     const view = this.where();
-    if (!view.device) {
-      this.device = null;
+    const key = view.kind && `${view.kind} ${view.name}`;
+    if (!view.kind) {
+      this.device = this.subject = null;
       this.store.select(null, "read");
       if (!this.main.contains(this.overview.root)) this.main.replaceChildren(this.overview.root);
-      document.title = "ssdpulse";
-    } else {
-      if (this.device?.device !== view.device) {
-        this.device = new DeviceView(this, view.device);
-        this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.device.root);
-      }
-      document.title = view.device + " · ssdpulse";
-      this.device.configure(view);
+    } else if (key !== this.shown) {
+      this.subject = view.kind === "device" ? null : new Subject(this, view.kind, view.name);
+      this.device = null;
+      this.charts = element("div");
+      this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.subject?.root ?? "", this.charts);
     }
+    this.shown = key;
+    document.title = view.kind ? `${view.name} · ssdpulse` : "ssdpulse";
+    this.showDrive(view);
     this.update();
+  }
+
+  // The drive whose charts are shown: of a volume, a file system or a tenant, one of those below it.
+  showDrive(view) {
+    const drive = view.kind === "device" ? view.name : view.kind && (view.on ?? this.subject.drives[0] ?? null);
+    if (!drive) return;
+    if (this.device?.device !== drive) {
+      this.device = new DeviceView(this, drive, this.subject !== null);
+      this.charts.replaceChildren(this.device.root);
+    }
+    this.device.configure(view);
   }
 
   update() {
     this.showConnection();
     if (this.store.status) document.getElementById("host").textContent = `on ${this.store.status.host ?? location.hostname}`;
-    this.verdict.update(this.store, this.device?.device ?? null);
-    (this.device ?? this.overview).update();
+    this.subject?.update(this.device?.device);
+    if (this.subject && !this.device && this.subject.drives.length) this.showDrive(this.where());
+    this.verdict.update(this.store, this.shown ? this.device?.device ?? "" : null);
+    (this.device ?? (this.subject ? null : this.overview))?.update();
   }
 
   showConnection() {
@@ -134,14 +160,14 @@ class App {
     const typing = event.target.matches?.("input");
     if (event.key === "Escape") {
       if (typing && this.overview.filter.value) this.overview.filter.value = "";
-      else if (this.device) location.hash = "#/";
+      else if (this.shown) location.hash = "#/";
       event.target.blur?.();
       this.update();
       return;
     }
     if (typing) return;
     if (event.key === "?") this.help();
-    else if (event.key === "/" && !this.device) this.overview.filter.focus();
+    else if (event.key === "/" && !this.shown) this.overview.filter.focus();
     else if (event.key === "p" && this.device) this.device.live.click();
     else if (event.key === "[" && this.device) this.device.shift(-1);
     else if (event.key === "]" && this.device) this.device.shift(1);

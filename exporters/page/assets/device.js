@@ -2,9 +2,10 @@
 // One drive: the heatmap, the lines below it over the same time, and what happened. The last quarter of an hour comes
 // second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, many, patch } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, many, patch, viewLink } from "./words.js";
 import { factsOf, rate, tailOf } from "./drive_facts.js";
 import { dayOf } from "./day.js";
+import { Brush } from "./brush.js";
 import { Happened } from "./happened.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
@@ -20,17 +21,21 @@ const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 
 export class DeviceView {
-  constructor(app, device) {
+  // `below`: it is shown below something that it carries.
+  constructor(app, device, below = false) {
     this.app = app;
+    this.below = below;
     this.device = device;
     this.cursor = null;
     this.title = element("h2", {}, device);
     this.facts = element("ul", { class: "facts" });
     this.more = element("ul", { class: "facts" });
+    this.brush = new Brush(this, app);
     this.happened = new Happened(this, app);
     this.past = new Past(() => this.update());
     this.tenants = new Tenants(app.store, device);
     this.stacks = new Stacks(app.store, device);
+    this.stacks.root.hidden = below;
     this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, by: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
     this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
       if (event.key === "Enter") this.showTimes();
@@ -198,7 +203,10 @@ export class DeviceView {
     return at < 0 ? null : at;
   }
 
-  configure({ range, heat, from, to, by }) {
+  configure({ range, heat, from, to, by, at, select, against }) {
+    this.brush.configure({ select, against });
+    if (at !== this.pinned) this.cursor = at;
+    this.pinned = at;
     const known = RANGES.some(([seconds]) => seconds === range);
     const window = from !== null && to !== null && to > from;
     this.window = window ? [from, Math.min(to, from + LONGEST)] : null;
@@ -257,7 +265,7 @@ export class DeviceView {
     const known = overview?.devices.find((one) => one.name === this.device);
     if (known) this.showFacts(known);
     if (!overview) return;
-    this.stacks.update();
+    if (!this.below) this.stacks.update();
     const wasPast = this.inPast;
     this.inPast = this.isPast(overview.taken_at);
     if (wasPast !== this.inPast) {
@@ -326,7 +334,7 @@ export class DeviceView {
     const { now, nvme } = device;
     const { day } = this.app.store;
     const high = (kind) => device.spikes.some((spike) => spike.operation === kind) || device.above_baseline?.operation === kind;
-    const fact = (label, words, small, of = {}) => element("li", { ...of }, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
+    const fact = (label, words, small, of = {}) => element("li", { ...of }, element("span", { tabindex: of["data-help"] && "0" }, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const tail = (kind, label) => {
       const { text, seconds, usual } = tailOf(device, kind);
       if (text === null) return null;
@@ -343,17 +351,30 @@ export class DeviceView {
     if (nvme?.write_amplification.ratio != null) facts.push(fact("Write amplification", short(nvme.write_amplification.ratio), nvme.write_amplification.window, { "data-help": "amplification" }));
     if (nvme?.used_ratio != null) facts.push(fact("Life left", percent(Math.max(0, 1 - nvme.used_ratio)), nvme.life_seconds === null ? "" : `${duration(nvme.life_seconds)} at this pace`, { "data-help": "life" }));
     if (nvme?.temperature_celsius != null) facts.push(fact("Temperature", `${nvme.temperature_celsius.toFixed(0)} °C`, "", { "data-help": "temperature" }));
-    patch(this.title, element("h2", {}, device.use || device.name, " ", element("small", {}, [device.use && device.name, device.model, bytes(device.size_bytes), device.transport].filter(Boolean).join(" · "))));
+    const name = this.below ? device.name : device.use || device.name;
+    patch(this.title, element("h2", {}, this.below ? element("small", {}, "On the drive ") : "", this.below ? element("a", { href: viewLink("device", device.name) }, name) : name, " ", element("small", {}, [!this.below && device.use && device.name, device.model, bytes(device.size_bytes), device.transport].filter(Boolean).join(" · "))));
     patch(this.facts, element("ul", { class: "facts" }, ...facts));
     const mounted = device.mounts.map((mount) => `${mount.mountpoint}: ${mount.fstype}${mount.discard ? " with discard" : ""}`);
     const all = Object.entries({ ...factsOf(device, day, dayOf(day, device.name)), ...(mounted.length ? { mounts: ["Mounted", ...mounted] } : {}), scheduler: ["Scheduler", device.scheduler] });
     patch(this.more, element("ul", { class: "facts" }, ...all.filter(([, [, words]]) => words && words !== "not known").map(([name, [label, words, ...more]]) => fact(label, words, more.join(", "), { "data-fact": name }))));
   }
 
+  // null: back to where it was left by a click or a key, which the URL has.
   setCursor(time) {
-    this.cursor = time;
+    this.cursor = time ?? this.pinned ?? null;
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => this.redraw());
+  }
+
+  explainAt(time) {
+    this.pin(time);
+    this.happened.explainAt(time);
+  }
+
+  pin(time) {
+    this.pinned = time === null ? null : Math.round(time);
+    this.app.note({ at: this.pinned });
+    this.setCursor(time);
   }
 
   shift(direction) {
@@ -370,8 +391,10 @@ export class DeviceView {
     const at = this.cursor ?? this.until;
     if (event.key === "ArrowLeft") this.setCursor(Math.max(this.from, at - far));
     else if (event.key === "ArrowRight") this.setCursor(Math.min(this.until, at + far));
-    else if (event.key === "Enter") this.happened.explainAt(at);
-    else if (event.key === "Escape" && this.cursor !== null) this.setCursor(null);
+    else if (event.key === "Enter") this.explainAt(at);
+    else if (event.key === "s") this.brush.mark(at);
+    else if (event.key === "Escape" && (this.brush.range || this.brush.begun != null)) this.brush.clear();
+    else if (event.key === "Escape" && this.cursor !== null) this.pin(null);
     else return;
     event.preventDefault();
     event.stopPropagation();

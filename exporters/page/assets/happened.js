@@ -73,7 +73,7 @@ export class Happened {
     this.list = element("ul", { class: "marks" });
     this.rest = element("details", { hidden: true }, element("summary"), element("ul", { class: "marks" }));
     this.explanation = element("div", { "aria-live": "polite" });
-    this.root = element("div", {}, this.lane.root, this.legend, this.list, this.rest, this.explanation);
+    this.root = element("div", {}, this.lane.root, view.brush.root, this.legend, this.list, this.rest, this.explanation);
   }
 
   forget() {

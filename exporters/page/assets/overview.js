@@ -10,18 +10,21 @@ import { Stacks } from "./stacks.js";
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
+// Of a fact, which figure help.js explains.
+const HELP = { read: "latency", write: "latency", commit: "latency", ios: "ios", bytes: "ios", amplification: "amplification", life: "life" };
+
 const known = (value, words) => (value == null ? null : words(value));
-const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, gauge, value: (device) => tailOf(device, id).text });
-const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, value: (device) => known(rate(device, kind, of), words) });
+const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, help: "latency", gauge, value: (device) => tailOf(device, id).text });
+const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, help: "ios", value: (device) => known(rate(device, kind, of), words) });
 
 // Of numbers: `value` is null where a drive has none. A column that no drive has filled yet is absent.
 const COLUMNS = [
-  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
+  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", help: "busy", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
   tailColumn("read", "Read p99"), tailColumn("write", "Write p99"), tailColumn("commit", "fsync p99"),
   rateColumn("read", "ios", "Reads", "/s", perSecond), rateColumn("write", "ios", "Writes", "/s", perSecond),
   rateColumn("read", "bytes", "Read", "MB/s", megabytes), rateColumn("write", "bytes", "Written", "MB/s", megabytes),
-  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
-  { id: "life", head: "Life", unit: "% left", fact: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
+  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", help: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
+  { id: "life", head: "Life", unit: "% left", fact: "life", help: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
 ];
 
 // How many times its usual the p99 is, from a quarter to 16 times; the mark is the usual. What few I/Os did is no alarm:
@@ -75,7 +78,7 @@ function details(device, day, columns) {
   const unknown = facts.filter(([, [, words]]) => words === "not known").map(([, [label]]) => label.toLowerCase());
   const range = (seconds, words) => element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=${seconds}` }, words);
   return element("tr", { class: "details", id: `details-${device.name}`, "data-of": device.name }, element("td", { colspan: columns.length + 4 },
-    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== "not known").map(([name, [label, words, ...more]]) => element("li", { "data-fact": name }, element("span", {}, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== "not known").map(([name, [label, words, ...more]]) => element("li", { "data-fact": name, "data-help": HELP[name] }, element("span", { tabindex: HELP[name] && "0" }, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
     unknown.length ? element("p", { class: "faint unknown" }, `Not known of this drive: ${unknown.join(", ")}.`) : null,
     device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, "What to do")) : null,
     element("div", { class: "strips" },
@@ -183,9 +186,10 @@ export class Overview {
       if (!this.filled.has(id) && overview.devices.some((device) => value(device) !== null)) this.filled.add(id);
     }
     const columns = COLUMNS.filter(({ id }) => this.filled.has(id));
-    const heading = (name, kind, unit) => element("th", { scope: "col", class: kind }, name, unit ? element("small", {}, ` ${unit}`) : null);
-    this.head.replaceChildren(element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit }) => heading(head, `number ${id}`, unit)),
+    const heading = (name, kind, unit, help) => element("th", { scope: "col", class: kind, "data-help": help }, name, unit ? element("small", {}, ` ${unit}`) : null);
+    const head = element("thead", {}, element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit, help }) => heading(head, `number ${id}`, unit, help)),
       heading("15 minutes", "strip quarter"), heading("24 hours", "strip day")));
+    patch(this.head, head);
     const keys = shown.flatMap((device) => [this.line(device.name, row(device, day, overview.why, columns, this.open.has(device.name))),
       this.open.has(device.name) && this.line(`/${device.name}`, details(device, day, columns))]).filter(Boolean);
     this.lines = new Map(keys.map((key) => [key, this.lines.get(key)]));
@@ -218,6 +222,6 @@ export class Overview {
         element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
           element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
           element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change))))))));
-    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are in the time zone of this browser, ${zone(status.taken_at)}, unless they say UTC.`));
+    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are ${zone(status.taken_at)}, the time zone of this browser, unless they say otherwise.`));
   }
 }

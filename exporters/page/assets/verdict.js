@@ -42,8 +42,8 @@ function partsOf({ overview }, shown) {
   const elsewhere = shown !== null && why.device !== shown;
   const own = named(shown ?? why.device);
   const worst = own && [...own.spikes].sort((a, b) => b.excess_seconds - a.excess_seconds)[0];
-  const look = device && !shown ? { words: `Look at ${device.use || device.name}`, href: deviceLink(device.name, why.operation ?? slowOperation(device)) } : null;
-  if (worst && (shown || why.verdict === "slow")) return { ...spikeParts(own, worst, now, elsewhere ? "" : why.remarks), look };
+  const look = device && shown === null ? { words: `Look at ${device.use || device.name}`, href: deviceLink(device.name, why.operation ?? slowOperation(device)) } : null;
+  if (worst && (shown !== null || why.verdict === "slow")) return { ...spikeParts(own, worst, now, elsewhere ? "" : why.remarks), look };
   // Another drive is slow, or what lies above them: that is worth a line here, no more.
   if (elsewhere && why.verdict === "slow") {
     return { verdict: "ok", sentence: ownWords(own), aside: device ? { words: `Slow now: ${device.title}`, href: deviceLink(device.name, why.operation) } : { words: why.summary, href: "#/" } };
@@ -53,8 +53,8 @@ function partsOf({ overview }, shown) {
   }
   if (why.verdict !== "ok") return { verdict: why.verdict, sentence: why.summary, remarks: why.remarks, runbook: why.runbook, next: why.next, look };
   const over = device && why.incident && !elsewhere ? pastOf(device, why.incident) : null;
-  const held = why.wait && why.wait.end !== null && !shown ? { words: `Over since ${clock(why.wait.end)}: ${why.wait.words}.`, href: device ? momentLink(device.name, why.operation, why.wait.begin, why.wait.end) : null } : null;
-  return { verdict: "ok", sentence: shown ? ownWords(own) : calmWords(devices), remarks: shown ? "" : why.remarks, past: over ?? held ?? (why.past && !shown ? { words: why.past } : null) };
+  const held = why.wait && why.wait.end !== null && shown === null ? { words: `Over since ${clock(why.wait.end)}: ${why.wait.words}.`, href: device ? momentLink(device.name, why.operation, why.wait.begin, why.wait.end) : null } : null;
+  return { verdict: "ok", sentence: shown === null ? calmWords(devices) : ownWords(own), remarks: shown === null ? why.remarks : "", past: over ?? held ?? (why.past && shown === null ? { words: why.past } : null) };
 }
 
 // What stands in the way of any sentence about now.

@@ -81,6 +81,14 @@ export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit
 
 // Where a drive is shown, with the heatmap of its slow operation; without one, of reads.
 export const deviceLink = (name, operation) => `#/device/${encodeURIComponent(name)}${operation && operation !== "read" ? `?heat=${operation}` : ""}`;
+// Another view over the same time, with the same cursor and operation.
+export function viewLink(kind, name, more = {}) {
+  const kept = new URLSearchParams(location.hash.split("?")[1]);
+  kept.delete("on");
+  for (const [key, value] of Object.entries(more)) kept.set(key, value);
+  const query = String(kept);
+  return `#/${kind}/${encodeURIComponent(name)}${query ? `?${query}` : ""}`;
+}
 // A time that is over, with a minute around it.
 export const momentLink = (name, operation, begin, end) => `#/device/${encodeURIComponent(name)}?heat=${operation ?? "read"}&from=${Math.floor(begin) - 60}&to=${Math.ceil(end ?? begin) + 60}`;
 // Of the spike that goes on and cost most waiting; null: there is none.
