@@ -18,13 +18,16 @@ RUNBOOKS = SOURCE / "deploy/runbooks"
 DRIVES = 64
 
 
+# Each change takes the path below /api/v1/ and the answer, or None of what is no answer, and returns it as the page gets it.
+
+
 class Denied(Exception):
     """(status, text): what the daemon would say to somebody without a password, or by a name that it does not know."""
 
 
 def many(path, answer):
     """Copies of the last drive."""
-    if path == "devices":
+    if path == "devices" and answer:
         last = answer["devices"][-1]
         for number in range(len(answer["devices"]), DRIVES):
             one = copy.deepcopy(last)
@@ -42,7 +45,7 @@ def layer(name, title, kind, members, seconds, bytes_):
 
 def volumes(path, answer):
     """An encrypted logical volume below the first mount point."""
-    if path == "stacks" and answer["stacks"]:
+    if path == "stacks" and answer and answer["stacks"]:
         stack = answer["stacks"][0]
         drive = stack["places"][-1]["name"]
         place = {"shared": False, "cut": False}
@@ -56,9 +59,9 @@ def empty(path, answer):
     """No history, and nothing seen yet."""
     if path.startswith("history"):
         raise Denied(404, "no such page")
-    if path == "day":
+    if path == "day" and answer:
         return {**answer, "reason": "no history is kept here: history.directory is empty", "day": None, "hour": None, "oldest": None, "devices": []}
-    if path == "devices":
+    if path == "devices" and answer:
         for device in answer["devices"]:
             device.update(now=None, spikes=[], above_baseline=None, spike_seconds=0, state="unknown", baseline_p99=dict.fromkeys(device["baseline_p99"]))
             device["strip"].update(p99=[], marks=[])
@@ -84,9 +87,8 @@ class Stale:
 
 def losses(path, answer):
     """Events that the programs in the kernel could not deliver."""
-    if path == "status":
-        answer["not_measured"].insert(0, {"what": "3 % of the requests of the last minute were not timed", "why": "the table of requests in flight was full",
-                                          "change": "raise limits.in_flight"})
+    if path == "status" and answer:
+        answer["not_measured"].insert(0, {"what": "loop7: some I/Os were not measured", "why": "completion_missed: 45", "change": "see the runbook SsdpulseLosingEvents"})
         answer["missed_ticks"] = 7
     return answer
 
@@ -131,12 +133,13 @@ class Handler(BaseHTTPRequestHandler):
             return
         finally:
             connection.close()
-        if kind == "application/json" or self.server.change is denied:
-            try:
-                for change in (self.server.change, *self.server.also):
-                    body = json.dumps(change(path.removeprefix("/api/v1/"), json.loads(body) if status == 200 else {})).encode() if status == 200 else body
-            except Denied as refusal:
-                status, kind, body = refusal.args[0], "text/plain", refusal.args[1].encode()
+        try:
+            known = json.loads(body) if kind == "application/json" and status == 200 else None
+            for change in (self.server.change, *self.server.also):
+                known = change(path.removeprefix("/api/v1/"), known)
+            body = body if known is None else json.dumps(known).encode()
+        except Denied as refusal:
+            status, kind, body = refusal.args[0], "text/plain", refusal.args[1].encode()
         self.answer(status, kind or "text/plain", body)
 
 

@@ -4,7 +4,7 @@
 import { element } from "./words.js";
 
 // The figure, the metric, and what the page makes of it.
-const FIGURES = {
+export const FIGURES = {
   latency: ["ssdpulse_io_latency_seconds", "99 of 100 were faster, in the last ten seconds."],
   busy: ["ssdpulse_device_busy_seconds_total", "As a share of the last seconds."],
   ios: ["ssdpulse_io_bytes_total", "I/Os and bytes a second, over the last ten seconds."],

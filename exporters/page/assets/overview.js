@@ -10,6 +10,9 @@ import { Stacks } from "./stacks.js";
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
+const READING = ["Numbers are of the last ten seconds.", "The mark on a small bar is what is usual; a bar far beyond it is slow.", "Click a line, or press Enter on its state, for all figures.",
+  "In the strip of 15 minutes, taller is slower, and a bar on top is a slow time.", "In that of 24 hours, a bar is a quarter of an hour with slow times; taller means more time spent waiting.",
+  "In both, a mark below the line is a burst of discards; hatched is no data; grey is not kept."];
 // Of a fact, which figure help.js explains.
 const HELP = { read: "latency", write: "latency", commit: "latency", ios: "ios", bytes: "ios", amplification: "amplification", life: "life" };
 
@@ -54,7 +57,7 @@ function row(device, day, first, columns, open) {
     element("td", { class: "state", title: title(facts.state) }, element("button", { type: "button", "data-state": device.state, "aria-expanded": String(open), "aria-controls": open && `details-${device.name}`, "aria-label": `${title(facts.state)}: all about ${device.title}` },
       element("span", {}, state, ["slow", "high"].includes(device.state) ? element("small", {}, why) : null))),
     ...columns.map((column) => number(device, column, title(facts[column.fact]))),
-    strip(device, "quarter", stripWords(device)), strip(device, "day", dayWords(day, past)));
+    strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
 }
 
 // What is so of several drives, and for the same reason, is said once.
@@ -155,7 +158,7 @@ export class Overview {
     this.gaps = element("div");
     this.drives = element("div", {}, element("div", { class: "bar" }, this.filter, this.number),
       element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": "All drives" }, this.head, this.body)),
-      element("p", { class: "reading" }, "Numbers are of the last ten seconds. The mark on a small bar is what is usual; a bar far beyond it is slow. Click a line, or press Enter on its state, for all figures. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times. Taller bars mean more time spent waiting. In both, a mark below the line is a burst of discards, hatched is no data, and grey is not kept."));
+      element("details", { class: "more reading" }, element("summary", {}, "How to read a line"), element("ul", {}, ...READING.map((one) => element("li", {}, one)))));
     this.root = element("div", {}, this.drives, this.day.root, this.stacks.root, this.findings, this.gaps);
   }
 
@@ -188,7 +191,7 @@ export class Overview {
     const columns = COLUMNS.filter(({ id }) => this.filled.has(id));
     const heading = (name, kind, unit, help) => element("th", { scope: "col", class: kind, "data-help": help }, name, unit ? element("small", {}, ` ${unit}`) : null);
     const head = element("thead", {}, element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit, help }) => heading(head, `number ${id}`, unit, help)),
-      heading("15 minutes", "strip quarter"), heading("24 hours", "strip day")));
+      heading("15 minutes", "strip quarter"), day?.reason ? null : heading("24 hours", "strip day")));
     patch(this.head, head);
     const keys = shown.flatMap((device) => [this.line(device.name, row(device, day, overview.why, columns, this.open.has(device.name))),
       this.open.has(device.name) && this.line(`/${device.name}`, details(device, day, columns))]).filter(Boolean);
@@ -208,6 +211,12 @@ export class Overview {
     if (status && status !== this.said) this.showStatus(status);
   }
 
+  // A runbook that a text names is opened from there.
+  withRunbook(words) {
+    const [all, before, name, after] = /^(.*?)(?:the runbook )(Ssdpulse\w+)(.*)$/s.exec(words) ?? [];
+    return all ? [before, element("button", { type: "button", class: "link", onclick: () => this.app.runbook(name) }, `the runbook ${name}`), after] : [words];
+  }
+
   showStatus(status) {
     this.said = status;
     document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
@@ -221,7 +230,7 @@ export class Overview {
       : element("details", { class: "more" }, element("summary", { id: "not-measured" }, `What is not measured here, and why (${gaps.length})`),
         element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
           element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
-          element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change))))))));
+          element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, ...this.withRunbook(gap.change)))))))));
     this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are ${zone(status.taken_at)}, the time zone of this browser, unless they say otherwise.`));
   }
 }

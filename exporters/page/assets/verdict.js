@@ -4,6 +4,8 @@
 import { element, latency, short, duration, clock, date, plural, deviceLink, momentLink, patch, slowOperation } from "./words.js";
 import { calmWords } from "./drive_facts.js";
 
+const LOSING = "SsdpulseLosingEvents";
+
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 // "because a program reads": a fact has a label of its own.
 const reason = (words) => capital((words ?? "").replace(/^because /, "")) + ".";
@@ -60,10 +62,16 @@ function partsOf({ overview }, shown) {
 // What stands in the way of any sentence about now.
 function trouble({ overview, gone, denied, stalled }) {
   const kept = overview ? " What is below is from before." : "";
-  if (denied) return { verdict: "unknown", sentence: denied.status === 421 ? "The daemon does not answer under this name." : "You may not see this page.", remarks: `${capital(denied.words)}.${kept}` };
-  if (gone) return { verdict: "unknown", sentence: `No answer from the daemon since ${clock(gone)}.${kept}`, remarks: "Is it running? systemctl status ssdpulse shows it." };
+  if (denied) return { verdict: "unknown", sentence: denied.status === 421 ? "The daemon does not answer under this name." : "You may not see this page.", remarks: `${capital(denied.words)}. ${denied.status === 421 ? "" : "Who may is set by web.config_file on the host."}${kept}` };
+  if (gone) return { verdict: "unknown", sentence: `No answer from the daemon since ${clock(gone)}.${kept}`, remarks: "Is it running? systemctl status ssdpulse shows it; this page goes on asking." };
   if (stalled) return { verdict: "unknown", sentence: `The daemon answers, but has measured nothing since ${clock(overview.taken_at)}.`, remarks: "What is below is from before. journalctl -u ssdpulse says why.", runbook: "SsdpulseStale" };
   return null;
+}
+
+// What the programs in the kernel could not deliver, of the drives in view.
+function lossOf({ status }, shown) {
+  const drives = (status?.not_measured ?? []).filter((gap) => gap.change.includes(LOSING)).map((gap) => gap.what.replace(/: .*$/s, "")).filter((drive) => !shown || drive === shown || drive.endsWith(`(${shown})`));
+  return drives.length ? `Some I/Os of ${drives.slice(0, 3).join(", ")}${drives.length > 3 ? ` and ${drives.length - 3} more` : ""} were not measured. ` : "";
 }
 
 const linkTo = (one, ...more) => one?.href && element("a", { href: one.href, ...more[0] }, more[1] ?? one.words);
@@ -78,7 +86,9 @@ export class Verdict {
   }
 
   update(store, shown) {
-    const parts = trouble(store) ?? (store.overview ? partsOf(store, shown) : null);
+    const hinders = trouble(store);
+    const loss = hinders ? "" : lossOf(store, shown);
+    const parts = hinders ?? (store.overview ? partsOf(store, shown) : null);
     if (!parts) return;
     this.parts = parts;
     const { verdict, sentence, facts, remarks, past, aside, runbook, look } = parts;
@@ -90,7 +100,8 @@ export class Verdict {
       element("dl", { id: "facts", hidden: !facts?.length }, ...(facts ?? []).flatMap(([label, words]) => [element("dt", {}, label), element("dd", {}, words)])),
       element("p", { id: "remarks", hidden: !remarks }, remarks ?? ""),
       element("p", { id: "aside", hidden: !aside }, aside ? linkTo(aside) : ""),
-      element("p", { id: "past", hidden: !past }, past?.words ?? "", past?.href ? " " : "", linkTo(past, {}, "Show that time") || ""));
+      element("p", { id: "past", hidden: !past }, past?.words ?? "", past?.href ? " " : "", linkTo(past, {}, "Show that time") || ""),
+      element("p", { id: "losses", hidden: !loss }, loss, element("button", { type: "button", class: "link", "data-runbook": LOSING }, "Why, and how many")));
     [...made.children].forEach((child, i) => (this.root.children[i] ? patch(this.root.children[i], child) : this.root.append(child)));
   }
 }
