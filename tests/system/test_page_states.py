@@ -129,8 +129,8 @@ def a_range_is_compared(subject, name):
             with urllib.request.urlopen(base + path, timeout=20) as opened:
                 answer = json.load(opened)["devices"][0]
             break
-        except urllib.error.HTTPError as error:
-            print(f"     {error.read().decode().strip()}")
+        except OSError as error:  # not yet there, or a host too busy to answer in time
+            print(f"     {error.read().decode().strip() if isinstance(error, urllib.error.HTTPError) else error}")
             time.sleep(5)
     subject.check.that(answer is not None, "two minutes can be compared")
     if answer is None:
