@@ -9,7 +9,7 @@ import { DeviceView } from "./device.js";
 import { Subject } from "./subject.js";
 import { Help } from "./help.js";
 import { Verdict } from "./verdict.js";
-import { element, clock, duration, zone } from "./words.js";
+import { element, clock, date, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
@@ -100,11 +100,19 @@ class App {
 
   update() {
     this.showConnection();
-    if (this.store.status) document.getElementById("host").textContent = `on ${this.store.status.host ?? location.hostname}`;
+    this.showDaemon();
     this.subject?.update(this.device?.device);
     if (this.subject && !this.device && this.subject.drives.length) this.showDrive(this.where());
     this.verdict.update(this.store, this.shown ? this.device?.device ?? "" : null);
     (this.device ?? (this.subject ? null : this.overview))?.update();
+  }
+
+  showDaemon() {
+    const { status } = this.store;
+    if (!status || status === this.said) return;
+    this.said = status;
+    document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
+    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${date(status.started_at)} ${clock(status.started_at)}`;
   }
 
   showConnection() {

@@ -88,7 +88,7 @@ export class DeviceView {
     else if (this.bySeconds) words = "There is none for single seconds: choose a longer time.";
     else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives report their wear." : "No data: no log page of the drive was read in this time.";
     this.wearCharts.hidden = !shown;
-    this.wearPart.hidden = !shown && !known?.nvme && !this.inPast;
+    this.wearPart.hidden = !shown && Boolean(known) && !known.nvme;
     if (words === this.shownWear) return;
     this.shownWear = words;
     this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, "Show 7 days"));

@@ -219,7 +219,6 @@ export class Overview {
 
   showStatus(status) {
     this.said = status;
-    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
     this.findings.replaceChildren();
     if (status.findings.length) {
       this.findings.append(element("h2", {}, "Settings that cost performance or life"), element("ul", {}, ...status.findings.map((one) =>

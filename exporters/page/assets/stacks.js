@@ -46,7 +46,7 @@ export class Stacks {
     for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
     this.ladders.update(answer, devices, (ladder) => !this.device || [...ladder.drives, ...ladder.volumes].includes(this.device));
     this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
-      : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
+      : (this.device ? "" : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it.")
         + (answer.not_measured ? ` Volumes are not measured: ${answer.not_measured}.` : "")
         + (answer.left_out ? ` ${answer.left_out} more are not listed.` : "");
   }

@@ -8,7 +8,7 @@ const LOSING = "SsdpulseLosingEvents";
 
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 // "because a program reads": a fact has a label of its own.
-const reason = (words) => capital((words ?? "").replace(/^because /, "")) + ".";
+const reason = (words) => (words ?? "").replace(/^because /, "") + ".";
 const sinceWords = (begin, now) => `${date(begin) === date(now) ? "" : `${date(begin)} `}${clock(begin)} (${duration(now - begin)})`;
 
 // What is slow, first by its mount point or volume.

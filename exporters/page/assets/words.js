@@ -75,6 +75,8 @@ export function duration(seconds) {
   return seconds < 2 * 31557600 ? (seconds / 86400).toFixed(0) + " days" : short(seconds / 31557600) + " years";
 }
 
+// "1.2 ms to 3 ms", or "1.2 ms" if both are the same.
+export const span = (low, high) => (low === high ? low : `${low} to ${high}`);
 export const plural = (kind) => (kind === "flush" ? "flushes" : kind === "commit" ? "commits (fsync)" : kind + "s");
 export const many = (number, one, more = one + "s") => `${exact(number)} ${number === 1 ? one : more}`;
 export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit (fsync)" : kind, plural(kind));
