@@ -152,8 +152,8 @@ def trimming(trimmer):
 
 def take(state, before):
     """{name: PNG}."""
-    with database_host(state) as (slow, _, trimmer, daemon), browser(WIDTHS["overview"], HEIGHT) as chrome:
-        chrome.driver.get(f"http://127.0.0.1:{daemon.port}/")
+    with database_host(state) as (slow, _, trimmer, daemon), pages(daemon.port) as served, browser(WIDTHS["overview"], HEIGHT) as chrome:
+        chrome.driver.get(f"http://127.0.0.1:{served.port}/")
         time.sleep(before)
         fstrim = trimming(trimmer)
         found = chrome.wait(lambda: chrome.find(f"tr[data-device={slow.name}][data-state=slow]"), 30)

@@ -29,7 +29,10 @@ class App {
     document.getElementById("help").addEventListener("click", () => this.help());
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.onKey(event));
-    onTheme(() => this.update());
+    onTheme(() => {
+      if (this.device) this.device.happened.shown = null; // its swatches have colours of their own
+      this.update();
+    });
     setInterval(() => this.showConnection(), 1000);
     this.route();
     this.store.soon(0);

@@ -100,7 +100,7 @@ export class Happened {
     // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
     const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds || mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
     const worst = [...marks].sort((a, b) => cost(b) - cost(a)).slice(0, MAX_MARKS);
-    const listed = marks.filter((mark) => worst.includes(mark)).reverse().map((mark) => element("li", {}, this.button(mark)));
+    const listed = marks.filter((mark) => worst.includes(mark)).reverse().sort((a, b) => (b.end === null) - (a.end === null)).map((mark) => element("li", {}, this.button(mark)));
     const cheaper = marks.length - listed.length;
     this.list.replaceChildren(...listed.slice(0, LISTED));
     this.rest.hidden = listed.length <= LISTED;

@@ -104,8 +104,9 @@ export class Subject {
       const all = between(before.tenants, after.tenants) ?? [];
       return { drive, seconds: after.taken_at - before.taken_at, own: all.find((one) => one.name === this.name), title: after.tenants.find((one) => one.name === this.name)?.title, all: all.reduce((sum, one) => sum + one.bytes, 0) };
     }).filter((row) => row.seconds > 0 && row.own && devices.has(row.drive)).sort((a, b) => b.own.bytes - a.own.bytes);
-    if (rows.length > 0) this.drives = rows.map((row) => row.drive);
     const { why } = this.app.store.overview;
+    if (rows.length > 0) this.drives = rows.map((row) => row.drive);
+    else if (this.drives.length === 0 && [why.culprit, why.victim].includes(this.name) && devices.has(why.device)) this.drives = [why.device];
     const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? `It is what slows ${why.device} down.` : why.victim === this.name ? `It is slowed most by what ${why.device} does.` : "";
     const waiting = [...this.samples.values()].every((samples) => samples.length < 2);
     const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
