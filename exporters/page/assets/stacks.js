@@ -36,7 +36,7 @@ export class Stacks {
     const shown = answer.stacks.filter((stack) => !this.device || stack.mountpoint === this.device || stack.places.some((place) => place.name === this.device));
     const layers = new Map(answer.layers.map((layer) => [layer.name, layer]));
     const devices = new Map(overview.devices.map((device) => [device.name, device]));
-    const key = JSON.stringify([shown, [...devices.keys()]]);
+    const key = JSON.stringify([shown, [...devices.keys()], location.hash]); // links keep the range
     if (key !== this.shown) {
       this.shown = key;
       this.places = [];

@@ -52,8 +52,8 @@ export class Subject {
 
   showStack(devices) {
     const { stacks: answer } = this.app.store;
-    this.app.store.wantsStacks = true;
     this.stacks.update();
+    this.app.store.wantsStacks = true; // its figures, even where the tree is closed
     if (!answer) return;
     const of = answer.stacks.filter((stack) => (this.kind === "mount" ? stack.mountpoint === this.name : stack.places.some((place) => place.name === this.name)));
     const layers = new Map(answer.layers.map((layer) => [layer.name, layer]));

@@ -73,7 +73,7 @@ class Bars {
 
   // `rows` null: nothing is known, for the reason `why`.
   show(rows, seconds, why) {
-    const key = JSON.stringify([rows, seconds, why]);
+    const key = JSON.stringify([rows, seconds, why, this.kind && location.hash]);
     if (key === this.shown) return;
     this.shown = key;
     Object.assign(this, { rows, seconds, why });
