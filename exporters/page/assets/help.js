@@ -24,7 +24,7 @@ export const FIGURES = {
 export class Help {
   constructor(root) {
     this.bubble = element("div", { id: "help-of-figure", role: "tooltip", hidden: true });
-    root.append(this.bubble);
+    root.querySelector("footer").append(this.bubble); // a landmark that no view replaces
     for (const name of ["pointerover", "focusin"]) root.addEventListener(name, (event) => this.show(event.target.closest?.("[data-help]")));
     for (const name of ["scroll", "resize"]) addEventListener(name, () => this.hide(), { passive: true });
     root.addEventListener("keydown", (event) => {
