@@ -156,8 +156,7 @@ http::Response compared(const http::Request& request, history::Reader& reader, s
     return error_response(question.error());
   }
   if (!has_data(*question)) {
-    return text_response(404,
-                         "nothing was measured in one of these times: minutes are in the history two minutes later");
+    return text_response(404, "nothing was measured in one of these times, or it is not in the history yet");
   }
   auto comparison = compare::compare(*question);
   report::Report report{"", std::chrono::system_clock::now(), {}, {}, {}};
