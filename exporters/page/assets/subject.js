@@ -107,7 +107,7 @@ export class Subject {
     const { why } = this.app.store.overview;
     if (rows.length > 0) this.drives = rows.map((row) => row.drive);
     else if (this.drives.length === 0 && [why.culprit, why.victim].includes(this.name) && devices.has(why.device)) this.drives = [why.device];
-    const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? `It is what slows ${why.device} down.` : why.victim === this.name ? `It is slowed most by what ${why.device} does.` : "";
+    const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? `It is what slows ${why.device} down.` : why.victim === this.name ? `Of all that use ${why.device}, it is slowed most.` : "";
     const waiting = [...this.samples.values()].every((samples) => samples.length < 2);
     const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
     this.say(rows.find((row) => row.title)?.title ?? this.name, [], role !== "", role ? `▲ ${role}` : rows.length ? "✓ As far as is known, it slows nothing, and nothing slows it." : waiting ? "Counted from now on: the first figures follow in seconds." : "No I/O in the last minute.",
