@@ -18,7 +18,10 @@ namespace ssdpulse::serve {
 namespace {
 
 constexpr std::string_view kPrefix = "/api/v1/history/";
-constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms
+constexpr std::string_view kComparePrefix = "/api/v1/compare/";
+constexpr std::chrono::hours kMaxMinutes{6};  // of one answer with histograms, and of a comparison
+/// Before the times that are compared, to know how much such times differ by chance: a day takes too much memory here.
+constexpr std::chrono::hours kChanceHours{6};
 constexpr std::chrono::hours kMaxSeconds{1};
 constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
 
@@ -108,6 +111,47 @@ http::Response seconds_of(const http::Request& request, history::Reader& reader,
   const auto seconds = reader.seconds(device, window);
   return seconds ? json(request, page::past_seconds_json(device, *seconds, window, heat))
                  : error_response(seconds.error());
+}
+
+/// The same length just before, or the same time of the day before.
+std::optional<model::Window> window_against(const std::string& against, const model::Window& window) {
+  if (against == "before") {
+    return model::Window{window.from - (window.to - window.from), window.from};
+  }
+  if (against == "yesterday") {
+    return model::Window{window.from - std::chrono::hours(24), window.to - std::chrono::hours(24)};
+  }
+  return std::nullopt;
+}
+
+/// As `ssdpulse report --json` answers, of one device.
+http::Response compared(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  const auto window = window_of(request);
+  const auto before = window ? window_against(request.parameter("against"), *window) : std::nullopt;
+  if (!before) {
+    return text_response(400, "from=, to=: expected seconds since the epoch; against=: before or yesterday");
+  }
+  if (window->to - window->from > kMaxMinutes + std::chrono::minutes(1)) {
+    return text_response(400, "six hours at most; `ssdpulse report` compares longer times");
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return text_response(503, "somebody else is being answered; ask again in a few seconds");
+  }
+  const auto made = report::make_report(
+      reader, {.windows = {before, *window, "", {}},
+               .device = request.path.substr(kComparePrefix.size()),
+               .host = "",
+               .now = std::chrono::system_clock::now(),
+               .day = kChanceHours});
+  if (!made) {
+    return made.error().error_number == ENODATA
+               ? text_response(404, "nothing was measured in one of these times, or it is not in the history yet")
+               : error_response(made.error());
+  }
+  std::ostringstream text;
+  report::print_json(*made, text);
+  return json(request, std::move(text).str());
 }
 
 http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
@@ -228,13 +272,16 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
 }  // namespace
 
 void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts) {
-  const auto handler =
-      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
-        return past(request, reader, *one_at_a_time);
-      });
+  const auto one_at_a_time = std::make_shared<std::mutex>();
+  const auto handler = for_own_hosts(
+      hosts, [&reader, one_at_a_time](const http::Request& request) { return past(request, reader, *one_at_a_time); });
   routes["/report"] = {
-      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](
+      for_own_hosts(hosts, [&reader, one_at_a_time](
                                const http::Request& request) { return report_page(request, reader, *one_at_a_time); }),
+      http::Lane::slow};
+  routes["/api/v1/compare/*"] = {
+      for_own_hosts(hosts, [&reader, one_at_a_time](
+                               const http::Request& request) { return compared(request, reader, *one_at_a_time); }),
       http::Lane::slow};
   routes["/api/v1/history"] = {handler, http::Lane::slow};
   routes["/api/v1/history/*"] = {handler, http::Lane::slow};

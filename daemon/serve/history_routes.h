@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // add_history(): the web server's routes for the past. /api/v1/history: which devices are known, settings that changed,
-// marks; /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did;
-// /report: one device before and after a moment.
+// marks; /api/v1/history/DEVICE: one device in any window; /api/v1/compare/DEVICE: a window against one before it; POST
+// /api/v1/marks: records something that somebody did; /report: one device before and after a moment.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "daemon/advice/measured.h"
+#include "exporters/coding/content_coding.h"
 #include "exporters/http/http_security.h"
+#include "exporters/prometheus/families.h"
 
 namespace ssdpulse::serve {
 namespace {
@@ -126,11 +128,30 @@ http::Routes daemon_routes(const CurrentSnapshot& current, exposition::MetricsPa
                             });
 }
 
+namespace {
+
+/// What each metric means, as `ssdpulse metrics --json` prints it: the page shows it next to its figures.
+http::Response metric_list(const http::Request& request) {
+  std::string text = exposition::metric_list_json();
+  http::Response response{200, "application/json", "", page_headers(), nullptr};
+  if (coding::prefers_gzip(request.accept_encoding)) {
+    if (auto coded = coding::gzip(text, coding::Effort::usual)) {
+      text = std::move(*coded);
+      response.content_encoding = "gzip";
+    }
+  }
+  response.body = std::make_shared<const std::string>(std::move(text));
+  return response;
+}
+
+}  // namespace
+
 void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& site, std::vector<std::string> hosts) {
   for (const page::EmbeddedFile& file : page::embedded_files()) {
     routes[std::string(file.path)] = for_own_hosts(
         hosts, [&site](const http::Request& request) { return response_of(site.file(question_of(request))); });
   }
+  routes["/api/v1/metrics"] = {for_own_hosts(hosts, metric_list), http::Lane::page};
   const auto api = for_own_hosts(std::move(hosts), [&current, &site](const http::Request& request) {
     return response_of(site.api(current.get(), question_of(request)));
   });

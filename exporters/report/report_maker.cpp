@@ -54,7 +54,7 @@ std::vector<Event> within(const std::vector<Event>& events, const model::Window&
 }
 
 util::Result<Question> question_of(Reader& history, const model::PastDevice& device, const PastWindows& windows,
-                                   const std::vector<model::SettingChange>& settings) {
+                                   std::chrono::hours day_before, const std::vector<model::SettingChange>& settings) {
   Question question{.device = device, .before = {}, .after = {}, .day = {}, .between = {}, .settings = {}, .marks = {}};
   auto after = side_of(history, device, windows.after);
   if (!after) {
@@ -67,7 +67,7 @@ util::Result<Question> question_of(Reader& history, const model::PastDevice& dev
     if (!before || !between) {
       return tl::make_unexpected(!before ? before.error() : between.error());
     }
-    auto day = history.minutes(device, {windows.before->from - std::chrono::days(1), windows.before->from});
+    auto day = history.minutes(device, {windows.before->from - day_before, windows.before->from});
     if (!day) {
       return tl::make_unexpected(day.error());
     }
@@ -116,7 +116,7 @@ util::Result<Report> make_report(Reader& history, const Wanted& wanted, const Pr
     if (!wanted.device.empty() && wanted.device != device.name && wanted.device != device.serial) {
       continue;
     }
-    auto question = question_of(history, device, windows, *settings);
+    auto question = question_of(history, device, windows, wanted.day, *settings);
     if (!question) {
       return tl::make_unexpected(question.error());
     }

@@ -3,6 +3,7 @@
 // daemon's page.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Wanted {
   std::string host;
   model::WallTime now;
   double time_scale = 1;  // see EvidenceSums: other than 1 in tests
+  std::chrono::hours day{24};  // before the first window, which tells how much such windows differ by chance
 };
 
 /// What is being compared, and the share of it that is done.

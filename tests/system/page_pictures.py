@@ -5,6 +5,10 @@
 A database's disk is read and written, a second one is under load, a third is idle. After SECONDS (default: 240, which
 the drive's picture shows) an fstrim stalls the reads of the first. Only the disk's slowness is artificial: it is a loop
 device over a program that lets no read pass a trim (controlled_disk.py). Needs SSDPULSE_BUILD and Debian's python3.
+
+With --matrix before DIRECTORY, every view in every state, width and theme, for fresh eyes: index.html shows them all.
+It fails if a view is wider than its window, or if the browser complains. States that no disk here can be in are made by
+page_states.py, the page itself is that of this tree.
 """
 import base64
 import os
@@ -21,10 +25,13 @@ from pathlib import Path
 from browser import browser
 from controlled_disk import controlled_disk
 from lib import cgroups, rig
+from page_states import pages
 
 HEIGHT = 1400
 WIDTHS = {"overview": 1280, "device": 1180}  # wide enough to show every column of the overview
 MOST_BYTES = 150_000  # of one picture
+MATRIX_WIDTHS = (360, 768, 1280, 1920)
+MATRIX_HEIGHT = 2400  # pixels: what is below repeats itself
 # Most commands are quick, some take longer, as on any drive.
 HEALTHY = {"read": 0.0006, "write": 0.0004, "flush": 0.002, "trim": 0.45, "reads_wait_for_trim": True,
            "added": [{"kind": "read", "seconds": 0.0008, "share": 0.3}, {"kind": "read", "seconds": 0.003, "share": 0.04},
@@ -126,42 +133,113 @@ def fio(file, rates, *options):
             *options]
 
 
-def take(state, before):
-    """{name: PNG}."""
-    with controlled_disk(state, HEALTHY, 1 << 30, "keep=1") as (slow, _), file_system(slow) as table, \
+@contextmanager
+def database_host(state):
+    """(the slow disk, how to tell it what to do, the cgroup that trims, the daemon), under load."""
+    with controlled_disk(state, HEALTHY, 1 << 30, "keep=1") as (slow, tell), file_system(slow) as table, \
             rig.ram_disks(state, 2, "64M") as (busy, idle), \
             cgroups.named("system.slice/database.service", "system.slice/fstrim.service") as (database, trimmer), \
             rig.daemon(state, [slow, busy, idle]) as daemon, \
-            loads(database.command(fio(table, "60,20", "--fsync=10")), fio(busy.path, "120,40")), \
-            browser(WIDTHS["overview"], HEIGHT) as chrome:
-        chrome.driver.get(f"http://127.0.0.1:{daemon.port}/")
+            loads(database.command(fio(table, "60,20", "--fsync=10")), fio(busy.path, "120,40")):
+        yield slow, tell, trimmer, daemon
+
+
+def trimming(trimmer):
+    fstrim = threading.Thread(target=subprocess.run, args=(trimmer.command(["fstrim", MOUNT]),))
+    fstrim.start()
+    return fstrim
+
+
+def take(state, before):
+    """{name: PNG}."""
+    with database_host(state) as (slow, _, trimmer, daemon), pages(daemon.port) as served, browser(WIDTHS["overview"], HEIGHT) as chrome:
+        chrome.driver.get(f"http://127.0.0.1:{served.port}/")
         time.sleep(before)
-        fstrim = threading.Thread(target=subprocess.run, args=(trimmer.command(["fstrim", MOUNT]),))
-        fstrim.start()
+        fstrim = trimming(trimmer)
         found = chrome.wait(lambda: chrome.find(f"tr[data-device={slow.name}][data-state=slow]"), 30)
         if not found:
             sys.exit("the disk never became slow")
         time.sleep(4)
         overview = shot(chrome, "overview", ".scroll")
-        fstrim.join()
         chrome.size(WIDTHS["device"], HEIGHT)
         chrome.run("location.hash = arguments[0]", f"#/device/{slow.name}?range={60 if before < 240 else 300}")
-        time.sleep(6)
-        chrome.run("document.querySelector('.marks button[data-mark^=read]').click(); document.activeElement.blur()")
-        time.sleep(1.5)
-        return {"overview": overview, "device": shot(chrome, "device", ".explain")}
+        time.sleep(4)
+        device = shot(chrome, "device", ".marks")
+        fstrim.join()
+        return {"overview": overview, "device": device}
+
+
+def views_of(slow):
+    """{name: fragment} of each kind of view."""
+    drive = f"device/{slow.name}"
+    return {"overview": "", "drive": drive, "day": f"{drive}?range=86400", "volume": "volume/dm-1", "file-system": "mount/%2Fmnt%2Fdatabase",
+            "tenant": "tenant/database.service"}
+
+
+def every_size(chrome, directory, name):
+    """Takes what is shown in every width and theme; returns what is wrong with it."""
+    wrong = []
+    for width in MATRIX_WIDTHS:
+        for theme in ("light", "dark"):
+            chrome.size(width, 900, dark=theme == "dark")
+            time.sleep(0.7)
+            wide, tall = chrome.run("const page = document.scrollingElement; return [page.scrollWidth, page.scrollHeight]")
+            clip = {"x": 0, "y": 0, "width": width, "height": min(tall, MATRIX_HEIGHT), "scale": 1}
+            answer = chrome.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+            (directory / f"{name}-{width}-{theme}.png").write_bytes(base64.b64decode(answer["data"]))
+            wrong += [f"{name} at {width} pixels: {wide} wide"] if wide > width else []
+    return wrong
+
+
+def take_matrix(state, before, directory):
+    """Returns what is wrong."""
+    wrong = []
+    with database_host(state) as (slow, tell, trimmer, daemon), pages(daemon.port) as served, browser() as chrome:
+        views = views_of(slow)
+
+        def take_state(name, state, wanted, seconds=4):
+            served.show(state, "volumes")
+            for view in wanted:
+                chrome.driver.get("about:blank")
+                chrome.driver.get(f"http://127.0.0.1:{served.port}/#/{views[view]}")
+                time.sleep(seconds)
+                wrong.extend(every_size(chrome, directory, f"{name}-{view}"))
+                wrong.extend(f"{name}-{view}: {one}" for one in chrome.console() if "willReadFrequently" not in one and " 40" not in one)
+
+        time.sleep(before)
+        take_state("healthy", "as it is", views)
+        for state in ("64 drives", "losses", "denied"):
+            take_state(state.replace(" ", "-"), state, ["overview"])
+        take_state("empty", "empty", ["overview", "drive", "day"])
+        take_state("stale", "stale", ["overview", "drive"], 14)
+        tell({**HEALTHY, "trim": 6})  # long enough for all of them
+        fstrim = trimming(trimmer)
+        time.sleep(10)
+        take_state("ill", "as it is", views)
+        tell({**HEALTHY, "trim": 0.01})
+        fstrim.join()
+    files = sorted(path.name for path in directory.glob("*.png"))
+    (directory / "index.html").write_text("".join(f"<figure><figcaption>{name}</figcaption><img loading=lazy src='{name}'></figure>\n" for name in files))
+    return wrong
 
 
 def main():
-    if len(sys.argv) not in (2, 3) or os.geteuid() != 0:
+    matrix = "--matrix" in sys.argv[1:]
+    arguments = [one for one in sys.argv[1:] if one != "--matrix"]
+    if len(arguments) not in (1, 2) or os.geteuid() != 0:
         sys.exit(__doc__)
     if "SSDPULSE_PICTURES" not in os.environ:  # run again in a mount namespace of our own
         os.environ["SSDPULSE_PICTURES"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
-    directory = Path(sys.argv[1])
+    directory = Path(arguments[0])
     directory.mkdir(parents=True, exist_ok=True)
+    before = int(arguments[1]) if len(arguments) == 2 else 240
     with rig.state_directory() as state:
-        pictures = take(state, int(sys.argv[2]) if len(sys.argv) == 3 else 240)
+        if matrix:
+            wrong = take_matrix(state, before, directory)
+            print(*wrong, sep="\n")
+            sys.exit(bool(wrong))
+        pictures = take(state, before)
     if not all([write(directory, name, data) for name, data in pictures.items()]):
         sys.exit(f"a picture is larger than {MOST_BYTES} bytes")
 

@@ -211,6 +211,34 @@ TEST(HistoryRoutes, AReportIsOnePageThatMayRunNothing) {
   EXPECT_EQ(history.routes["/report"].handler(history.request).status, 400U);
 }
 
+TEST(HistoryRoutes, CompareATimeWithAsMuchBeforeItOrTheSameOfYesterday) {
+  WrittenHistory history;
+  http::Request& request = history.request;
+  request.path = "/api/v1/compare/sda";
+  const auto answer = [&](std::chrono::minutes from, std::chrono::minutes to, const std::string& against) {
+    const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+    const auto seconds = [&](std::chrono::minutes ago) {
+      return std::to_string(std::chrono::duration_cast<std::chrono::seconds>((now - ago).time_since_epoch()).count());
+    };
+    request.query = {{"from", seconds(from)}, {"to", seconds(to)}, {"against", against}};
+    return history.routes["/api/v1/compare/*"].handler(request);
+  };
+  const http::Response compared = answer(29min, 28min, "before");
+  ASSERT_EQ(compared.status, 200U) << *compared.body;
+  const auto device = nlohmann::json::parse(*compared.body).at("devices").at(0);
+  EXPECT_EQ(device.at("device"), "sda");
+  EXPECT_EQ(device.at("before").at("to"), device.at("after").at("from"));
+  EXPECT_EQ(device.at("before").at("from"), device.at("after").at("from").get<int>() - 60);
+  EXPECT_EQ(device.at("rows").at(0).at("verdict"), "too few");
+  EXPECT_EQ(answer(30min, 29min, "before").status, 404U) << "nothing was measured before";
+  EXPECT_EQ(answer(29min, 28min, "yesterday").status, 404U);
+  EXPECT_EQ(answer(29min, 28min, "tomorrow").status, 400U);
+  EXPECT_EQ(answer(28min, 29min, "before").status, 400U);
+  EXPECT_EQ(answer(std::chrono::hours(7), 0min, "before").status, 400U);
+  request.path = "/api/v1/compare/sdb";
+  EXPECT_EQ(answer(29min, 28min, "before").status, 404U);
+}
+
 TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {
   WrittenHistory history;
   http::Request& request = history.request;

@@ -1,40 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The URL's fragment holds what is shown: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with
-// by=seconds for the seconds around a slow time; times in seconds since the epoch. Everything else follows from it.
+// The URL's fragment holds what is shown: #/, or #/device/NAME, #/volume/NAME, #/mount/PATH, #/tenant/NAME, the latter
+// three with on=DRIVE; ?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with by=seconds for the seconds around a
+// slow time, and at=TIME for the cursor; times in seconds since the epoch. Everything else follows from it.
 
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
-import { calmWords } from "./drive_facts.js";
-import { element, clock, deviceLink, duration, momentLink, slowOperation } from "./words.js";
+import { Subject } from "./subject.js";
+import { Help } from "./help.js";
+import { Verdict } from "./verdict.js";
+import { element, clock, date, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
   ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["Tab, Enter", "to a drive's name, which opens it, and to its state, which shows all its figures"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
-  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
+  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"], ["s", "in a chart: begins a selection at the time cursor, and ends it"],
 ];
-
-// Only what changes, so that it is read out once, and keeps the focus.
-function say(id, words = "", ...links) {
-  const place = document.getElementById(id);
-  const shown = links.filter(Boolean);
-  const said = JSON.stringify([words, ...shown.map((one) => [one.href, one.textContent, one.dataset.runbook])]);
-  if (place.said === said) return;
-  Object.assign(place, { said, hidden: !words && shown.length === 0 });
-  place.replaceChildren(words, ...shown.flatMap((one) => [" ", one]));
-}
 
 class App {
   constructor() {
     this.main = document.getElementById("main");
     this.dialog = document.getElementById("dialog");
     this.store = new Store(() => this.update());
+    this.explains = new Help(document.body);
+    this.verdict = new Verdict(document.getElementById("why"), this);
     this.overview = new Overview(this);
     document.getElementById("help").addEventListener("click", () => this.help());
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.onKey(event));
-    onTheme(() => this.update());
+    onTheme(() => {
+      if (this.device) this.device.happened.shown = null; // its swatches have colours of their own
+      this.update();
+    });
     setInterval(() => this.showConnection(), 1000);
     this.route();
     this.store.soon(0);
@@ -42,87 +40,101 @@ class App {
 
   where() {
     const [path, query] = location.hash.slice(1).split("?");
-    const match = /^\/device\/([^/]+)$/.exec(path);
+    const match = /^\/(device|volume|mount|tenant)\/([^/]+)$/.exec(path);
     const parameters = new URLSearchParams(query);
     const number = (name) => (/^\d{1,12}$/.test(parameters.get(name) ?? "") ? Number(parameters.get(name)) : null);
-    let device = null;
+    let name = null;
     try {
-      device = match ? decodeURIComponent(match[1]) : null;
+      name = match ? decodeURIComponent(match[2]) : null;
     } catch (error) { /* not a name of ours */ }
-    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"), by: parameters.get("by") === "seconds" ? "seconds" : null };
+    return { kind: name === null ? null : match[1], name, on: parameters.get("on"), range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"),
+      by: parameters.get("by") === "seconds" ? "seconds" : null, at: number("at"), select: parameters.get("select"), against: parameters.get("against") };
   }
 
   // The browser's way back leads to the view before, but not through every pause.
   go(change, again = false) {
-    const { device, ...view } = { ...this.where(), ...change };
-    const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(view)) {
-      if (value !== null) parameters.set(name, value);
-    }
-    const hash = `#/device/${encodeURIComponent(device)}?${parameters}`;
+    const hash = this.hashOf(change);
     if (again) history.replaceState(null, "", hash);
     else if (hash !== location.hash) history.pushState(null, "", hash);
     this.route();
   }
 
+  // In the URL alone, for whoever it is sent to.
+  note(change) { history.replaceState(null, "", this.hashOf(change)); }
+
+  hashOf(change) {
+    const { kind, name, ...view } = { ...this.where(), ...change };
+    const parameters = new URLSearchParams();
+    for (const [key, value] of Object.entries(view)) {
+      if (value !== null) parameters.set(key, value);
+    }
+    return `#/${kind}/${encodeURIComponent(name)}?${parameters}`;
+  }
+
   route() {
     const view = this.where();
-    if (!view.device) {
-      this.device = null;
+    const key = view.kind && `${view.kind} ${view.name}`;
+    if (!view.kind) {
+      this.device = this.subject = null;
       this.store.select(null, "read");
       if (!this.main.contains(this.overview.root)) this.main.replaceChildren(this.overview.root);
-      document.title = "ssdpulse";
-    } else {
-      if (this.device?.device !== view.device) {
-        this.device = new DeviceView(this, view.device);
-        this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.device.root);
-      }
-      document.title = view.device + " · ssdpulse";
-      this.device.configure(view);
+    } else if (key !== this.shown) {
+      this.subject = view.kind === "device" ? null : new Subject(this, view.kind, view.name);
+      this.device = null;
+      this.charts = element("div");
+      this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.subject?.root ?? "", this.charts);
     }
+    this.shown = key;
+    document.title = view.kind ? `${view.name} · ssdpulse` : "ssdpulse";
+    this.showDrive(view);
     this.update();
+  }
+
+  // The drive whose charts are shown: of a volume, a file system or a tenant, one of those below it.
+  showDrive(view) {
+    const drive = view.kind === "device" ? view.name : view.kind && (view.on ?? this.subject.drives[0] ?? null);
+    if (!drive) return;
+    if (this.device?.device !== drive) {
+      this.device = new DeviceView(this, drive, this.subject !== null);
+      this.charts.replaceChildren(this.device.root);
+    }
+    this.device.configure(view);
   }
 
   update() {
     this.showConnection();
-    this.showWhy();
-    (this.device ?? this.overview).update();
+    this.showDaemon();
+    this.subject?.update(this.device?.device);
+    if (this.subject && !this.device && this.subject.drives.length) this.showDrive(this.where());
+    this.verdict.update(this.store, this.shown ? this.device?.device ?? "" : null);
+    (this.device ?? (this.subject ? null : this.overview))?.update();
   }
 
-  // What is slow now, or that nothing is; small below it, what else is so, and what is over.
-  showWhy() {
-    const { overview, gone, status } = this.store;
-    if (status) document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
-    if (!overview && !gone) return;
-    const why = gone ? { verdict: "unknown", summary: `No answer from the daemon since ${clock(gone)}.${overview ? " What is below is from before." : ""}` } : overview.why;
-    const devices = overview?.devices ?? [];
-    // A volume has no page of its own.
-    const device = devices.find((one) => one.name === why.device);
-    const operation = why.operation ?? slowOperation(device);
-    const over = why.past && device ? why.incident ?? why.wait : null;
-    const calm = why.verdict === "ok";
-    document.getElementById("why").dataset.verdict = why.verdict;
-    say("sentence", calm ? calmWords(devices) : why.summary);
-    say("remarks", why.remarks);
-    say("past", why.past, over && element("a", { href: momentLink(why.device, why.operation, over.begin, over.end) }, "Show that time"));
-    say("next", "", why.runbook && (!calm || !why.past) && this.runbookButton(why.runbook), !calm && device && element("a", { href: deviceLink(why.device, operation) }, `Look at ${device.use || why.device}`));
+  showDaemon() {
+    const { status } = this.store;
+    if (!status || status === this.said) return;
+    this.said = status;
+    document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
+    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${date(status.started_at)} ${clock(status.started_at)}`;
   }
 
   showConnection() {
-    const { gone, overview, restarted } = this.store;
+    const { gone, overview, restarted, denied, stalled } = this.store;
     const status = document.getElementById("connection");
     const now = Date.now() / 1000;
-    document.body.classList.toggle("gone", Boolean(gone));
-    status.dataset.state = gone ? "gone" : "live";
+    document.body.classList.toggle("gone", Boolean(gone || denied || stalled));
+    status.dataset.state = gone || denied || stalled ? "gone" : overview ? "live" : "connecting";
     let words = "connecting";
-    if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
-    else if (overview) words = `live, ${clock(overview.taken_at)}`;
-    if (!gone && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
+    if (denied) words = "not permitted";
+    else if (stalled) words = `nothing new since ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
+    else if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
+    else if (overview) words = `live, ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
+    if (!gone && !denied && !stalled && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
     if (status.textContent !== words) status.textContent = words;
   }
 
-  runbookButton(name) {
-    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name) }, "What to do") : "";
+  runbookButton(name, about) {
+    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name, about) }, "What to do") : "";
   }
 
   show(title, ...content) {
@@ -136,7 +148,9 @@ class App {
     this.show("Keys", element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
   }
 
-  async runbook(name) {
+  // `about`: the slow time that it is opened for; the runbook itself is about all causes, so that comes first, and the
+  // runbook's commands name this drive.
+  async runbook(name, about) {
     let text = "";
     try {
       const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`);
@@ -144,10 +158,12 @@ class App {
     } catch (error) {
       text = "The daemon does not answer.";
     }
-    // The page is about all causes: what to do about this one comes first.
     const why = this.store.overview?.why;
-    const now = why?.runbook === name && why.next ? [element("p", {}, element("strong", {}, "Next: "), why.next)] : [];
-    this.show(name, ...now, ...markdown(text, name, (other) => this.runbook(other)));
+    const next = about?.next ?? (why?.runbook === name ? why.next : "");
+    const device = about?.device ?? this.device?.device ?? why?.device;
+    const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, words]) => [element("dt", {}, label), element("dd", {}, words)]))] : [];
+    const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, "Next: "), next) : "")] : [];
+    this.show(name, ...here, ...markdown(device ? text.replaceAll(/\bDEVICE\b/g, device) : text, name, (other) => this.runbook(other, about)));
   }
 
   onKey(event) {
@@ -155,14 +171,14 @@ class App {
     const typing = event.target.matches?.("input");
     if (event.key === "Escape") {
       if (typing && this.overview.filter.value) this.overview.filter.value = "";
-      else if (this.device) location.hash = "#/";
+      else if (this.shown) location.hash = "#/";
       event.target.blur?.();
       this.update();
       return;
     }
     if (typing) return;
     if (event.key === "?") this.help();
-    else if (event.key === "/" && !this.device) this.overview.filter.focus();
+    else if (event.key === "/" && !this.shown) this.overview.filter.focus();
     else if (event.key === "p" && this.device) this.device.live.click();
     else if (event.key === "[" && this.device) this.device.shift(-1);
     else if (event.key === "]" && this.device) this.device.shift(1);

@@ -112,7 +112,7 @@ export class DayTable {
   constructor() {
     this.note = element("p", { class: "faint" });
     this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Last hour and last 24 hours, as a table" });
-    this.details = element("details", { id: "day-table", ontoggle: () => this.fill() }, element("summary", {}, "Last hour and last 24 hours, as a table"), this.table);
+    this.details = element("details", { id: "day-table", class: "more", ontoggle: () => this.fill() }, element("summary", {}, "Last hour and last 24 hours, as a table"), this.table);
     this.root = element("div", {}, this.note, this.details);
   }
 

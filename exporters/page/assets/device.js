@@ -1,53 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// One drive: the heatmap, the lines below it over the same time, and an explanation of what happened. The last quarter
-// of an hour comes second by second from the daemon's memory, any other time from its history.
+// One drive: the heatmap, the lines below it over the same time, and what happened. The last quarter of an hour comes
+// second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, zone, date, localTime, exact, many, manyOf, plural, busyWords } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, many, patch, viewLink } from "./words.js";
+import { factsOf, rate, tailOf } from "./drive_facts.js";
+import { dayOf } from "./day.js";
+import { Brush } from "./brush.js";
+import { Happened } from "./happened.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
 import { Tenants } from "./tenants.js";
 import { Stacks } from "./stacks.js";
-import { CAUSES } from "./causes.js";
 
 const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
 const MEMORY = 900; // seconds that the daemon keeps second by second
 const SHORTEST = 60;
 const LONGEST = 10 * 366 * 86400;
 const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
-const MAX_MARKS = 40; // that are listed
 const HEATS = ["read", "write", "flush", "discard", "commit"];
-// What the letter of a mark stands for.
-const LEGEND = new Map([...Object.values(CAUSES).map(({ letter, legend }) => [letter, legend]),
-  ["W", "held up above the drives"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
 
 export class DeviceView {
-  constructor(app, device) {
+  // `below`: it is shown below something that it carries.
+  constructor(app, device, below = false) {
     this.app = app;
+    this.below = below;
     this.device = device;
     this.cursor = null;
-    this.chosen = null;
     this.title = element("h2", {}, device);
     this.facts = element("ul", { class: "facts" });
+    this.more = element("ul", { class: "facts" });
+    this.brush = new Brush(this, app);
+    this.happened = new Happened(this, app);
     this.past = new Past(() => this.update());
     this.tenants = new Tenants(app.store, device);
     this.stacks = new Stacks(app.store, device);
+    this.stacks.root.hidden = below;
     this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, by: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
     this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
       if (event.key === "Enter") this.showTimes();
     } }));
     this.heats = HEATS.map((kind) => element("button", { type: "button", onclick: () => app.go({ heat: kind }) }, kind === "commit" ? "fsync" : kind + (kind === "flush" ? "es" : "s")));
     this.live = element("button", { type: "button", id: "live", onclick: () => this.pause() }, "Pause (p)");
-    this.marksList = element("ul", { class: "marks" });
-    this.legend = element("p", { class: "key", id: "marks-legend" });
-    this.explanation = element("div", { "aria-live": "polite" });
     this.heatmap = new Heatmap(this);
     this.charts = this.makeCharts();
     this.wear = this.makeWear();
+    this.empty = element("p", { class: "faint" });
     this.wearNote = element("p", { class: "faint" });
-    this.wearCharts = element("div", { class: "charts", id: "wear", hidden: true }, ...this.wear.map((chart) => chart.root));
+    this.wearCharts = element("div", { class: "charts", hidden: true }, ...this.wear.map((chart) => chart.root));
+    this.wearPart = element("section", { id: "wear" }, element("h2", {}, "Wear over time"), this.wearNote, this.wearCharts);
     this.notice = element("p", { class: "notice", hidden: true });
-    this.root = element("div", {}, this.title, this.facts, this.stacks.root, this.notice,
+    this.root = element("div", {}, this.title, this.facts,
+      element("details", { class: "more" }, element("summary", {}, "All about this drive"), this.more), this.stacks.root, this.notice,
       element("div", { class: "bar" },
         element("div", { class: "group", role: "group", "aria-label": "Range" }, ...this.ranges),
         element("div", { class: "group", role: "group", "aria-label": "Time" },
@@ -56,13 +60,12 @@ export class DeviceView {
         element("details", { class: "times" }, element("summary", {}, "From … to …"), element("div", { class: "group", role: "group", "aria-label": "From and to" }, this.times[0], "to", this.times[1],
           element("button", { type: "button", id: "show-times", onclick: () => this.showTimes() }, "Show"))),
         element("div", { class: "group", role: "group", "aria-label": "Heatmap of" }, ...this.heats)),
-      element("div", { class: "charts" }, this.heatmap.root),
-      element("h2", {}, "What happened"), this.marksList, this.legend, this.explanation,
+      element("div", { class: "charts" }, this.heatmap.root), this.happened.root,
       element("h2", {}, "Whose I/O, and how it entered the kernel"), this.tenants.root,
-      element("h2", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes,
       element("h2", {}, "The same time in lines"),
-      element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)),
-      element("h2", {}, "Wear over time"), this.wearNote, this.wearCharts);
+      element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)), this.empty,
+      element("details", { class: "more" }, element("summary", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes),
+      this.wearPart);
   }
 
   // Only from the history: how the drive wore, as it reported itself.
@@ -85,6 +88,7 @@ export class DeviceView {
     else if (this.bySeconds) words = "There is none for single seconds: choose a longer time.";
     else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives report their wear." : "No data: no log page of the drive was read in this time.";
     this.wearCharts.hidden = !shown;
+    this.wearPart.hidden = !shown && Boolean(known) && !known.nvme;
     if (words === this.shownWear) return;
     this.shownWear = words;
     this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, "Show 7 days"));
@@ -139,6 +143,7 @@ export class DeviceView {
     return this.until < Date.now() / 1000 - this.past.step - 130 ? 0.6 : this.past.step + 70;
   }
   get step() { return this.inPast ? this.past.step : 1; }
+  get shortest() { return SHORTEST; }
   get unit() {
     const step = this.step;
     return UNITS[step] ?? `stretch of ${duration(step)}`;
@@ -198,7 +203,10 @@ export class DeviceView {
     return at < 0 ? null : at;
   }
 
-  configure({ range, heat, from, to, by }) {
+  configure({ range, heat, from, to, by, at, select, against }) {
+    this.brush.configure({ select, against });
+    if (at !== this.pinned) this.cursor = at;
+    this.pinned = at;
     const known = RANGES.some(([seconds]) => seconds === range);
     const window = from !== null && to !== null && to > from;
     this.window = window ? [from, Math.min(to, from + LONGEST)] : null;
@@ -210,7 +218,7 @@ export class DeviceView {
     this.heats.forEach((button, i) => button.setAttribute("aria-pressed", HEATS[i] === this.heat));
     this.live.textContent = to ? "Live (p)" : "Pause (p)";
     this.live.setAttribute("aria-pressed", Boolean(to));
-    this.shownMarks = null;
+    this.happened.shown = null;
     this.shownTimes = null;
     this.update();
   }
@@ -257,12 +265,11 @@ export class DeviceView {
     const known = overview?.devices.find((one) => one.name === this.device);
     if (known) this.showFacts(known);
     if (!overview) return;
-    this.stacks.update();
+    if (!this.below) this.stacks.update();
     const wasPast = this.inPast;
     this.inPast = this.isPast(overview.taken_at);
     if (wasPast !== this.inPast) {
-      this.shownMarks = null;
-      this.explanation.replaceChildren();
+      this.happened.forget();
     }
     this.app.store.select(this.inPast ? null : this.device, this.heat);
     if (this.inPast) this.showPast(overview.taken_at);
@@ -273,7 +280,7 @@ export class DeviceView {
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
     this.fillTimes();
     this.marks = this.source.marksBetween(this.from, this.until);
-    this.showMarks();
+    this.happened.show(this.marks, this.window !== null);
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
     this.showWear(known);
@@ -309,172 +316,65 @@ export class DeviceView {
   redraw() {
     if (!this.columns.end || this.until === undefined) return;
     this.heatmap.draw();
+    this.happened.lane.draw();
+    const visible = this.visible();
+    const empty = [];
     for (const chart of this.charts) {
-      chart.root.hidden = this.inPast && chart.liveOnly === true;
+      const none = !chart.hasValues(visible);
+      if (none && !(this.inPast && chart.liveOnly)) empty.push(chart.title);
+      chart.root.hidden = none || (this.inPast && chart.liveOnly === true);
       if (!chart.root.hidden) chart.draw();
     }
+    this.empty.textContent = empty.length ? `Nothing to draw in this range: ${empty.join("; ")}.` : "";
     if (!this.wearCharts.hidden) this.wear.forEach((chart) => chart.draw());
   }
 
+  // What is asked first; all else is behind a click.
   showFacts(device) {
-    const now = device.now;
-    const fact = (label, words, small) => element("li", {}, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
-    const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
-    // What waits has taken longer already than all that completed before.
-    const tail = (kind) => (now[kind].standstill_seconds ? "> " + latency(now[kind].standstill_seconds) : latency(now[kind].p99));
-    const usual = (kind) => (device.baseline_p99[kind] === null ? "" : `usually ${latency(device.baseline_p99[kind])}, learned in ${duration(device.baseline_learned_seconds[kind])}`);
-    this.title.textContent = [device.title, device.model].filter(Boolean).join(" · ");
-    const facts = [fact("size", bytes(device.size_bytes), [device.transport, device.scheduler].filter(Boolean).join(", "))];
+    const { now, nvme } = device;
+    const { day } = this.app.store;
+    const high = (kind) => device.spikes.some((spike) => spike.operation === kind) || device.above_baseline?.operation === kind;
+    const fact = (label, words, small, of = {}) => element("li", { ...of }, element("span", { tabindex: of["data-help"] && "0" }, label), element("b", {}, words), small ? element("small", {}, small) : null);
+    const tail = (kind, label) => {
+      const { text, seconds, usual } = tailOf(device, kind);
+      if (text === null) return null;
+      return fact(label, seconds === null ? text : (now[kind].standstill_seconds ? "> " : "") + latency(seconds), usual == null ? "" : `usually ${latency(usual)}`, { "data-high": high(kind), "data-help": "latency" });
+    };
+    const facts = [tail("read", "Read p99"), tail("write", "Write p99"), tail("commit", "fsync p99")];
     if (now) {
-      facts.push(
-        fact("read p99", tail("read"), usual("read")), fact("write p99", tail("write"), usual("write")),
-        fact("fsync p99", tail("commit"), usual("commit")),
-        fact("reads", rate("read"), bytes(now.read.bytes / now.seconds) + "/s"), fact("writes", rate("write"), bytes(now.write.bytes / now.seconds) + "/s"),
-        fact("in flight", String(now.in_flight), busyWords(device)));
+      facts.push(fact("Busy", percent(now.busy_ratio), `${now.in_flight} in flight`, { "data-help": "busy" }));
+      for (const kind of ["read", "write"]) facts.push(fact(kind === "read" ? "Reads" : "Writes", `${count(rate(device, kind, "ios"))}/s`, `${bytes(rate(device, kind, "bytes"))}/s`, { "data-help": "ios" }));
     }
-    if (device.mounts.length) facts.push(fact("mounted", device.mounts.map((mount) => mount.mountpoint).join(", "), device.mounts.map((mount) => mount.fstype + (mount.discard ? " with discard" : "") + (mount.size_bytes ? `, ${bytes(mount.available_bytes)} of ${bytes(mount.size_bytes)} free` : "")
-      + (mount.full_in_seconds !== null ? `, full in ${duration(mount.full_in_seconds)} if it goes on like this` : "")).join("; ")));
-    if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));
-    if (device.nvme) {
-      const waf = device.nvme.write_amplification;
-      facts.push(fact("write amplification", waf.ratio === null ? "not known" : short(waf.ratio), waf.ratio === null ? waf.reason : `${short(waf.lower)} to ${short(waf.upper)} over ${waf.window}`));
-      if (device.nvme.used_ratio !== null) facts.push(fact("life left", (100 - 100 * device.nvme.used_ratio).toFixed(0) + " %", device.nvme.life_seconds === null ? "" : duration(device.nvme.life_seconds) + " at this pace"));
-      if (device.nvme.spare_ratio !== null) facts.push(fact("spare", percent(device.nvme.spare_ratio)));
-      if (device.nvme.temperature_celsius !== null) facts.push(fact("temperature", device.nvme.temperature_celsius.toFixed(0) + " °C"));
+    for (const mount of device.mounts.slice(0, 2)) {
+      if (mount.size_bytes) facts.push(fact("Free", bytes(mount.available_bytes), `of ${bytes(mount.size_bytes)} in ${mount.mountpoint}` + (mount.full_in_seconds !== null ? `, full in ${duration(mount.full_in_seconds)} if it goes on like this` : ""), { "data-help": "free" }));
     }
-    this.facts.replaceChildren(...facts);
+    if (nvme?.write_amplification.ratio != null) facts.push(fact("Write amplification", short(nvme.write_amplification.ratio), nvme.write_amplification.window, { "data-help": "amplification" }));
+    if (nvme?.used_ratio != null) facts.push(fact("Life left", percent(Math.max(0, 1 - nvme.used_ratio)), nvme.life_seconds === null ? "" : `${duration(nvme.life_seconds)} at this pace`, { "data-help": "life" }));
+    if (nvme?.temperature_celsius != null) facts.push(fact("Temperature", `${nvme.temperature_celsius.toFixed(0)} °C`, "", { "data-help": "temperature" }));
+    const name = this.below ? device.name : device.use || device.name;
+    patch(this.title, element("h2", {}, this.below ? element("small", {}, "On the drive ") : "", this.below ? element("a", { href: viewLink("device", device.name) }, name) : name, " ", element("small", {}, [!this.below && device.use && device.name, device.model, bytes(device.size_bytes), device.transport].filter(Boolean).join(" · "))));
+    patch(this.facts, element("ul", { class: "facts" }, ...facts));
+    const mounted = device.mounts.map((mount) => `${mount.mountpoint}: ${mount.fstype}${mount.discard ? " with discard" : ""}`);
+    const all = Object.entries({ ...factsOf(device, day, dayOf(day, device.name)), ...(mounted.length ? { mounts: ["Mounted", ...mounted] } : {}), scheduler: ["Scheduler", device.scheduler] });
+    patch(this.more, element("ul", { class: "facts" }, ...all.filter(([, [, words]]) => words && words !== "not known").map(([name, [label, words, ...more]]) => fact(label, words, more.join(", "), { "data-fact": name }))));
   }
 
-  showMarks() {
-    const key = JSON.stringify(this.marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end]));
-    const chosen = this.marks.find((mark) => mark.id === this.chosen);
-    if (chosen && chosen.end === null) this.explain(chosen);
-    if (key === this.shownMarks) return;
-    this.shownMarks = key;
-    if (this.marks.length === 0) {
-      this.legend.replaceChildren();
-      this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time, no burst of discards, and nothing was held up above the drives in this range."));
-      return;
-    }
-    // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
-    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds || mark.peak_seconds : mark.kind === "bursts" ? 0 : mark.kind === "waits" ? mark.seconds : Infinity);
-    const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MAX_MARKS);
-    const listed = this.marks.filter((mark) => worst.includes(mark));
-    const rest = this.marks.length - listed.length;
-    this.showLegend(listed);
-    this.explainNewest();
-    this.marksList.replaceChildren(...listed.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
-      element("b", {}, this.letter(mark)), " ", this.markWords(mark)))), rest > 0 ? element("li", { class: "faint" }, `and ${rest} that cost less: choose a shorter time to see them`) : "");
-  }
-
-  // Whoever comes here wants to know what the slow time was: once, if nothing has been chosen.
-  explainNewest() {
-    const newest = this.marks.filter((mark) => mark.kind === "spikes").sort((a, b) => (b.end ?? Infinity) - (a.end ?? Infinity) || b.excess_seconds - a.excess_seconds)[0];
-    if (this.hasExplained || this.chosen !== null || !newest) return;
-    this.explain(newest);
-  }
-
-  // Only of the letters that are shown.
-  showLegend(marks) {
-    const letters = new Set(marks.map((mark) => this.letter(mark)));
-    this.legend.replaceChildren(...[...LEGEND].filter(([letter]) => letters.has(letter)).map(([letter, words]) => element("span", {}, element("b", {}, letter), words)));
-  }
-
-  letter(mark) {
-    if (mark.kind === "spikes") return CAUSES[mark.cause]?.letter ?? "?";
-    return { bursts: "B", waits: "W", settings: "C", marks: "M", clock: "!" }[mark.kind];
-  }
-
-  markWords(mark) {
-    const at = this.time(mark.begin);
-    if (mark.kind === "bursts") return `${at} discards (${mark.trigger}) ${bytes(mark.bytes)}`;
-    if (mark.kind === "waits") return `${at} ${mark.words}`;
-    if (mark.kind === "settings") return `${at} ${mark.name} changed`;
-    if (mark.kind === "marks") return `${at} ${mark.text}`;
-    if (mark.kind === "clock") return `${at} the clock ${mark.seconds > 0 ? "jumped ahead" : "was set back"}`;
-    return `${at} slow ${plural(mark.operation)}, ${duration(mark.end === null ? this.app.store.overview.taken_at - mark.begin : mark.seconds)}`;
+  // null: back to where it was left by a click or a key, which the URL has.
+  setCursor(time) {
+    this.cursor = time ?? this.pinned ?? null;
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.redraw());
   }
 
   explainAt(time) {
-    if (time === null || !this.marks) return;
-    const near = (this.until - this.from) / 60;
-    // What is held up for hours must not hide what is below it: only its beginning and its end can be clicked.
-    const hit = this.marks.filter((mark) => (mark.kind === "waits"
-      ? [mark.begin, mark.end ?? this.until].some((edge) => Math.abs(time - edge) <= near)
-      : mark.begin - near <= time && time <= (mark.end ?? this.until) + near));
-    if (hit.length) this.explain(hit.find((mark) => mark.kind === "spikes") ?? hit.find((mark) => mark.kind !== "waits") ?? hit[0], true);
-    else if (this.inPast) this.offerZoom(time);
-    else this.exactColumn();
+    this.pin(time);
+    this.happened.explainAt(time);
   }
 
-  offerZoom(time) {
-    const i = this.cursorIndex();
-    const half = Math.max(SHORTEST, this.range / 8);
-    this.chosen = null;
-    const ios = i === null ? null : this.series(this.heat + "_ios")[i];
-    this.explanation.replaceChildren(element("div", { class: "explain" },
-      element("h3", {}, i === null ? `${this.time(time)}: no data` : `${this.moment(i)}: ${manyOf(ios, this.heat)}`),
-      element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`)), this.compareLink(time)));
-  }
-
-  // The exact figures at which the colours only hint.
-  async exactColumn() {
-    const at = this.cursorIndex();
-    if (at === null) return;
-    const number = this.columns.number[at];
-    try {
-      const column = await this.app.store.ask(`devices/${encodeURIComponent(this.device)}/column?snapshot=${number}`);
-      if (!column) return;
-      const rows = column.latency[this.heat].map(([word, ios]) => element("tr", {}, element("td", { class: "number" }, "to " + latency(this.bounds[word])), element("td", { class: "number" }, exact(ios))));
-      this.chosen = null;
-      this.explanation.replaceChildren(element("div", { class: "explain" }, element("h3", {}, `${plural(this.heat)} in the second to ${clock(column.end)}`),
-        element("table", {}, element("thead", {}, element("tr", {}, element("th", { class: "number" }, "latency"), element("th", { class: "number" }, "I/Os"))), element("tbody", {}, ...rows))));
-    } catch (error) { /* the connection status shows it */ }
-  }
-
-  // One page of the daemon, to print or to save: did what happened then change anything?
-  compareLink(time) {
-    return element("p", {}, element("a", { class: "compare", href: `report?device=${encodeURIComponent(this.device)}&at=${Math.floor(time)}`, target: "_blank", rel: "noopener" }, "Compare before and after"));
-  }
-
-  explain(mark, focus) {
-    this.chosen = mark.id;
-    this.hasExplained = true;
-    const time = `${this.time(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)} (${zone(mark.begin)})`;
-    const box = element("div", { class: "explain", tabindex: "-1", "data-explains": mark.id });
-    if (mark.kind === "bursts") {
-      box.append(element("h3", {}, `A burst of discards, ${time}`), element("p", {}, `Sent by: ${mark.trigger}. Discarded: ${bytes(mark.bytes)}.`));
-    } else if (mark.kind === "waits") {
-      box.append(element("h3", {}, `Held up above the drives, ${time}`), element("p", {}, `${mark.words}.`),
-        element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook)));
-    } else if (mark.kind === "settings") {
-      box.append(element("h3", {}, `A setting changed, seen at ${this.time(mark.begin)}`), element("p", {}, `${mark.device ?? "host"}: ${mark.name}: ${mark.before} → ${mark.value}`));
-    } else if (mark.kind === "marks") {
-      box.append(element("h3", {}, `Marked by ssdpulse mark, ${this.time(mark.begin)}`), element("p", {}, mark.text));
-    } else if (mark.kind === "clock") {
-      box.append(element("h3", {}, mark.seconds > 0 ? `The clock jumped ahead by ${duration(mark.seconds)}, at ${clock(mark.begin)}` : `The clock was set back by ${duration(-mark.seconds)}, to ${clock(mark.begin)}`),
-        element("p", {}, mark.seconds > 0 ? "It was set, or the host slept. Nothing was measured in between, because there was no such time for this host." : "The seconds from there on were measured twice: the later ones are drawn over the earlier ones."));
-    } else {
-      const factor = mark.baseline_seconds ? `, ${short(mark.peak_seconds / mark.baseline_seconds)} times the usual (${latency(mark.baseline_seconds)})` : "";
-      box.append(element("h3", {}, `Slow ${plural(mark.operation)}, ${time}: ${mark.words}`),
-        element("p", {}, `p99 of its worst second: ${latency(mark.peak_seconds)}${factor}.`));
-      // What decided, then what was ruled out; the other figures are there for whoever wants them.
-      const lines = (title, all) => (all?.length ? [element("p", {}, element("strong", {}, title)), element("ul", {}, ...all.map((line) => element("li", {}, line)))] : []);
-      box.append(...lines("What speaks for it:", mark.evidence), ...lines("What was ruled out:", mark.ruled_out), ...lines("What could not be known:", mark.missing));
-      if (mark.other?.length) box.append(element("details", { class: "others" }, element("summary", {}, `Other figures (${mark.other.length})`), element("ul", {}, ...mark.other.map((line) => element("li", {}, line)))));
-      box.append(element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook),
-        mark.has_columns && !this.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => this.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, "Second by second") : "",
-        this.inPast && this.range > 7200 ? element("button", { type: "button", onclick: () => this.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));
-    }
-    box.append(this.compareLink(mark.begin));
-    this.explanation.replaceChildren(box);
-    if (focus) box.focus({ preventScroll: false });
-  }
-
-  setCursor(time) {
-    this.cursor = time;
-    cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => this.redraw());
+  pin(time) {
+    this.pinned = time === null ? null : Math.round(time);
+    this.app.note({ at: this.pinned });
+    this.setCursor(time);
   }
 
   shift(direction) {
@@ -492,7 +392,9 @@ export class DeviceView {
     if (event.key === "ArrowLeft") this.setCursor(Math.max(this.from, at - far));
     else if (event.key === "ArrowRight") this.setCursor(Math.min(this.until, at + far));
     else if (event.key === "Enter") this.explainAt(at);
-    else if (event.key === "Escape" && this.cursor !== null) this.setCursor(null);
+    else if (event.key === "s") this.brush.mark(at);
+    else if (event.key === "Escape" && (this.brush.range || this.brush.begun != null)) this.brush.clear();
+    else if (event.key === "Escape" && this.cursor !== null) this.pin(null);
     else return;
     event.preventDefault();
     event.stopPropagation();

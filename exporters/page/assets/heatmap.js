@@ -2,7 +2,7 @@
 // Where are all I/Os of each second? One pixel per bucket and second on a canvas of its own, drawn scaled in one step.
 
 import { Plot, cividis, colour, isDark } from "./plot.js";
-import { element, latency, exact, manyOf, plural } from "./words.js";
+import { element, latency, exact, manyOf, plural, span } from "./words.js";
 
 const ZERO = 0; // words of bpf/abi/latency_buckets.h
 const UNDER = 1;
@@ -212,7 +212,7 @@ export class Heatmap extends Plot {
     const p99 = with99.map((i) => this.view.series(`${this.view.heat}_p99`)[i]);
     const missing = visible.filter((i) => this.view.isMissing(i)).length + this.view.unrecorded(visible);
     this.summary.textContent = (p99.length === 0 ? `No ${plural(this.view.heat)} in ${this.view.stretches(visible.length)}` :
-      `${with99.length} of ${this.view.stretches(visible.length)} ${with99.length === 1 ? "has" : "have"} I/Os; p99 from ${latency(bounds[Math.min(...p99)])} to ${latency(bounds[Math.max(...p99)])}`) +
+      `${with99.length} of ${this.view.stretches(visible.length)} ${with99.length === 1 ? "has" : "have"} I/Os; p99 ${span(latency(bounds[Math.min(...p99)]), latency(bounds[Math.max(...p99)]))}`) +
       (missing ? `; ${this.view.stretches(missing)} without data.` : ".");
     this.surface.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
     this.fillTable(["I/Os", "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? ["no data", "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);

@@ -2,7 +2,7 @@
 // Lines over time: latencies on a logarithmic axis, all else on one from zero.
 
 import { Plot, colour } from "./plot.js";
-import { element, latency } from "./words.js";
+import { element, latency, span } from "./words.js";
 
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 
@@ -20,6 +20,8 @@ export class Lines extends Plot {
     this.items = lines.map((line, i) => element("li", { class: "c" + (i + 1) }, line.name));
     this.legend.replaceChildren(...this.items);
   }
+
+  hasValues(visible) { return visible.some((i) => this.lines.some((line) => line.values(i) > 0)); }
 
   range(visible) {
     let low = Infinity;
@@ -130,7 +132,7 @@ export class Lines extends Plot {
     const parts = this.lines.map((line) => {
       const values = visible.map((i) => line.values(i)).filter((value) => value != null);
       if (values.length === 0) return `${line.name}: ${visible.every(this.isMissing) ? "no data" : this.none}`;
-      return `${line.name}: ${this.words(Math.min(...values))} to ${this.words(Math.max(...values))}`;
+      return `${line.name}: ${span(this.words(Math.min(...values)), this.words(Math.max(...values)))}`;
     });
     this.summary.textContent = parts.join("; ");
     this.surface.setAttribute("aria-label", `${this.title}. ${this.summary.textContent}`);

@@ -10,18 +10,24 @@ import { Stacks } from "./stacks.js";
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
+const READING = ["Numbers are of the last ten seconds.", "The mark on a small bar is what is usual; a bar far beyond it is slow.", "Click a line, or press Enter on its state, for all figures.",
+  "In the strip of 15 minutes, taller is slower, and a bar on top is a slow time.", "In that of 24 hours, a bar is a quarter of an hour with slow times; taller means more time spent waiting.",
+  "In both, a mark below the line is a burst of discards; hatched is no data; grey is not kept."];
+// Of a fact, which figure help.js explains.
+const HELP = { read: "latency", write: "latency", commit: "latency", ios: "ios", bytes: "ios", amplification: "amplification", life: "life" };
+
 const known = (value, words) => (value == null ? null : words(value));
-const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, gauge, value: (device) => tailOf(device, id).text });
-const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, value: (device) => known(rate(device, kind, of), words) });
+const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, help: "latency", gauge, value: (device) => tailOf(device, id).text });
+const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, help: "ios", value: (device) => known(rate(device, kind, of), words) });
 
 // Of numbers: `value` is null where a drive has none. A column that no drive has filled yet is absent.
 const COLUMNS = [
-  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
+  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", help: "busy", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
   tailColumn("read", "Read p99"), tailColumn("write", "Write p99"), tailColumn("commit", "fsync p99"),
   rateColumn("read", "ios", "Reads", "/s", perSecond), rateColumn("write", "ios", "Writes", "/s", perSecond),
   rateColumn("read", "bytes", "Read", "MB/s", megabytes), rateColumn("write", "bytes", "Written", "MB/s", megabytes),
-  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
-  { id: "life", head: "Life", unit: "% left", fact: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
+  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", help: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
+  { id: "life", head: "Life", unit: "% left", fact: "life", help: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
 ];
 
 // How many times its usual the p99 is, from a quarter to 16 times; the mark is the usual. What few I/Os did is no alarm:
@@ -51,7 +57,19 @@ function row(device, day, first, columns, open) {
     element("td", { class: "state", title: title(facts.state) }, element("button", { type: "button", "data-state": device.state, "aria-expanded": String(open), "aria-controls": open && `details-${device.name}`, "aria-label": `${title(facts.state)}: all about ${device.title}` },
       element("span", {}, state, ["slow", "high"].includes(device.state) ? element("small", {}, why) : null))),
     ...columns.map((column) => number(device, column, title(facts[column.fact]))),
-    strip(device, "quarter", stripWords(device)), strip(device, "day", dayWords(day, past)));
+    strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
+}
+
+// What is so of several drives, and for the same reason, is said once.
+function alike(gaps) {
+  const found = new Map();
+  for (const gap of gaps) {
+    const [, drive, what] = /^(.*?): (.*)$/s.exec(gap.what) ?? [null, "", gap.what];
+    const key = JSON.stringify([what, gap.why, gap.change]);
+    const drives = [...found.get(key)?.drives ?? [], drive].filter(Boolean);
+    found.set(key, { ...gap, what: drives.length ? `${drives.slice(0, 4).join(", ")}${drives.length > 4 ? ` and ${drives.length - 4} more` : ""}: ${what}` : what, drives });
+  }
+  return [...found.values()];
 }
 
 const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, title: words }, element("canvas", { class: kind, role: "img", "aria-label": `${kind === "day" ? "Last 24 hours" : "Last 15 minutes"}: ${words}` }));
@@ -59,9 +77,12 @@ const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, t
 // All that is known, below the drive's line.
 function details(device, day, columns) {
   const past = dayOf(day, device.name);
+  const facts = Object.entries(factsOf(device, day, past));
+  const unknown = facts.filter(([, [, words]]) => words === "not known").map(([, [label]]) => label.toLowerCase());
   const range = (seconds, words) => element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=${seconds}` }, words);
   return element("tr", { class: "details", id: `details-${device.name}`, "data-of": device.name }, element("td", { colspan: columns.length + 4 },
-    element("ul", { class: "facts" }, ...Object.entries(factsOf(device, day, past)).map(([name, [label, words, ...more]]) => element("li", { "data-fact": name }, element("span", {}, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== "not known").map(([name, [label, words, ...more]]) => element("li", { "data-fact": name, "data-help": HELP[name] }, element("span", { tabindex: HELP[name] && "0" }, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    unknown.length ? element("p", { class: "faint unknown" }, `Not known of this drive: ${unknown.join(", ")}.`) : null,
     device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, "What to do")) : null,
     element("div", { class: "strips" },
       element("p", {}, range(900, "Last 15 minutes"), ": ", stripWords(device)), element("canvas", { class: "quarter", role: "img", "aria-label": "Last 15 minutes" }),
@@ -137,7 +158,7 @@ export class Overview {
     this.gaps = element("div");
     this.drives = element("div", {}, element("div", { class: "bar" }, this.filter, this.number),
       element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": "All drives" }, this.head, this.body)),
-      element("p", { class: "reading" }, "Numbers are of the last ten seconds. The mark on a small bar is what is usual; a bar far beyond it is slow. Click a line, or press Enter on its state, for all figures. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times. Taller bars mean more time spent waiting. In both, a mark below the line is a burst of discards, hatched is no data, and grey is not kept."));
+      element("details", { class: "more reading" }, element("summary", {}, "How to read a line"), element("ul", {}, ...READING.map((one) => element("li", {}, one)))));
     this.root = element("div", {}, this.drives, this.day.root, this.stacks.root, this.findings, this.gaps);
   }
 
@@ -168,9 +189,10 @@ export class Overview {
       if (!this.filled.has(id) && overview.devices.some((device) => value(device) !== null)) this.filled.add(id);
     }
     const columns = COLUMNS.filter(({ id }) => this.filled.has(id));
-    const heading = (name, kind, unit) => element("th", { scope: "col", class: kind }, name, unit ? element("small", {}, ` ${unit}`) : null);
-    this.head.replaceChildren(element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit }) => heading(head, `number ${id}`, unit)),
-      heading("15 minutes", "strip quarter"), heading("24 hours", "strip day")));
+    const heading = (name, kind, unit, help) => element("th", { scope: "col", class: kind, "data-help": help }, name, unit ? element("small", {}, ` ${unit}`) : null);
+    const head = element("thead", {}, element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit, help }) => heading(head, `number ${id}`, unit, help)),
+      heading("15 minutes", "strip quarter"), day?.reason ? null : heading("24 hours", "strip day")));
+    patch(this.head, head);
     const keys = shown.flatMap((device) => [this.line(device.name, row(device, day, overview.why, columns, this.open.has(device.name))),
       this.open.has(device.name) && this.line(`/${device.name}`, details(device, day, columns))]).filter(Boolean);
     this.lines = new Map(keys.map((key) => [key, this.lines.get(key)]));
@@ -189,21 +211,25 @@ export class Overview {
     if (status && status !== this.said) this.showStatus(status);
   }
 
+  // A runbook that a text names is opened from there.
+  withRunbook(words) {
+    const [all, before, name, after] = /^(.*?)(?:the runbook )(Ssdpulse\w+)(.*)$/s.exec(words) ?? [];
+    return all ? [before, element("button", { type: "button", class: "link", onclick: () => this.app.runbook(name) }, `the runbook ${name}`), after] : [words];
+  }
+
   showStatus(status) {
     this.said = status;
-    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
     this.findings.replaceChildren();
     if (status.findings.length) {
-      this.findings.append(element("h2", {}, "What is wrong for good"), element("ul", {}, ...status.findings.map((one) =>
+      this.findings.append(element("h2", {}, "Settings that cost performance or life"), element("ul", {}, ...status.findings.map((one) =>
         element("li", {}, `${one.what} `, one.evidence && `${one.evidence}. `, one.change && `Change: ${one.change} `, this.app.runbookButton(one.runbook)))));
     }
-    this.gaps.replaceChildren(element("h2", { id: "not-measured" }, "What is not measured here, and why"));
-    if (status.not_measured.length === 0) this.gaps.append(element("p", {}, "Nothing: every source answers."));
-    else {
-      this.gaps.append(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
-        element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
-        element("tbody", {}, ...status.not_measured.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change)))))));
-    }
-    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)} ${zone(status.taken_at)}. Times on this page are in the time zone of this browser; those in sentences say UTC.`));
+    const gaps = alike(status.not_measured);
+    this.gaps.replaceChildren(gaps.length === 0 ? element("p", { id: "not-measured", class: "faint" }, "Everything is measured: every source answers.")
+      : element("details", { class: "more" }, element("summary", { id: "not-measured" }, `What is not measured here, and why (${gaps.length})`),
+        element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
+          element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
+          element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, ...this.withRunbook(gap.change)))))))));
+    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are ${zone(status.taken_at)}, the time zone of this browser, unless they say otherwise.`));
   }
 }

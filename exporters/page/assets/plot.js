@@ -8,6 +8,7 @@ const LEFT = 58;
 const RIGHT = 8;
 const TOP = 6;
 const BOTTOM = 20;
+const BRUSH = 6; // pixels: a shorter way is a click
 
 const DAY = 86400;
 const STEPS = [10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY];
@@ -56,6 +57,7 @@ export function hatch(context, ink = colour("--hatch")) {
 export class Plot {
   constructor(view, title, wide) {
     this.view = view;
+    this.wide = wide;
     this.canvas = element("canvas");
     this.surface = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
@@ -64,21 +66,40 @@ export class Plot {
     this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
     this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
     this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.surface, this.summary, this.details);
-    this.surface.addEventListener("pointermove", (event) => this.point(event));
+    this.surface.addEventListener("pointermove", (event) => this.move(event));
     this.surface.addEventListener("pointerleave", () => view.setCursor(null));
+    this.surface.addEventListener("pointerdown", (event) => {
+      this.pressed = event.button === 0 ? event.clientX : null;
+      this.dragged = false;
+    });
+    this.surface.addEventListener("pointerup", () => {
+      this.pressed = null;
+      if (this.dragged) view.brush.done();
+    });
     this.surface.addEventListener("click", (event) => {
       this.point(event);
-      view.explainAt(view.cursor);
+      if (!this.dragged) view.explainAt(view.cursor);
     });
     this.surface.addEventListener("keydown", (event) => view.onChartKey(event));
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.surface);
   }
 
-  point(event) {
+  timeAt(x) {
     const box = this.surface.getBoundingClientRect();
-    const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
-    this.view.setCursor(this.view.from + Math.min(1, Math.max(0, share)) * (this.view.until - this.view.from));
+    const share = (x - box.left - LEFT) / (box.width - LEFT - RIGHT);
+    return this.view.from + Math.min(1, Math.max(0, share)) * (this.view.until - this.view.from);
+  }
+
+  point(event) { this.view.setCursor(this.timeAt(event.clientX)); }
+
+  // Pressed and moved far enough, it brushes a range.
+  move(event) {
+    this.point(event);
+    if (this.pressed == null || event.buttons !== 1 || (!this.dragged && Math.abs(event.clientX - this.pressed) < BRUSH)) return;
+    if (!this.dragged) this.surface.setPointerCapture(event.pointerId);
+    this.dragged = true;
+    this.view.brush.drag(this.timeAt(this.pressed), this.timeAt(event.clientX));
   }
 
   begin() {
@@ -176,7 +197,7 @@ export class Plot {
       context.moveTo(from, y);
       context.lineTo(to, y);
       context.stroke();
-      if (!burst) {
+      if (!burst && this.wide) {
         context.lineWidth = 1;
         context.setLineDash([3, 3]);
         context.beginPath();
@@ -189,6 +210,16 @@ export class Plot {
   }
 
   cursorLine(context) {
+    const { range } = this.view.brush;
+    if (range) {
+      const [left, right] = range.map((time) => Math.max(this.box.left, Math.min(this.box.left + this.box.width, this.x(time))));
+      context.strokeStyle = context.fillStyle = colour("--accent");
+      context.globalAlpha = 0.18;
+      context.fillRect(left, this.box.top, right - left, this.box.height);
+      context.globalAlpha = 1;
+      context.lineWidth = 1;
+      context.strokeRect(left + 0.5, this.box.top + 0.5, Math.max(1, right - left), this.box.height - 1);
+    }
     if (this.view.cursor === null) return;
     const x = this.x(this.view.cursor);
     context.strokeStyle = colour("--ink");

@@ -2,7 +2,7 @@
 // What lies above the drives: a tree below each mount. Asked for only while it is open.
 
 import { Ladders } from "./ladder.js";
-import { element, latency, bytes, many, deviceLink } from "./words.js";
+import { element, latency, bytes, viewLink } from "./words.js";
 
 const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", "adds", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
 
@@ -15,7 +15,7 @@ function figuresOf(now) {
 }
 
 export class Stacks {
-  // `device`: only the stacks that lie on it; null: all.
+  // `device`: only the stacks that it is in, or that are mounted there; null: all.
   constructor(store, device) {
     this.store = store;
     this.device = device;
@@ -26,17 +26,17 @@ export class Stacks {
     this.root = element("details", { class: "stacks", ontoggle: () => {
       store.wantsStacks = this.root.open;
       if (this.root.open) store.soon(0);
-    } }, element("summary", {}, device ? "Stacks: what lies on this drive" : "Stacks: file systems, volumes and drives"), this.list, this.note, this.ladders.root);
+    } }, element("summary", {}, device ? "What lies on it, and below it" : "Stacks: file systems, volumes and drives"), this.list, this.note, this.ladders.root);
   }
 
   update() {
     const { stacks: answer, overview } = this.store;
     this.store.wantsStacks = this.root.open;
     if (!this.root.open || !answer) return;
-    const shown = answer.stacks.filter((stack) => !this.device || stack.places.some((place) => place.name === this.device));
+    const shown = answer.stacks.filter((stack) => !this.device || stack.mountpoint === this.device || stack.places.some((place) => place.name === this.device));
     const layers = new Map(answer.layers.map((layer) => [layer.name, layer]));
     const devices = new Map(overview.devices.map((device) => [device.name, device]));
-    const key = JSON.stringify([shown, [...devices.keys()]]);
+    const key = JSON.stringify([shown, [...devices.keys()], location.hash]); // links keep the range
     if (key !== this.shown) {
       this.shown = key;
       this.places = [];
@@ -44,9 +44,9 @@ export class Stacks {
     }
     const measured = answer.layers.some((layer) => layer.latency_p99_seconds != null);
     for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
-    this.ladders.update(answer, devices, (ladder) => !this.device || ladder.drives.includes(this.device));
+    this.ladders.update(answer, devices, (ladder) => !this.device || [...ladder.drives, ...ladder.volumes].includes(this.device));
     this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
-      : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it."
+      : (this.device ? "" : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it.")
         + (answer.not_measured ? ` Volumes are not measured: ${answer.not_measured}.` : "")
         + (answer.left_out ? ` ${answer.left_out} more are not listed.` : "");
   }
@@ -62,13 +62,13 @@ export class Stacks {
       items[place.floor] = item;
     }
     return element("section", { "data-stack": stack.mountpoint ?? "" },
-      element("h3", {}, stack.mountpoint ?? "Not mounted", " ", element("small", {}, stack.fstype ?? "")), root);
+      element("h3", {}, stack.mountpoint ? element("a", { href: viewLink("mount", stack.mountpoint) }, stack.mountpoint) : "Not mounted", " ", element("small", {}, stack.fstype ?? "")), root);
   }
 
   floor(place, devices) {
     const cells = ["name", "kind", "health", ...FIGURES.map(() => "figure")].map((kind) => element("span", { class: kind }));
     const [name, kind] = cells;
-    name.append(devices.has(place.name) ? element("a", { href: deviceLink(place.name) }, place.name) : element("b", {}, place.name), " ", element("small"));
+    name.append(element("a", { href: viewLink(devices.has(place.name) ? "device" : "volume", place.name) }, place.name), " ", element("small"));
     kind.textContent = place.kind.replace("_", " ");
     this.places.push({ ...place, cells });
     return element("div", { class: "floor", "data-place": place.name }, ...cells);

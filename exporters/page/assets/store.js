@@ -5,6 +5,8 @@
 const MAX_COLUMNS = 900; // columns that the daemon keeps
 const DAY_INTERVAL = 60000; // milliseconds: as often as the answer changes
 const DAY_RETRY = 10000; // if there was none
+const STALLED = 10000; // milliseconds without a new snapshot; there is one a second
+const DENIED = [401, 403, 421];
 
 export class Store {
   constructor(changed) {
@@ -14,6 +16,7 @@ export class Store {
     this.stacks = null;
     this.wantsStacks = false; // somebody looks at them
     this.gone = null; // since when, in seconds
+    this.denied = null; // how the daemon refused
     this.run = null;
     this.restarted = null;
     this.device = null;
@@ -28,6 +31,9 @@ export class Store {
       if (!document.hidden) this.soon(0);
     });
   }
+
+  // Whether the daemon answers with the same snapshot all the time.
+  get stalled() { return this.overview !== null && !this.gone && !this.denied && performance.now() - this.newAt > STALLED; }
 
   forget() {
     this.columns = {};
@@ -53,7 +59,7 @@ export class Store {
   async ask(path) {
     const answer = await fetch("api/v1/" + path, { signal: AbortSignal.timeout(8000) });
     if (answer.status === 404) return null;
-    if (!answer.ok) throw new Error("HTTP " + answer.status);
+    if (!answer.ok) throw Object.assign(new Error("HTTP " + answer.status), { status: answer.status, words: (await answer.text()).slice(0, 300).trim() });
     return answer.json();
   }
 
@@ -91,15 +97,16 @@ export class Store {
       this.askDay();
       if (live && device === this.device && heat === this.heat) this.take(live);
       this.missing = device && !live ? device : null;
-      this.gone = null;
+      this.gone = this.denied = null;
       this.failures = 0;
     } catch (error) {
-      this.gone = this.gone ?? Date.now() / 1000;
+      this.denied = DENIED.includes(error.status) ? error : null;
+      this.gone = this.denied ? null : this.gone ?? Date.now() / 1000;
       this.failures += 1;
     }
     this.asking = false;
     this.changed();
-    this.soon(this.gone ? Math.min(5000, 500 * 2 ** Math.min(this.failures, 4)) : 1000);
+    this.soon(this.failures ? Math.min(5000, 500 * 2 ** Math.min(this.failures, 4)) : 1000);
   }
 
   note(overview) {
@@ -109,6 +116,8 @@ export class Store {
       this.status = null;
       this.dayAt = 0;
     }
+    // By this browser's clock: that of the host may be another.
+    if (this.run !== overview.run || this.overview?.snapshot !== overview.snapshot) this.newAt = performance.now();
     this.run = overview.run;
     this.overview = overview;
   }

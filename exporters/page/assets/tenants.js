@@ -2,7 +2,7 @@
 // Whose I/O it is, how it enters the kernel, and what was declared about writes: bars by name, with a summary and a
 // table: live, for the last minute; for the past, over the window that is shown.
 
-import { element, latency, bytes, percent, duration } from "./words.js";
+import { element, latency, bytes, percent, duration, viewLink } from "./words.js";
 
 const POLL_INTERVAL = 5; // seconds
 const LIVE = 60; // seconds that the live figures cover
@@ -33,7 +33,7 @@ function sum(one) {
 }
 
 // The I/O between two answers; a name that the first one lacks began in between.
-function between(before, after) {
+export function between(before, after) {
   if (!after) return null;
   const known = new Map((before ?? []).map((one) => [one.name, sum(one)]));
   return after.map((one) => {
@@ -53,8 +53,9 @@ function writesBetween(before, after, list, name) {
 }
 
 class Bars {
-  constructor(title, { id = null, nothing = "No I/O", bytesAlone = false } = {}) {
+  constructor(title, { id = null, nothing = "No I/O", bytesAlone = false, kind = null } = {}) {
     this.title = title;
+    this.kind = kind; // of the view that a name leads to
     this.nothing = nothing;
     this.measure = "bytes";
     this.columns = Object.values(bytesAlone ? { bytes: TABLE.bytes } : TABLE);
@@ -72,7 +73,7 @@ class Bars {
 
   // `rows` null: nothing is known, for the reason `why`.
   show(rows, seconds, why) {
-    const key = JSON.stringify([rows, seconds, why]);
+    const key = JSON.stringify([rows, seconds, why, this.kind && location.hash]);
     if (key === this.shown) return;
     this.shown = key;
     Object.assign(this, { rows, seconds, why });
@@ -97,7 +98,8 @@ class Bars {
     this.list.replaceChildren(...shown.map((one) => {
       const bar = element("span", { class: "bar-of", "aria-hidden": "true" });
       bar.style.width = `${highest > 0 ? Math.max(0.5, (100 * value(one)) / highest) : 0}%`;
-      return element("li", {}, element("span", { class: "who", title: one.title ?? one.name }, one.title ?? one.name), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
+      const who = one.title ?? one.name;
+      return element("li", {}, this.kind && one.name !== "other" ? element("a", { class: "who", title: who, href: viewLink(this.kind, one.name, { on: this.device }) }, who) : element("span", { class: "who", title: who }, who), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
     }));
     const more = rows.length - shown.length;
     this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
@@ -114,7 +116,8 @@ export class Tenants {
     this.device = device;
     this.samples = [];
     this.askedAt = 0;
-    this.tenants = new Bars("Tenants");
+    this.tenants = new Bars("Tenants", { kind: "tenant" });
+    this.tenants.device = device;
     this.paths = new Bars("Paths into the kernel");
     this.root = element("div", { class: "charts" }, this.tenants.root, this.paths.root);
     this.hints = new Bars("By lifetime hint", { id: "hints", nothing: "No write" });

@@ -75,12 +75,22 @@ export function duration(seconds) {
   return seconds < 2 * 31557600 ? (seconds / 86400).toFixed(0) + " days" : short(seconds / 31557600) + " years";
 }
 
+// "1.2 ms to 3 ms", or "1.2 ms" if both are the same.
+export const span = (low, high) => (low === high ? low : `${low} to ${high}`);
 export const plural = (kind) => (kind === "flush" ? "flushes" : kind === "commit" ? "commits (fsync)" : kind + "s");
 export const many = (number, one, more = one + "s") => `${exact(number)} ${number === 1 ? one : more}`;
 export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit (fsync)" : kind, plural(kind));
 
 // Where a drive is shown, with the heatmap of its slow operation; without one, of reads.
 export const deviceLink = (name, operation) => `#/device/${encodeURIComponent(name)}${operation && operation !== "read" ? `?heat=${operation}` : ""}`;
+// Another view over the same time, with the same cursor and operation.
+export function viewLink(kind, name, more = {}) {
+  const kept = new URLSearchParams(location.hash.split("?")[1]);
+  kept.delete("on");
+  for (const [key, value] of Object.entries(more)) kept.set(key, value);
+  const query = String(kept);
+  return `#/${kind}/${encodeURIComponent(name)}${query ? `?${query}` : ""}`;
+}
 // A time that is over, with a minute around it.
 export const momentLink = (name, operation, begin, end) => `#/device/${encodeURIComponent(name)}?heat=${operation ?? "read"}&from=${Math.floor(begin) - 60}&to=${Math.ceil(end ?? begin) + 60}`;
 // Of the spike that goes on and cost most waiting; null: there is none.

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of this tree in front of a running daemon, whose answers are changed on the way: states that no test can
+provoke at will, such as 64 drives, volumes on a host without device-mapper, or a daemon that has stopped measuring.
+"""
+import copy
+import http.client
+import json
+import mimetypes
+import threading
+import urllib.parse
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+ASSETS = SOURCE / "exporters/page/assets"
+RUNBOOKS = SOURCE / "deploy/runbooks"
+DRIVES = 64
+
+
+# Each change takes the path below /api/v1/ and the answer, or None of what is no answer, and returns it as the page gets it.
+
+
+class Denied(Exception):
+    """(status, text): what the daemon would say to somebody without a password, or by a name that it does not know."""
+
+
+def many(path, answer):
+    """Copies of the last drive."""
+    if path == "devices" and answer:
+        last = answer["devices"][-1]
+        for number in range(len(answer["devices"]), DRIVES):
+            one = copy.deepcopy(last)
+            one.update(name=f"nvme{number}n1", title=f"nvme{number}n1", use="", mounts=[])
+            answer["devices"].append(one)
+    return answer
+
+
+def layer(name, title, kind, members, seconds, bytes_):
+    now = {"ios_per_second": bytes_ / 4096, "bytes_per_second": bytes_, "p50_seconds": seconds / 2, "p99_seconds": seconds}
+    return {"name": name, "title": title, "kind": kind, "members": members, "health": "", "bad": False, "suspended": False,
+            "missing_members": None, "consistency_policy": None, "latency_p50_seconds": seconds / 2,
+            "latency_p99_seconds": seconds, "added_latency_seconds": seconds / 20, "bytes_per_second": bytes_, "read": now, "write": now}
+
+
+def volumes(path, answer):
+    """An encrypted logical volume below the first mount point."""
+    if path == "stacks" and answer and answer["stacks"]:
+        stack = answer["stacks"][0]
+        drive = stack["places"][-1]["name"]
+        place = {"shared": False, "cut": False}
+        stack["places"] = [{"name": "dm-1", "kind": "lvm", "floor": 0, **place}, {"name": "dm-0", "kind": "crypt", "floor": 1, **place},
+                           {"name": drive, "kind": "disk", "floor": 2, **place}]
+        answer["layers"] = [layer("dm-0", "luks-data", "crypt", [drive], 0.0041, 400_000), layer("dm-1", "vg0-data", "lvm", ["dm-0"], 0.0043, 400_000)]
+    return answer
+
+
+def empty(path, answer):
+    """No history, and nothing seen yet."""
+    if path.startswith("history"):
+        raise Denied(404, "no such page")
+    if path == "day" and answer:
+        return {**answer, "reason": "no history is kept here: history.directory is empty", "day": None, "hour": None, "oldest": None, "devices": []}
+    if path == "devices" and answer:
+        for device in answer["devices"]:
+            device.update(now=None, spikes=[], above_baseline=None, spike_seconds=0, state="unknown", baseline_p99=dict.fromkeys(device["baseline_p99"]))
+            device["strip"].update(p99=[], marks=[])
+        answer["why"].update(verdict="unknown", summary="Nothing is known yet: the daemon has just started.", remarks="", past="", runbook=None, device=None)
+    return answer
+
+
+def denied(_path, _answer):
+    raise Denied(401, "this page is for those with a password")
+
+
+class Stale:
+    """The same snapshot for ever: the daemon answers, and measures no more."""
+
+    def __init__(self):
+        self._kept = {}
+
+    def __call__(self, path, answer):
+        if path == "devices" or path.endswith("/live"):
+            return copy.deepcopy(self._kept.setdefault(path, answer))
+        return answer
+
+
+def losses(path, answer):
+    """Events that the programs in the kernel could not deliver."""
+    if path == "status" and answer:
+        answer["not_measured"].insert(0, {"what": "loop7: some I/Os were not measured", "why": "completion_missed: 45", "change": "see the runbook SsdpulseLosingEvents"})
+        answer["missed_ticks"] = 7
+    return answer
+
+
+CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "empty": empty, "denied": denied, "stale": None, "losses": losses}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        path = urllib.parse.urlsplit(self.path).path
+        if path.startswith("/api/") or path == "/metrics":
+            self.forward(path)
+            return
+        name = Path(path).name or "index.html"
+        file = (RUNBOOKS if path.startswith("/runbooks/") else ASSETS) / name
+        if file.is_file():
+            self.answer(200, mimetypes.guess_type(name)[0] or "text/plain", file.read_bytes())
+        else:
+            self.answer(404, "text/plain", b"no such page\n")
+
+    def forward(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.daemon_port, timeout=30)
+        try:
+            connection.request("GET", self.path)
+            answer = connection.getresponse()
+            status, kind, body = answer.status, answer.getheader("Content-Type"), answer.read()
+        except OSError:
+            self.close_connection = True  # as if nobody listened
+            return
+        finally:
+            connection.close()
+        try:
+            known = json.loads(body) if kind == "application/json" and status == 200 else None
+            for change in (self.server.change, *self.server.also):
+                known = change(path.removeprefix("/api/v1/"), known)
+            body = body if known is None else json.dumps(known).encode()
+        except Denied as refusal:
+            status, kind, body = refusal.args[0], "text/plain", refusal.args[1].encode()
+        self.answer(status, kind or "text/plain", body)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A browser that left."""
+
+
+class Pages:
+    """`show(state)`: what the page meets from now on; `also` is changed besides."""
+
+    def __init__(self, server):
+        self._server, self.port = server, server.server_address[1]
+
+    def show(self, state, *also):
+        self._server.change = Stale() if state == "stale" else CHANGES[state]
+        self._server.also = [CHANGES[one] for one in also]
+
+
+@contextmanager
+def pages(daemon_port, port=0):
+    server = Server(("127.0.0.1", port), Handler)
+    server.daemon_port = daemon_port
+    subject = Pages(server)
+    subject.show("as it is")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield subject
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Does the page say what is so in each state, and is it quiet about all else?
+
+A real daemon, whose answers are changed on the way (page_states.py): a daemon that measures no more, events that were
+lost, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the range and the cursor
+of a drive's; a brushed range is compared; figures are explained. Uses Debian's python3, as another one would lack
+selenium.
+"""
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests/kernel"), str(SOURCE / "tests/system")]
+from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
+from lib import cgroups, rig  # noqa: E402  pylint: disable=wrong-import-position
+from page_states import DRIVES, pages  # noqa: E402  pylint: disable=wrong-import-position
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402  pylint: disable=wrong-import-position
+from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
+
+TENANT = "/database.slice/database.service"
+BOLD = ("return [...document.querySelectorAll('main *, #why *')].filter((one) => one.offsetParent && getComputedStyle(one).fontWeight >= 600"
+        " && !one.closest('th, h2, h3, summary') && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim())).map((one) => one.innerText)")
+
+
+class Subject:
+    """The page in a browser, and what it meets."""
+
+    def __init__(self, check, chrome, served):
+        self.check, self.chrome, self._served = check, chrome, served
+
+    def open(self, *state, view="#/"):
+        self._served.show(*state)
+        self.chrome.driver.get("about:blank")  # else only the fragment would change
+        self.chrome.driver.get(f"http://127.0.0.1:{self._served.port}/{view}")
+
+    def meet(self, *state):
+        """From now on, without loading anything again."""
+        self._served.show(*state)
+
+    def says(self, words, place="#why", seconds=15):
+        self.check.that(self.chrome.wait(lambda: words in self.chrome.text(place), seconds), f"{place} says: {words} ({self.chrome.text(place)[:200]!r})")
+
+
+def healthy_is_quiet(subject, name):
+    for view in ("#/", f"#/device/{name}"):
+        subject.open("as it is", view=view)
+        if subject.chrome.wait(lambda: subject.chrome.run("return document.querySelector('#why').dataset.verdict") == "ok", 10):
+            subject.chrome.wait(lambda: subject.chrome.find("tr[data-device], .facts li"))
+            subject.check.equal(subject.chrome.run(BOLD), [], f"what is bold in {view}")
+            subject.check.that("not known" not in subject.chrome.text("main"), "and nothing is said to be unknown there")
+
+
+def states_are_designed(subject, name):
+    subject.open("stale")
+    subject.says("live", "#connection")
+    subject.says("answers, but has measured nothing since", seconds=20)
+    subject.says("nothing new since", "#connection")
+    subject.meet("as it is")
+    subject.says("live", "#connection")
+    subject.open("denied")
+    subject.says("You may not see this page.")
+    subject.says("not permitted", "#connection")
+    subject.meet("as it is")
+    subject.check.that(subject.chrome.wait(lambda: subject.chrome.find("tr[data-device]")), "and it is back once it may")
+    subject.open("losses")
+    subject.says("Some I/Os of loop7", "#losses")
+    subject.chrome.run("document.querySelector('#losses button').click()")
+    subject.says("What it means", "#dialog-text")
+    subject.open("empty")
+    subject.says("no history is kept here", "main")
+    subject.check.equal(subject.chrome.find("th.day"), [], "columns for a history that is not kept")
+    subject.open("empty", view=f"#/device/{name}?range=3600")
+    subject.says("The past cannot be shown: no history is kept here.", "main")
+    subject.open("64 drives")
+    subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) == DRIVES), f"{DRIVES} drives")
+
+
+def views_share_range_and_cursor(subject, name, mount):
+    at = int(time.time()) - 20
+    subject.open("volumes", view=f"#/device/{name}?range=60&heat=write&at={at}")
+    chrome = subject.chrome
+    chrome.wait(lambda: chrome.find("details.stacks > summary"))
+    chrome.run("document.querySelector('details.stacks > summary').click()")
+    volume = "details.stacks a[href*='volume/dm-1']"
+    subject.check.that(chrome.wait(lambda: chrome.find(volume)), "a volume is a link")
+    chrome.run("document.querySelector(arguments[0]).click()", volume)
+    subject.says("vg0-data", "[data-subject=volume] h2")
+    subject.says("4.3 ms", "[data-subject=volume] .facts")
+    kept = {"range": "60", "heat": "write", "at": str(at)}
+    query = "return Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]))"
+    subject.check.equal(chrome.run(query), kept, "its view has the same range, operation and cursor")
+    subject.check.that(chrome.wait(lambda: chrome.run("return document.querySelector('#heatmap')?.dataset.until")), "and the charts of the drive below it")
+    chrome.run("document.querySelector(\"[data-subject] a[href*='mount/']\").click()")
+    subject.says(str(mount), "[data-subject=mount] h2")
+    subject.check.equal(chrome.run(query), kept, "and so does that of the file system")
+    tenant = ".bars a[href*='tenant/database.service']"
+    subject.check.that(chrome.wait(lambda: chrome.find(tenant), 20), "a tenant is a link")
+    chrome.run("document.querySelector(arguments[0]).click()", tenant)
+    subject.says("/s", "[data-subject=tenant] .facts", 20)
+    subject.check.equal(chrome.run(query), {**kept, "on": name}, "and so does that of the tenant")
+
+
+def a_range_is_compared(subject, name, began):
+    """By pointer and by keys; what the page shows is what the API says of the first two whole minutes."""
+    chrome = subject.chrome
+    subject.open("as it is", view=f"#/device/{name}?range=300")
+    chrome.wait(lambda: chrome.run("return document.querySelector('#heatmap')?.dataset.until"))
+    heatmap = chrome.find("#heatmap")[0]
+    ActionChains(chrome.driver).move_to_element_with_offset(heatmap, 100, 40).click_and_hold().move_by_offset(40, 0).move_by_offset(60, 0).release().perform()
+    subject.says("Selected:", ".brush:not([hidden])")
+    subject.check.that("select=" in chrome.run("return location.hash"), "the range is in the URL")
+    heatmap.send_keys(Keys.ESCAPE)
+    subject.check.that(chrome.wait(lambda: not chrome.text(".brush:not([hidden])")), "Esc clears it")
+    heatmap.send_keys("s", *[Keys.ARROW_LEFT] * 20, "s")
+    subject.says("Selected:", ".brush:not([hidden])")
+    end = int(began) // 60 * 60 + 180
+    time.sleep(max(0, end + 5 - time.time()))
+    chrome.run("location.hash = arguments[0]", f"#/device/{name}?range=300&select={end - 60}-{end}&against=before")
+    path = f"/api/v1/compare/{name}?from={end - 60}&to={end}&against=before"
+    base = chrome.run("return location.origin")
+    answer = None
+    for _ in range(30):  # minutes are written a while after their end
+        try:
+            with urllib.request.urlopen(base + path, timeout=20) as opened:
+                answer = json.load(opened)["devices"][0]
+            break
+        except OSError as error:  # not yet there, or a host too busy to answer in time
+            print(f"     {error.read().decode().strip() if isinstance(error, urllib.error.HTTPError) else error}")
+            time.sleep(5)
+    subject.check.that(answer is not None, "two minutes can be compared")
+    if answer is None:
+        return
+    subject.check.equal((answer["before"], answer["after"]), ({"from": end - 120, "to": end - 60}, {"from": end - 60, "to": end}), "with the minute before")
+    subject.open("as it is", view=f"#/device/{name}?range=300&select={end - 60}-{end}&against=before")
+    judged = [row for row in answer["rows"] if row["verdict"] not in ("too few", "no data")]
+    subject.check.that(chrome.wait(lambda: len(chrome.find(".brush tbody tr")) == len(judged), 20), f"each of its {len(judged)} verdicts is a row")
+    shown = chrome.run("return [...document.querySelectorAll('.brush tbody tr')].map((row) => row.dataset.verdict)")
+    subject.check.equal(sorted(shown), sorted(row["verdict"] for row in judged), "with that verdict")
+    for query, status in (("from=1&to=2", 400), (f"from={end - 60}&to={end}&against=tomorrow", 400), (f"from={end - 8 * 3600}&to={end}&against=before", 400),
+                          (f"from={end - 60}&to={end}&against=yesterday", 404)):
+        try:
+            found = urllib.request.urlopen(f"{base}/api/v1/compare/{name}?{query}", timeout=20).status
+        except urllib.error.HTTPError as error:
+            found = error.code
+        subject.check.equal(found, status, f"comparing {query}")
+
+
+def figures_are_explained(subject, name):
+    """By the daemon's own table."""
+    chrome = subject.chrome
+    subject.open("as it is", view=f"#/device/{name}")
+    chrome.wait(lambda: chrome.find("[data-help=latency]"))
+    metrics = {one["name"]: one["help"] for one in json.loads(rig.run(rig.BINARY, "metrics", "--json"))["metrics"]}
+    chrome.run("document.querySelector('.facts [data-help=latency] [tabindex]').focus()")
+    subject.says(metrics["ssdpulse_io_latency_seconds"], "#help-of-figure")
+    chrome.keys(Keys.ESCAPE)
+    subject.check.that(chrome.wait(lambda: not chrome.text("#help-of-figure:not([hidden])")) and "#/device" in chrome.run("return location.hash"), "Esc closes it, and nothing else")
+    names = chrome.run("return import('/help.js').then(({ FIGURES }) => Object.values(FIGURES).map(([name]) => name))")
+    subject.check.equal([one for one in names if one not in metrics], [], "figures that are of no metric")
+
+
+def test(check, state):
+    with rig.ram_disks(state, 1, "64M") as (disk,), cgroups.named(TENANT) as (cgroup,):
+        mount = state / "database"
+        mount.mkdir()
+        rig.run("mkfs.ext4", "-q", "-F", disk.path)
+        rig.run("mount", disk.path, mount)
+        load = None
+        try:
+            with rig.daemon(state, [disk]) as daemon, pages(daemon.port) as served, browser() as chrome:
+                command = ["fio", "--name=load", f"--filename={mount}/table", "--rw=randrw", "--bs=4k", "--size=16M", "--direct=1", "--ioengine=psync",
+                           "--time_based", "--runtime=600", "--rate_iops=200,100", "--output-format=json"]
+                load = rig.Load(cgroup.command(command), may_fail=True)
+                began = time.time()
+                subject = Subject(check, chrome, served)
+                states_are_designed(subject, disk.name)
+                healthy_is_quiet(subject, disk.name)
+                views_share_range_and_cursor(subject, disk.name, mount)
+                figures_are_explained(subject, disk.name)
+                a_range_is_compared(subject, disk.name, began)
+        finally:
+            if load:
+                load.close()
+            rig.run("umount", "-l", mount, check=False)
+
+
+rig.main(test)
