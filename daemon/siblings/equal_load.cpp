@@ -263,6 +263,7 @@ std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, cons
   struct Bound {
     const Times* times = nullptr;
     double deeper = HUGE_VAL;  // than it the device is
+    bool waits = true;         // I/Os wait for one another
   };
   Bound above;
   Bound below;
@@ -271,7 +272,7 @@ std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, cons
       const double deeper = (theirs.depth < load.depth ? own.log_most_depth : own.log_depth) - times.log_depth;
       Bound& bound = deeper > 0 ? below : above;
       if (std::fabs(deeper) < std::fabs(bound.deeper)) {
-        bound = {&times, deeper};
+        bound = {&times, deeper, theirs.depth > 0 || load.depth > 0};
       }
     }
   }
@@ -283,9 +284,10 @@ std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, cons
     Against one{.unlike = std::min(std::fabs(above.deeper), std::fabs(below.deeper)),
                 .log_fastest = own.log_fastest - bound.times->log_fastest};
     for (std::size_t draw = 0; draw < kDraws; ++draw) {
-      one.log_ratio[draw] = std::min(own.log_median[draw] - bound.times->log_median[draw],
-                                     own.log_mean[draw] - bound.times->log_mean[draw]) -
-                            std::max(0.0, bound.deeper);
+      // What many wait in few bursts is in the mean, as their depth is, and need not be in the median.
+      const double by_median = own.log_median[draw] - bound.times->log_median[draw];
+      const double by_mean = own.log_mean[draw] - bound.times->log_mean[draw];
+      one.log_ratio[draw] = (bound.waits ? std::min(by_median, by_mean) : by_median) - std::max(0.0, bound.deeper);
     }
     if (!tightest || one.log_ratio[0] > tightest->log_ratio[0]) {
       tightest = one;

@@ -150,7 +150,7 @@ TEST(Siblings, nobody_is_named_while_an_array_is_rebuilt) {
 }
 
 TEST(Siblings, a_slow_drive_stays_named_for_three_minutes_in_which_it_cannot_be_compared) {
-  SiblingScene scene{.load = SiblingLoad::light, .idle_from = 1300, .idle_until = 1480};
+  SiblingScene scene{.load = SiblingLoad::light, .idle_from = 1300, .idle_until = 1400};
   scene.slowdown[3] = 4;
   const double until_the_end = 2100;
   const auto paused = SiblingSimulation(scene, seed_of(0)).run(until_the_end);
