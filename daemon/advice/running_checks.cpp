@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "daemon/advice/doctor_check.h"
+#include "daemon/base/figure_text.h"
 #include "daemon/model/device_identity.h"
+#include "daemon/model/sibling_latency.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::advice {
@@ -287,6 +289,19 @@ Findings volumes(const model::Snapshot& snapshot) {
   return {};
 }
 
+Findings siblings(const model::Snapshot& snapshot) {
+  if (!snapshot.siblings || snapshot.siblings->groups_left_out == 0) {
+    return {};
+  }
+  const auto groups = snapshot.siblings->groups_left_out;
+  auto one =
+      finding(Verdict::info, "",
+              util::format_count(groups, "group of like drives is", "groups of like drives are") + " not compared",
+              "those that are compared have 512 members together, arrays first");
+  one.evidence = {{"groups_left_out", static_cast<double>(groups)}};
+  return {std::move(one)};
+}
+
 Findings freezes(const model::Snapshot& snapshot) {
   return unless_hooked(snapshot, model::KernelFeature::freezes, "a frozen file system is not noticed");
 }
@@ -481,6 +496,7 @@ constexpr RunningCheck kChecks[] = {
     {"pressure", "waiting for I/O above the drives is seen", pressure},
     {"discard-triggers", "who submits discards is seen", discard_submitters},
     {"volumes", "volumes are measured", volumes},
+    {"siblings", "drives that ought to be alike are compared", siblings},
     {"freezes", "freezes of file systems are seen", freezes},
     {"write-classes", "journal, metadata and data are separate", write_classes},
     {"write-hints", "the kernel passes write hints on", write_hints},

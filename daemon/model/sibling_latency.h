@@ -53,6 +53,7 @@ struct SiblingRatio {
 struct SiblingFigures {
   std::vector<SiblingGroup> groups;
   std::vector<SiblingRatio> ratios = {};  // by group, operation and device
+  std::size_t groups_left_out = 0;        // there are too many to compare
 };
 
 }  // namespace ssdpulse::model

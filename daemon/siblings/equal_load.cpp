@@ -21,8 +21,10 @@ constexpr std::array kCompared{Operation::read, Operation::write};
 /// Of a class, for its median; compare::kMinBeyond is for rarer I/Os.
 constexpr double kMinIos = 30;
 constexpr std::size_t kMinSlices = 6;
-/// One of so many siblings, at least, has an equal load.
+/// One of so many siblings, at least, must have such a load. Of more, those count that are nearest in depth, and all
+/// that are within this factor (a logarithm).
 constexpr std::size_t kSiblingsForEach = 3;
+constexpr double kAlikeDepth = 0.2;
 constexpr double kFastest = 0.1;
 /// While anything is in flight, one I/O is: less only because the kernel rounds busy time up.
 constexpr double kShallow = 1.5;
@@ -57,6 +59,12 @@ double usual_seconds(const model::SparseBuckets& times) {
   });
 }
 
+std::int64_t in_flight_now(const model::DeviceInterval& interval) {
+  return std::accumulate(
+      interval.operations.begin(), interval.operations.end(), std::int64_t{0},
+      [](std::int64_t sum, const model::OperationInterval& one) { return sum + one.in_flight_after; });
+}
+
 /// 0: below 1; then in powers of `base`.
 std::uint8_t class_of(double value, double base) {
   constexpr double kMaxClass = 40;
@@ -64,24 +72,47 @@ std::uint8_t class_of(double value, double base) {
                    : static_cast<std::uint8_t>(std::min(kMaxClass, 1 + std::floor(std::log(value) / std::log(base))));
 }
 
-std::vector<double> dense(std::size_t words, const std::vector<const model::SparseBuckets*>& parts) {
-  std::vector<double> buckets(words);
-  for (const model::SparseBuckets* part : parts) {
-    for (const auto& [bucket, ios] : *part) {
-      buckets[bucket] += static_cast<double>(ios);
-    }
+std::vector<double> dense(const model::SparseBuckets& sparse) {
+  std::vector<double> buckets(LATENCY_OVER_WORD + 1);
+  for (const auto& [bucket, ios] : sparse) {
+    buckets[bucket] = static_cast<double>(ios);
   }
   return buckets;
 }
 
-/// The upper of the two middle ones of an even number: the slower sibling.
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+/// What is left without a part of them.
+model::SparseBuckets subtract(const model::SparseBuckets& all, const model::SparseBuckets& part) {
+  model::SparseBuckets left;
+  auto taken = part.begin();
+  for (const auto& [bucket, ios] : all) {
+    const bool both = taken != part.end() && taken->first == bucket;
+    if (!both || ios > taken->second) {
+      left.emplace_back(bucket, both ? ios - taken->second : ios);
+    }
+    taken += both ? 1 : 0;
+  }
+  return left;
+}
+
+/// Of ratios; the lower of the two middle ones of an even number: that to the slower sibling.
+template <typename Siblings, typename Value>
+double middle(const Siblings& siblings, Value value_of) {
+  std::vector<double> values(siblings.size());
+  std::transform(siblings.begin(), siblings.end(), values.begin(), value_of);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
 
 }  // namespace
+
+void LoadCell::operator+=(const LoadCell& more) {
+  model::add(device_times, more.device_times);
+  depth_sum += more.depth_sum;
+  in_flight_sum += more.in_flight_sum;
+  ticks += more.ticks;
+  busy_ticks += more.busy_ticks;
+}
 
 void LoadWindow::add(const model::DeviceTick& device, std::optional<double> busy_ratio, bool disturbed) {
   slices_.back().disturbed = slices_.back().disturbed || disturbed;
@@ -94,6 +125,8 @@ void LoadWindow::add(const model::DeviceTick& device, std::optional<double> busy
   slices_.back().written_bytes += device.interval->operation(Operation::write).bytes;
   stretch_.known = stretch_.known && busy_ratio.has_value();
   stretch_.busy_seconds += busy_ratio.value_or(0) * seconds;
+  ++stretch_.ticks;
+  stretch_.busy_ticks += in_flight_now(*device.interval) > 0 ? 1 : 0;
   model::add(stretch_.sum, *device.interval);
   stretch_.begin = stretch_.begin ? stretch_.begin : device.block.io;
   stretch_.end = device.block.io;
@@ -132,7 +165,11 @@ void LoadWindow::end_stretch() {
                          .written = class_of(written / kMebibyte, 4)};
     LoadCell& cell = slices_.back().cells[load];
     model::add(cell.device_times, times);
-    cell.depth_sum += depth * static_cast<double>(model::count(times));
+    const auto ios = static_cast<double>(model::count(times));
+    cell.depth_sum += depth * ios;
+    cell.in_flight_sum += in_flight / seconds * ios;
+    cell.ticks += ended.ticks;
+    cell.busy_ticks += ended.busy_ticks;
   }
 }
 
@@ -154,52 +191,43 @@ bool LoadWindow::disturbed() const {
   return std::any_of(slices_.begin(), slices_.end(), [](const Slice& slice) { return slice.disturbed; });
 }
 
-EqualLoad::Times EqualLoad::times_of(const LoadWindow& window, const LoadClass& load, bool or_more_written) {
-  LoadClass last = load;
-  last.written = or_more_written ? UINT8_MAX : load.written;
-  std::vector<std::vector<const model::SparseBuckets*>> parts;  // by slice
-  std::vector<const model::SparseBuckets*> all;
-  double depth_sum = 0;
-  // The last slice has just begun.
+std::optional<EqualLoad::Times> EqualLoad::times_of(const LoadWindow& window, const LoadClass& load) {
+  std::vector<const LoadCell*> cells;  // by slice, the last of which has just begun
+  LoadCell all;
   for (std::size_t slice = 0; slice + 1 < window.slices().size(); ++slice) {
-    const auto& cells = window.slices()[slice].cells;
-    auto& of_slice = parts.emplace_back();
-    for (auto cell = cells.lower_bound(load); cell != cells.end() && cell->first <= last; ++cell) {
-      of_slice.push_back(&cell->second.device_times);
-      depth_sum += cell->second.depth_sum;
+    const auto found = window.slices()[slice].cells.find(load);
+    cells.push_back(found == window.slices()[slice].cells.end() ? nullptr : &found->second);
+    if (cells.back() != nullptr) {
+      all += *cells.back();
     }
-    all.insert(all.end(), of_slice.begin(), of_slice.end());
   }
-  Times times;
-  if (all.empty()) {
-    return times;
+  const auto ios = static_cast<double>(model::count(all.device_times));
+  const auto total = dense(all.device_times);
+  const auto median = compare::log_quantile(total, 0.5);
+  const auto fastest = compare::log_quantile(total, kFastest);
+  if (ios < kMinIos || !median || !fastest) {
+    return std::nullopt;
   }
-  const std::vector<double> total = dense(LATENCY_OVER_WORD + 1, all);
-  times.ios = std::accumulate(total.begin(), total.end(), 0.0);
-  if (times.ios < kMinIos) {
-    return times;
-  }
-  times.log_depth = std::log(std::max(1.0, depth_sum / times.ios));
-  times.log_median[0] = compare::log_quantile(total, 0.5);
-  times.log_fastest = compare::log_quantile(total, kFastest);
-  for (std::size_t slice = 0; slice < parts.size(); ++slice) {
-    if (parts[slice].empty()) {
-      times.log_median[1 + slice] = times.log_median[0];
-      continue;
+  Times times{.ios = ios,
+              .log_depth = std::log(std::max(1.0, all.depth_sum / ios)),
+              .log_most_depth = std::log(all.in_flight_sum / ios * all.ticks / std::max(0.1, all.busy_ticks)),
+              .log_fastest = *fastest};
+  times.log_most_depth = std::max(times.log_most_depth, times.log_depth);
+  times.log_median.fill(*median);
+  times.log_mean.fill(std::log(usual_seconds(all.device_times) / ios));
+  for (std::size_t slice = 0; slice < cells.size(); ++slice) {
+    if (cells[slice] != nullptr) {
+      const auto without = subtract(all.device_times, cells[slice]->device_times);
+      const auto left = compare::log_quantile(dense(without), 0.5);
+      times.log_median[1 + slice] = left.value_or(*median);
+      times.log_mean[1 + slice] =
+          left ? std::log(usual_seconds(without) / static_cast<double>(model::count(without))) : times.log_mean[0];
     }
-    std::vector<double> without = total;
-    const std::vector<double> left_out = dense(total.size(), parts[slice]);
-    std::transform(total.begin(), total.end(), left_out.begin(), without.begin(), std::minus<>());
-    times.log_median[1 + slice] = compare::log_quantile(without, 0.5);
-  }
-  for (auto& value : times.log_median) {
-    value = value ? value : times.log_median[0];
   }
   return times;
 }
 
 EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation operation) : members_(members.size()) {
-  std::set<LoadClass> loads;
   for (std::size_t member = 0; member < members.size(); ++member) {
     Member& known = members_[member];
     std::map<LoadClass, double> ios;
@@ -223,47 +251,69 @@ EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation op
     std::sort(heaviest.begin(), heaviest.end());
     heaviest.resize(std::min(heaviest.size(), kMaxLoads));
     for (const auto& [count, load] : heaviest) {
-      if (-count >= kMinIos) {
-        known.own.emplace(load, times_of(*members[member], load, false));
-        loads.insert(load);
-      }
-    }
-  }
-  for (std::size_t member = 0; member < members.size(); ++member) {
-    for (const LoadClass& load : loads) {
-      if (Times times = times_of(*members[member], load, true); times.log_median[0]) {
-        members_[member].as_sibling.emplace(load, std::move(times));
+      if (const auto times = times_of(*members[member], load)) {
+        known.loads.emplace(load, *times);
       }
     }
   }
 }
 
-std::optional<EqualLoad::Reference> EqualLoad::reference_of(std::size_t member, const LoadClass& load, const Times& own,
-                                                            std::size_t min_siblings) const {
-  Reference reference{};
-  std::array<std::vector<double>, kDraws> medians;
-  std::vector<double> fastest;
-  for (std::size_t other = 0; other < members_.size(); ++other) {
-    const auto found = members_[other].as_sibling.find(load);
-    if (other == member || found == members_[other].as_sibling.end() || !found->second.log_fastest) {
+std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, const LoadClass& load, const Times& own) {
+  // Of the sibling's loads, the next deeper and the next shallower one: with neither would it take longer than that.
+  struct Bound {
+    const Times* times = nullptr;
+    double deeper = HUGE_VAL;  // than it the device is
+    bool waits = true;         // I/Os wait for one another
+  };
+  Bound above;
+  Bound below;
+  for (const auto& [theirs, times] : sibling.loads) {
+    if (theirs.is_like(load) && theirs.written >= load.written) {
+      const double deeper = (theirs.depth < load.depth ? own.log_most_depth : own.log_depth) - times.log_depth;
+      Bound& bound = deeper > 0 ? below : above;
+      if (std::fabs(deeper) < std::fabs(bound.deeper)) {
+        bound = {&times, deeper, theirs.depth > 0 || load.depth > 0};
+      }
+    }
+  }
+  std::optional<Against> tightest;
+  for (const Bound& bound : {above, below}) {
+    if (bound.times == nullptr) {
       continue;
     }
-    const Times& times = found->second;
-    const double deeper = std::max(0.0, own.log_depth - times.log_depth);
+    Against one{.unlike = std::min(std::fabs(above.deeper), std::fabs(below.deeper)),
+                .log_fastest = own.log_fastest - bound.times->log_fastest};
     for (std::size_t draw = 0; draw < kDraws; ++draw) {
-      medians[draw].push_back(*times.log_median[draw] + deeper);
+      // What many wait in few bursts is in the mean, as their depth is, and need not be in the median.
+      const double by_median = own.log_median[draw] - bound.times->log_median[draw];
+      const double by_mean = own.log_mean[draw] - bound.times->log_mean[draw];
+      one.log_ratio[draw] = (bound.waits ? std::min(by_median, by_mean) : by_median) - std::max(0.0, bound.deeper);
     }
-    fastest.push_back(*times.log_fastest);
-    reference.siblings.push_back(other);
+    if (!tightest || one.log_ratio[0] > tightest->log_ratio[0]) {
+      tightest = one;
+    }
   }
-  if (reference.siblings.size() < min_siblings || kSiblingsForEach * reference.siblings.size() < members_.size() - 1) {
-    return std::nullopt;
+  return tightest;
+}
+
+std::vector<EqualLoad::Against> EqualLoad::nearest(std::size_t member, const LoadClass& load, const Times& own,
+                                                   std::size_t min_siblings) const {
+  std::vector<Against> siblings;
+  for (std::size_t other = 0; other < members_.size(); ++other) {
+    if (auto one = other == member ? std::nullopt : against(members_[other], load, own)) {
+      one->sibling = other;
+      siblings.push_back(*one);
+    }
   }
-  for (std::size_t draw = 0; draw < kDraws; ++draw) {
-    reference.log_median[draw] = middle(std::move(medians[draw]));
+  const std::size_t enough = std::max(min_siblings, (members_.size() + kSiblingsForEach - 2) / kSiblingsForEach);
+  if (siblings.size() < enough) {
+    return {};
   }
-  reference.log_fastest = middle(std::move(fastest));
-  return reference;
+  std::sort(siblings.begin(), siblings.end(), [](const Against& a, const Against& b) { return a.unlike < b.unlike; });
+  const auto end = std::find_if(siblings.begin() + static_cast<std::ptrdiff_t>(enough), siblings.end(),
+                                [](const Against& one) { return one.unlike > kAlikeDepth; });
+  siblings.erase(end, siblings.end());
+  return siblings;
 }
 
 std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_t min_siblings) const {
@@ -273,22 +323,21 @@ std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_
   }
   std::array<double, kDraws> log_ratio{};
   double ios = 0, log_fastest = 0, log_median = 0;
-  std::vector<std::size_t> siblings;
-  for (const auto& [load, own] : known.own) {
-    if (!own.log_median[0] || !own.log_fastest) {
-      continue;
-    }
-    const auto reference = reference_of(member, load, own, min_siblings);
-    if (!reference) {
+  std::set<std::size_t> siblings;
+  for (const auto& [load, own] : known.loads) {
+    const std::vector<Against> others = nearest(member, load, own, min_siblings);
+    if (others.empty()) {
       continue;
     }
     ios += own.ios;
-    log_fastest += own.ios * (*own.log_fastest - reference->log_fastest);
-    log_median += own.ios * *own.log_median[0];
+    log_median += own.ios * own.log_median[0];
+    log_fastest += own.ios * middle(others, [](const Against& one) { return one.log_fastest; });
     for (std::size_t draw = 0; draw < kDraws; ++draw) {
-      log_ratio[draw] += own.ios * (*own.log_median[draw] - reference->log_median[draw]);
+      log_ratio[draw] += own.ios * middle(others, [draw](const Against& one) { return one.log_ratio[draw]; });
     }
-    siblings.insert(siblings.end(), reference->siblings.begin(), reference->siblings.end());
+    for (const Against& one : others) {
+      siblings.insert(one.sibling);
+    }
   }
   if (ios == 0 || ios < compare::kMinCommonShare * known.ios) {
     return std::nullopt;
@@ -296,8 +345,6 @@ std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_
   for (double& value : log_ratio) {
     value /= ios;
   }
-  std::sort(siblings.begin(), siblings.end());
-  siblings.erase(std::unique(siblings.begin(), siblings.end()), siblings.end());
   // The jackknife: what each slice contributes to the ratio, whatever is alike within it.
   const auto without = std::span(log_ratio).subspan(1, known.complete_slices);
   const auto count = static_cast<double>(without.size());
@@ -312,7 +359,7 @@ std::optional<EqualLoadRatio> EqualLoad::ratio_of(std::size_t member, std::size_
   result.fastest_ratio = std::exp(log_fastest / ios);
   result.median_seconds = std::exp(log_median / ios);
   result.sibling_seconds = result.median_seconds / result.change.ratio;
-  result.siblings = std::move(siblings);
+  result.siblings.assign(siblings.begin(), siblings.end());
   return result;
 }
 

@@ -34,20 +34,28 @@ struct LoadClass {
   std::uint8_t depth = 0;         // while anything was in flight: 0: below 1.5, then in powers of two
   std::uint8_t written = 0;       // bytes written a second: 0: below 1 MiB, then in powers of four
   auto operator<=>(const LoadClass&) const = default;
+  /// Whatever the depth is, and what is written meanwhile.
+  [[nodiscard]] bool is_like(const LoadClass& other) const {
+    return sequential == other.sequential && median_bytes == other.median_bytes && mean_bytes == other.mean_bytes;
+  }
 };
 
 /// I/Os of one class.
 struct LoadCell {
   model::SparseBuckets device_times;
-  double depth_sum = 0;  // over stretches, weighted with their I/Os
+  double depth_sum = 0;      // over stretches, weighted with their I/Os, as the next
+  double in_flight_sum = 0;  // on average over the whole stretch
+  double ticks = 0;
+  double busy_ticks = 0;  // at which something was in flight
+  void operator+=(const LoadCell& more);
 };
 
-/// In memory: at most kSlices * 12 cells of a few hundred bytes each, usually 20 kB a device, never more than 0.3 MB.
+/// In memory: at most kSlices * 8 cells of a few hundred bytes each, usually 20 kB a device, never more than 0.3 MB.
 class LoadWindow {
  public:
   static constexpr std::chrono::seconds kStretch{5};
-  static constexpr std::chrono::seconds kSlice{30};
-  static constexpr std::size_t kSlices = 8;
+  static constexpr std::chrono::seconds kSlice{20};
+  static constexpr std::size_t kSlices = 9;
 
   struct Slice {
     std::map<LoadClass, LoadCell> cells;
@@ -73,6 +81,8 @@ class LoadWindow {
     std::shared_ptr<const model::DeviceIo> begin;  // sizes are cumulative
     std::shared_ptr<const model::DeviceIo> end;
     double busy_seconds = 0;
+    double ticks = 0;
+    double busy_ticks = 0;
     bool known = true;
   };
   Stretch stretch_;
@@ -106,25 +116,30 @@ class EqualLoad {
   struct Times {
     double ios = 0;
     double log_depth = 0;
-    std::array<std::optional<double>, kDraws> log_median = {};
-    std::optional<double> log_fastest = {};
+    double log_most_depth = 0;  // however much of the kernel's busy time is rounding
+    std::array<double, kDraws> log_median = {};
+    std::array<double, kDraws> log_mean = {};
+    double log_fastest = 0;
   };
-  struct Reference {
-    std::array<double, kDraws> log_median;
-    double log_fastest;
-    std::vector<std::size_t> siblings;
-  };
-  static Times times_of(const LoadWindow& window, const LoadClass& load, bool or_more_written);
-  [[nodiscard]] std::optional<Reference> reference_of(std::size_t member, const LoadClass& load, const Times& own,
-                                                      std::size_t min_siblings) const;
-
+  using Loads = std::map<LoadClass, Times>;
   struct Member {
-    std::map<LoadClass, Times> own;         // of the kMaxLoads with most I/Os
-    std::map<LoadClass, Times> as_sibling;  // of the classes of any member, those that this one has
-    double ios = 0;                         // of all classes
-    std::size_t slices = 0;                 // with I/Os
+    Loads loads;             // the kMaxLoads with most I/Os
+    double ios = 0;          // of all loads
+    std::size_t slices = 0;  // with I/Os
     std::size_t complete_slices = 0;
   };
+  /// A device under one load, against one sibling.
+  struct Against {
+    std::size_t sibling = 0;
+    double unlike = 0;  // in depth: a logarithm
+    double log_fastest = 0;
+    std::array<double, kDraws> log_ratio = {};
+  };
+  static std::optional<Times> times_of(const LoadWindow& window, const LoadClass& load);
+  static std::optional<Against> against(const Member& sibling, const LoadClass& load, const Times& own);
+  [[nodiscard]] std::vector<Against> nearest(std::size_t member, const LoadClass& load, const Times& own,
+                                             std::size_t min_siblings) const;
+
   std::vector<Member> members_;
 };
 

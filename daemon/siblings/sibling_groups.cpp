@@ -76,7 +76,7 @@ std::vector<SiblingGroup> groups_of_models(const Measured& measured, const std::
 
 }  // namespace
 
-std::vector<SiblingGroup> sibling_groups(const model::Tick& tick) {
+model::SiblingFigures sibling_groups(const model::Tick& tick) {
   Measured measured;
   for (const model::DeviceTick& device : tick.devices) {
     if (device.block.io && !shares_its_drive(device)) {
@@ -98,12 +98,12 @@ std::vector<SiblingGroup> sibling_groups(const model::Tick& tick) {
     }
   }
   std::size_t places = 0;
-  const auto end = std::find_if(groups.begin(), groups.end(), [&](const SiblingGroup& group) {
-    places += group.members.size();
-    return places > kMaxPlaces;
+  const std::size_t left_out = std::erase_if(groups, [&](const SiblingGroup& group) {
+    const bool fits = places + group.members.size() <= kMaxPlaces;
+    places += fits ? group.members.size() : 0;
+    return !fits;
   });
-  groups.erase(end, groups.end());
-  return groups;
+  return {.groups = std::move(groups), .groups_left_out = left_out};
 }
 
 }  // namespace ssdpulse::siblings

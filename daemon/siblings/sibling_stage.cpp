@@ -21,7 +21,8 @@ constexpr double kMaxWrittenRatio = 3;
 constexpr double kFewBytesPerSecond = 1 << 20;
 /// Of a group: one in so many may be slower than the others.
 constexpr std::size_t kOthersForEach = 3;
-/// While a slower device cannot be compared, as the loads differ or it is idle, it remains what it was for so long.
+/// While a slower device cannot be compared, as the loads differ or it is idle, or chance may be why it is slower, it
+/// remains what it was for so long.
 constexpr std::chrono::minutes kProofLasts{3};
 
 /// Devices below an array that is checked, rebuilt or reshaped.
@@ -99,8 +100,8 @@ model::Findings Siblings::observe(const model::Tick& tick) {
 }
 
 void Siblings::compare_all(const model::Tick& tick) {
-  auto figures = std::make_shared<SiblingFigures>();
-  figures->groups = sibling_groups(tick);
+  std::erase_if(proofs_, [&](const auto& one) { return tick.at - one.second.last > kProofLasts; });
+  auto figures = std::make_shared<SiblingFigures>(sibling_groups(tick));
   for (const SiblingGroup& group : figures->groups) {
     if (std::find(groups_.begin(), groups_.end(), group) == groups_.end()) {
       std::erase_if(proofs_, [&](const auto& one) { return std::get<0>(one.first) == group.name; });
@@ -110,8 +111,8 @@ void Siblings::compare_all(const model::Tick& tick) {
     }
   }
   groups_ = figures->groups;
-  std::erase_if(proofs_, [&](const auto& one) { return tick.at - one.second.last > kProofLasts; });
-  figures_ = figures->groups.empty() ? nullptr : std::move(figures);
+  const bool any = !figures->groups.empty() || figures->groups_left_out > 0;
+  figures_ = any ? std::move(figures) : nullptr;
 }
 
 void Siblings::compare(const SiblingGroup& group, model::Operation operation, const model::Tick& tick,
@@ -121,44 +122,54 @@ void Siblings::compare(const SiblingGroup& group, model::Operation operation, co
     windows.push_back(devices_.find(member));
   }
   const EqualLoad equal_load(windows, operation);
-  std::vector<SiblingRatio> ratios;
-  std::set<std::string> slower;
-  for (std::size_t member = 0; member < windows.size(); ++member) {
-    const std::string& name = group.members[member];
-    const Key key(group.name, operation, name);
+  const auto ratio_of = [&](std::size_t member) -> std::optional<SiblingRatio> {
+    const Key key(group.name, operation, group.members[member]);
     if (windows[member]->disturbed()) {
       proofs_.erase(key);
-      continue;
+      return std::nullopt;
     }
     const auto found = equal_load.ratio_of(member, min_members(group.kind) - 1);
+    const auto proof = proofs_.find(key);
     if (!found) {
-      continue;
+      return proof == proofs_.end() ? std::nullopt : std::optional(proof->second.ratio);
     }
-    if (found->interval.lower > model::kSlowerThanSiblings && found->fastest_ratio >= kMinFastestRatio &&
-        !was_written_more(windows, member, found->siblings)) {
-      slower.insert(name);
-      proofs_.try_emplace(key, Proof{.first = tick.at, .last = {}}).first->second.last = tick.at;
-    } else {
-      proofs_.erase(key);
-    }
-    SiblingRatio& ratio = ratios.emplace_back(SiblingRatio{.device = name,
-                                                           .operation = operation,
-                                                           .group = group.name,
-                                                           .kind = group.kind,
-                                                           .ratio = found->change.ratio,
-                                                           .lower = found->interval.lower,
-                                                           .upper = found->interval.upper,
-                                                           .median_seconds = found->median_seconds,
-                                                           .sibling_seconds = found->sibling_seconds});
+    SiblingRatio ratio{.device = group.members[member],
+                       .operation = operation,
+                       .group = group.name,
+                       .kind = group.kind,
+                       .ratio = found->change.ratio,
+                       .lower = found->interval.lower,
+                       .upper = found->interval.upper,
+                       .median_seconds = found->median_seconds,
+                       .sibling_seconds = found->sibling_seconds};
     for (const std::size_t sibling : found->siblings) {
       ratio.siblings.push_back(group.members[sibling]);
     }
+    if (ratio.upper <= model::kSlowerThanSiblings || found->fastest_ratio < kMinFastestRatio ||
+        was_written_more(windows, member, found->siblings)) {
+      proofs_.erase(key);
+    } else if (ratio.lower > model::kSlowerThanSiblings) {
+      Proof& proven = proofs_.try_emplace(key, Proof{.first = tick.at}).first->second;
+      proven.last = tick.at;
+      proven.ratio = ratio;
+    }
+    return ratio;
+  };
+  std::vector<SiblingRatio> ratios;
+  for (std::size_t member = 0; member < windows.size(); ++member) {
+    if (auto ratio = ratio_of(member)) {
+      ratios.push_back(std::move(*ratio));
+    }
   }
+  const auto proof_of = [&](const std::string& member) { return proofs_.find(Key(group.name, operation, member)); };
+  const auto slower = std::count_if(group.members.begin(), group.members.end(),
+                                    [&](const std::string& one) { return proof_of(one) != proofs_.end(); });
   for (SiblingRatio& ratio : ratios) {
-    const auto proof = proofs_.find(Key(ratio.group, operation, ratio.device));
-    ratio.slow = proof != proofs_.end() && tick.at - proof->second.first >= model::kSlowerFor &&
-                 slower.size() * kOthersForEach <= group.members.size();
-    std::erase_if(ratio.siblings, [&](const std::string& one) { return !ratio.slow || slower.contains(one); });
+    const auto proof = proof_of(ratio.device);
+    ratio.slow = proof != proofs_.end() && proof->second.last - proof->second.first >= model::kSlowerFor &&
+                 static_cast<std::size_t>(slower) * kOthersForEach <= group.members.size();
+    std::erase_if(ratio.siblings,
+                  [&](const std::string& one) { return !ratio.slow || proof_of(one) != proofs_.end(); });
   }
   figures.ratios.insert(figures.ratios.end(), std::make_move_iterator(ratios.begin()),
                         std::make_move_iterator(ratios.end()));

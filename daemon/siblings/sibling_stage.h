@@ -34,7 +34,8 @@ class Siblings final : public model::Stage {
   /// All the time in between, no comparison said otherwise.
   struct Proof {
     model::SteadyTime first;
-    model::SteadyTime last;
+    model::SteadyTime last = {};
+    model::SiblingRatio ratio = {};  // the last one
   };
 
   model::PerDevice<LoadWindow> devices_;

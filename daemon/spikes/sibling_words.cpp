@@ -34,9 +34,16 @@ std::string group_title(const model::Snapshot& now, const std::string& group) {
 }
 
 std::string than_words(const model::Snapshot& now, const SiblingRatio& one) {
+  const auto& groups = now.siblings->groups;
+  const bool all = std::none_of(groups.begin(), groups.end(), [&](const model::SiblingGroup& group) {
+    return group.name == one.group && group.members.size() > 1 + one.siblings.size();
+  });
   switch (one.kind) {
     case SiblingKind::array:
-      return fmt::format("its {} siblings in {}", one.siblings.size(), group_title(now, one.group));
+      return fmt::format(
+          "{} siblings in {}",
+          all ? fmt::format("its {}", one.siblings.size()) : fmt::format("{} of its", one.siblings.size()),
+          group_title(now, one.group));
     case SiblingKind::paths:
       return fmt::format("{} other paths of {}", one.siblings.size(), group_title(now, one.group));
     case SiblingKind::model:

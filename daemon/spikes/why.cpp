@@ -471,12 +471,21 @@ const model::HostWait* last_wait(const Situation& situation) {
   return last;
 }
 
+/// What is slow all the time is more urgent than what is over.
+void advise_on_siblings(Why& answer, const model::Snapshot& now) {
+  if (!sibling_words(now).empty()) {
+    answer.next = kSiblingNext;
+    answer.runbook = kSiblingRunbook;
+  }
+}
+
 Why about_ended(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm,
                 const std::string& remarks) {
   const auto ago = now.taken_at - end_of(wait);
   Why answer = about(wait, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
   const std::string lasted = util::format_duration(Seconds(wait.duration).count());
+  advise_on_siblings(answer, now);
   say(answer, calm, remarks,
       answer.when == When::ended
           ? fmt::format(" From {} until {} ago: {}, for {}.", util::format_clock(wait.begin),
@@ -530,8 +539,8 @@ Why right_now(const Situation& situation) {
     return about_ended(*last_held_up, now, calm, remarks);
   }
   if (incidents.empty()) {
-    const bool named = !sibling_words(now).empty();
-    Why answer{.next = std::string(named ? kSiblingNext : ""), .runbook = std::string(named ? kSiblingRunbook : "")};
+    Why answer;
+    advise_on_siblings(answer, now);
     say(answer, calm, remarks);
     return answer;
   }
@@ -544,6 +553,7 @@ Why right_now(const Situation& situation) {
                   stood_still ? "" : ", for " + util::format_duration(Seconds(last.end - last.begin).count()),
                   explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
+  advise_on_siblings(answer, now);
   say(answer, calm, remarks,
       answer.when == When::ended
           ? fmt::format(" {} was slow from {} until {} ago: {}", title, util::format_clock(last.begin),

@@ -9,6 +9,7 @@
 #include "daemon/base/figure_text.h"
 #include "daemon/model/device_title.h"
 #include "daemon/model/incident.h"
+#include "daemon/spikes/sibling_words.h"
 #include "exporters/page/page_json.h"
 
 namespace ssdpulse::page {
@@ -510,6 +511,12 @@ constexpr Field<DeviceView> kDeviceFields[] = {
     {"state", one_of(kStates), [](const DeviceView& view) { return state_of(view); },
      "high: no spike, but the p99 of an operation is now more than 3 times its baseline, of 100 I/Os or more. unseen: "
      "no request of the device is seen, although it does I/O or may do so."},
+    {"slower_than_siblings", kText,
+     [](const DeviceView& view) {
+       const std::string words = spikes::sibling_words(view.snapshot, view.device.name);
+       return util::for_json(words.substr(words.empty() ? 0 : 1), util::kLongestSentence);
+     },
+     "Than drives that ought to be like it, at equal load, for 10 minutes or more; empty: it is not."},
     {"now", or_null(defined_as("last_seconds")),
      [](const DeviceView& view) { return view.now ? kNowObject(*view.now) : Json(); }},
     {"above_baseline", or_null(defined_as("above_baseline")),

@@ -159,7 +159,7 @@ constexpr LabelDescription kSibling[] = {
 };
 constexpr std::string_view kNoSibling =
     "the device is neither a member of an array of three or more nor one of four or more drives of its model, or less "
-    "than half of its I/Os in the last four minutes had their equals on the others";
+    "than half of its I/Os in the last three minutes had their equals on the others";
 constexpr LabelDescription kVolume[] = {
     {"volume", "the kernel's name: dm-0, md0"},
     {"kind", "what it is; dm: of device-mapper, and its UUID does not say more", kVolumeKinds},
@@ -201,7 +201,8 @@ constexpr FamilyDescription kFamilies[] = {
      device_member_info, kMember, "the disk is part of no such device"},
     {"ssdpulse_device_latency_of_siblings_ratio",
      "Median device time, divided by that of the median of the drives that ought to be like it, at equal load: "
-     "operation, size, depth, bytes written meanwhile. Over the last four minutes, every 30 seconds.",
+     "operation, size, depth, bytes written meanwhile. Over the last three minutes, every 20 seconds; while "
+     "one that is slower cannot be compared, for three minutes as it was last.",
      siblings<&model::SiblingRatio::ratio>, kSibling, kNoSibling},
     {"ssdpulse_device_latency_of_siblings_lower_ratio", "Lower bound of that ratio, with a confidence of 95 %.",
      siblings<&model::SiblingRatio::lower>, kSibling, kNoSibling},

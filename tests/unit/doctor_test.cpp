@@ -12,6 +12,7 @@
 
 #include "daemon/advice/cost_parts.h"
 #include "daemon/host/probe.h"
+#include "daemon/model/sibling_latency.h"
 #include "exporters/page/status_json.h"
 #include "exporters/terminal/finding_text.h"
 #include "tests/fixtures/temporary_tree.h"
@@ -207,6 +208,12 @@ TEST(doctor, every_trouble_of_a_daemon) {
        [](auto& s) {
          s.memberships.push_back({"dm-0", "nvme0n1", "dm", {}});
          s.volumes_left_out = {"dm-700"};
+       }},
+      {"siblings", Verdict::info, "",
+       [](auto& s) {
+         model::SiblingFigures figures;
+         figures.groups_left_out = 1;
+         s.siblings = std::make_shared<const model::SiblingFigures>(figures);
        }},
       {"freezes", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features[KernelFeature::freezes] = KernelDecision::not_hooked; }},

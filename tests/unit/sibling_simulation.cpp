@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/siblings/sibling_stage.h"
@@ -12,8 +13,9 @@ namespace {
 
 using model::Operation;
 
-constexpr double kService = 0.02;  // seconds, the median: fewer I/Os to simulate than on fast drives
-constexpr double kJiffy = 0.004;   // of the kernel's busy time
+constexpr double kService = 0.02;     // seconds, the median: fewer I/Os to simulate than on fast drives
+constexpr double kMeanOfTimes = 1.5;  // about, of times()
+constexpr double kJiffy = 0.004;      // of the kernel's busy time
 constexpr std::uint64_t kBytes = 16384;
 
 }  // namespace
@@ -80,33 +82,64 @@ void SiblingSimulation::serve(Drive& drive, Operation operation, double ios, dou
   io.size.sum_bytes += count * kBytes;
 }
 
-void SiblingSimulation::second(double now) {
-  double slow_sum = 0;
-  for (std::size_t i = 0; i < drives_.size(); ++i) {
-    slow_sum += now >= scene_.slow_after ? scene_.slowdown[i] : 1;
+/// I/Os in flight on each drive if `all` of them are, and each next one goes to any drive: those that keep up complete
+/// as many as each other, and the rest gathers on one that does not.
+std::array<double, 8> SiblingSimulation::shared_depths(double all, const std::array<double, 8>& service) const {
+  double low = 0;
+  double high = 1e9;  // I/Os a second
+  std::array<double, 8> depths{};
+  for (int halving = 0; halving < 80; ++halving) {
+    const double rate = (low + high) / 2;
+    double sum = 0;
+    bool possible = true;
+    for (std::size_t i = 0; i < depths.size(); ++i) {
+      depths[i] = rate * service[i];
+      sum += depths[i];
+      possible = possible && depths[i] <= scene_.parallel;
+    }
+    (possible && sum <= all ? low : high) = rate;
   }
-  constexpr double kMeanOfTimes = 1.5;  // about, of times()
+  const auto slowest = static_cast<std::size_t>(std::max_element(service.begin(), service.end()) - service.begin());
+  depths[slowest] += all - std::accumulate(depths.begin(), depths.end(), 0.0);
+  return depths;
+}
+
+void SiblingSimulation::second(double now) {
+  std::array<double, 8> services{};
+  for (std::size_t i = 0; i < drives_.size(); ++i) {
+    change_load(drives_[i], now);
+    services[i] = kService * drives_[i].own * (now >= scene_.slow_after ? scene_.slowdown[i] : 1) *
+                  (now < drives_[i].garbage_until ? 3 : 1);
+  }
+  const auto shared = shared_depths(scene_.shared * drives_[0].factor, services);
+  const auto happens = [&](double share) { return std::uniform_real_distribution<>(0, 1)(random_) < share; };
   for (std::size_t i = 0; i < drives_.size(); ++i) {
     Drive& drive = drives_[i];
-    change_load(drive, now);
-    const double slow = now >= scene_.slow_after ? scene_.slowdown[i] : 1;
-    const double service = kService * drive.own * slow * (now < drive.garbage_until ? 3 : 1);
+    const double service = services[i];
     drive.in_flight = 0;
-    double depth = 1;
+    drive.busy_ratio = 0;
+    drive.io.operations[index(Operation::read)].in_flight = 0;
+    if (i == 3 && now >= scene_.idle_from && now < scene_.idle_until) {
+      continue;
+    }
     double busy = 1;
+    double found = 0;  // in flight when the tick looks
     switch (scene_.load) {
       case SiblingLoad::light: {
         const double rate = 3 * drive.factor;
         serve(drive, Operation::read, rate, service, 1, 1);
         serve(drive, Operation::write, rate / 3, service / 2, 1, 1);
         busy = 1 - std::exp(-rate * (service * kMeanOfTimes + kJiffy) * 1.33);
+        found = happens(rate * service * kMeanOfTimes) ? 1 : 0;
         break;
       }
       case SiblingLoad::heavy:
       case SiblingLoad::shared: {
-        depth = scene_.load == SiblingLoad::shared ? 64 * slow / slow_sum : scene_.depth[i] * drive.factor;
+        const double depth = scene_.load == SiblingLoad::shared ? shared[i] : scene_.depth[i] * drive.factor;
         serve(drive, Operation::read, depth / (service * kMeanOfTimes * std::max(1.0, depth / scene_.parallel)),
               service, depth, 1);
+        busy = scene_.load == SiblingLoad::shared ? 1 - std::exp(-depth) : 1;
+        found = happens(busy) ? std::ceil(depth) : 0;
         break;
       }
       case SiblingLoad::bursty: {
@@ -116,12 +149,15 @@ void SiblingSimulation::second(double now) {
         if (in_bursts > 0) {
           serve(drive, Operation::read, rate * in_bursts, service, 1, 32);
         }
-        busy = 1 - std::exp(-rate * (1 - in_bursts) * (service * kMeanOfTimes + kJiffy)) +
-               rate * in_bursts / scene_.parallel * service;
+        const double busy_alone = 1 - std::exp(-rate * (1 - in_bursts) * (service * kMeanOfTimes + kJiffy));
+        const double busy_in_bursts = rate * in_bursts / scene_.parallel * service;
+        busy = busy_alone + busy_in_bursts;
+        found = happens(busy_in_bursts) ? 16 : happens(busy_alone) ? 1 : 0;
         break;
       }
     }
     drive.busy_ratio = std::clamp(busy, 0.01, 1.0);
+    drive.io.operations[index(Operation::read)].in_flight = static_cast<std::int64_t>(found);
   }
 }
 
@@ -170,9 +206,11 @@ SiblingSimulation::Outcome SiblingSimulation::run(double seconds) {
     }
     outcome.last = found.siblings;
     for (const model::SiblingRatio& ratio : found.siblings->ratios) {
+      const auto drive = static_cast<std::size_t>(ratio.device[4] - '0');
       if (ratio.slow && outcome.named.insert(ratio.device).second) {
-        outcome.named_at[static_cast<std::size_t>(ratio.device[4] - '0')] = now - scene_.slow_after;
+        outcome.named_at[drive] = now - scene_.slow_after;
       }
+      outcome.named_for[drive] += ratio.slow && ratio.operation == Operation::read ? 1 : 0;
     }
   }
   return outcome;

@@ -33,8 +33,11 @@ struct SiblingScene {
   double slow_after = 300;                              // seconds
   double parallel = 8;                                  // I/Os that a drive serves at once; more have to wait
   std::array<double, 8> depth{8, 8, 8, 8, 8, 8, 8, 8};  // of heavy loads that are equal
-  double rebuild_from = 1e9;                            // seconds; until the end
-  bool array = true;                                    // they are members of md0; otherwise only of one model
+  double shared = 64;                                   // I/Os in flight on all drives together
+  double idle_from = 1e9;                               // seconds; nvme3n1 alone
+  double idle_until = 1e9;
+  double rebuild_from = 1e9;      // seconds; until the end
+  bool array = true;              // they are members of md0; otherwise only of one model
   bool collects_garbage = false;  // every drive is three times slower for a minute or two, now and then
 };
 
@@ -45,6 +48,7 @@ class SiblingSimulation {
   struct Outcome {
     std::set<std::string> named;       // ever
     std::array<double, 8> named_at{};  // seconds after the slowdown began; 0: never
+    std::array<double, 8> named_for{};
     std::shared_ptr<const model::SiblingFigures> last;
   };
   /// nvme0n1 to nvme7n1.
@@ -62,6 +66,7 @@ class SiblingSimulation {
     double busy_ratio = 0;  // in this second
   };
   void second(double now);
+  [[nodiscard]] std::array<double, 8> shared_depths(double all, const std::array<double, 8>& service) const;
   void change_load(Drive& drive, double now);
   void serve(Drive& drive, model::Operation operation, double ios, double service, double depth, double burst);
   double times();  // of the usual service: heavy-tailed

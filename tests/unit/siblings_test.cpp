@@ -85,11 +85,10 @@ TEST(Siblings, a_drive_that_is_twice_as_slow_is_found_within_15_minutes) {
                   std::to_string(slowdown).substr(0, 3),
               found);
         EXPECT_EQ(found.innocents, 0);
-        // Not reached yet by busy drives of one model with unequal loads: their loads overlap too little to be compared
-        // without gaps (siblings.md).
-        const bool always_found = load == SiblingLoad::light || !unequal;
-        if (slowdown >= 2 && always_found) {
-          EXPECT_GE(found.found, runs - runs / 20);
+        if (slowdown >= 2) {
+          // Few I/Os, or few of equal load, for an interval that ends above 1.5 (siblings.md).
+          const bool few = slowdown == 2 && (load == SiblingLoad::light || unequal);
+          EXPECT_GE(found.found, runs - runs / (few ? 8 : 20));
         }
       }
     }
@@ -122,7 +121,8 @@ TEST(Siblings, two_slow_ones_of_eight_are_both_found) {
     scene.slowdown[5] = 4;
     const Tally found = tally(scene, runs);
     print(std::string("two slow of eight, ") + load_name, found);
-    EXPECT_GE(found.found, runs - runs / 20);
+    // With few I/Os, two that must both be found are found less often than one.
+    EXPECT_GE(found.found, runs - runs / (load == SiblingLoad::light ? 8 : 20));
     EXPECT_EQ(found.innocents, 0);
   }
 }
@@ -152,6 +152,19 @@ TEST(Siblings, nobody_is_named_while_an_array_is_rebuilt) {
   expect_nobody("a member is rebuilt", scene);
 }
 
+TEST(Siblings, a_slow_drive_stays_named_for_three_minutes_in_which_it_cannot_be_compared) {
+  SiblingScene scene{.load = SiblingLoad::light, .idle_from = 1300, .idle_until = 1400};
+  scene.slowdown[3] = 4;
+  const double until_the_end = 2100;
+  const auto paused = SiblingSimulation(scene, seed_of(0)).run(until_the_end);
+  EXPECT_EQ(paused.named_for[3], until_the_end - scene.slow_after - paused.named_at[3]) << "with a gap";
+  scene.idle_until = 1e9;
+  const auto stopped = SiblingSimulation(scene, seed_of(0)).run(until_the_end);
+  const double ended = scene.slow_after + stopped.named_at[3] + stopped.named_for[3];
+  EXPECT_GT(ended, scene.idle_from + 180);
+  EXPECT_LT(ended, scene.idle_from + 360);
+}
+
 TEST(Siblings, nobody_is_named_whose_depth_has_no_equal) {
   SiblingScene scene{.load = SiblingLoad::heavy, .parallel = 1, .depth = {2, 2, 2, 32, 2, 2, 2, 2}};
   expect_nobody("unlike depths", scene);
@@ -159,16 +172,23 @@ TEST(Siblings, nobody_is_named_whose_depth_has_no_equal) {
   expect_nobody("depths that are nearly alike", scene);
 }
 
-/// Not found, but not wrong either: deploy/docs/siblings.md.
+/// Seldom found, but nobody else is named: deploy/docs/siblings.md.
 TEST(Siblings, of_a_busy_array_whose_ios_gather_on_the_slow_member_name_nobody_else) {
   SiblingScene scene{.load = SiblingLoad::shared};
-  scene.slowdown[3] = 4;
-  const Tally found = tally(scene, long_tier() ? 50 : 2);
-  print("64 I/Os shared by all, slowed 4", found);
-  EXPECT_EQ(found.innocents, 0);
+  for (const bool unequal : {false, true}) {
+    for (const double slowdown : {2.0, 4.0, 8.0}) {
+      scene.unequal = unequal;
+      scene.slowdown[3] = slowdown;
+      const Tally found = tally(scene, long_tier() ? 50 : 3);
+      print(std::string("shared, ") + (unequal ? "varying" : "constant") + ", slowed " +
+                std::to_string(slowdown).substr(0, 3),
+            found);
+      EXPECT_EQ(found.innocents, 0);
+    }
+  }
 }
 
-TEST(LoadWindow, keeps_four_minutes_and_two_loads_a_stretch) {
+TEST(LoadWindow, keeps_three_minutes_and_two_loads_a_stretch) {
   LoadWindow window;
   auto io = std::make_shared<model::DeviceIo>();
   model::DeviceTick tick;
@@ -191,12 +211,12 @@ TEST(LoadWindow, keeps_four_minutes_and_two_loads_a_stretch) {
     if (second % 5 == 0) {
       window.end_stretch();
     }
-    if (second % 30 == 0) {
+    if (second % 20 == 0) {
       window.end_slice();
     }
     ASSERT_LE(window.slices().size(), LoadWindow::kSlices + 1);
     for (const auto& slice : window.slices()) {
-      ASSERT_LE(slice.cells.size(), 12U);
+      ASSERT_LE(slice.cells.size(), 8U);
     }
   }
   EXPECT_EQ(window.slices().front().cells.empty(), false);
@@ -221,7 +241,7 @@ struct Host {
 
   std::vector<model::SiblingGroup> groups() {
     tick.inventory = inventory;
-    return sibling_groups(tick);
+    return sibling_groups(tick).groups;
   }
 };
 
@@ -268,6 +288,17 @@ TEST(SiblingGroups, leave_other_models_and_shared_drives_out) {
   split->identity = identity;
   host.tick.devices[0].drive = split;
   EXPECT_TRUE(host.groups().empty()) << "two namespaces of one drive";
+}
+
+TEST(SiblingGroups, beyond_512_places_are_counted_and_smaller_ones_still_compared) {
+  Host host;
+  for (int i = 0; i < 600; ++i) {
+    host.tick.devices.push_back(device("sd" + std::to_string(i), i < 200 ? "A" : i < 590 ? "B" : "C"));
+  }
+  const auto groups = host.groups();
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].members.size() + groups[1].members.size(), 210U);
+  EXPECT_EQ(sibling_groups(host.tick).groups_left_out, 1U);
 }
 
 TEST(SiblingGroups, of_paths_are_those_of_one_multipath_device) {

@@ -447,6 +447,31 @@ TEST(why_siblings, names_the_slow_one_and_what_is_the_same) {
   EXPECT_EQ(host.says({sibling("sdd", 4, {}, false)}), "No drive is slower than usual.") << "no claim";
 }
 
+TEST(why_siblings, says_with_how_many_it_was_compared) {
+  Siblings host;
+  model::SiblingFigures figures{.groups = {{"md0", model::SiblingKind::array, {"sda", "sdb", "sdc", "sdd"}}},
+                                .ratios = {sibling("sdd", 4, {"sda", "sdb"})}};
+  host.snapshot.siblings = std::make_shared<const model::SiblingFigures>(figures);
+  EXPECT_NE(host.ask().sentence.find(" sdd is 4.0 times slower than 2 of its siblings in md0 at"), std::string::npos);
+  figures.ratios[0].siblings.emplace_back("sdc");
+  host.snapshot.siblings = std::make_shared<const model::SiblingFigures>(figures);
+  EXPECT_NE(host.ask().sentence.find(" sdd is 4.0 times slower than its 3 siblings in md0 at"), std::string::npos);
+}
+
+TEST(why_siblings, are_what_to_look_after_once_an_incident_is_over) {
+  Siblings host;
+  host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})});
+  Situation situation{&host.snapshot, {}, {}, host.since};
+  situation.ended = {spike("sda", SpikeCause::unknown, 5min, 42s)};
+  EXPECT_EQ(why(situation).runbook, kSiblingRunbook);
+  EXPECT_NE(why(situation).sentence.find("Earlier, at "), std::string::npos);
+  situation.ended.clear();
+  situation.ended_waits = {wait(model::HostWaitCause::layer, 50s, 30s)};
+  EXPECT_EQ(why(situation).next, kSiblingNext);
+  host.says({});
+  EXPECT_NE(why(situation).next, kSiblingNext);
+}
+
 TEST(why_siblings, says_what_differs_and_nothing_of_what_is_not_known) {
   Siblings host;
   const std::vector<model::SiblingRatio> slow{sibling("sdd", 4, {"sda", "sdb", "sdc"})};

@@ -50,6 +50,7 @@ export function stateWords(device) {
   const past = device.spike_seconds ? `was slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
   if (device.state === "high") return ["high", `${device.above_baseline.operation === "commit" ? "fsync" : plural(device.above_baseline.operation)}: ${short(device.above_baseline.times)} times usual`, past];
   if (device.state === "unseen") return ["not measured", "no request is seen"];
+  if (device.slower_than_siblings) return ["slower than its siblings", device.slower_than_siblings, past];
   if (device.state === "idle") return ["idle", past];
   return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
 }

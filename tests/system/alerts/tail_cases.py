@@ -217,6 +217,10 @@ CASES = [
           gauge("ssdpulse_device_latency_of_siblings_ratio", [(CALM, 1), (TROUBLE, 4), (AFTER, 1)], **SIBLING)],
          fires=((DURING, SIBLING, "On db1:10936, reads on nvme0n1 have taken longer than those of its siblings (group: md0) at "
                  "equal load for 10 minutes: 4 times as long."),), silent=(BEFORE, LATER)),
+    Case("SsdpulseSlowerThanSiblings", "it has had no load for so long that nothing is known of it any more",
+         [gauge("ssdpulse_device_slower_than_siblings", [(CALM, 0), (TROUBLE, 1), (AFTER, None)], **SIBLING)],
+         fires=((DURING, SIBLING, "On db1:10936, reads on nvme0n1 have taken longer than those of its siblings (group: md0) at "
+                 "equal load for 10 minutes."),), silent=(BEFORE, LATER)),
     Case("SsdpulseSlowerThanSiblings", "twice as slow, and it may be the load, or chance",
          [gauge("ssdpulse_device_slower_than_siblings", [(ALL, 0)], **SIBLING),
           gauge("ssdpulse_device_latency_of_siblings_ratio", [(CALM, 1), (TROUBLE, 2), (AFTER, 1)], **SIBLING)],
