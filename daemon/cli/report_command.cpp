@@ -115,6 +115,22 @@ bool measured(const Question& question) {
   return !question.after.minutes.empty() && (!question.before || !question.before->minutes.empty());
 }
 
+/// Of what was kept in both windows.
+util::Result<void> add_ladders(Reader& history, const PastWindows& windows, report::Report& report) {
+  auto after = history.ladder(windows.after);
+  auto before = history.ladder(windows.before.value_or(windows.after));
+  if (!after || !before) {
+    return tl::make_unexpected(!after ? after.error() : before.error());
+  }
+  if (after->hours > 0 && before->hours > 0) {
+    report.ladder_after = std::move(*after);
+    if (windows.before) {
+      report.ladder_before = std::move(*before);
+    }
+  }
+  return {};
+}
+
 util::Result<report::Report> make_report(Reader& history, const ReportOptions& options) {
   const WallTime now = std::chrono::system_clock::now();
   const auto marks = history.marks(all_times(now));
@@ -129,6 +145,9 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
   }
   const std::string host = host::host_name();
   report::Report report{host.empty() ? "this host" : host, now, windows->change, {}, {}};
+  if (auto ladders = add_ladders(history, *windows, report); !ladders) {
+    return tl::make_unexpected(ladders.error());
+  }
   report.marks = within(*marks, {windows->before.value_or(windows->after).from, windows->after.to});
   ProgressLine progress;
   for (const model::PastDevice& device : *devices) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -83,6 +84,20 @@ struct WriteLadder {
   std::vector<RungGap> gaps;
   std::vector<LadderGroup> groups;
   std::map<std::string, PassedOn> passed_on;  // by volume, of those whose bios are counted
+};
+
+/// What was written on each rung in a window of the past.
+struct PastLadder {
+  struct Volume {
+    double written_bytes = 0;
+    double read_bytes = 0;
+    double members_written_bytes = 0;
+    double members_read_bytes = 0;
+  };
+  double hours = 0;                                                        // of the window, in which it was kept
+  std::map<std::pair<Rung, std::optional<RungClass>>, double> bytes = {};  // of `reported`, of drives that count media
+  std::map<std::string, Volume> volumes = {};  // whose members' bytes are known, by the kernel's name
+  std::map<std::pair<Rung, RungGapReason>, double> gap_hours = {};  // in which the rung lacked something
 };
 
 /// Paths of dm-multipath are left out: their head is the drive. What an NVMe drive reports is of its controller, as it

@@ -319,6 +319,12 @@ void print_text(const Report& report, std::ostream& out) {
   for (const DeviceReport& device : report.devices) {
     print_text_of(device, out);
   }
+  if (const Table ladder = ladder_table(report); !ladder.empty()) {
+    util::print_table(ladder, out);
+    for (const std::string& remark : ladder_remarks(report)) {
+      out << "- " << remark << '\n';
+    }
+  }
 }
 
 void print_markdown(const Report& report, std::ostream& out) {
@@ -332,6 +338,13 @@ void print_markdown(const Report& report, std::ostream& out) {
   out << (report.marks.empty() ? "" : "\n");
   for (const DeviceReport& device : report.devices) {
     print_markdown_of(device, out);
+  }
+  if (const Table ladder = ladder_table(report); !ladder.empty()) {
+    out << "## Write ladder\n\n";
+    print_markdown_table(ladder, out);
+    for (const std::string& remark : ladder_remarks(report)) {
+      out << "- " << remark << '\n';
+    }
   }
 }
 

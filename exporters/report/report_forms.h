@@ -12,6 +12,7 @@
 
 #include "daemon/base/outside_text.h"
 #include "daemon/compare/comparison.h"
+#include "daemon/model/write_ladder.h"
 
 namespace ssdpulse::report {
 
@@ -26,6 +27,8 @@ struct Report {
   util::OutsideText change;        // what lies between the windows: a mark or a setting; empty: it was not looked for
   std::vector<model::Mark> marks;  // in or between the windows
   std::vector<DeviceReport> devices;
+  std::optional<model::PastLadder> ladder_before = {};  // absent: none was kept, or there is one window; likewise
+  std::optional<model::PastLadder> ladder_after = {};
 };
 
 void print_text(const Report& report, std::ostream& out);
@@ -68,6 +71,13 @@ Table load_table(const Comparison& comparison);
 
 /// The remarks on rows, below the table: "reads p99: cannot tell: ... ".
 std::vector<std::string> row_remarks(const Comparison& comparison);
+
+/// Of the whole host (report_ladder.cpp). Empty: no write ladder was kept.
+Table ladder_table(const Report& report);
+/// Why ratios are missing, below the table.
+std::vector<std::string> ladder_remarks(const Report& report);
+/// {"before": ..., "after": ...}
+std::string ladder_json(const Report& report);
 
 /// "better 3, same 2, cannot tell 1"
 std::string summary_text(const Comparison& comparison);

@@ -115,6 +115,19 @@ std::string pictures_html(const DeviceReport& device) {
              : maps + "<p>Lines: p99, and p50 dashed. One scale for both windows. Hatched: not measured.</p>\n";
 }
 
+/// At most a few lines for each volume: beyond a quarter of the page it is left out.
+std::string ladder_html(const Report& report) {
+  const Table table = ladder_table(report);
+  if (table.empty()) {
+    return "";
+  }
+  std::string html = "<h2>Write ladder</h2>\n" + table_html(table) + "<ul>\n";
+  for (const std::string& remark : ladder_remarks(report)) {
+    html += "<li>" + util::for_html(remark, util::kLongestSentence) + "</li>\n";
+  }
+  return html.size() > kMaxHtmlBytes / 4 ? "" : html + "</ul>\n";
+}
+
 }  // namespace
 
 void print_html(const Report& report, std::ostream& out) {
@@ -134,7 +147,8 @@ void print_html(const Report& report, std::ostream& out) {
   }
   // Tables first: they are small. The remaining room is for pictures.
   std::vector<std::pair<std::string, std::string>> parts;
-  std::size_t size = html.size() + kForTheEnd;
+  const std::string ladder = ladder_html(report);
+  std::size_t size = html.size() + ladder.size() + kForTheEnd;
   for (const DeviceReport& device : report.devices) {
     std::string part = head_html(device.comparison) + body_html(device.comparison);
     if (size + part.size() > kMaxHtmlBytes - kForTheEnd) {
@@ -157,6 +171,7 @@ void print_html(const Report& report, std::ostream& out) {
   for (const auto& [part, pictures] : parts) {
     html += part + pictures;
   }
+  html += ladder;
   out << html << "</body></html>\n";
 }
 

@@ -115,6 +115,9 @@ void print_json(const Report& report, std::ostream& out) {
   for (const DeviceReport& device : report.devices) {
     json["devices"].push_back(device_json(device.comparison));
   }
+  if (report.ladder_after) {
+    json["ladder"] = Json::parse(ladder_json(report));
+  }
   out << json.dump(2) << '\n';
 }
 
