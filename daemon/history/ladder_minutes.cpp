@@ -70,7 +70,8 @@ class Rows {
     const auto read = grown(before.read_bytes, now.read_bytes);
     const auto below = grown(before.members_written_bytes, now.members_written_bytes);
     const auto read_below = grown(before.members_read_bytes, now.members_read_bytes);
-    if (written && read && below && read_below && (*written | *below | *read_below) != 0) {
+    if (is_ladder_lane(lane_of(kMembers, volume)) && written && read && below && read_below &&
+        (*written | *below | *read_below) != 0) {
       add(lane_of(kVolume, volume), static_cast<double>(*written), static_cast<double>(*read));
       add(lane_of(kMembers, volume), static_cast<double>(*below), static_cast<double>(*read_below));
     }

@@ -4,6 +4,7 @@
 // of devices are. A lane is what such rows belong to: the identity under which they are stored.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,10 @@ namespace ssdpulse::history {
 /// device never has such an identity: the kernel's names have no slash, and what drives choose is followed by " | ".
 inline constexpr std::string_view kLadderLane = "rung/";
 inline bool is_ladder_lane(std::string_view identity) {
-  return identity.starts_with(kLadderLane) && identity.find(" | ") == std::string_view::npos;
+  return identity.starts_with(kLadderLane) && std::all_of(identity.begin(), identity.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("/_-.:!").find(c) != std::string_view::npos;
+         });
 }
 
 /// What was written between two readings; what a drive received only if it also counts what it wrote to its media.

@@ -501,6 +501,7 @@ TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
   }
   EXPECT_EQ(ladder.bytes.size(), 4U);
   EXPECT_FALSE(is_ladder_lane("rung/drive | serial S")) << "a drive chose that model";
+  EXPECT_FALSE(is_ladder_lane("rung/volume/<b>")) << "no kernel chose that name";
 }
 
 // ---- readers and the writer
