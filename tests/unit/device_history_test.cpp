@@ -480,6 +480,38 @@ TEST(Ladder, is_kept_by_minutes_and_hours_and_is_no_device) {
   EXPECT_EQ(past->ladder({kBegin - 90min, kBegin}).value().bytes.size(), 0U);
 }
 
+TEST(Ladder, each_minute_has_what_was_written_in_it) {
+  LadderMinutes stage;
+  model::Tick tick;
+  const auto rows_at = [&](std::chrono::seconds second, std::uint64_t written, bool last = false) {
+    model::Device device;
+    device.name = "sda";
+    model::DeviceIo io;
+    io.operations[index(Operation::write)].bytes = written;
+    auto snapshot = std::make_shared<model::Snapshot>();
+    snapshot->devices.resize(1);
+    snapshot->devices[0].device = std::make_shared<const model::Device>(device);
+    snapshot->devices[0].io = std::make_shared<const model::DeviceIo>(io);
+    tick.before = snapshot;
+    tick.wall = kBegin + second;
+    tick.at = model::SteadyTime(tick.wall.time_since_epoch());
+    tick.last = last;
+    model::PastLadder ladder;
+    for (const model::DeviceMinute& row : stage.observe(tick).effects.rows.device_minutes) {
+      EXPECT_EQ(row.minute, kBegin + std::chrono::floor<std::chrono::minutes>(second - 1s));
+      add(ladder, row.device.identity, row.load);
+    }
+    return std::pair(std::llround(3600 * ladder.hours), ladder.bytes[{model::Rung::drive, std::nullopt}]);
+  };
+  using Seen = std::pair<long long, double>;  // seconds, bytes
+  EXPECT_EQ(rows_at(10s, 1000), (Seen{0, 0})) << "from here on";
+  EXPECT_EQ(rows_at(59s, 1500), (Seen{0, 0}));
+  EXPECT_EQ(rows_at(60s, 1700), (Seen{50, 700}));
+  EXPECT_EQ(rows_at(61s, 1900), (Seen{0, 0}));
+  EXPECT_EQ(rows_at(120s, 1900), (Seen{60, 200}));
+  EXPECT_EQ(rows_at(130s, 2000, true), (Seen{10, 100})) << "the daemon ends";
+}
+
 TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
   auto before = ladder_at(3, false);
   auto now = ladder_at(4, false);

@@ -127,7 +127,8 @@ class Layers:
         for disk, size in below.items():
             self.near(self.rung(difference, "drive", disk), size, f"{words}: {disk}, and by its log", missing, written)
         self.check.that(sum(below.values()) >= least * written, f"{words}: {below} of {written}")
-        gaps = {(labels["rung"], labels.get("device", "")) for labels in map(dict, difference.after.series("ssdpulse_write_ladder_gap_info"))}
+        gaps = {(labels["rung"], labels.get("device", ""))
+                for labels in map(dict, difference.after.series("ssdpulse_write_ladder_gap_info"))}
         self.check.that(("application", name) in gaps, f"{words}: what it got past the page cache is not known")
         self.check.that(not {gap for gap in gaps if gap[0] in ("file_system", "drive")}, f"{words}: nothing else is lacking: {gaps}")
         print(f"TABLE {words}: {written} bytes; log {below}; ladder {sum(below.values()) / written:.3f}")
