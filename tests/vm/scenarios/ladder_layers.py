@@ -135,6 +135,7 @@ class Layers:
 
     def snapshot(self):
         """What is overwritten is copied first, and each copy is noted."""
+        self.vm.sh(f"dd if=/dev/zero of=/dev/{self.log} bs=64k count=1 oflag=direct 2>/dev/null")  # no header: it is made
         origin = dm(self.vm, "origin", f"snapshot-origin /dev/{self.data}")
         dm(self.vm, "snapshot", f"snapshot /dev/{self.data} /dev/{self.log} P 8")
         self.vm.sh("dmsetup suspend --noudevsync origin && dmsetup resume --noudevsync origin")
