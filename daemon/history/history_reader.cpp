@@ -208,6 +208,10 @@ util::Result<model::Series> Reader::series(const Which& device, const model::Win
   return implementation_->ask<model::Series>([=](PastReader& past) { return past.series(device, window, points); });
 }
 
+util::Result<model::PastLadder> Reader::ladder(const model::Window& window) {
+  return implementation_->ask<model::PastLadder>([=](PastReader& past) { return past.ladder(window); });
+}
+
 util::Result<std::vector<std::vector<std::uint8_t>>> Reader::seconds(const Which& device, const model::Window& window) {
   return implementation_->ask<std::vector<model::Bytes>>(
       [=](PastReader& past) { return past.seconds(device, window); });

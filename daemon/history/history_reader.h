@@ -18,6 +18,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/model/history_answers.h"
+#include "daemon/model/write_ladder.h"
 
 namespace ssdpulse::history {
 
@@ -74,6 +75,9 @@ class Reader {
 
   /// At most `points` points, of equal and round length; at most kMaxPoints.
   util::Result<model::Series> series(const Which& device, const model::Window& window, std::size_t points = kMaxPoints);
+
+  /// What was written on each rung of the write ladder; hours that lie only partly in the window are left out.
+  util::Result<model::PastLadder> ladder(const model::Window& window);
 
   /// The seconds around spikes that touch the window, in the encoding of whatever recorded them; by their end. At most
   /// kMaxSeconds of them.

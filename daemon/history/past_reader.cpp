@@ -8,6 +8,7 @@
 
 #include "daemon/history/database_file.h"
 #include "daemon/history/event_rows.h"
+#include "daemon/history/ladder_minutes.h"
 #include "daemon/history/load_codec.h"
 
 namespace ssdpulse::history {
@@ -153,6 +154,9 @@ Outcome<std::vector<PastReader::Found>> PastReader::all() {
           1, kMinutesOfADevice / 2,
           [&](const Statement& row) {
             const std::string identity = row.text(4).value_or("").raw();
+            if (is_ladder_lane(identity)) {
+              return true;
+            }
             const Lane lane{row.integer(0).value_or(0), row.integer(5).value_or(0), row.integer(6).value_or(0),
                             row.integer(7).value_or(0), row.integer(8).value_or(0)};
             Found& found = by_identity[identity];
@@ -375,6 +379,29 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
 
 Outcome<void> PastReader::minutes(const Which& device, const Window& window, const EachLoad& each) {
   return find(device).and_then([&](const Found& found) { return minutes_of(found, window, false, each, nullptr); });
+}
+
+Outcome<model::PastLadder> PastReader::ladder(const Window& window) {
+  Statement rows(connection_, "SELECT DISTINCT identity FROM device WHERE identity >= ?1 AND identity < ?1 || 'z'");
+  rows.with(std::string(kLadderLane));
+  std::vector<std::string> lanes;
+  model::PastLadder ladder;
+  return rows
+      .each([&] {
+        if (const std::string identity = rows.text(0).value_or("").raw(); is_ladder_lane(identity)) {
+          lanes.push_back(identity);
+        }
+      })
+      .and_then([&] {
+        return try_each(lanes, [&](const std::string& lane) {
+          return lanes_of(lane).and_then([&](std::vector<Lane> numbered) {
+            const Found found{{lane, {}, {}, {}, {}, lane}, std::move(numbered)};
+            return minutes_of(
+                found, window, false, [&](model::MinuteOf&& minute) { add(ladder, lane, minute.load); }, nullptr);
+          });
+        });
+      })
+      .map([&] { return std::move(ladder); });
 }
 
 Outcome<model::Series> PastReader::series(const Which& device, const Window& window, std::size_t points) {

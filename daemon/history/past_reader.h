@@ -15,6 +15,7 @@
 #include "daemon/history/history_reader.h"
 #include "daemon/history/sqlite.h"
 #include "daemon/model/history_answers.h"
+#include "daemon/model/write_ladder.h"
 
 namespace ssdpulse::history {
 
@@ -42,6 +43,7 @@ class PastReader {
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
   Outcome<model::PastMoment> moment(model::PastTime at);
   Outcome<model::PastDay> day(model::PastTime at);
+  Outcome<model::PastLadder> ladder(const model::Window& window);
   Outcome<std::vector<model::Bytes>> seconds(const Which& device, const model::Window& window);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
   /// `cut`: set where there are more than the newest kMaxMarks.
@@ -74,6 +76,7 @@ class PastReader {
   Outcome<std::optional<std::int64_t>> nearest(const Lane& lane, const char* table, const char* order,
                                                std::int64_t from, std::int64_t to);
   Outcome<Account> account();
+  /// Without the lanes of the write ladder.
   Outcome<std::vector<Found>> all();
   /// Whether minutes became hours since.
   Outcome<bool> changed(const Found& found, const model::Window& window, bool hours_only);

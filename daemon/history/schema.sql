@@ -8,7 +8,8 @@
 -- measured: minutes by CLOCK_BOOTTIME in which a daemon ran that kept this file, over all boots, when the row was
 -- written. Age is counted in it; the stamps of the wall clock only say where a row is shown.
 
--- A piece of hardware, whatever name the kernel gave it, and a lane of it: rows of one go forward in both clocks. Where
+-- A piece of hardware, whatever name the kernel gave it, or a rung of the write ladder (daemon/history/ladder_minutes.h),
+-- and a lane of it: rows of one go forward in both clocks. Where
 -- the wall clock goes back, another one goes on. No number is given out twice.
 CREATE TABLE device (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -191,12 +191,14 @@ std::optional<model::IoPressure> parse_pressure(const std::string& text) {
   return found ? std::optional(pressure) : std::nullopt;
 }
 
+std::optional<std::uint64_t> vmstat_bytes(const std::string& text, const std::string& name, std::uint64_t page_bytes) {
+  const auto rest = sysfs::rest_of_line(text, name + " ");
+  const auto pages = rest ? sysfs::parse_number(*rest) : std::nullopt;
+  return pages ? std::optional(*pages * page_bytes) : std::nullopt;
+}
+
 std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes) {
-  const auto bytes = [&](const std::string& name) -> std::optional<std::uint64_t> {
-    const auto rest = sysfs::rest_of_line(text, name + " ");
-    const auto pages = rest ? sysfs::parse_number(*rest) : std::nullopt;
-    return pages ? std::optional(*pages * page_bytes) : std::nullopt;
-  };
+  const auto bytes = [&](const std::string& name) { return vmstat_bytes(text, name, page_bytes); };
   const auto dirty = bytes("nr_dirty");
   const auto writeback = bytes("nr_writeback");
   const auto threshold = bytes("nr_dirty_threshold");
@@ -351,8 +353,13 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
   if (!signals.pressure) {
     signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
   }
-  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMaxCgroupFileBytes),
-                               static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  const std::string vmstat = content(roots_.proc + "/vmstat", kMaxCgroupFileBytes);
+  const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  signals.dirty = parse_vmstat(vmstat, page_bytes);
+  // The kernel takes back a page that could not be written yet and stays dirty: for a moment it counts twice.
+  if (const auto dirtied = vmstat_bytes(vmstat, "nr_dirtied", page_bytes)) {
+    signals.dirtied_bytes = dirtied_bytes_ = std::max(dirtied_bytes_, *dirtied);
+  }
   read_disks(inventory, signals);
   signals.volumes = read_volumes(inventory, waiting);
   if (!roots_.cgroups.empty()) {

@@ -90,6 +90,7 @@ class HostReader {
   AllDiskStats disk_stats_;
   std::chrono::steady_clock::time_point disks_read_at_ = std::chrono::steady_clock::now();
   double disks_busy_seconds_ = 0;
+  std::uint64_t dirtied_bytes_ = 0;
   std::uint64_t reads_ = 0;
   std::set<std::string> limited_;                        // cgroups that had a limit at the last search
   std::map<std::string, model::VolumeSignals> volumes_;  // as they were at the last reading
@@ -97,6 +98,8 @@ class HostReader {
 
 /// The kernel's texts. What is not understood is left out.
 std::optional<model::IoPressure> parse_pressure(const std::string& text);
+/// Of a line of /proc/vmstat that counts pages.
+std::optional<std::uint64_t> vmstat_bytes(const std::string& text, const std::string& name, std::uint64_t page_bytes);
 std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes);
 
 }  // namespace ssdpulse::host

@@ -185,6 +185,8 @@ struct HostSignals {
   std::optional<IoPressure> pressure = {};
   std::optional<std::uint64_t> blocked_tasks = {};  // that wait for I/O (procs_blocked)
   std::optional<DirtyPages> dirty = {};
+  /// Of all pages that were ever made dirty, since the boot (nr_dirtied). Not of tmpfs, which is never written back.
+  std::optional<std::uint64_t> dirtied_bytes = {};
   /// Cumulative: in which anything was in flight, added up over all disks that are not made of others.
   std::optional<double> cpu_wait_seconds = {};  // in which at least one task waited for a CPU; cumulative
   double disks_busy_seconds = 0;

@@ -109,6 +109,7 @@ class Maker {
 
   WriteLadder make() {
     group();
+    add_page_cache();
     for (const auto& [name, device] : measured_) {
       if (is_drive(*device)) {
         add_drive(name, *device);
@@ -179,8 +180,22 @@ class Maker {
     ladder_.gaps.push_back({rung, device, reason, group_of_.at(device)});
   }
   void add(Rung rung, const std::string& device, double bytes, std::optional<WallTime> since,
-           std::optional<WriteClass> write_class = {}) {
-    ladder_.rungs.push_back({rung, device, write_class, bytes, since, group_of_.at(device)});
+           std::optional<RungClass> rung_class = {}) {
+    ladder_.rungs.push_back({rung, device, rung_class, bytes, since, group_of_.at(device)});
+  }
+
+  /// The kernel's count is of the whole host.
+  void add_page_cache() {
+    if (snapshot_.host.signals && snapshot_.host.signals->dirtied_bytes) {
+      ladder_.rungs.push_back({Rung::application,
+                               "",
+                               RungClass::page_cache,
+                               static_cast<double>(*snapshot_.host.signals->dirtied_bytes),
+                               {},
+                               {}});
+    } else {
+      ladder_.gaps.push_back({Rung::application, "", RungGapReason::not_counted, {}});
+    }
   }
 
   void add_drive(const std::string& name, const DeviceSnapshot& device) {
@@ -189,6 +204,7 @@ class Maker {
     if (!device.tenants && snapshot_.own_cost.effort != Effort::everything) {
       // Who sends is not counted at present; the counts before are kept, and go on later.
       add_gap(Rung::file_system, name, RungGapReason::unknown_sender);
+      add_gap(Rung::application, name, RungGapReason::direct_unknown);
       return;
     }
     Senders senders = device.tenants ? senders_of(*device.tenants) : Senders();
@@ -204,13 +220,22 @@ class Maker {
     if (carries ? !complete || is_passed_through(name) || (strange && senders.of[kOther] > 0)
                 : device.tenants && !complete) {
       add_gap(Rung::file_system, name, RungGapReason::unknown_sender);
+      add_gap(Rung::application, name, RungGapReason::direct_unknown);
       return;
     }
     for (std::size_t i = 0; i < kWriteClasses; ++i) {
       // What volumes send in a way that is not recognised: copies of a snapshot, metadata of a thin pool, bcache.
       if (!carries || i != kOther) {
-        add(Rung::file_system, name, static_cast<double>(senders.of[i]), device.io->since, static_cast<WriteClass>(i));
+        add(Rung::file_system, name, static_cast<double>(senders.of[i]), device.io->since, static_cast<RungClass>(i));
       }
+    }
+    for (const WriteClass passed : {WriteClass::direct, WriteClass::swap}) {
+      add(Rung::application, name, static_cast<double>(senders.of[index(passed)]), device.io->since,
+          static_cast<RungClass>(passed));
+    }
+    constexpr std::uint64_t kMinUnknownShare = 50;  // a fiftieth of what it got: by btrfs, all of it
+    if (!carries && senders.of[kOther] > written / kMinUnknownShare) {
+      add_gap(Rung::application, name, RungGapReason::direct_unknown);
     }
   }
 
@@ -261,33 +286,44 @@ class Maker {
     if (carriers_.contains(layer.name)) {
       if (filesystems_.contains(layer.name)) {
         add_gap(Rung::file_system, layer.name, RungGapReason::carries_both);
+        add_gap(Rung::application, layer.name, RungGapReason::direct_unknown);
       }
     } else if (io == nullptr) {
       if (layer.kind != LayerKind::other) {  // else it does not run, and takes no bios
         add_gap(Rung::file_system, layer.name, RungGapReason::volume_not_measured);
+        add_gap(Rung::application, layer.name, RungGapReason::direct_unknown);
       }
     } else {
-      add(Rung::file_system, layer.name, static_cast<double>(io->operations[index(Operation::write)].bytes), io->since,
-          WriteClass::other);
+      const std::uint64_t written = io->operations[index(Operation::write)].bytes;
+      add(Rung::file_system, layer.name, static_cast<double>(written), io->since, RungClass::other);
+      if (written > 0) {
+        add_gap(Rung::application, layer.name, RungGapReason::direct_unknown);
+      }
     }
   }
 
   void add_reports() {
+    std::set<std::string> seen;  // several controllers may lead to one
     std::set<std::string> counted;
     for (const NvmeDrive& drive : snapshot_.nvme_drives) {
       const WriteAmplification& waf = drive.write_amplification;
-      double reported = waf.host_written_bytes.value_or(0), media = waf.media_written_bytes.value_or(0);
+      const bool counts = !waf.source.empty() && waf.media_written_bytes;
+      std::optional<std::size_t> group;
+      bool is_new = true;
       for (const NvmeNamespace& one : drive.identity->namespaces) {
-        if (!group_of_.contains(one.device)) {
-          continue;
+        if (const auto found = group_of_.find(one.device); found != group_of_.end()) {
+          group = group.value_or(found->second);
+          is_new = seen.insert(one.device).second && is_new;
+          if (counts) {
+            counted.insert(one.device);
+          }
         }
-        if (waf.host_written_bytes) {
-          add(Rung::reported, one.device, std::exchange(reported, 0), {});
-        }
-        if (!waf.source.empty() && waf.media_written_bytes) {
-          add(Rung::media, one.device, std::exchange(media, 0), {});
-          counted.insert(one.device);
-        }
+      }
+      if (group && is_new && waf.host_written_bytes) {
+        ladder_.rungs.push_back({Rung::reported, drive.identity->controller, {}, *waf.host_written_bytes, {}, group});
+      }
+      if (group && is_new && counts) {
+        ladder_.rungs.push_back({Rung::media, drive.identity->controller, {}, *waf.media_written_bytes, {}, group});
       }
     }
     for (const LadderGroup& group : ladder_.groups) {

@@ -3,11 +3,13 @@
 // rungs says where writes are amplified. ladder_of(): from one snapshot; what cannot be known is a gap. Values only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/complete.h"
@@ -17,21 +19,28 @@ namespace ssdpulse::model {
 
 /// No byte is counted twice on a rung, so each adds up over the host.
 enum class Rung : std::uint8_t {
+  application,  // what processes write: into the page cache, past it, and what of their memory is swapped out
   file_system,  // what file systems, swap and raw writers send: to volumes that carry no other, and to drives
   drive,        // what the block layer sends to the drives: with all that volumes add
   reported,     // what the drives say they received
   media,        // what the drives say they wrote to their media
 };
-inline constexpr auto kRungNames = util::names<Rung>({"file_system", "drive", "reported", "media"});
+inline constexpr auto kRungNames = util::names<Rung>({"application", "file_system", "drive", "reported", "media"});
+
+/// Those of WriteClass, and what becomes dirty in the page cache.
+enum class RungClass : std::uint8_t { journal, metadata, writeback, direct, swap, other, page_cache };
+inline constexpr auto kRungClassNames =
+    util::names<RungClass>({"journal", "metadata", "writeback", "direct", "swap", "other", "page_cache"});
+static_assert(std::equal(kWriteClassNames.begin(), kWriteClassNames.end(), kRungClassNames.begin()));
 
 /// Cumulative.
 struct RungBytes {
   Rung rung = Rung::drive;
-  std::string device;                          // a drive or a volume; of reported and media, see ladder_of()
-  std::optional<WriteClass> write_class = {};  // of file systems: `other` cannot be determined, as of volumes
+  std::string device;                        // a drive or a volume; of reported and media, see ladder_of()
+  std::optional<RungClass> rung_class = {};  // of applications and file systems: `other` cannot be determined
   double bytes = 0;
   std::optional<WallTime> since = {};
-  std::size_t group = 0;  // index of WriteLadder::groups
+  std::optional<std::size_t> group = 0;  // index of WriteLadder::groups; absent: of the host
 };
 
 enum class RungGapReason : std::uint8_t {
@@ -40,16 +49,19 @@ enum class RungGapReason : std::uint8_t {
   unknown_sender,       // volumes lie on the drive, and not all writes show whether one of them sent them
   drive_not_measured,   // a volume lies on it
   no_counter,           // it reports no writes to its media
+  direct_unknown,       // how much of what it got was written past the page cache is not known
+  not_counted,          // the kernel does not say how much became dirty
 };
-inline constexpr auto kRungGapReasonNames = util::names<RungGapReason>(
-    {"volume_not_measured", "carries_both", "unknown_sender", "drive_not_measured", "no_counter"});
+inline constexpr auto kRungGapReasonNames =
+    util::names<RungGapReason>({"volume_not_measured", "carries_both", "unknown_sender", "drive_not_measured",
+                                "no_counter", "direct_unknown", "not_counted"});
 
 /// The rung lacks what this device has: a ratio with it would be wrong.
 struct RungGap {
   Rung rung = Rung::drive;
   std::string device;
   RungGapReason reason = RungGapReason::no_counter;
-  std::size_t group = 0;
+  std::optional<std::size_t> group = 0;  // likewise
 };
 
 /// Drives that share volumes, directly or through one another, and these volumes: only together can they be compared.
@@ -74,8 +86,22 @@ struct WriteLadder {
   std::map<std::string, PassedOn> passed_on;  // by volume, of those whose bios are counted
 };
 
-/// Paths of dm-multipath are left out: their head is the drive. What a drive with several namespaces reports is the
-/// first one's; the others have 0.
+/// What was written on each rung in a window of the past.
+struct PastLadder {
+  struct Volume {
+    double written_bytes = 0;
+    double read_bytes = 0;
+    double members_written_bytes = 0;
+    double members_read_bytes = 0;
+  };
+  double hours = 0;                                                        // of the window, in which it was kept
+  std::map<std::pair<Rung, std::optional<RungClass>>, double> bytes = {};  // of `reported`, of drives that count media
+  std::map<std::string, Volume> volumes = {};  // whose members' bytes are known, by the kernel's name
+  std::map<std::pair<Rung, RungGapReason>, double> gap_hours = {};  // in which the rung lacked something
+};
+
+/// Paths of dm-multipath are left out: their head is the drive. What an NVMe drive reports is of its controller, as it
+/// has one counter for all namespaces.
 WriteLadder ladder_of(const Snapshot& snapshot);
 
 }  // namespace ssdpulse::model

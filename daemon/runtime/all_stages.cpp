@@ -8,6 +8,7 @@
 #include "daemon/block/write_hints.h"
 #include "daemon/discards/discard_stage.h"
 #include "daemon/history/device_minutes.h"
+#include "daemon/history/ladder_minutes.h"
 #include "daemon/history/setting_changes.h"
 #include "daemon/siblings/sibling_stage.h"
 #include "daemon/spikes/host_waits.h"
@@ -34,6 +35,7 @@ std::vector<std::unique_ptr<model::Stage>> all_stages() {
   stages.push_back(std::make_unique<block::OwnCost>());
   stages.push_back(std::make_unique<block::DeviceEvents>());
   stages.push_back(std::make_unique<history::DeviceMinutes>());
+  stages.push_back(std::make_unique<history::LadderMinutes>());
   stages.push_back(std::make_unique<history::SettingChanges>());
   return stages;
 }

@@ -212,14 +212,16 @@ constexpr Object<LayerView> kLayer{"layer", "A block device without requests of 
 
 constexpr Field<model::RungBytes> kRungFields[] = {
     {"rung", one_of(model::kRungNames), [](const model::RungBytes& one) { return name(one.rung, model::kRungNames); },
-     "file_system: sent by file systems, swap and raw writers; drive: sent to drives, with what volumes add; reported: "
+     "application: written by processes; file_system: sent by file systems, swap and raw writers; drive: sent to "
+     "drives, with what volumes add; reported: "
      "what drives say they received; media: and wrote to their media."},
-    {"device", kText, member_of<&model::RungBytes::device>, "A drive or a volume; of a drive's namespaces the first."},
-    {"class", may_be_absent(one_of(model::kWriteClassNames)),
+    {"device", kText, member_of<&model::RungBytes::device>,
+     "A drive or a volume; of reported and media a controller; empty: the host."},
+    {"class", may_be_absent(one_of(model::kRungClassNames)),
      [](const model::RungBytes& one) {
-       return one.write_class ? Json(name(*one.write_class, model::kWriteClassNames)) : absent();
+       return one.rung_class ? Json(name(*one.rung_class, model::kRungClassNames)) : absent();
      },
-     "Of file_system; other: cannot be determined, as of volumes."},
+     "Of application and file_system; other: cannot be determined, as of volumes."},
     {"bytes", kSeconds, member_of<&model::RungBytes::bytes>, "Counts up."},
 };
 constexpr Object<model::RungBytes> kRung{"ladder_rung", "Bytes written.", kRungFields};
@@ -249,16 +251,16 @@ constexpr Field<Ladder> kLadderFields[] = {
 };
 constexpr Object<Ladder> kLadder{"write_ladder", "Drives that share volumes, and these volumes.", kLadderFields};
 
-std::vector<Ladder> ladders_in(model::WriteLadder& all) {
+std::vector<Ladder> ladders_in(model::WriteLadder& all, Ladder& host) {
   std::vector<Ladder> ladders;
   for (model::LadderGroup& group : all.groups) {
     ladders.push_back({std::move(group)});
   }
   for (model::RungBytes& one : all.rungs) {
-    ladders[one.group].rungs.push_back(std::move(one));
+    (one.group ? ladders[*one.group] : host).rungs.push_back(std::move(one));
   }
   for (model::RungGap& one : all.gaps) {
-    ladders[one.group].gaps.push_back(std::move(one));
+    (one.group ? ladders[*one.group] : host).gaps.push_back(std::move(one));
   }
   return ladders;
 }
@@ -270,6 +272,7 @@ struct Stacks {
   std::size_t layers_left_out = 0;
   std::string_view not_measured = {};
   std::vector<Ladder> ladders = {};
+  Ladder host = {};  // what is of no group
 };
 
 constexpr Field<Stacks> kStacksFields[] = {
@@ -282,6 +285,9 @@ constexpr Field<Stacks> kStacksFields[] = {
     {"not_measured", kText, member_of<&Stacks::not_measured>, "Why no layer has figures; empty: some have."},
     {"ladders", list_of(defined_as("write_ladder")), [](const Stacks& all) { return kLadder.list(all.ladders); },
      "Where writes are amplified: how much was written on each rung, from file systems to media."},
+    {"host_rungs", list_of(defined_as("ladder_rung")), [](const Stacks& all) { return kRung.list(all.host.rungs); },
+     "What the kernel counts for the whole host: of application."},
+    {"host_gaps", list_of(defined_as("ladder_gap")), [](const Stacks& all) { return kRungGap.list(all.host.gaps); }},
 };
 constexpr Object<Stacks> kStacksAnswer{"stacks", "/api/v1/stacks: what lies above the drives.", kStacksFields,
                                        Head::snapshot};
@@ -301,7 +307,7 @@ Json stacks_json(const model::Snapshot& snapshot) {
       all.layers.push_back(layer_view_of(snapshot, layer, mountpoints[layer.name], ladder));
     }
   }
-  all.ladders = ladders_in(ladder);
+  all.ladders = ladders_in(ladder, all.host);
   return kStacksAnswer.answer(snapshot, all);
 }
 

@@ -246,7 +246,7 @@ void ladder_bytes(const Snapshot& snapshot, Samples& out) {
   for (const model::RungBytes& one : model::ladder_of(snapshot).rungs) {
     out.add({{"rung", label_of(one.rung, model::kRungNames)},
              {"device", one.device},
-             {"class", one.write_class ? label_of(*one.write_class, model::kWriteClassNames) : ""}},
+             {"class", one.rung_class ? label_of(*one.rung_class, model::kRungClassNames) : ""}},
             one.bytes, one.since);
   }
 }
@@ -281,21 +281,26 @@ constexpr LabelDescription kClassLabels[] = {
 
 constexpr LabelDescription kRung{
     "rung",
-    "file_system: sent by file systems, swap and raw writers; drive: sent to drives, with what volumes add; reported: "
+    "application: written by processes, and swapped out of their memory; file_system: sent by file systems, swap and "
+    "raw writers; drive: sent to drives, with what volumes add; reported: "
     "what NVMe drives say they received; media: what they say they wrote to their media",
     model::kRungNames};
 constexpr LabelDescription kLadderLabels[] = {
     kRung,
-    {"device", "a drive or, of file_system, also a volume; of a drive's namespaces the first has what it reports"},
-    {"class", "of file_system: as of ssdpulse_write_class_bytes_total; other, too: of volumes",
-     model::kWriteClassNames}};
+    {"device",
+     "a drive or, of file_system, also a volume; of reported and media the controller; empty: the host, of page_cache"},
+    {"class",
+     "of file_system: as of ssdpulse_write_class_bytes_total; other, too: of volumes; of application: page_cache: "
+     "became dirty; direct, swap: on drives",
+     model::kRungClassNames}};
 constexpr LabelDescription kGapLabels[] = {
     kRung,
-    {"device", "a drive or a volume"},
+    {"device", "a drive or a volume; empty: the host"},
     {"reason",
      "volume_not_measured: its bios are not counted; carries_both: a file system and another volume; unknown_sender: "
      "volumes lie on it, and not all writes show whether one of them sent them; drive_not_measured: a volume lies on "
-     "it; no_counter: it reports no writes to its media",
+     "it; no_counter: it reports no writes to its media; direct_unknown: how much it got past the page cache cannot be "
+     "determined; not_counted: the kernel does not say how much became dirty",
      model::kRungGapReasonNames}};
 
 constexpr FamilyDescription kWriteFamilies[] = {

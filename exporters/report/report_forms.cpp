@@ -360,11 +360,10 @@ util::OutsideText setting_text(const model::SettingChange& change) {
          util::for_json(change.value, util::kLongestSentence);
 }
 
-void print_text(const Report& report, std::ostream& out, Style style) {
-  const auto devices = by_weight(report);
-  if (devices.empty()) {
-    return;
-  }
+namespace {
+
+void print_devices_text(const Report& report, const std::vector<const DeviceReport*>& devices, Style style,
+                        std::ostream& out) {
   const DeviceReport& open = *devices[0];
   out << sentences_text(answer_of(report), "\n", util::for_terminal) << "\n\n";
   if (const std::string picture = picture_text(open, style.blocks); !picture.empty()) {
@@ -398,12 +397,24 @@ void print_text(const Report& report, std::ostream& out, Style style) {
   }
 }
 
-void print_markdown(const Report& report, std::ostream& out, Style style) {
-  const auto devices = by_weight(report);
-  out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";
-  if (devices.empty()) {
-    return;
+}  // namespace
+
+void print_text(const Report& report, std::ostream& out, Style style) {
+  if (const auto devices = by_weight(report); !devices.empty()) {
+    print_devices_text(report, devices, style, out);
   }
+  if (const Table ladder = ladder_table(report); !ladder.empty()) {
+    util::print_table(ladder, out);
+    for (const std::string& remark : ladder_remarks(report)) {
+      out << "- " << remark << '\n';
+    }
+  }
+}
+
+namespace {
+
+void print_devices_markdown(const Report& report, const std::vector<const DeviceReport*>& devices, Style style,
+                            std::ostream& out) {
   const DeviceReport& open = *devices[0];
   out << "**" << sentences_text(answer_of(report), "**\n\n**", util::for_markdown) << "**\n\n";
   if (!style.all && !open.comparison.rows.empty()) {
@@ -428,6 +439,22 @@ void print_markdown(const Report& report, std::ostream& out, Style style) {
   for (std::size_t i = 0; style.all && i < devices.size(); ++i) {
     out << '\n';
     print_markdown_of(*devices[i], out);
+  }
+}
+
+}  // namespace
+
+void print_markdown(const Report& report, std::ostream& out, Style style) {
+  out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";
+  if (const auto devices = by_weight(report); !devices.empty()) {
+    print_devices_markdown(report, devices, style, out);
+  }
+  if (const Table ladder = ladder_table(report); !ladder.empty()) {
+    out << "## Write ladder\n\n";
+    print_markdown_table(ladder, out);
+    for (const std::string& remark : ladder_remarks(report)) {
+      out << "- " << remark << '\n';
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "daemon/base/outside_text.h"
 #include "daemon/compare/comparison.h"
+#include "daemon/model/write_ladder.h"
 
 namespace ssdpulse::report {
 
@@ -34,6 +35,8 @@ struct Report {
   util::OutsideText change;        // what lies between the windows: a mark or a setting; empty: it was not looked for
   std::vector<model::Mark> marks;  // in or between the windows
   std::vector<DeviceReport> devices;
+  std::optional<model::PastLadder> ladder_before = {};  // absent: none was kept, or there is one window; likewise
+  std::optional<model::PastLadder> ladder_after = {};
 };
 
 /// What comes first is the answer; then one picture, at most kMaxShown rows of the device that matters most, and notes.
@@ -123,6 +126,12 @@ std::string picture_svg(const DeviceReport& device);
 std::vector<std::pair<std::string, std::string>> windows_of(const DeviceReport& device);
 /// What is known to have changed: settings and marks, or else what was asked about.
 std::vector<util::OutsideText> changes_of(const Report& report);
+/// Of the whole host (report_ladder.cpp). Empty: no write ladder was kept.
+Table ladder_table(const Report& report);
+/// Why ratios are missing, below the table.
+std::vector<std::string> ladder_remarks(const Report& report);
+/// {"before": ..., "after": ...}
+std::string ladder_json(const Report& report);
 
 /// "nvme0n1 (Model, serial S)"
 util::OutsideText device_text(const model::PastDevice& device);

@@ -140,6 +140,19 @@ std::string pictures_html(const DeviceReport& device) {
              : maps + "<p>Lines: p99, and p50 dashed. One scale for both windows. Hatched: not measured.</p>\n";
 }
 
+/// At most a few lines for each volume: beyond a quarter of the page it is left out.
+std::string ladder_html(const Report& report) {
+  const Table table = ladder_table(report);
+  if (table.empty()) {
+    return "";
+  }
+  std::string html = "<h2>Write ladder</h2>\n" + table_html(table) + "<ul>\n";
+  for (const std::string& remark : ladder_remarks(report)) {
+    html += "<li>" + util::for_html(remark, util::kLongestSentence) + "</li>\n";
+  }
+  return html.size() > kMaxHtmlBytes / 4 ? "" : html + "</ul>\n";
+}
+
 }  // namespace
 
 void print_html(const Report& report, std::ostream& out) {
@@ -153,7 +166,8 @@ void print_html(const Report& report, std::ostream& out) {
   html += devices.empty() ? "" : first_html(report, *devices[0]);
   // Tables first: they are small. The remaining room is for pictures.
   std::vector<std::pair<std::string, std::string>> parts;
-  std::size_t size = html.size() + kForTheEnd;
+  const std::string ladder = ladder_html(report);
+  std::size_t size = html.size() + ladder.size() + kForTheEnd;
   for (const DeviceReport* device : devices) {
     std::string part = "<details><summary>All of " +
                        util::for_html(device_text(device->comparison.device), util::kLongestSentence) + "</summary>\n" +
@@ -178,6 +192,7 @@ void print_html(const Report& report, std::ostream& out) {
   for (const auto& [part, pictures] : parts) {
     html += part + pictures;
   }
+  html += ladder;
   out << html << "</body></html>\n";
 }
 

@@ -122,6 +122,9 @@ void print_json(const Report& report, std::ostream& out) {
       json["devices"].back()["during"] = device_json(device.during->comparison);
     }
   }
+  if (report.ladder_after) {
+    json["ladder"] = Json::parse(ladder_json(report));
+  }
   out << json.dump(2) << '\n';
 }
 

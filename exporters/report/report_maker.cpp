@@ -87,6 +87,22 @@ bool measured(const Question& question) {
   return !question.after.minutes.empty() && (!question.before || !question.before->minutes.empty());
 }
 
+/// Of what was kept in both windows.
+util::Result<void> add_ladders(Reader& history, const PastWindows& windows, Report& report) {
+  auto after = history.ladder(windows.after);
+  auto before = history.ladder(windows.before.value_or(windows.after));
+  if (!after || !before) {
+    return tl::make_unexpected(!after ? after.error() : before.error());
+  }
+  if (after->hours > 0 && before->hours > 0) {
+    report.ladder_after = std::move(*after);
+    if (windows.before) {
+      report.ladder_before = std::move(*before);
+    }
+  }
+  return {};
+}
+
 /// While a command ran, compared with the window before it.
 util::Result<During> during_of(Reader& history, const Question& question, const model::Window& window) {
   auto side = side_of(history, question.device, window);
@@ -112,6 +128,9 @@ util::Result<Report> make_report(Reader& history, const Wanted& wanted, const Pr
     return tl::make_unexpected(!marks ? marks.error() : !settings ? settings.error() : devices.error());
   }
   Report report{wanted.host.empty() ? "this host" : wanted.host, wanted.now, windows.change, within(*marks, whole), {}};
+  if (auto ladders = add_ladders(history, windows, report); !ladders) {
+    return tl::make_unexpected(ladders.error());
+  }
   for (const model::PastDevice& device : *devices) {
     if (!wanted.device.empty() && wanted.device != device.name && wanted.device != device.serial) {
       continue;

@@ -49,18 +49,22 @@ struct Written {
   double bytes = 0;
 };
 
-std::vector<Written> written_between(const Json& before, const Json& now) {
+std::vector<Written> written_between(const Json& before, const Json& rungs) {
   const auto key = [](const Json& one) {
     return text(at(one, "rung")) + " " + text(at(one, "device")) + " " + text(at(one, "class"));
   };
   std::map<std::string, double> earlier;
-  for (const Json& ladder : at(before, "ladders")) {
-    for (const Json& one : at(ladder, "rungs")) {
+  const auto take = [&](const Json& list) {
+    for (const Json& one : list) {
       earlier[key(one)] = number(at(one, "bytes")).value_or(0);
     }
+  };
+  take(at(before, "host_rungs"));
+  for (const Json& ladder : at(before, "ladders")) {
+    take(at(ladder, "rungs"));
   }
   std::vector<Written> all;
-  for (const Json& one : at(now, "rungs")) {
+  for (const Json& one : rungs) {
     const auto found = earlier.find(key(one));
     const double bytes = number(at(one, "bytes")).value_or(0);
     if (found != earlier.end() && found->second <= bytes) {
@@ -83,10 +87,10 @@ std::optional<double> ratio(double above, double below) {
 }
 
 /// "journal 1.0M, writeback 11M"
-std::string classes_text(const std::vector<Written>& all) {
+std::string classes_text(const std::vector<Written>& all, const std::string& rung) {
   std::map<std::string, double> by_class;
   for (const Written& one : all) {
-    if (one.rung == "file_system") {
+    if (one.rung == rung) {
       by_class[one.write_class] += one.bytes;
     }
   }
@@ -99,9 +103,9 @@ std::string classes_text(const std::vector<Written>& all) {
   return words;
 }
 
-std::string gaps_text(const Json& ladder, const std::string& rung) {
+std::string gaps_text(const Json& gaps, const std::string& rung) {
   std::string words;
-  for (const Json& gap : at(ladder, "gaps")) {
+  for (const Json& gap : gaps) {
     if (text(at(gap, "rung")) == rung) {
       words += (words.empty() ? "without " : ", ") + text(at(gap, "device")) + " (" + text(at(gap, "reason")) + ")";
     }
@@ -159,20 +163,43 @@ void print_media(const Json& ladder, const std::vector<Written>& written, const 
   }
 }
 
+/// Of the whole host, as what becomes dirty is not counted for each drive.
+void print_host(const Json& before, const Json& now, std::ostream& out) {
+  std::vector<Written> written = written_between(before, at(now, "host_rungs"));
+  std::string lacking = gaps_text(at(now, "host_gaps"), "application");
+  bool complete = lacking.empty();
+  for (const Json& ladder : at(now, "ladders")) {
+    const auto more = written_between(before, at(ladder, "rungs"));
+    written.insert(written.end(), more.begin(), more.end());
+    const std::string unknown = gaps_text(at(ladder, "gaps"), "application");
+    lacking += (lacking.empty() || unknown.empty() ? "" : ", ") + unknown;
+    complete = complete && unknown.empty() && gaps_text(at(ladder, "gaps"), "file_system").empty();
+  }
+  const double above = sum(written, "application"), below = sum(written, "file_system");
+  const std::string classes = classes_text(written, "application");
+  out << "all of the host\n";
+  print_row(out, "applications", above, {}, classes + (classes.empty() || lacking.empty() ? "" : "; ") + lacking);
+  print_row(out, "file systems", below, complete ? ratio(above, below) : std::nullopt, "");
+}
+
 }  // namespace
 
 void print_ladders(const Json& before, const Json& now, const Json& devices, std::ostream& out) {
+  if (!at(now, "ladders").empty()) {
+    print_host(before, now, out);
+  }
   for (const Json& ladder : at(now, "ladders")) {
     std::string drives;
     for (const Json& drive : at(ladder, "drives")) {
       drives += (drives.empty() ? "" : " ") + text(drive);
     }
     out << drives << '\n';
-    const auto written = written_between(before, ladder);
+    const auto written = written_between(before, at(ladder, "rungs"));
     const double above = sum(written, "file_system"), below = sum(written, "drive");
-    const std::string lacking = gaps_text(ladder, "file_system"), unmeasured = gaps_text(ladder, "drive");
+    const std::string lacking = gaps_text(at(ladder, "gaps"), "file_system");
+    const std::string unmeasured = gaps_text(at(ladder, "gaps"), "drive");
     const bool complete = lacking.empty() && unmeasured.empty();
-    print_row(out, "file systems", above, {}, lacking.empty() ? classes_text(written) : lacking);
+    print_row(out, "file systems", above, {}, lacking.empty() ? classes_text(written, "file_system") : lacking);
     for (const Json& volume : at(ladder, "volumes")) {
       const std::string name = text(volume);
       print_volume(named(at(before, "layers"), name), named(at(now, "layers"), name), out);

@@ -79,8 +79,9 @@ COUNTERS = {
     "ssdpulse_write_stream_bytes": "device=nvme0n1 stream=1,2",
     "ssdpulse_write_class_bytes": "device=nvme0n1 class=journal,metadata,writeback,direct,swap,other",
     "ssdpulse_write_misaligned_bytes": "device=nvme0n1", "ssdpulse_write_small_bytes": "device=nvme0n1",
-    "ssdpulse_write_ladder_bytes": "rung=file_system device=nvme0n1 class=journal,metadata,writeback,direct,swap,other | "
-                                   "rung=drive,reported,media device=nvme0n1",
+    "ssdpulse_write_ladder_bytes": "rung=application device= class=page_cache | rung=application device=nvme0n1 class=direct,swap | "
+                                   "rung=file_system device=nvme0n1 class=journal,metadata,writeback,direct,swap,other | "
+                                   "rung=drive device=nvme0n1 | rung=reported,media device=nvme0",
     "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
     "ssdpulse_discard_burst_seconds": DISCARD,
     "ssdpulse_filesystem_discard_bytes": "volume=nvme0n1p1 mountpoint=/data discard=true,false "

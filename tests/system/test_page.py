@@ -245,6 +245,8 @@ def stacks_are_a_tree(check, chrome, name):
         ".map((row) => [...row.querySelectorAll('.who, .much')].map((cell) => cell.textContent))])") or None)
     wrong = [one for one in rungs if [who for who, _ in one[1:]] != ["File systems", "Drives"] or one[2][1] != one[1][1] + " × 1"]
     check.that(not wrong, f"ladders of drives without volumes: {rungs}")
+    check.equal(chrome.run("return [...document.querySelectorAll('details.stacks [data-host-ladder] .who')].map((one) => one.textContent)"),
+                ["Applications", "File systems"], "the ladder of the whole host")
     chrome.run("document.querySelector('details.stacks > summary').click()")
 
 

@@ -22,24 +22,27 @@ LADDER, GAP = "ssdpulse_write_ladder_bytes_total", "ssdpulse_write_ladder_gap_in
 WRITTEN = {
     # LVM on a mirror, and a file system next to it on one of its drives: 660 bytes become 1260. One drive counts its media.
     "mirror": {"file_system dm-0 other": 600, "file_system sda writeback": 50, "file_system sda journal": 10,
-               "drive sda": 660, "drive sdb": 600, "reported sda": 660, "media sda": 990},
+               "drive sda": 660, "drive sdb": 600, "reported nvme0": 660, "reported nvme1": 600, "media nvme0": 990},
     # Two drives that count what they write to their media, and an idle one that does not.
     "flash": {"file_system nvme0n1 direct": 600, "file_system nvme1n1 direct": 200, "drive nvme0n1": 600, "drive nvme1n1": 200,
-              "drive sdz": 0, "file_system sdz other": 0, "reported nvme0n1": 600, "reported nvme1n1": 200,
-              "media nvme0n1": 660, "media nvme1n1": 540},
+              "drive sdz": 0, "file_system sdz other": 0, "reported nvme0": 600, "reported nvme1": 200,
+              "media nvme0": 660, "media nvme1": 540, "application - page_cache": 300, "application nvme0n1 direct": 200},
     "lacking": {"file_system sda other": 600, "drive sda": 1200},
-    "lacked": {"file_system sda other": 600, "drive sda": 1200},
+    "lacked": {"file_system sda other": 600, "drive sda": 1200, "application - page_cache": 300},
     # Eleven hosts of a fleet, whose drives make 3, 4, ... 13 bytes of one.
-    **{f"host{factor}": {"file_system sda other": 60, "drive sda": 60, "reported sda": 60, "media sda": 60 * factor}
+    **{f"host{factor}": {"file_system sda other": 60, "drive sda": 60, "reported nvme0": 60, "media nvme0": 60 * factor}
        for factor in range(3, 14)},
 }
 FACTORS = {host: int(host[4:]) for host in WRITTEN if host.startswith("host")}
 # {host: {labels of a gap: values}}
-GAPS = {"mirror": {"media sdb no_counter": "1x60"}, "flash": {"media sdz no_counter": "1x60"},
+GAPS = {"mirror": {"media sdb no_counter": "1x60", "application dm-0 direct_unknown": "1x60"}, "flash": {"media sdz no_counter": "1x60"},
         "lacking": {"file_system dm-1 volume_not_measured": "1x60"},
         "lacked": {"file_system dm-1 volume_not_measured": "_x10 1 stale"}}  # for a minute of sixty
 RATIOS = {"instance_step:ssdpulse_write_ladder:ratio1d": {
-              "mirror step=drive": 1260 / 660, "flash step=drive": 1, "flash step=media": (660 + 540) / 800, "lacked step=drive": 2,
+              "mirror step=drive": 1260 / 660, "flash step=drive": 1, "lacked step=drive": 2,
+              # Of the mirror's drives one counts its media, and is not compared with what both received.
+              "mirror step=media": 990 / 660, "flash step=media": (660 + 540) / 800,
+              "flash step=file_system": 800 / 500, "lacked step=file_system": 2,
               **{f"{host} step=drive": 1 for host in FACTORS}, **{f"{host} step=media": factor for host, factor in FACTORS.items()}},
           "instance:ssdpulse_write_ladder:ratio1d": {"flash": 1.5, **FACTORS},
           OF_FLEET: {host: factor for host, factor in FACTORS.items() if factor > 3}}
@@ -70,8 +73,8 @@ def counter(name, rate, **labels):
 def of_rungs():
     for host, written in WRITTEN.items():
         for words, rate in written.items():
-            rung, device, *write_class = words.split()
-            yield counter(LADDER, rate, job="j", instance=host, rung=rung, device=device, **({"class": write_class[0]} if write_class else {}))
+            rung, device, *rung_class = words.replace(" -", " ").split(" ")
+            yield counter(LADDER, rate, job="j", instance=host, rung=rung, device=device, **({"class": rung_class[0]} if rung_class else {}))
         for words, values in GAPS.get(host, {}).items():
             rung, device, reason = words.split()
             yield {**counter(GAP, 0, job="j", instance=host, rung=rung, device=device, reason=reason), "values": values}

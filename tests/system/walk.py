@@ -47,7 +47,8 @@ EMPTY = {
 # The same, but a busy host may make them return something.
 MAY_BE_EMPTY = {
     "a drive that is written to counts no media writes": [
-        f"rule {name}:ssdpulse_write_ladder:ratio1d" for name in ("instance_step", "instance")],
+        *(f"rule {name}:ssdpulse_write_ladder:ratio1d" for name in ("instance_step", "instance")),
+        *(f"rule instance:ssdpulse_write_ladder_counted_bytes:{name}" for name in ("rate5m", "avg1d_rate5m"))],
     "what lies below volumes is quick": [
         f"{where} instance_volume_operation:ssdpulse_volume_latency_seconds:max_below_of_usual_ratio"
         for where in ("rule", "alert SsdpulseVolumeLatencyHigh:")],

@@ -16,6 +16,7 @@
 #include "daemon/history/device_minutes.h"
 #include "daemon/history/event_rows.h"
 #include "daemon/history/history_reader.h"
+#include "daemon/history/ladder_minutes.h"
 #include "daemon/history/load_codec.h"
 #include "daemon/history/past_reader.h"
 #include "daemon/history/store.h"
@@ -416,6 +417,123 @@ TEST(Windows, a_forgotten_device_leaves_nothing_behind) {
   EXPECT_EQ(connection->number("SELECT count(*) FROM device_hour"), 3);
   EXPECT_EQ(connection->number("SELECT count(*) FROM device_minute"), 200);
   EXPECT_EQ(connection->number("SELECT count(*) FROM tenant"), 1);
+}
+
+// ---- the write ladder
+
+model::WriteLadder ladder_at(double times, bool gap) {
+  using model::Rung;
+  using model::RungClass;
+  model::WriteLadder ladder;
+  ladder.rungs = {{Rung::application, "", RungClass::page_cache, 1000 + 100 * times, {}, {}},
+                  {Rung::file_system, "md0", RungClass::other, 130 * times, model::WallTime(1s), 0},
+                  {Rung::file_system, "sda", RungClass::journal, 30 * times, model::WallTime(1s), 0},
+                  {Rung::file_system, "sda", RungClass::swap, 0, model::WallTime(1s), 0},
+                  {Rung::drive, "sda", {}, 300 * times, model::WallTime(1s), 0},
+                  {Rung::reported, "nvme0", {}, 5000 + 200 * times, {}, 0},
+                  {Rung::media, "nvme0", {}, 9000 + 260 * times, {}, 0},
+                  {Rung::reported, "nvme1", {}, 5000 + 90 * times, {}, 0}};  // which counts no media
+  const auto bytes = [&](std::uint64_t each) { return each * static_cast<std::uint64_t>(times); };
+  ladder.passed_on = {{"md0", {0, bytes(130), bytes(200), bytes(260)}}, {"dm-0", {0, bytes(130)}}};
+  ladder.gaps = {{Rung::media, "sda", model::RungGapReason::no_counter, 0},
+                 {Rung::media, "sdb", model::RungGapReason::no_counter, 0}};
+  if (gap) {
+    ladder.gaps.push_back({Rung::application, "md0", model::RungGapReason::direct_unknown, 0});
+  }
+  return ladder;
+}
+
+TEST(Ladder, is_kept_by_minutes_and_hours_and_is_no_device) {
+  using model::Rung;
+  using model::RungClass;
+  Rig rig;
+  rig.write({.minutes = {}, .states = {}, .device_minutes = {{{"sda", "sda", "m", "S"}, kBegin, {}}}}, kBegin);
+  for (int minute = 0; minute < 180; ++minute) {
+    model::Batch batch;
+    batch.device_minutes = ladder_rows(ladder_at(minute, minute >= 60), ladder_at(minute + 1, minute >= 60), 60'000);
+    for (model::DeviceMinute& row : batch.device_minutes) {
+      row.minute = kBegin + std::chrono::minutes(minute);
+    }
+    rig.write(batch, kBegin + std::chrono::minutes(minute + 1));
+  }
+  auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+  const auto devices = past->devices(nullptr).value();
+  ASSERT_EQ(devices.size(), 1U) << "a rung is no device";
+  EXPECT_EQ(devices[0].name, "sda");
+  const auto ladder = past->ladder({kBegin + 30min, kBegin + 90min}).value();
+  EXPECT_NEAR(ladder.hours, 1, 1e-9);
+  const std::map<std::pair<Rung, std::optional<RungClass>>, double> bytes{
+      {{Rung::application, RungClass::page_cache}, 6000},
+      {{Rung::file_system, RungClass::other}, 7800},
+      {{Rung::file_system, RungClass::journal}, 1800},
+      {{Rung::drive, std::nullopt}, 18000},
+      {{Rung::reported, std::nullopt}, 12000},
+      {{Rung::media, std::nullopt}, 15600}};
+  EXPECT_EQ(ladder.bytes, bytes) << "what is received by a drive that counts no media has nothing to compare with";
+  ASSERT_EQ(ladder.volumes.size(), 1U) << "members of dm-0 are not known";
+  EXPECT_EQ(ladder.volumes.at("md0").written_bytes, 7800);
+  EXPECT_EQ(ladder.volumes.at("md0").members_written_bytes, 15600);
+  EXPECT_EQ(ladder.volumes.at("md0").members_read_bytes, 12000);
+  ASSERT_EQ(ladder.gap_hours.size(), 2U) << "sdb, which got nothing, does not matter";
+  EXPECT_NEAR((ladder.gap_hours.at({Rung::application, model::RungGapReason::direct_unknown})), 0.5, 1e-9);
+  EXPECT_NEAR((ladder.gap_hours.at({Rung::media, model::RungGapReason::no_counter})), 1, 1e-9);
+  EXPECT_EQ(past->ladder({kBegin - 90min, kBegin}).value().bytes.size(), 0U);
+}
+
+TEST(Ladder, each_minute_has_what_was_written_in_it) {
+  LadderMinutes stage;
+  model::Tick tick;
+  const auto rows_at = [&](std::chrono::seconds second, std::uint64_t written, bool last = false) {
+    model::Device device;
+    device.name = "sda";
+    model::DeviceIo io;
+    io.operations[index(Operation::write)].bytes = written;
+    auto snapshot = std::make_shared<model::Snapshot>();
+    snapshot->devices.resize(1);
+    snapshot->devices[0].device = std::make_shared<const model::Device>(device);
+    snapshot->devices[0].io = std::make_shared<const model::DeviceIo>(io);
+    tick.before = snapshot;
+    tick.wall = kBegin + second;
+    tick.at = model::SteadyTime(tick.wall.time_since_epoch());
+    tick.last = last;
+    model::PastLadder ladder;
+    for (const model::DeviceMinute& row : stage.observe(tick).effects.rows.device_minutes) {
+      EXPECT_EQ(row.minute, kBegin + std::chrono::floor<std::chrono::minutes>(second - 1s));
+      add(ladder, row.device.identity, row.load);
+    }
+    return std::pair(std::llround(3600 * ladder.hours), ladder.bytes[{model::Rung::drive, std::nullopt}]);
+  };
+  using Seen = std::pair<long long, double>;  // seconds, bytes
+  EXPECT_EQ(rows_at(10s, 1000), (Seen{0, 0})) << "from here on";
+  EXPECT_EQ(rows_at(59s, 1500), (Seen{0, 0}));
+  EXPECT_EQ(rows_at(60s, 1700), (Seen{50, 700}));
+  EXPECT_EQ(rows_at(61s, 1900), (Seen{0, 0}));
+  EXPECT_EQ(rows_at(120s, 1900), (Seen{60, 200}));
+  EXPECT_EQ(rows_at(130s, 2000, true), (Seen{10, 100})) << "the daemon ends";
+}
+
+TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
+  auto before = ladder_at(3, false);
+  auto now = ladder_at(4, false);
+  before.rungs.erase(before.rungs.begin() + 4, before.rungs.begin() + 7);  // sda and nvme0 are new
+  now.rungs[1].bytes = 50;                                                 // md0 was made again
+  now.rungs[1].since = model::WallTime(9s);
+  now.passed_on.at("md0") = {0, 50, 0, 100};
+  model::PastLadder ladder;
+  for (const model::DeviceMinute& row : ladder_rows(before, now, 60'000)) {
+    add(ladder, row.device.identity, row.load);
+  }
+  EXPECT_EQ((ladder.bytes.at({model::Rung::file_system, model::RungClass::other})), 50);
+  EXPECT_EQ((ladder.bytes.at({model::Rung::drive, std::nullopt})), 1200) << "from its beginning";
+  EXPECT_FALSE(ladder.bytes.contains({model::Rung::media, std::nullopt})) << "it counts since it was made";
+  EXPECT_TRUE(ladder.volumes.empty());
+  for (const char* lane :
+       {"rung/", "rung/x", "rung/drive/x", "rung/gap/drive/x", "rung/gap", "rung/gap/x/no_counter", ""}) {
+    add(ladder, lane, {});  // whoever can write the file
+  }
+  EXPECT_EQ(ladder.bytes.size(), 4U);
+  EXPECT_FALSE(is_ladder_lane("rung/drive | serial S")) << "a drive chose that model";
+  EXPECT_FALSE(is_ladder_lane("rung/volume/<b>")) << "no kernel chose that name";
 }
 
 // ---- readers and the writer

@@ -333,6 +333,8 @@ TEST(HostReader, ReadsPressureAndDirtyPages) {
   ASSERT_TRUE(dirty);
   EXPECT_EQ(dirty->bytes, 15U * 4096);
   EXPECT_FALSE(host::parse_vmstat("nr_dirty 10\n", 4096));
+  EXPECT_EQ(host::vmstat_bytes("nr_dirty 10\nnr_dirtied 3\n", "nr_dirtied", 4096), 12288U);
+  EXPECT_FALSE(host::vmstat_bytes("nr_dirty 10\n", "nr_dirtied", 4096));
 }
 
 host::HostRoots roots(const tests::TemporaryTree& tree, bool unified) {

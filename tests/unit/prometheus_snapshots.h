@@ -216,6 +216,7 @@ inline model::Snapshot small_snapshot() {
   model::HostSignals signals;
   signals.pressure = {100.5, 40.25};
   signals.dirty = {1 << 20, 200 << 20, 100 << 20};
+  signals.dirtied_bytes = 5 << 20;
   signals.cgroups = {{"/a/pg.service", "pg.service", {3.5, 1}}, {"/b/pg.service", "pg.service", {2.5, 1}}};
   signals.limits = {{"/a", "a", "nvme0n1", model::IoLimitKind::wiops, 40, 7, {}, "io.max"},
                     {"/a", "a", "nvme0n1", model::IoLimitKind::rbps, 1 << 20, 7, {}, "io.max"},

@@ -234,6 +234,53 @@ TEST(Report, ACommandHasAColumnOfItsOwn) {
   EXPECT_TRUE(nlohmann::json::parse(printed(report::print_json, with))["devices"][0]["during"].is_object());
 }
 
+// A mirror below ext4: with data=journal on half of it, then without. What is told of it is added up by hand.
+TEST(Report, Ladder) {
+  using model::Rung;
+  using model::RungClass;
+  report::Report both = report({});
+  model::PastLadder before, after;
+  before.hours = after.hours = 8;
+  before.bytes = {{{Rung::application, RungClass::page_cache}, 10e9},
+                  {{Rung::file_system, RungClass::journal}, 15e9},
+                  {{Rung::file_system, RungClass::writeback}, 10e9},
+                  {{Rung::drive, {}}, 50e9},
+                  {{Rung::reported, {}}, 50e9},
+                  {{Rung::media, {}}, 100e9}};
+  before.volumes = {{"md0", {25e9, 0, 50e9, 3e9}}};
+  after.bytes = {{{Rung::application, RungClass::page_cache}, 10e9},
+                 {{Rung::application, RungClass::direct}, 2e9},
+                 {{Rung::file_system, RungClass::writeback}, 10e9},
+                 {{Rung::file_system, RungClass::direct}, 2e9},
+                 {{Rung::drive, {}}, 24e9},
+                 {{Rung::reported, {}}, 24e9},
+                 {{Rung::media, {}}, 36e9}};
+  after.volumes = {{"md0", {12e9, 0, 24e9, 0}}};
+  both.ladder_before = before;
+  both.ladder_after = after;
+  expect_golden("ladder.txt", printed(kText, both));
+  const auto json = nlohmann::json::parse(printed(report::print_json, both)).at("ladder");
+  EXPECT_DOUBLE_EQ(json.at("before").at("rungs").at("file_system").at("ratio"), 2.5);
+  EXPECT_DOUBLE_EQ(json.at("before").at("ratio"), 4);
+  EXPECT_DOUBLE_EQ(json.at("after").at("volumes").at("md0").at("ratio"), 2);
+  EXPECT_DOUBLE_EQ(json.at("after").at("rungs").at("application").at("classes").at("direct"), 2e9);
+  EXPECT_NE(printed(report::print_html, both).find("<td>members of md0</td><td>50 GB</td><td>x 2</td>"),
+            std::string::npos);
+  // A tenth of the time lacks something: no ratio with that rung, and why; the others stay.
+  both.ladder_after->gap_hours = {{{Rung::application, model::RungGapReason::direct_unknown}, 0.8},
+                                  {{Rung::drive, model::RungGapReason::drive_not_measured}, 0.1}};
+  const std::string lacking = printed(kText, both);
+  EXPECT_NE(lacking.find("after: 48 min of 8 h lack something of the rung application (direct unknown)"),
+            std::string::npos)
+      << lacking;
+  EXPECT_EQ(lacking.find("drive not measured"), std::string::npos) << "a hundredth of the time does not matter";
+  const auto other = nlohmann::json::parse(printed(report::print_json, both)).at("ladder").at("after").at("rungs");
+  EXPECT_TRUE(other.at("file_system").at("ratio").is_null());
+  EXPECT_DOUBLE_EQ(other.at("drive").at("ratio"), 2);
+  both.ladder_before.reset();
+  EXPECT_EQ(printed(kText, both).find("before"), std::string::npos);
+}
+
 TEST(Report, OneWindowAsText) {
   report::DeviceReport alone = made_up("nvme0n1");
   alone.comparison.before.reset();

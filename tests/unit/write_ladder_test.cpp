@@ -83,21 +83,21 @@ class Host {
 };
 
 double sum(const WriteLadder& ladder, Rung rung, const std::string& device = "",
-           std::optional<WriteClass> write_class = {}) {
+           std::optional<RungClass> rung_class = {}) {
   double bytes = 0;
   for (const RungBytes& one : ladder.rungs) {
-    const bool wanted = one.rung == rung && (device.empty() || one.device == device) &&
-                        (!write_class || one.write_class == write_class);
+    const bool wanted =
+        one.rung == rung && (device.empty() || one.device == device) && (!rung_class || one.rung_class == rung_class);
     bytes += wanted ? one.bytes : 0;
   }
   return bytes;
 }
 
-/// "RUNG DEVICE REASON", sorted; without those of media, unless wanted.
-Texts gaps(const WriteLadder& ladder, bool of_media = false) {
+/// "RUNG DEVICE REASON", sorted: of one rung, or of file systems and drives.
+Texts gaps(const WriteLadder& ladder, std::optional<Rung> rung = {}) {
   Texts all;
   for (const RungGap& gap : ladder.gaps) {
-    if ((gap.rung == Rung::media) == of_media) {
+    if (rung ? gap.rung == rung : gap.rung == Rung::file_system || gap.rung == Rung::drive) {
       all.push_back(std::string(name(gap.rung, kRungNames)) + " " + gap.device + " " +
                     std::string(name(gap.reason, kRungGapReasonNames)));
     }
@@ -117,16 +117,16 @@ TEST(write_ladder, of_a_drive_without_volumes_is_what_it_was_sent) {
                                          {IoPath::other, 3}})
                           .mount("sdap1", "ext4")
                           .ladder();
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::writeback), 100);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::journal), 30);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::metadata), 7);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::direct), 1500);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::swap), 20);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", WriteClass::other), 3);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::writeback), 100);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::journal), 30);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::metadata), 7);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::direct), 1500);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::swap), 20);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "sda", RungClass::other), 3);
   EXPECT_EQ(sum(ladder, Rung::file_system), 1660);
   EXPECT_EQ(sum(ladder, Rung::drive), 1660);
   EXPECT_EQ(gaps(ladder), Texts());
-  EXPECT_EQ(gaps(ladder, true), Texts{"media sda no_counter"});
+  EXPECT_EQ(gaps(ladder, Rung::media), Texts{"media sda no_counter"});
   EXPECT_EQ(ladder.groups.size(), 1U);
   const auto partly = Host().drive("sda", {{IoPath::writeback, 100}}, 40).ladder();
   EXPECT_EQ(gaps(partly), Texts{"file_system sda unknown_sender"}) << "paths were off while 40 bytes were written";
@@ -150,7 +150,7 @@ TEST(write_ladder, of_a_mirror_has_each_byte_twice_on_the_drives_and_once_above)
                           .mount("sdap1", "ext4")
                           .ladder();
   EXPECT_EQ(sum(ladder, Rung::file_system), 1050);
-  EXPECT_EQ(sum(ladder, Rung::file_system, "dm-0", WriteClass::other), 900);
+  EXPECT_EQ(sum(ladder, Rung::file_system, "dm-0", RungClass::other), 900);
   EXPECT_EQ(sum(ladder, Rung::file_system, "md0"), 0) << "it carries others, where its bytes are counted";
   EXPECT_EQ(sum(ladder, Rung::drive), 2058);
   EXPECT_EQ(gaps(ladder), Texts());
@@ -259,6 +259,7 @@ TEST(write_ladder, counts_the_head_of_a_multipath_drive_and_not_its_paths) {
 TEST(write_ladder, has_what_a_drive_reports_once) {
   auto host = Host().drive("nvme0n1", {}).drive("nvme0n2", {}).drive("nvme1n1", {});
   auto identity = std::make_shared<NvmeIdentity>();
+  identity->controller = "nvme0";
   identity->namespaces = {{"nvme0n1", 1}, {"nvme0n2", 2}};
   NvmeDrive drive;
   drive.identity = identity;
@@ -266,6 +267,7 @@ TEST(write_ladder, has_what_a_drive_reports_once) {
   drive.write_amplification.host_written_bytes = 1000;
   drive.write_amplification.media_written_bytes = 1300;
   auto other = std::make_shared<NvmeIdentity>();
+  other->controller = "nvme1";
   other->namespaces = {{"nvme1n1", 1}};
   NvmeDrive without;
   without.identity = other;
@@ -274,8 +276,42 @@ TEST(write_ladder, has_what_a_drive_reports_once) {
   const auto ladder = host.ladder();
   EXPECT_EQ(sum(ladder, Rung::reported), 1500);
   EXPECT_EQ(sum(ladder, Rung::media), 1300);
-  EXPECT_EQ(sum(ladder, Rung::media, "nvme0n2"), 0);
-  EXPECT_EQ(gaps(ladder, true), Texts{"media nvme1n1 no_counter"});
+  EXPECT_EQ(sum(ladder, Rung::media, "nvme0"), 1300) << "of the controller, whichever namespace is deleted";
+  EXPECT_EQ(gaps(ladder, Rung::media), Texts{"media nvme1n1 no_counter"});
+}
+
+TEST(write_ladder, of_applications_is_what_became_dirty_and_what_was_written_past_the_page_cache) {
+  auto signals = std::make_shared<HostSignals>();
+  signals->dirtied_bytes = 5000;
+  auto host = Host().drive("sda", {{IoPath::writeback, 4000},
+                                   {IoPath::journal, 900},
+                                   {IoPath::io_uring, 700},
+                                   {IoPath::sync, 50},
+                                   {IoPath::swap, 30},
+                                   {IoPath::other, 100}});
+  host.snapshot.host.signals = signals;
+  const auto ladder = host.ladder();
+  EXPECT_EQ(sum(ladder, Rung::application, "", RungClass::page_cache), 5000);
+  EXPECT_EQ(sum(ladder, Rung::application, "sda", RungClass::direct), 750);
+  EXPECT_EQ(sum(ladder, Rung::application, "sda", RungClass::swap), 30);
+  EXPECT_EQ(sum(ladder, Rung::application), 5780);
+  EXPECT_EQ(gaps(ladder, Rung::application), Texts()) << "100 of 5780 bytes are too few to matter";
+  // Whoever sent it, btrfs does not show; nor does a volume, once it got something.
+  auto unknown = Host()
+                     .drive("sda", {{IoPath::other, 200}, {IoPath::direct, 700}})
+                     .drive("sdb", {{IoPath::stacked, 8}})
+                     .drive("sdc", {})
+                     .drive("sdd", {{IoPath::writeback, 7}}, 5)
+                     .volume("dm-0", LayerKind::crypt, {"sdb"})
+                     .volume("dm-1", LayerKind::crypt, {"sdc"})
+                     .bios("dm-0", 0, 8)
+                     .bios("dm-1", 0, 0)
+                     .bios("sdb", 0, 8)
+                     .bios("sdc", 0, 0);
+  EXPECT_EQ(gaps(unknown.ladder(), Rung::application),
+            (Texts{"application  not_counted", "application dm-0 direct_unknown", "application sda direct_unknown",
+                   "application sdd direct_unknown"}));
+  EXPECT_EQ(sum(unknown.ladder(), Rung::application, "sda", RungClass::direct), 700) << "so many at least";
 }
 
 TEST(ladder_text, shows_what_is_added_between_two_answers) {
@@ -288,13 +324,16 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
   };
   const auto answer = [&](double times) {
     const double mib = times * (1 << 20);
-    return Json{{"ladders",
+    return Json{{"host_rungs", {rung("application", "", 7 * mib, "page_cache")}},
+                {"host_gaps", Json::array()},
+                {"ladders",
                  {{{"drives", {"sda", "sdb"}},
                    {"volumes", {"md0"}},
                    {"gaps", Json::array()},
                    {"rungs",
                     {rung("file_system", "md0", 10 * mib, "other"), rung("file_system", "sda", 2 * mib, "journal"),
-                     rung("drive", "sda", 12 * mib), rung("drive", "sdb", 10 * mib)}}}}},
+                     rung("application", "sda", 1 * mib, "direct"), rung("drive", "sda", 12 * mib),
+                     rung("drive", "sdb", 10 * mib)}}}}},
                 {"layers",
                  {{{"name", "md0"},
                    {"kind", "raid5"},
@@ -310,6 +349,9 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
   std::ostringstream out;
   terminal::print_ladders(answer(1), answer(2), devices, out);
   EXPECT_EQ(out.str(),
+            "all of the host\n"
+            "  applications                8.4M           direct 1.0M, page_cache 7.3M\n"
+            "  file systems               12.6M  x 1.5\n"
             "sda sdb\n"
             "  file systems               12.6M           journal 2.1M, other 10.5M\n"
             "  md0 raid5                  21.0M  x 2      to its members, for 10.5M\n"
@@ -323,6 +365,13 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
   terminal::print_ladders(answer(1), lacking, devices, text);
   EXPECT_NE(text.str().find("without dm-1 (volume_not_measured)"), std::string::npos);
   EXPECT_EQ(text.str().find("x 1.83"), std::string::npos) << "no ratio without it";
+  EXPECT_EQ(text.str().find("x 1.5\n"), std::string::npos);
+  lacking["ladders"][0]["gaps"] = {{{"rung", "application"}, {"device", "dm-1"}, {"reason", "direct_unknown"}}};
+  std::ostringstream direct;
+  terminal::print_ladders(answer(1), lacking, devices, direct);
+  EXPECT_NE(direct.str().find("page_cache 7.3M; without dm-1 (direct_unknown)"), std::string::npos);
+  EXPECT_EQ(direct.str().find("x 1.5\n"), std::string::npos) << "no ratio without it";
+  EXPECT_NE(direct.str().find("x 1.83"), std::string::npos) << "the drives are not concerned";
   std::ostringstream anything;
   terminal::print_ladders(Json("x"), Json{{"ladders", {1, "x", {{"rungs", 7}, {"drives", {{1}}}}}}}, Json(), anything);
   terminal::print_ladders({}, {}, {}, anything);

@@ -213,7 +213,7 @@ WRITES = [
           [(share((f"ssdpulse_write_{kind}_bytes_total", "ssdpulse_io_bytes_total"), "device")
             .replace(f"ssdpulse_io_bytes_total{{{DEVICE}", f"ssdpulse_io_bytes_total{{{WRITTEN}"), kind)
            for kind in ("misaligned", "small")], maximum=1),
-    lines("Write ladder", "Bytes written on each rung of the way to the media, of the whole host: what file systems send, what "
+    lines("Write ladder", "Bytes written on each rung of the way to the media, of the whole host: what applications write, what file systems send, what "
           "reaches drives with all that volumes add, what NVMe drives say they received, and what they wrote to their media.", "Bps",
           (rate("ssdpulse_write_ladder_bytes_total", "rung", HOST), "{{rung}}"), "rung", span=24),
     listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "

@@ -11,11 +11,13 @@ const MOST = 32; // ladders that are shown
 const grown = (before, now) => (before == null || now == null || now < before ? null : now - before);
 const keyOf = (one) => [one.rung, one.device, one.class].join(" ");
 
-// {rung: bytes} of a ladder, and {drive: bytes}.
-function written(before, ladder) {
-  const earlier = new Map(before.ladders.flatMap((one) => one.rungs).map((one) => [keyOf(one), one.bytes]));
+const rungsOf = (answer) => [...answer.host_rungs, ...answer.ladders.flatMap((one) => one.rungs)];
+
+// {rung: bytes} of some rungs, and {drive: bytes}.
+function written(before, rungs) {
+  const earlier = new Map(rungsOf(before).map((one) => [keyOf(one), one.bytes]));
   const sums = {}, drives = new Map();
-  for (const one of ladder.rungs) {
+  for (const one of rungs) {
     const size = grown(earlier.get(keyOf(one)), one.bytes) ?? 0;
     sums[one.rung] = (sums[one.rung] ?? 0) + size;
     if (one.rung === "drive") drives.set(one.device, size);
@@ -62,14 +64,28 @@ export class Ladders {
     if (seconds <= 0 || (seconds > BETWEEN && this.drawn === this.kept.at(-1).snapshot)) return;
     this.drawn = this.kept.at(-1).snapshot;
     const shown = answer.ladders.filter(wanted).map((ladder) => this.ladder(before, answer, ladder, devices, seconds)).filter(Boolean);
-    this.root.replaceChildren(...shown.slice(0, MOST));
+    this.root.replaceChildren(...this.host(before, answer, seconds), ...shown.slice(0, MOST));
+  }
+
+  // What processes write is counted for the whole host alone.
+  host(before, answer, seconds) {
+    const { sums } = written(before, rungsOf(answer));
+    if (!sums.application && !sums.file_system) return [];
+    const gaps = [...answer.host_gaps, ...answer.ladders.flatMap((ladder) => ladder.gaps)].filter((gap) => gap.rung === "application" || gap.rung === "file_system");
+    const lacking = [...new Set(gaps.map((gap) => gap.device || "the page cache"))].join(", ");
+    const [above = 0, below = 0] = [sums.application, sums.file_system];
+    const rows = [{ who: "Applications", size: above, times: null }, { who: "File systems", size: below, times: gaps.length === 0 && above > 0 ? below / above : null }];
+    return [element("section", { "data-host-ladder": "" },
+      element("h3", {}, "Written by the whole host"),
+      element("ul", { class: "bars" }, ...rows.map((row) => this.bar(row, Math.max(above, below), seconds))),
+      element("p", { class: "faint" }, `In the last ${duration(seconds)}.${lacking ? ` Not compared: not all that was written to ${lacking} is known.` : ""}`))];
   }
 
   ladder(before, answer, ladder, devices, seconds) {
-    const { sums, drives } = written(before, ladder);
+    const { sums, drives } = written(before, ladder.rungs);
     if (!sums.file_system && !sums.drive) return null;
     const named = (list, name) => list.find((one) => one.name === name);
-    const lacking = ladder.gaps.filter((gap) => gap.rung !== "media");
+    const lacking = ladder.gaps.filter((gap) => gap.rung === "file_system" || gap.rung === "drive");
     const whole = lacking.length === 0;
     const media = mediaRow(drives, devices);
     const rows = [{ who: "File systems", size: sums.file_system ?? 0, times: null },

@@ -56,7 +56,7 @@ function partsOf({ overview }, shown) {
   if (why.verdict !== "ok") return { verdict: why.verdict, sentence: why.summary, remarks: why.remarks, runbook: why.runbook, next: why.next, look };
   const over = device && why.incident && !elsewhere ? pastOf(device, why.incident) : null;
   const held = why.wait && why.wait.end !== null && shown === null ? { words: `Over since ${clock(why.wait.end)}: ${why.wait.words}.`, href: device ? momentLink(device.name, why.operation, why.wait.begin, why.wait.end) : null } : null;
-  return { verdict: "ok", sentence: shown === null ? calmWords(devices) : ownWords(own), remarks: shown === null ? why.remarks : "", past: over ?? held ?? (why.past && shown === null ? { words: why.past } : null) };
+  return { verdict: "ok", sentence: shown === null ? calmWords(devices) : ownWords(own), remarks: shown === null ? why.remarks : own?.slower_than_siblings ?? "", past: over ?? held ?? (why.past && shown === null ? { words: why.past } : null) };
 }
 
 // What stands in the way of any sentence about now.

@@ -9,7 +9,7 @@
 readonly MODULES_EARLY=(nvme virtio_blk)
 readonly MODULES_LATE=(null_blk brd nd_e820 nd_pmem scsi_debug virtio_scsi sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
   dm-delay dm-multipath dm-round-robin dm-thin-pool dm-snapshot dm-cache dm-cache-smq dm-crypt dm-flakey crypto_null ecb xts algif_skcipher raid0
-  raid1 raid10 raid456 bcache nbd mq-deadline btrfs overlay)
+  raid1 raid10 raid456 bcache nbd mq-deadline btrfs overlay dm-integrity)
 readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mkfs.btrfs mke2fs fsfreeze fstrim blkdiscard blockdev losetup kmod
   bpftool dmsetup cryptsetup sfdisk addpart mdadm lvm chrt taskset setpriv)
 
