@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Since they were set, volumes took 18 files and 3,300 lines, and 300 in deploy.
+# When the tree was folded: 451 files, 78,450 lines, 9,890 in deploy. Since then volumes took 18 files and 3,300 lines; the
+# write ladder, siblings, the page's views, `top`'s, the report's answer and the assistants' way in 33 files and 7,450 lines.
 LIMITS = {
-    "files in daemon and exporters": 469,
-    "lines in daemon and exporters": 81750,
-    "lines of text in deploy": 10200,
-    "lines in tests/mutations": 1000,
-    "sabotages": 160,
+    "files in daemon and exporters": 502,
+    "lines in daemon and exporters": 89200,
+    "lines of text in deploy": 11260,
+    "lines in tests/mutations": 1040,
+    "sabotages": 168,
     "headers that one file includes": 10,
     "names of files that occur twice": 0,
 }
