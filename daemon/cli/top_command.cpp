@@ -110,14 +110,14 @@ void ask_the_past(Api& api, const terminal::View& view, terminal::State& state) 
   const std::int64_t end = at / 60 * 60 + 60;
   const std::string window = range(end - 60 * static_cast<std::int64_t>(kMinutes), end);
   const std::string path = "history/" + escaped(view.selected) + window;
-  const auto minutes = api.get(path + "&minutes=1");
+  const auto by_minute = api.get(path + "&minutes=1");
   const auto history = api.get(path + "&points=2&heat=" + std::string(heat_name(view.heat)));
-  if (!minutes || !history) {
-    state.trouble = !minutes ? minutes.error().message : history.error().message;
+  if (!by_minute || !history) {
+    state.trouble = !by_minute ? by_minute.error().message : history.error().message;
   }
-  state.seconds = minutes && history ? std::optional(terminal::minutes_at(*view.at, std::string(heat_name(view.heat)),
-                                                                          kMinutes, *history, *history, *minutes))
-                                     : std::nullopt;
+  state.seconds = by_minute && history ? std::optional(terminal::minutes_at(*view.at, std::string(heat_name(view.heat)),
+                                                                            kMinutes, *history, *history, *by_minute))
+                                       : std::nullopt;
 }
 
 /// Whether more than the overview is needed for it.

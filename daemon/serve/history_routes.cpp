@@ -138,12 +138,11 @@ http::Response compared(const http::Request& request, history::Reader& reader, s
   if (!turn.owns_lock()) {
     return text_response(503, "somebody else is being answered; ask again in a few seconds");
   }
-  const auto made = report::make_report(
-      reader, {.windows = {before, *window, "", {}},
-               .device = request.path.substr(kComparePrefix.size()),
-               .host = "",
-               .now = std::chrono::system_clock::now(),
-               .day = kChanceHours});
+  const auto made = report::make_report(reader, {.windows = {before, *window, "", {}},
+                                                 .device = request.path.substr(kComparePrefix.size()),
+                                                 .host = "",
+                                                 .now = std::chrono::system_clock::now(),
+                                                 .day = kChanceHours});
   if (!made) {
     return made.error().error_number == ENODATA
                ? text_response(404, "nothing was measured in one of these times, or it is not in the history yet")

@@ -25,7 +25,7 @@ struct Wanted {
   std::string device;  // name or serial number; empty: all that were measured in both windows
   std::string host;
   model::WallTime now;
-  double time_scale = 1;  // see EvidenceSums: other than 1 in tests
+  double time_scale = 1;       // see EvidenceSums: other than 1 in tests
   std::chrono::hours day{24};  // before the first window, which tells how much such windows differ by chance
 };
 
