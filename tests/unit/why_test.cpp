@@ -458,7 +458,7 @@ TEST(why_siblings, says_with_how_many_it_was_compared) {
   EXPECT_NE(host.ask().sentence.find(" sdd is 4.0 times slower than its 3 siblings in md0 at"), std::string::npos);
 }
 
-TEST(why_siblings, are_what_to_look_after_once_an_incident_is_over) {
+TEST(why_siblings, come_next_once_an_incident_is_over) {
   Siblings host;
   host.says({sibling("sdd", 4, {"sda", "sdb", "sdc"})});
   Situation situation{&host.snapshot, {}, {}, host.since};
