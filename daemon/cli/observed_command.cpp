@@ -20,7 +20,13 @@ ObservedCommand::ObservedCommand() {
   ::pthread_sigmask(SIG_BLOCK, &waiting_, &before_);
 }
 
-ObservedCommand::~ObservedCommand() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+ObservedCommand::~ObservedCommand() {
+  constexpr timespec kNow{};
+  while (::sigtimedwait(&waiting_, nullptr, &kNow) > 0) {
+    // One that came while the report was made must not take the place of the command's status.
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 std::optional<siginfo_t> ObservedCommand::next_signal() {
   constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 200'000'000};

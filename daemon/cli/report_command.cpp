@@ -132,6 +132,20 @@ MinuteRange kept_in(Reader& history) {
   return kept;
 }
 
+/// In how many of a window's minutes something was measured: of the disk that has most.
+std::size_t minutes_kept(Reader& history, const model::Window& window) {
+  std::size_t most = 0;
+  if (const auto devices = history.devices()) {
+    for (const model::PastDevice& device : *devices) {
+      if (device.last >= window.from) {
+        const auto kept = history.minutes(device, window);
+        most = std::max(most, kept ? kept->size() : 0);
+      }
+    }
+  }
+  return most;
+}
+
 /// Waits for a time that is shown as progress. The signal that came, if one did.
 std::optional<int> wait_for(ObservedCommand& observed, const std::string& what, WallTime from, WallTime to,
                             const std::function<bool()>& done) {
@@ -182,8 +196,9 @@ int command_report(const ReportOptions& options) {
   const auto began = std::chrono::system_clock::now();
   const minutes least = options.asked_width ? std::max(std::chrono::floor<minutes>(*width), minutes(1)) : kShortest;
   const auto enough = [&] {
-    const MinuteRange kept = kept_in(**history);
-    return (kept.first <= kept.last && kept.last - kept.first + minutes(1) >= least) ||
+    const auto now = std::chrono::floor<minutes>(std::chrono::system_clock::now());
+    // The newest minute may not be on the disk yet.
+    return minutes_kept(**history, {now - least - minutes(1), now}) >= static_cast<std::size_t>(least.count()) ||
            std::chrono::system_clock::now() > began + least + minutes(1);  // idle disks may have no minutes
   };
   if (const auto signal =

@@ -42,11 +42,13 @@ const RungBytes* find(const WriteLadder& ladder, const RungBytes& wanted) {
   return found == ladder.rungs.end() ? nullptr : &*found;
 }
 
-/// Of a counter that began meanwhile, all of it; nothing if it is not known when it began, or if it went back.
-double grown(const WriteLadder& before, const RungBytes& now) {
+/// Of a counter that began after the first reading, all of it; nothing of one that went back, or that was not there for
+/// a while and has counted since long before: it may have been counted on another rung meanwhile.
+double grown(const WriteLadder& before, model::WallTime before_at, const RungBytes& now) {
+  constexpr std::chrono::seconds kTick{1};  // the ladder is read as of the second before
   const RungBytes* const then = find(before, now);
   if (then == nullptr || then->since != now.since) {
-    return now.since ? now.bytes : 0;
+    return now.since && *now.since >= before_at - kTick ? now.bytes : 0;
   }
   return std::max(0.0, now.bytes - then->bytes);
 }
@@ -110,13 +112,13 @@ std::optional<Value> value_called(std::string_view name, const Names& names) {
 
 }  // namespace
 
-std::vector<model::DeviceMinute> ladder_rows(const WriteLadder& before, const WriteLadder& now,
-                                             std::uint64_t measured_ms) {
+std::vector<model::DeviceMinute> ladder_rows(const WriteLadder& before, model::WallTime before_at,
+                                             const WriteLadder& now, std::uint64_t measured_ms) {
   Rows rows(measured_ms);
   std::set<std::string> written_to;
   rows.add(lane_of(name(Rung::drive, model::kRungNames)), 0);  // what says that the ladder was kept
   for (const RungBytes& one : now.rungs) {
-    const double bytes = grown(before, one);
+    const double bytes = grown(before, before_at, one);
     RungBytes media = one;
     media.rung = Rung::media;
     if (bytes <= 0 || (one.rung == Rung::reported && (!find(before, media) || !find(now, media)))) {
@@ -178,13 +180,14 @@ model::Findings LadderMinutes::observe(const model::Tick& tick) {
   WriteLadder now = model::ladder_of(*tick.before);
   if (last_) {
     const auto measured = std::chrono::round<std::chrono::milliseconds>(tick.at - last_at_).count();
-    findings.effects.rows.device_minutes = ladder_rows(*last_, now, static_cast<std::uint64_t>(measured));
+    findings.effects.rows.device_minutes = ladder_rows(*last_, last_wall_, now, static_cast<std::uint64_t>(measured));
     for (model::DeviceMinute& row : findings.effects.rows.device_minutes) {
       row.minute = before;
     }
   }
   last_ = std::move(now);
   last_at_ = tick.at;
+  last_wall_ = tick.wall;
   return findings;
 }
 

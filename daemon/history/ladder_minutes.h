@@ -26,9 +26,10 @@ inline bool is_ladder_lane(std::string_view identity) {
          });
 }
 
-/// What was written between two readings; what a drive received only if it also counts what it wrote to its media.
-std::vector<model::DeviceMinute> ladder_rows(const model::WriteLadder& before, const model::WriteLadder& now,
-                                             std::uint64_t measured_ms);
+/// What was written between two readings, the first at `before_at`; what a drive received only if it also counts what
+/// it wrote to its media.
+std::vector<model::DeviceMinute> ladder_rows(const model::WriteLadder& before, model::WallTime before_at,
+                                             const model::WriteLadder& now, std::uint64_t measured_ms);
 
 /// Adds what is stored in a lane. One that no version of ours wrote adds nothing.
 void add(model::PastLadder& ladder, std::string_view lane, const model::DeviceInterval& load);
@@ -41,6 +42,7 @@ class LadderMinutes final : public model::Stage {
   std::optional<model::Minute> minute_;
   std::optional<model::WriteLadder> last_;
   model::SteadyTime last_at_;
+  model::WallTime last_wall_;
 };
 
 }  // namespace ssdpulse::history

@@ -307,16 +307,21 @@ class Maker {
     std::set<std::string> counted;
     for (const NvmeDrive& drive : snapshot_.nvme_drives) {
       const WriteAmplification& waf = drive.write_amplification;
-      const bool counts = !waf.source.empty() && waf.media_written_bytes;
+      const bool counts = !waf.source.empty() && waf.media_written_bytes && waf.host_written_bytes;
       std::optional<std::size_t> group;
       bool is_new = true;
       for (const NvmeNamespace& one : drive.identity->namespaces) {
         if (const auto found = group_of_.find(one.device); found != group_of_.end()) {
           group = group.value_or(found->second);
-          is_new = seen.insert(one.device).second && is_new;
-          if (counts) {
-            counted.insert(one.device);
-          }
+          is_new = !seen.contains(one.device) && is_new;
+        }
+      }
+      for (const NvmeNamespace& one : drive.identity->namespaces) {
+        if (is_new && waf.host_written_bytes) {
+          seen.insert(one.device);
+        }
+        if (is_new && counts) {
+          counted.insert(one.device);
         }
       }
       if (group && is_new && waf.host_written_bytes) {

@@ -126,6 +126,10 @@ std::optional<model::Window> window_against(const std::string& against, const mo
 
 /// As `ssdpulse report --json` answers, of one device.
 http::Response compared(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  const std::string device = request.path.substr(std::min(kComparePrefix.size(), request.path.size()));
+  if (device.empty()) {
+    return text_response(400, "expected /api/v1/compare/DEVICE");
+  }
   const auto window = window_of(request);
   const auto before = window ? window_against(request.parameter("against"), *window) : std::nullopt;
   if (!before) {
@@ -139,7 +143,7 @@ http::Response compared(const http::Request& request, history::Reader& reader, s
     return text_response(503, "somebody else is being answered; ask again in a few seconds");
   }
   const auto made = report::make_report(reader, {.windows = {before, *window, "", {}},
-                                                 .device = request.path.substr(kComparePrefix.size()),
+                                                 .device = device,
                                                  .host = "",
                                                  .now = std::chrono::system_clock::now(),
                                                  .day = kChanceHours});
@@ -208,7 +212,9 @@ http::Response report_page(const http::Request& request, history::Reader& reader
     return text_response(400, "at=: less than a whole minute has passed since then");
   }
   windows->change = "at " + report::minute_text(moment);
-  const auto made = report::make_report(reader, {std::move(*windows), device, request.host, now});
+  const auto made = report::make_report(
+      reader,
+      {.windows = std::move(*windows), .device = device, .host = request.host, .now = now, .day = kChanceHours});
   if (!made) {
     return made.error().error_number == ENODATA ? text_response(404, made.error().message)
                                                 : error_response(made.error());

@@ -258,6 +258,11 @@ EqualLoad::EqualLoad(const std::vector<const LoadWindow*>& members, Operation op
   }
 }
 
+// A drive with fewer than 20 I/Os a second may sleep between them and take milliseconds to wake (APST, link power
+// management); one with several times as many does not, and is no measure for it.
+constexpr double kMaySleepIos = 20 * std::chrono::duration<double>(LoadWindow::kSlices * LoadWindow::kSlice).count();
+constexpr double kAwake = 8;
+
 std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, const LoadClass& load, const Times& own) {
   // Of the sibling's loads, the next deeper and the next shallower one: with neither would it take longer than that.
   struct Bound {
@@ -268,7 +273,8 @@ std::optional<EqualLoad::Against> EqualLoad::against(const Member& sibling, cons
   Bound above;
   Bound below;
   for (const auto& [theirs, times] : sibling.loads) {
-    if (theirs.is_like(load) && theirs.written >= load.written) {
+    if (theirs.is_like(load) && theirs.written >= load.written &&
+        !(own.ios < kMaySleepIos && times.ios > kAwake * own.ios)) {
       const double deeper = (theirs.depth < load.depth ? own.log_most_depth : own.log_depth) - times.log_depth;
       Bound& bound = deeper > 0 ? below : above;
       if (std::fabs(deeper) < std::fabs(bound.deeper)) {

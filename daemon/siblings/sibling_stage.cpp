@@ -104,7 +104,12 @@ void Siblings::compare_all(const model::Tick& tick) {
   auto figures = std::make_shared<SiblingFigures>(sibling_groups(tick));
   for (const SiblingGroup& group : figures->groups) {
     if (std::find(groups_.begin(), groups_.end(), group) == groups_.end()) {
-      std::erase_if(proofs_, [&](const auto& one) { return std::get<0>(one.first) == group.name; });
+      // Groups of several models have the same name.
+      std::erase_if(proofs_, [&](const auto& one) {
+        const auto& [name, operation, device] = one.first;
+        return name == group.name &&
+               std::find(group.members.begin(), group.members.end(), device) != group.members.end();
+      });
     }
     for (const auto operation : {model::Operation::read, model::Operation::write}) {
       compare(group, operation, tick, *figures);
@@ -130,6 +135,12 @@ void Siblings::compare(const SiblingGroup& group, model::Operation operation, co
     }
     const auto found = equal_load.ratio_of(member, min_members(group.kind) - 1);
     const auto proof = proofs_.find(key);
+    // Another drive of that name has been seen for less than a window, and has no part in what was proved of the old
+    // one.
+    if (!found && windows[member]->slices().size() <= LoadWindow::kSlices) {
+      proofs_.erase(key);
+      return std::nullopt;
+    }
     if (!found) {
       return proof == proofs_.end() ? std::nullopt : std::optional(proof->second.ratio);
     }

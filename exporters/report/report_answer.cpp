@@ -120,6 +120,10 @@ std::string incomparable_text(const Comparison& comparison, const Row& row) {
 }
 
 std::string alone_text(const Comparison& comparison, const Row& row) {
+  if (!row.after) {
+    return fmt::format("One window alone: too few I/Os on {} in {} measured.", comparison.device.name,
+                       util::duration_text(3600 * comparison.hours_after));
+  }
   return fmt::format("One window alone: {} on {} was {} in {} measured.", row.what, comparison.device.name,
                      value_text(row.after, row.unit), util::duration_text(3600 * comparison.hours_after));
 }

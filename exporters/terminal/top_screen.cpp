@@ -59,10 +59,12 @@ std::string state_text(const State& state) {
   }
   const auto& drives = state.overview->drives;
   const bool high = std::any_of(drives.begin(), drives.end(), [](const Drive& one) { return one.state == "high"; });
-  return state.overview->verdict == "slow" ? "▲ slow"
-         : state.overview->verdict != "ok" ? "? cannot tell"
-         : high                            ? "△ high"
-                                           : "✓ as usual";
+  const bool unknown =
+      std::any_of(drives.begin(), drives.end(), [](const Drive& one) { return one.state == "unseen"; });
+  return state.overview->verdict == "slow"            ? "▲ slow"
+         : state.overview->verdict != "ok" || unknown ? "? cannot tell"
+         : high                                       ? "△ high"
+                                                      : "✓ as usual";
 }
 
 void draw_title(Grid& grid, const State& state, const View& view) {

@@ -450,7 +450,8 @@ TEST(Ladder, is_kept_by_minutes_and_hours_and_is_no_device) {
   rig.write({.minutes = {}, .states = {}, .device_minutes = {{{"sda", "sda", "m", "S"}, kBegin, {}}}}, kBegin);
   for (int minute = 0; minute < 180; ++minute) {
     model::Batch batch;
-    batch.device_minutes = ladder_rows(ladder_at(minute, minute >= 60), ladder_at(minute + 1, minute >= 60), 60'000);
+    batch.device_minutes =
+        ladder_rows(ladder_at(minute, minute >= 60), {}, ladder_at(minute + 1, minute >= 60), 60'000);
     for (model::DeviceMinute& row : batch.device_minutes) {
       row.minute = kBegin + std::chrono::minutes(minute);
     }
@@ -520,13 +521,20 @@ TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
   now.rungs[1].since = model::WallTime(9s);
   now.passed_on.at("md0") = {0, 50, 0, 100};
   model::PastLadder ladder;
-  for (const model::DeviceMinute& row : ladder_rows(before, now, 60'000)) {
+  for (const model::DeviceMinute& row : ladder_rows(before, {}, now, 60'000)) {
     add(ladder, row.device.identity, row.load);
   }
   EXPECT_EQ((ladder.bytes.at({model::Rung::file_system, model::RungClass::other})), 50);
   EXPECT_EQ((ladder.bytes.at({model::Rung::drive, std::nullopt})), 1200) << "from its beginning";
   EXPECT_FALSE(ladder.bytes.contains({model::Rung::media, std::nullopt})) << "it counts since it was made";
   EXPECT_TRUE(ladder.volumes.empty());
+  // The same, where all of these began long before: what was not there may have been counted on another rung.
+  model::PastLadder later;
+  for (const model::DeviceMinute& row : ladder_rows(before, model::WallTime(1h), now, 60'000)) {
+    add(later, row.device.identity, row.load);
+  }
+  EXPECT_EQ((later.bytes.at({model::Rung::drive, std::nullopt})), 0);
+  EXPECT_FALSE(later.bytes.contains({model::Rung::file_system, model::RungClass::other}));
   for (const char* lane :
        {"rung/", "rung/x", "rung/drive/x", "rung/gap/drive/x", "rung/gap", "rung/gap/x/no_counter", ""}) {
     add(ladder, lane, {});  // whoever can write the file

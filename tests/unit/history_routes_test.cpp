@@ -237,6 +237,8 @@ TEST(HistoryRoutes, CompareATimeWithAsMuchBeforeItOrTheSameOfYesterday) {
   EXPECT_EQ(answer(std::chrono::hours(7), 0min, "before").status, 400U);
   request.path = "/api/v1/compare/sdb";
   EXPECT_EQ(answer(29min, 28min, "before").status, 404U);
+  request.path = "/api/v1/compare/";
+  EXPECT_EQ(answer(29min, 28min, "before").status, 400U) << "all drives at once would take too much memory";
 }
 
 TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {

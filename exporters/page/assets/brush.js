@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range that was brushed in a chart: closer, or compared with the same length before it or the same time yesterday, by
+// A range that was brushed in a chart: closer, or compared with the same length before it or the same time the day before, by
 // the engine of `ssdpulse report`. The range and what it is compared with are in the URL.
 
 import { element, latency, bytes, count, short, percent, duration, clock, date } from "./words.js";
 
 const MINUTE = 60; // the history's resolution
 const MAX_COMPARED = 6 * 3600; // seconds
-const AGAINST = { before: (length) => `the ${length} before`, yesterday: () => "the same time yesterday" };
+const AGAINST = { before: (length) => `the ${length} before`, yesterday: () => "the same time the day before" };
 const ORDER = ["worse", "better", "not comparable", "cannot tell", "same"];
 const UNITS = { seconds: latency, share: percent, ratio: short, "bytes/day": (value) => `${bytes(value)} a day`, "1/second": (value) => `${count(value)}/s`, "bytes/second": (value) => `${bytes(value)}/s`, bytes, count, celsius: (value) => `${short(value)} °C` };
 const textOf = ({ unit }, value) => (value == null ? "no data" : UNITS[unit](value));
@@ -115,8 +115,10 @@ export class Brush {
       button.setAttribute("aria-pressed", against === this.against);
       button.disabled = end - begin > MAX_COMPARED;
     }
-    if (!this.against) this.result.replaceChildren();
-    else this.ask(begin, end, this.against);
+    if (!this.against) {
+      this.asked = null;
+      this.result.replaceChildren();
+    } else this.ask(begin, end, this.against);
   }
 
   async ask(from, to, against) {
@@ -140,11 +142,11 @@ export class Brush {
     const left = rows.length - judged.length;
     const cell = (words) => element("td", { class: "number" }, words);
     const window = ({ from, to }) => `${clock(from).slice(0, 5)} to ${clock(to).slice(0, 5)}`;
-    const head = ["Figure", against === "before" ? window(before) : `yesterday ${window(before)}`, window(after), "change (95 %)", "verdict"];
+    const head = ["Figure", against === "before" ? window(before) : `the day before, ${window(before)}`, window(after), "change (95 %)", "verdict"];
     const loads = load.filter((row) => row.before || row.after).map((row) => `${nameOf(row)} ${textOf(row, row.before)} → ${textOf(row, row.after)}`);
     return [element("p", {}, judged.length ? summaryOf(judged) : "Too few I/Os to compare any figure."),
       judged.length ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison, as a table" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((one, i) => element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, one)))),
         element("tbody", {}, ...judged.map((row) => element("tr", { "data-verdict": row.verdict, title: row.reason ?? "" }, element("td", {}, nameOf(row)), cell(textOf(row, row.before)), cell(textOf(row, row.after)), cell(changeOf(row)), element("td", {}, row.verdict)))))) : "",
-      element("p", { class: "faint" }, [loads.length ? `Load: ${loads.join("; ")}.` : "", left ? `${left} figures have too few I/Os.` : ""].filter(Boolean).join(" "))];
+      element("p", { class: "faint" }, [loads.length ? `Load: ${loads.join("; ")}.` : "", left ? `${left === 1 ? "1 figure has" : `${left} figures have`} too few I/Os, or none.` : ""].filter(Boolean).join(" "))];
   }
 }

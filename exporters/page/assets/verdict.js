@@ -29,6 +29,9 @@ function ownWords(device) {
   return `${device.title} is ${device.state === "idle" ? "idle" : "as usual"}.`;
 }
 
+// No sign of health on one of which nothing is known.
+const verdictOf = (device) => (device && ["unseen", "unknown"].includes(device.state) ? "unknown" : "ok");
+
 function pastOf(device, incident) {
   const [worst] = [...incident.spikes].sort((a, b) => b.excess_seconds - a.excess_seconds);
   const { begin, end } = incident;
@@ -48,7 +51,7 @@ function partsOf({ overview }, shown) {
   if (worst && (shown !== null || why.verdict === "slow")) return { ...spikeParts(own, worst, now, elsewhere ? "" : why.remarks), look };
   // Another drive is slow, or what lies above them: that is worth a line here, no more.
   if (elsewhere && why.verdict === "slow") {
-    return { verdict: "ok", sentence: ownWords(own), aside: device ? { words: `Slow now: ${device.title}`, href: deviceLink(device.name, why.operation) } : { words: why.summary, href: "#/" } };
+    return { verdict: verdictOf(own), sentence: ownWords(own), aside: device ? { words: `Slow now: ${device.title}`, href: deviceLink(device.name, why.operation) } : { words: why.summary, href: "#/" } };
   }
   if (why.verdict === "slow" && why.wait) {
     return { verdict: "slow", sentence: `${capital(why.wait.words)}.`, facts: [["Since", `${sinceWords(why.wait.begin, now)}.`], why.remarks && ["Who", why.remarks]].filter(Boolean), runbook: why.runbook, next: why.next, look };
@@ -56,7 +59,7 @@ function partsOf({ overview }, shown) {
   if (why.verdict !== "ok") return { verdict: why.verdict, sentence: why.summary, remarks: why.remarks, runbook: why.runbook, next: why.next, look };
   const over = device && why.incident && !elsewhere ? pastOf(device, why.incident) : null;
   const held = why.wait && why.wait.end !== null && shown === null ? { words: `Over since ${clock(why.wait.end)}: ${why.wait.words}.`, href: device ? momentLink(device.name, why.operation, why.wait.begin, why.wait.end) : null } : null;
-  return { verdict: "ok", sentence: shown === null ? calmWords(devices) : ownWords(own), remarks: shown === null ? why.remarks : own?.slower_than_siblings ?? "", past: over ?? held ?? (why.past && shown === null ? { words: why.past } : null) };
+  return { verdict: shown === null ? "ok" : verdictOf(own), sentence: shown === null ? calmWords(devices) : ownWords(own), remarks: shown === null ? why.remarks : own?.slower_than_siblings ?? "", past: over ?? held ?? (why.past && shown === null ? { words: why.past } : null) };
 }
 
 // What stands in the way of any sentence about now.

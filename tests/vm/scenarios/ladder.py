@@ -122,7 +122,9 @@ def run(vm, check):
         ladder.load(*load)
     for mode, least, most in (("ordered", 1, 1.2), ("journal", 2, 2.4)):
         ladder.journal(plain, mode, least, most)
-    gaps = {(gap["rung"], gap["device"]) for one in ladder.page["ladders"] for gap in one["gaps"] if gap["rung"] != "media"}
+    # What a volume gets past the page cache is not known; what counts media bytes is not the subject here.
+    gaps = {(gap["rung"], gap["device"]) for one in ladder.page["ladders"] for gap in one["gaps"]
+            if gap["rung"] not in ("media", "application")}
     known = {("file_system", member) for member in arrays["raid0"][1]} if vm.name == "5.10" else set()
     check.equal(gaps, known, "nothing else is lacking")
     print(f"     {vm.sh('ssdpulse devices --ladder 1')}")

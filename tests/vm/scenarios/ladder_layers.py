@@ -158,10 +158,11 @@ class Story:
     """ext4 on RAID 5, whose partition begins in the middle of a page, and whose data goes through the journal."""
 
     def __init__(self, vm, check):
-        self.vm, self.check, self.host = vm, check, decisions.Host(vm)
-        self.begin = int(re.search(r"FROM=(\d+)", self.host._clock)[1])  # pylint: disable=protected-access
+        self.vm, self.check = vm, check
         self.members = memory_disks(vm, 3, 128)
         self.array = md(vm, 5, 5, [f"/dev/{member}" for member in self.members], "--chunk=64")
+        self.host = decisions.Host(vm)  # volumes are measured if there is one at the start
+        self.begin = int(re.search(r"FROM=(\d+)", self.host._clock)[1])  # pylint: disable=protected-access
 
     def scaled(self):
         return int(self.begin + (self.vm.clock() - self.begin) * decisions.SCALE)
