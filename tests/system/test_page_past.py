@@ -313,11 +313,14 @@ def ranges_and_the_way_back(check, chrome, disk, times):
 
 def three_states(check, chrome, disk, times):
     open_window(chrome, disk.name, f"from={times.gap - HOUR}&to={times.gap + 2 * HOUR}")
+    chrome.wait(lambda: shares(chrome, times.gap, times.gap + HOUR, HATCH_LIGHT) > 0.05)
     hatched = shares(chrome, times.gap, times.gap + HOUR, HATCH_LIGHT)
     check.that(hatched > 0.05 and shares(chrome, times.gap - HOUR, times.gap, HATCH_LIGHT) < 0.01, f"no data is hatched: {hatched:.2f}")
     check.that(not [moment for moment, _ in painted(chrome) if times.gap + 60 < moment < times.gap + HOUR - 60], "and nothing is painted there")
     open_window(chrome, disk.name, "range=7776000")
     now = time.time()
+    # The summary of the window before holds until this one has come.
+    chrome.wait(lambda: shares(chrome, now - 90 * DAY, times.begin - DAY / 2, OUT_LIGHT) > 0.9)
     out = shares(chrome, now - 90 * DAY, times.begin - DAY / 2, OUT_LIGHT)
     check.that(out > 0.9 and shares(chrome, times.begin + DAY, now - DAY, OUT_LIGHT) < 0.05, f"what is not kept is grey: {out:.2f}")
 
