@@ -46,7 +46,7 @@ struct Device {
   util::OutsideText serial;
   util::OutsideText firmware;
   util::OutsideText wwid;
-  std::string part;  // see DeviceIdentity, as the next; empty: the drive has this one block device
+  std::string part;  // see DeviceIdentity, as the next; of NVMe never empty, however many namespaces there are
   util::OutsideText subsystem;
   util::OutsideText attachment;  // the port, slot or target, the same after a reboot; empty: unknown
   std::string transport;         // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown

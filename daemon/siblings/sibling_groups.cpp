@@ -18,8 +18,20 @@ using model::SiblingKind;
 
 using Measured = std::map<std::string, const model::DeviceTick*>;  // by name
 
-bool shares_its_drive(const model::DeviceTick& device) {
-  return !device.block.device->part.empty() || (device.drive && device.drive->identity->namespaces.size() > 1);
+/// A drive, and the block devices that it has, measured or not: namespaces, or the boot areas of a card.
+using Drives = std::map<std::tuple<util::OutsideText, util::OutsideText, util::OutsideText>, std::set<std::string>>;
+
+std::tuple<util::OutsideText, util::OutsideText, util::OutsideText> drive_of(const model::Device& device) {
+  return {device.model, device.serial, device.subsystem};
+}
+
+/// By the drive's own list where its logs are read, else by what else on this host has its serial number.
+bool shares_its_drive(const model::DeviceTick& tick, const Drives& drives) {
+  if (tick.drive && tick.drive->identity->namespaces.size() > 1) {
+    return true;
+  }
+  const auto drive = drives.find(drive_of(*tick.block.device));
+  return drive != drives.end() && drive->second.size() > 1;
 }
 
 /// An array, and what of its members must be equal.
@@ -77,9 +89,15 @@ std::vector<SiblingGroup> groups_of_models(const Measured& measured, const std::
 }  // namespace
 
 model::SiblingFigures sibling_groups(const model::Tick& tick) {
+  Drives drives;
+  for (const model::Device& device : tick.inventory->devices) {
+    if (!device.serial.empty()) {
+      drives[drive_of(device)].insert(device.part);
+    }
+  }
   Measured measured;
   for (const model::DeviceTick& device : tick.devices) {
-    if (device.block.io && !shares_its_drive(device)) {
+    if (device.block.io && !shares_its_drive(device, drives)) {
       measured.emplace(device.block.device->name, &device);
     }
   }

@@ -228,7 +228,9 @@ model::DeviceTick device(const std::string& name, const std::string& drive_model
   made->name = name;
   made->model = drive_model;
   made->firmware = firmware;
+  made->serial = "of " + name.substr(0, name.find('n', 1));
   made->transport = "nvme";
+  made->part = "1";  // as sysfs has it of every namespace
   model::DeviceTick tick;
   tick.block.device = made;
   tick.block.io = std::make_shared<const model::DeviceIo>();
@@ -288,6 +290,15 @@ TEST(SiblingGroups, leave_other_models_and_shared_drives_out) {
   split->identity = identity;
   host.tick.devices[0].drive = split;
   EXPECT_TRUE(host.groups().empty()) << "two namespaces of one drive";
+  host.tick.devices[0].drive = nullptr;
+  EXPECT_EQ(host.groups().size(), 1U);
+  model::Device second = *host.tick.devices[0].block.device;
+  host.inventory->devices = {second};
+  EXPECT_EQ(host.groups().size(), 1U) << "itself is no other";
+  second.name = "nvme0n2";
+  second.part = "2";
+  host.inventory->devices.push_back(second);
+  EXPECT_TRUE(host.groups().empty()) << "a second namespace, of which no log is read";
 }
 
 TEST(SiblingGroups, beyond_512_places_are_counted_and_smaller_ones_still_compared) {
