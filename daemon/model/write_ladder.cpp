@@ -174,6 +174,23 @@ class Maker {
         }
       }
     }
+    std::map<std::string, std::size_t> floors;
+    for (LadderGroup& group : ladder_.groups) {
+      std::stable_sort(group.volumes.begin(), group.volumes.end(), [&](const std::string& a, const std::string& b) {
+        return floor_of(a, floors) > floor_of(b, floors);
+      });
+    }
+  }
+
+  /// Of what lies on nothing: 0. `known`: those that were asked for before.
+  std::size_t floor_of(const std::string& device, std::map<std::string, std::size_t>& known) {
+    const auto [found, is_new] = known.emplace(device, 0);  // which also ends a cycle
+    const Layer* const layer = is_new ? layer_of(snapshot_.layers, device) : nullptr;
+    std::size_t floor = 0;
+    for (const std::string& member : layer != nullptr ? layer->members : std::vector<std::string>()) {
+      floor = std::max(floor, 1 + floor_of(device_of(member), known));
+    }
+    return is_new ? found->second = floor : found->second;
   }
 
   void add_gap(Rung rung, const std::string& device, RungGapReason reason) {

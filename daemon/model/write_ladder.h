@@ -66,8 +66,8 @@ struct RungGap {
 
 /// Drives that share volumes, directly or through one another, and these volumes: only together can they be compared.
 struct LadderGroup {
-  std::vector<std::string> volumes;  // sorted, as the next
-  std::vector<std::string> drives;
+  std::vector<std::string> volumes;  // from the top of the stack down, as bytes pass them; of one floor, sorted
+  std::vector<std::string> drives;   // sorted
 };
 
 /// What a volume was sent and what reached its members, whoever asked for it: parity, copies, a resync. Cumulative.

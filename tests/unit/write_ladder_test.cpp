@@ -132,6 +132,19 @@ TEST(write_ladder, of_a_drive_without_volumes_is_what_it_was_sent) {
   EXPECT_EQ(gaps(partly), Texts{"file_system sda unknown_sender"}) << "paths were off while 40 bytes were written";
 }
 
+TEST(write_ladder, has_volumes_from_the_top_of_the_stack_down_whatever_their_names) {
+  const auto ladder = Host()
+                          .drive("sda", {{IoPath::stacked, 10}})
+                          .volume("dm-0", LayerKind::crypt, {"sda"})
+                          .volume("dm-1", LayerKind::dm, {"dm-0"})
+                          .volume("md0", LayerKind::raid0, {"dm-1"})
+                          .volume("dm-2", LayerKind::lvm, {"md0"})
+                          .volume("dm-3", LayerKind::lvm, {"md0"})
+                          .ladder();
+  ASSERT_EQ(ladder.groups.size(), 1U);
+  EXPECT_EQ(ladder.groups[0].volumes, (Texts{"dm-2", "dm-3", "md0", "dm-1", "dm-0"}));
+}
+
 TEST(write_ladder, of_a_mirror_has_each_byte_twice_on_the_drives_and_once_above) {
   // 1000 bytes by LVM on a mirror; 50 by a file system on a partition of one of its drives; 8 of md's superblocks.
   const auto ladder = Host()
