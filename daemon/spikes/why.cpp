@@ -410,9 +410,10 @@ std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now,
 }
 
 /// All of the answer except the sentence.
-Why about(const model::HostWait& wait, When when) {
+Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   Why answer = answer_about(when, wait.device, std::string(model::info(wait.cause).next), kHostWaitRunbook);
   answer.wait = wait;
+  answer.wait_words = host_wait_words(wait, now, when == When::now ? Tense::present : Tense::past).what;
   answer.victim = wait.tenant;
   return answer;
 }
@@ -439,7 +440,7 @@ const model::HostWait* first_wait(const model::Snapshot& now) {
 }
 
 Why about_current(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
-  Why answer = about(wait, When::now);
+  Why answer = about(wait, now, When::now);
   const auto duration = Seconds(wait.duration).count();
   const std::string siblings = sibling_words(now);
   const bool explained =
@@ -482,7 +483,7 @@ void advise_on_siblings(Why& answer, const model::Snapshot& now) {
 Why about_ended(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm,
                 const std::string& remarks) {
   const auto ago = now.taken_at - end_of(wait);
-  Why answer = about(wait, ago < kJustNow ? When::ended : When::earlier);
+  Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
   const std::string what = host_wait_words(wait, now, Tense::past).what;
   const std::string lasted = util::format_duration(Seconds(wait.duration).count());
   advise_on_siblings(answer, now);
@@ -706,7 +707,7 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
     return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
   });
   if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
-    Why answer = about(*wait, When::then);
+    Why answer = about(*wait, now, When::then);
     answer.sentence = fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
                                   util::format_clock(wait->begin, now.taken_at),
                                   util::format_duration(Seconds(wait->duration).count()));

@@ -239,22 +239,6 @@ Json evidence_of(const model::HostWait& wait) {
   return evidence;
 }
 
-constexpr Field<model::HostWait> kWaitFields[] = {
-    {"cause", defined_as("host_wait_cause"),
-     [](const model::HostWait& wait) { return name(wait.cause, model::kHostWaitCauseNames); }},
-    {"subject", kText, text_of<&model::HostWait::subject>,
-     "A volume, a mount point or whom a limit is set on; empty: the host."},
-    {"begin", kNumber, time_of<&model::HostWait::begin>},
-    {"end", or_null(kNumber),
-     [](const model::HostWait& wait) { return wait.over ? Json(seconds_of(end_of(wait))) : Json(); },
-     "null: it is going on."},
-    {"source", kText, member_of<&model::HostWait::file>, "The kernel's file or function that says so."},
-    {"command", or_null(kText), [](const model::HostWait& wait) { return text_or_null(wait.command); },
-     "That brought it about; null: not known."},
-    {"evidence", map_of(kNumber), [](const model::HostWait& wait) { return evidence_of(wait); }},
-};
-constexpr Object<model::HostWait> kWait{"why_wait", "", kWaitFields};
-
 constexpr Field<spikes::Moment> kMomentFields[] = {
     {"coverage", one_of(spikes::kCoverageNames),
      [](const spikes::Moment& moment) { return model::name(moment.coverage, spikes::kCoverageNames); }},
@@ -268,6 +252,26 @@ struct WhyView {
   const spikes::Why& why;
   const std::vector<model::Burst>& bursts;
 };
+
+constexpr Field<WhyView> kWaitFields[] = {
+    {"cause", defined_as("host_wait_cause"),
+     [](const WhyView& view) { return name(view.why.wait->cause, model::kHostWaitCauseNames); }},
+    {"words", kSentence,
+     [](const WhyView& view) { return util::for_json(view.why.wait_words, util::kLongestSentence); },
+     "What holds up I/O, a clause without time."},
+    {"subject", kText, [](const WhyView& view) { return util::for_json(view.why.wait->subject); },
+     "A volume, a mount point or whom a limit is set on; empty: the host."},
+    {"begin", kNumber, [](const WhyView& view) { return seconds_of(view.why.wait->begin); }},
+    {"end", or_null(kNumber),
+     [](const WhyView& view) { return view.why.wait->over ? Json(seconds_of(end_of(*view.why.wait))) : Json(); },
+     "null: it is going on."},
+    {"source", kText, [](const WhyView& view) { return view.why.wait->file; },
+     "The kernel's file or function that says so."},
+    {"command", or_null(kText), [](const WhyView& view) { return text_or_null(view.why.wait->command); },
+     "That brought it about; null: not known."},
+    {"evidence", map_of(kNumber), [](const WhyView& view) { return evidence_of(*view.why.wait); }},
+};
+constexpr Object<WhyView> kWait{"why_wait", "", kWaitFields};
 
 Json cause_of(const spikes::Why& why) {
   return why.wait       ? Json(name(why.wait->cause, model::kHostWaitCauseNames))
@@ -322,7 +326,7 @@ constexpr Field<WhyView> kWhyFields[] = {
      "The slow time that the sentence is about, with the spikes of its operations and drives; the first one is what it "
      "is named by."},
     {"wait", or_null(defined_as("why_wait")),
-     [](const WhyView& view) { return view.why.wait ? kWait(*view.why.wait) : Json(); },
+     [](const WhyView& view) { return view.why.wait ? kWait(view) : Json(); },
      "What holds up I/O above the drives, if the sentence is about that."},
 };
 constexpr Object<WhyView> kWhy{"why", "The first line.", kWhyFields};

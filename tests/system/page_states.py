@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import jsonschema
+
 SOURCE = Path(__file__).resolve().parents[2]
 ASSETS = SOURCE / "exporters/page/assets"
 RUNBOOKS = SOURCE / "deploy/runbooks"
@@ -93,7 +95,25 @@ def losses(path, answer):
     return answer
 
 
-CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "empty": empty, "denied": denied, "stale": None, "losses": losses}
+def held_up(over):
+    """Whether a volume is suspended, or was until just now: no drive is slow."""
+    def change(path, answer):
+        if path == "devices" and answer:
+            now = answer["taken_at"]
+            wait = {"cause": "suspended", "words": f"/srv/db (vg0-data, dm-1) {'was' if over else 'is'} suspended, and all I/O to it {'waited' if over else 'waits'}",
+                    "subject": "dm-1", "begin": now - 20, "end": now - 5 if over else None, "source": "dm/suspended", "command": None, "evidence": {}}
+            sentence = "No drive is slower than usual." if over else f"{wait['words']}, since 03:11:27 UTC (20 s)."
+            answer["why"].update(verdict="ok" if over else "slow", sentence=sentence, summary=sentence, remarks="", past="",
+                                 next="Find out who suspended it.", runbook="SsdpulseIoHeldUp", device=None, operation=None, cause="suspended",
+                                 culprit=None, victim=None, when="ended" if over else "now", incident=None, wait=wait)
+            known = json.loads((ASSETS / "api.schema.json").read_text())["$defs"]
+            jsonschema.validate(answer["why"], {"$ref": "#/$defs/why", "$defs": {**known, "why_wait": {**known["why_wait"], "additionalProperties": False}}})
+        return answer
+    return change
+
+
+CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "empty": empty, "denied": denied, "stale": None, "losses": losses,
+           "held up": held_up(False), "was held up": held_up(True)}
 
 
 class Handler(BaseHTTPRequestHandler):

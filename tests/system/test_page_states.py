@@ -4,7 +4,7 @@
 """Does the page say what is so in each state, and is it quiet about all else?
 
 A real daemon, whose answers are changed on the way (page_states.py): a daemon that measures no more, events that were
-lost, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the range and the cursor
+lost, a suspended volume, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the range and the cursor
 of a drive's; a brushed range is compared; figures are explained. Uses Debian's python3, as another one would lack
 selenium.
 """
@@ -72,6 +72,14 @@ def states_are_designed(subject, name):
     subject.says("Some I/Os of loop7", "#losses")
     subject.chrome.run("document.querySelector('#losses button').click()")
     subject.says("What it means", "#dialog-text")
+    subject.open("held up")
+    subject.says("/srv/db (vg0-data, dm-1) is suspended, and all I/O to it waits.", "#sentence")
+    subject.says("20 s", "#facts")
+    subject.check.that(subject.chrome.wait(lambda: subject.chrome.find("tr[data-device]")), "and the drives are there")
+    subject.open("held up", view=f"#/device/{name}")
+    subject.says("is suspended", "#aside")
+    subject.open("was held up")
+    subject.says("/srv/db (vg0-data, dm-1) was suspended, and all I/O to it waited.", "#past")
     subject.open("empty")
     subject.says("no history is kept here", "main")
     subject.check.equal(subject.chrome.find("th.day"), [], "columns for a history that is not kept")
