@@ -10,6 +10,7 @@
 #include "daemon/spikes/past_spikes.h"
 #include "daemon/spikes/spike_words.h"
 #include "exporters/page/page_json.h"
+#include "exporters/words/page.h"
 
 namespace ssdpulse::page {
 namespace {
@@ -271,7 +272,7 @@ constexpr Field<PastSpikeView> kPastSpikeFields[] = {
     {"words", kText,
      [](const PastSpikeView& view) {
        return util::for_json(view.explanation.because, util::kLongestSentence) +
-              (view.past.clock_ahead ? " It was stamped by a clock that was ahead." : "");
+              (view.past.clock_ahead ? std::string(" ") + words::page::kClockWasAhead : "");
      }},
     {"peak_seconds", kNumber, [](const PastSpikeView& view) { return view.past.peak_seconds; }},
     {"baseline_seconds", kNumber, [](const PastSpikeView& view) { return view.past.baseline_seconds; }},

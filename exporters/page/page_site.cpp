@@ -11,6 +11,7 @@
 #include "exporters/coding/content_coding.h"
 #include "exporters/page/asset_table.h"
 #include "exporters/page/page_json.h"
+#include "exporters/words/page.h"
 
 namespace ssdpulse::page {
 
@@ -21,7 +22,7 @@ constexpr std::uint64_t kMaxCatchUp = 30;  // snapshots; a client farther behind
 constexpr const char* kJsonType = "application/json";
 
 std::shared_ptr<const Answer> plain(unsigned status, std::string_view text) {
-  return std::make_shared<const Answer>(Answer{status, "text/plain; charset=utf-8", "", "", std::string(text)});
+  return std::make_shared<const Answer>(Answer{status, "text/plain; charset=utf-8", "", "", std::string(text) + "\n"});
 }
 
 Answer coded(Answer answer, bool gzip, coding::Effort effort) {
@@ -87,14 +88,14 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
   const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
                                   [&](const model::DeviceSnapshot& entry) { return entry.device->name == device; });
   if (found == snapshot.devices.end()) {
-    return plain(404, "no such device is measured\n");
+    return plain(404, words::page::kNoSuchDevice);
   }
   if (what == "live") {
     const std::string asked = question.parameter("since");
     const auto since = asked.empty() ? std::optional<std::uint64_t>(0) : number_in(asked);
     const auto heat = operation_in(question.parameter("heat"));
     if (!since || !heat) {
-      return plain(400, "since=: expected a snapshot's number; heat=: read, write, flush, discard or commit\n");
+      return plain(400, words::page::kWrongLiveQuery);
     }
     const bool near = *since <= snapshot.number && *since + kMaxCatchUp >= snapshot.number;
     const std::uint64_t from = near ? *since : 0;
@@ -105,11 +106,11 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
   if (what == "column") {
     const auto number = number_in(question.parameter("snapshot"));
     if (!number) {
-      return plain(400, "snapshot=: expected a snapshot's number\n");
+      return plain(400, words::page::kWrongColumnQuery);
     }
     Json column = column_json(snapshot, past, device, *number);
     if (column.is_null()) {
-      return plain(404, "memory does not reach there\n");
+      return plain(404, words::page::kBeyondMemory);
     }
     return Wanted{"", [column] { return column; }};
   }
@@ -119,12 +120,11 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const h
   if (what == "what-if") {
     const auto asked = what_if_in(question);
     if (!asked) {
-      return plain(400,
-                   "op=: expected percents of 0.1 to 1000, 16 at most, with commas; window=: 24h, 7d or drive_write\n");
+      return plain(400, words::page::kWrongWhatIfQuery);
     }
     return Wanted{"", [&snapshot, device, asked = *asked] { return what_if_json(snapshot, device, asked); }};
   }
-  return plain(404, "no such page\n");
+  return plain(404, words::page::kNoSuchPage);
 }
 
 Json why_at(const model::Snapshot& snapshot, const history::RecentPast& past, const AskMoment& ask,
@@ -135,7 +135,7 @@ Json why_at(const model::Snapshot& snapshot, const history::RecentPast& past, co
     if (moment) {
       situation.past = std::move(*moment);
     } else {
-      situation.no_past = "the history does not answer (" + moment.error().message + ")";
+      situation.no_past = fmt::format(words::page::kHistorySilent, moment.error().message);
     }
   }
   return why_answer_json(snapshot, spikes::why(situation, when), situation.bursts);
@@ -166,7 +166,7 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
     const std::string at = question.parameter("at");
     const auto time = number_in(at);
     if (!at.empty() && (!time || *time > 4'000'000'000)) {
-      return plain(400, "at=: expected seconds since the epoch\n");
+      return plain(400, words::page::kWrongWhyQuery);
     }
     const auto when = at.empty() ? std::nullopt : std::optional(model::WallTime(std::chrono::seconds(*time)));
     return Wanted{at.empty() ? "why" : "", [&, when] { return why_at(snapshot, past, ask_moment, when); }};
@@ -177,7 +177,7 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const hist
     return of_device(snapshot, past, std::string(path.substr(kDevices.size(), slash - kDevices.size())),
                      path.substr(slash + 1), question);
   }
-  return plain(404, "no such page\n");
+  return plain(404, words::page::kNoSuchPage);
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ std::shared_ptr<const Answer> Site::once(Slot& slot, const Make& make) {
 std::shared_ptr<const Answer> Site::file(const Question& question) {
   const EmbeddedFile* found = embedded_file(question.path);
   if (found == nullptr) {
-    return plain(404, "no such page\n");
+    return plain(404, words::page::kNoSuchPage);
   }
   const bool gzip = coding::prefers_gzip(question.accept_encoding);
   std::shared_ptr<Slot> found_slot;
@@ -236,7 +236,7 @@ std::shared_ptr<const Answer> Site::file(const Question& question) {
 std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snapshot>& snapshot,
                                         const Question& question) {
   if (!snapshot) {
-    return plain(503, "no sample was taken yet\n");
+    return plain(503, words::page::kNoSampleYet);
   }
   if (question.path == "/api/v1/day") {
     return unless_known(day(*snapshot, coding::prefers_gzip(question.accept_encoding)), question);
@@ -273,8 +273,8 @@ std::shared_ptr<const Answer> Site::day(const model::Snapshot& snapshot, bool gz
     const auto minute = std::chrono::floor<std::chrono::minutes>(snapshot.taken_at);
     const auto past = ask_day_ ? ask_day_(minute) : util::fail("");
     const std::string reason = past       ? ""
-                               : ask_day_ ? "the history does not answer (" + past.error().message + ")"
-                                          : "no history is kept here: history.directory is empty";
+                               : ask_day_ ? fmt::format(words::page::kHistorySilent, past.error().message)
+                                          : words::page::kNoHistoryDirectory;
     const bool again = !past && ask_day_;
     Json json = day_json(past ? &*past : nullptr, reason);
     day_ = {again ? snapshot.taken_at : minute,

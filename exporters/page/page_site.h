@@ -23,7 +23,7 @@
 
 namespace ssdpulse::page {
 
-/// A file of the page, in the binary as it is in assets/ or in deploy/runbooks.
+/// A file of the page, in the binary as it is in assets/ or in deploy/runbooks; or catalogue.js, its texts.
 struct EmbeddedFile {
   std::string_view path;  // of the URL: "/" (index.html), /app.js, /runbooks/NAME.md
   std::string_view content_type;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/page/status_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -9,6 +11,7 @@
 #include "daemon/model/version.h"
 #include "exporters/page/page_json.h"
 #include "exporters/terminal/finding_text.h"
+#include "exporters/words/page.h"
 
 namespace ssdpulse::page {
 namespace {
@@ -101,8 +104,8 @@ void add_short_memory(const history::RecentPast& past, std::vector<Gap>& gaps) {
   const auto reach = past.ring().reach();
   if (reach.last - reach.first + 1 < history::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
-    gaps.push_back({"Seconds before " + util::format_clock(reach.begin),
-                    "with so many busy devices, there is not enough memory for 15 minutes"});
+    gaps.push_back(
+        {fmt::format(words::page::kSecondsBefore, util::format_clock(reach.begin)), words::page::kShortMemory});
   }
 }
 

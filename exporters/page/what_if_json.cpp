@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a drive would write with more spare flash, without discards, with hints.
 #include "exporters/page/page_json.h"
+#include "exporters/words/page.h"
 
 namespace ssdpulse::page {
 namespace {
@@ -63,8 +64,8 @@ struct WhatIfView {
 
 std::string words_of(const WhatIfView& view) {
   return view.drive != nullptr ? util::for_json(view.answer.text)
-         : view.switched_off   ? "none modelled: flash_model.enabled is false"
-                               : "none modelled yet: the drive has not been identified";
+         : view.switched_off   ? words::page::kNoneModelled
+                               : words::page::kNoneModelledYet;
 }
 
 Json silence_of(const WhatIfView& view) {

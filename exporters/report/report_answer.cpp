@@ -12,6 +12,8 @@
 
 #include "daemon/base/number_text.h"
 #include "exporters/report/report_forms.h"
+#include "exporters/words/report.h"
+#include "exporters/words/shared.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -63,45 +65,46 @@ std::string names_text(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  return text + (names.size() > kMaxNames ? fmt::format(" and {} more", names.size() - kMaxNames) : "");
+  return names.size() > kMaxNames ? fmt::format(words::shared::kAndMore, text, names.size() - kMaxNames) : text;
 }
 
 /// "54 % (95 %: 47 to 61)", "to 3.6 times (95 %: 2.8 to 4.7)"
 std::string amount_text(const Change& change) {
   if (is_in_times(change)) {
-    return fmt::format("to {} times (95 %: {} to {})", times_text(change.ratio), times_text(change.lower),
+    return fmt::format(words::report::kToTimes, times_text(change.ratio), times_text(change.lower),
                        times_text(change.upper));
   }
   const bool up = change.ratio >= 1;
   const auto size = [up](double ratio) { return std::lround(100 * (up ? ratio - 1 : 1 - ratio)); };
-  return fmt::format("by {} % (95 %: {} to {})", size(change.ratio), size(up ? change.lower : change.upper),
+  return fmt::format(words::report::kByPercent, size(change.ratio), size(up ? change.lower : change.upper),
                      size(up ? change.upper : change.lower));
 }
 
 std::string changed_text(const Comparison& comparison, const Row& row, bool brief = false) {
   const Change& change = *row.answer();
-  std::string text = fmt::format("{} on {} {} {}", row.what, comparison.device.name,
-                                 change.ratio >= 1 ? "rose" : "fell", amount_text(change));
+  std::string amount = amount_text(change);
   // The measured values belong to the measured change alone, and long names leave no room.
   constexpr std::size_t kLongName = 20;
   if (!brief && !row.adjusted && row.before && row.after && row.what.size() < kLongName) {
-    text += fmt::format(", from {} to {}", value_text(row.before, row.unit), value_text(row.after, row.unit));
+    amount =
+        fmt::format(words::report::kFromTo, amount, value_text(row.before, row.unit), value_text(row.after, row.unit));
   }
-  return text + ".";
+  return change.ratio >= 1 ? fmt::format(words::report::kRose, row.what, comparison.device.name, amount)
+                           : fmt::format(words::report::kFell, row.what, comparison.device.name, amount);
 }
 
 std::string unchanged_text(const Comparison& comparison, const Row& row) {
-  const std::string place = row.what + " on " + comparison.device.name;
   if (!row.answer()) {
-    return "Not comparable: " + place + ".";
+    return fmt::format(words::report::kNotComparableOn, row.what, comparison.device.name);
   }
   if (row.answer()->lower == 1 && row.answer()->upper == 1) {
-    return "No difference: " + place + " is exactly the same.";
+    return fmt::format(words::report::kExactlyTheSame, row.what, comparison.device.name);
   }
   const bool decided = row.verdict == Verdict::same || !row.corrected;
   const compare::Interval within =
       decided ? compare::Interval{row.answer()->lower, row.answer()->upper} : *row.corrected;
-  std::string text = "No difference that this much data can show: " + place + " within " + interval_text(within) + ".";
+  std::string text =
+      fmt::format(words::report::kNoDifferenceWithin, row.what, comparison.device.name, interval_text(within));
   if (row.verdict == Verdict::cannot_tell && row.hours_needed) {
     std::string wish = length_text(*row.hours_needed);
     wish[0] = static_cast<char>(std::toupper(wish[0]));
@@ -112,20 +115,19 @@ std::string unchanged_text(const Comparison& comparison, const Row& row) {
 
 std::string incomparable_text(const Comparison& comparison, const Row& row) {
   if (row.verdict == Verdict::not_comparable) {
-    return fmt::format("Not comparable: {} on {}: {}.", row.what, comparison.device.name, row.reason);
+    return fmt::format(words::report::kNotComparableBecause, row.what, comparison.device.name, row.reason);
   }
-  return row.verdict == Verdict::no_data
-             ? fmt::format("No data: {} had no I/O of this kind in one of the windows.", comparison.device.name)
-             : fmt::format("Too few I/Os on {}: {}.", comparison.device.name, row.reason);
+  return row.verdict == Verdict::no_data ? fmt::format(words::report::kNoIo, comparison.device.name)
+                                         : fmt::format(words::report::kTooFewOn, comparison.device.name, row.reason);
 }
 
 std::string alone_text(const Comparison& comparison, const Row& row) {
   if (!row.after) {
-    return fmt::format("One window alone: too few I/Os on {} in {} measured.", comparison.device.name,
+    return fmt::format(words::report::kAloneTooFew, comparison.device.name,
                        util::duration_text(3600 * comparison.hours_after));
   }
-  return fmt::format("One window alone: {} on {} was {} in {} measured.", row.what, comparison.device.name,
-                     value_text(row.after, row.unit), util::duration_text(3600 * comparison.hours_after));
+  return fmt::format(words::report::kAlone, row.what, comparison.device.name, value_text(row.after, row.unit),
+                     util::duration_text(3600 * comparison.hours_after));
 }
 
 /// Of the row that matters most.
@@ -138,16 +140,17 @@ std::string during_text(const DeviceReport& device) {
   const Comparison& during = device.during->comparison;
   const auto rows = by_weight(during);
   if (rows.empty()) {
-    return "While it ran, nothing was measured of " + during.device.name + ".";
+    return fmt::format(words::report::kRanNothing, during.device.name);
   }
   return order_of(first_verdict(during)) < 2
-             ? "While it ran, " + changed_text(during, *rows[0], true)
-             : "While it ran, no difference can be shown on " + during.device.name + ".";
+             ? fmt::format(words::report::kRanChanged, changed_text(during, *rows[0], true))
+             : fmt::format(words::report::kRanNoDifference, during.device.name);
 }
 
 /// For devices that are not named first.
 constexpr auto kShort =
-    std::to_array<const char*>({"Worse", "Better", "", "Not comparable", "Too few I/Os", "No data"});
+    std::to_array<const char*>({words::shared::kWorse, words::shared::kBetter, "", words::report::kNotComparable,
+                                words::report::kTooFewIos, words::report::kNothingKnown});
 
 /// The kinds of notes, in the order in which they are read; what has no kind comes last.
 struct Kind {
@@ -156,12 +159,12 @@ struct Kind {
 };
 const std::vector<Kind>& kinds() {
   static const auto& kinds = *new std::vector<Kind>{
-      {"Cause", {"several-settings", "one-setting", "no-setting", "changed-inside", "one-switch"}},
-      {"Certainty",
+      {words::report::kNoteCause, {"several-settings", "one-setting", "no-setting", "changed-inside", "one-switch"}},
+      {words::report::kNoteCertainty,
        {"last-day", "no-last-day", "missing-before", "missing-after", "hours-only", "scaled-time", "command"}},
-      {"Load", {"other-load", "less-load", "more-load", "adjusted", "this-load"}},
-      {"Wear", {"fresh-drive", "no-life", "not-settled"}},
-      {"Also", {}}};
+      {words::report::kNoteLoad, {"other-load", "less-load", "more-load", "adjusted", "this-load"}},
+      {words::report::kNoteWear, {"fresh-drive", "no-life", "not-settled"}},
+      {words::report::kNoteAlso, {}}};
   return kinds;
 }
 
@@ -190,8 +193,13 @@ std::string undecided_text(const Report& report) {
   if (count == 0) {
     return "";
   }
-  return util::count_text(count, "figure") + (count == 1 ? " is" : " are") + " undecided" +
-         (std::isfinite(shortest) ? ": " + length_text(shortest) + (count > 1 ? " the first of them." : ".") : ".");
+  const std::string figures = util::count_text(count, words::report::kFigure);
+  if (!std::isfinite(shortest)) {
+    return count == 1 ? fmt::format(words::report::kOneUndecided, figures)
+                      : fmt::format(words::report::kUndecided, figures);
+  }
+  return count == 1 ? fmt::format(words::report::kOneUndecidedUntil, figures, length_text(shortest))
+                    : fmt::format(words::report::kUndecidedUntil, figures, length_text(shortest));
 }
 
 }  // namespace
@@ -225,7 +233,7 @@ std::vector<const DeviceReport*> by_weight(const Report& report) {
 std::vector<std::string> answer_of(const Comparison& comparison) {
   const auto rows = by_weight(comparison);
   if (rows.empty()) {
-    return {"Nothing was measured of " + comparison.device.name + " in these windows."};
+    return {fmt::format(words::report::kNothingMeasured, comparison.device.name)};
   }
   const Row& first = *rows[0];
   if (!comparison.before) {
@@ -239,7 +247,8 @@ std::vector<std::string> answer_of(const Comparison& comparison) {
   for (const Verdict verdict : {Verdict::worse, Verdict::better}) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row* one) { return one->verdict == verdict; });
     if (row != rows.end()) {
-      sentences.push_back((verdict == Verdict::worse ? "Worse: " : "Better: ") + changed_text(comparison, **row));
+      const char* word = verdict == Verdict::worse ? words::shared::kWorse : words::shared::kBetter;
+      sentences.push_back(fmt::format("{}: {}", word, changed_text(comparison, **row)));
     }
   }
   return sentences;
@@ -263,9 +272,9 @@ std::vector<std::string> answer_of(const Report& report) {
       continue;
     }
     const char* word = order != 2                 ? kShort[static_cast<std::size_t>(order)]
-                       : !comparison.before       ? "Also measured"
-                       : verdict == Verdict::same ? "The same within 10 %"
-                                                  : "No difference that can be shown";
+                       : !comparison.before       ? words::report::kAlsoMeasured
+                       : verdict == Verdict::same ? words::report::kSameWithin
+                                                  : words::report::kNoDifferenceShown;
     others[{order, word}].push_back(comparison.device.name);
   }
   for (const auto& [key, names] : others) {

@@ -10,6 +10,8 @@
 #include "daemon/base/number_text.h"
 #include "daemon/base/text_table.h"
 #include "daemon/compare/load_classes.h"
+#include "exporters/words/report.h"
+#include "exporters/words/shared.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -43,7 +45,7 @@ std::string plain(double value) {
 std::string percent(double ratio) {
   constexpr double kMaxRatio = 100;
   if (!std::isfinite(ratio) || ratio >= kMaxRatio) {
-    return "+9900 or more";
+    return words::report::kHugePercent;
   }
   const long whole = std::lround(100 * (ratio - 1));
   return whole == 0 ? "0" : fmt::format("{:+d}", whole);
@@ -52,9 +54,9 @@ std::string percent(double ratio) {
 /// Of one side of a row.
 std::string side_text(const Row& row, std::optional<double> value, double count) {
   return value || count == 0    ? value_text(value, row.unit)
-         : count < row.n_needed ? "too few"
-         : row.n_needed == 0    ? "no data"
-                                : "out of range";
+         : count < row.n_needed ? words::report::kTooFew
+         : row.n_needed == 0    ? words::shared::kNoData
+                                : words::report::kOutOfRange;
 }
 
 std::string when(std::time_t seconds, const char* format) {
@@ -81,15 +83,15 @@ std::string fold_text(const Report& report, const DeviceReport& open) {
   const std::size_t load = load_table(open, false).size() - load_table(open, true).size();
   std::vector<std::string> parts;
   if (rows > kMaxShown) {
-    parts.push_back(util::count_text(rows - kMaxShown, "row"));
+    parts.push_back(util::count_text(rows - kMaxShown, words::report::kRow));
   }
   if (load > 0) {
-    parts.push_back(util::count_text(load, "figure") + " of the load within 10 %");
+    parts.push_back(fmt::format(words::report::kLoadWithin, util::count_text(load, words::report::kFigure)));
   }
   if (report.devices.size() > 1) {
-    parts.push_back(util::count_text(report.devices.size() - 1, "disk"));
+    parts.push_back(util::count_text(report.devices.size() - 1, words::report::kDisk));
   }
-  return parts.empty() ? "" : "Not shown: " + fmt::format("{}", fmt::join(parts, ", ")) + ". --all shows everything.";
+  return parts.empty() ? "" : fmt::format(words::report::kNotShown, fmt::join(parts, ", "));
 }
 
 void print_text_of(const DeviceReport& device, std::ostream& out) {
@@ -137,7 +139,7 @@ void print_markdown_of(const DeviceReport& device, std::ostream& out) {
 
 std::string value_text(std::optional<double> value, Unit unit) {
   if (!value) {
-    return "no data";
+    return words::shared::kNoData;
   }
   switch (unit) {
     case Unit::seconds:
@@ -145,7 +147,7 @@ std::string value_text(std::optional<double> value, Unit unit) {
     case Unit::share:
       return fmt::format("{:.3g} %", 100 * *value);
     case Unit::bytes_per_day:
-      return bytes_text(*value) + "/day";
+      return fmt::format(words::report::kPerDay, bytes_text(*value));
     case Unit::per_second:
       return plain(*value) + "/s";
     case Unit::bytes_per_second:
@@ -166,37 +168,39 @@ std::string change_text(const std::optional<Change>& change) {
     return "";
   }
   if (is_in_times(*change)) {
-    return fmt::format("{} times ({} to {})", times_text(change->ratio), times_text(change->lower),
+    return fmt::format(words::report::kChangeTimes, times_text(change->ratio), times_text(change->lower),
                        times_text(change->upper));
   }
-  return fmt::format("{} % ({} to {})", percent(change->ratio), percent(change->lower), percent(change->upper));
+  return fmt::format(words::report::kChangePercent, percent(change->ratio), percent(change->lower),
+                     percent(change->upper));
 }
 
 bool is_in_times(const Change& change) { return change.ratio >= 2 || change.upper >= 3; }
 
 std::string times_text(double ratio) {
   constexpr double kMaxRatio = 1000;
-  return !std::isfinite(ratio) || ratio >= kMaxRatio ? "1000 or more"
+  return !std::isfinite(ratio) || ratio >= kMaxRatio ? words::report::kHugeTimes
          : ratio < 0.01                              ? "0"
          : ratio >= 99.5                             ? fmt::format("{:.0f}", ratio)
                                                      : fmt::format("{:.2g}", ratio);
 }
 
 std::string interval_text(const compare::Interval& interval) {
-  return interval.upper >= 3 ? fmt::format("{} to {} times", times_text(interval.lower), times_text(interval.upper))
-                             : fmt::format("{} to {} %", percent(interval.lower), percent(interval.upper));
+  return interval.upper >= 3
+             ? fmt::format(words::report::kIntervalTimes, times_text(interval.lower), times_text(interval.upper))
+             : fmt::format(words::report::kIntervalPercent, percent(interval.lower), percent(interval.upper));
 }
 
 std::string length_text(double hours) {
   constexpr double kQuarter = 24 * 90;
   if (hours >= kQuarter) {
-    return "no window of a quarter would decide";
+    return words::report::kNeverDecides;
   }
   if (hours <= 1) {
     constexpr double kStep = 5;
-    return fmt::format("windows of about {:.0f} minutes would decide", kStep * std::ceil(hours * 60 / kStep));
+    return fmt::format(words::report::kMinutesDecide, kStep * std::ceil(hours * 60 / kStep));
   }
-  return fmt::format("windows of about {:.0f} hours would decide", std::ceil(hours));
+  return fmt::format(words::report::kHoursDecide, std::ceil(hours));
 }
 
 std::string count_text(const Row& row, double count) {
@@ -213,30 +217,30 @@ std::string window_text(const model::Window& window) {
   };
   const bool same_day =
       std::chrono::floor<std::chrono::days>(window.from) == std::chrono::floor<std::chrono::days>(window.to);
-  return when(seconds(window.from), "%Y-%m-%d %H:%M") + " to " +
-         when(seconds(window.to), same_day ? "%H:%M UTC" : "%Y-%m-%d %H:%M UTC");
+  return fmt::format(words::shared::kSpan, when(seconds(window.from), "%Y-%m-%d %H:%M"),
+                     when(seconds(window.to), same_day ? "%H:%M UTC" : "%Y-%m-%d %H:%M UTC"));
 }
 
 std::string measured_text(const model::Window& window, double hours) {
-  return fmt::format("{}, {} measured", window_text(window), util::duration_text(3600 * hours));
+  return fmt::format(words::report::kWindowMeasured, window_text(window), util::duration_text(3600 * hours));
 }
 
 Table verdict_table(const DeviceReport& device, std::size_t rows, bool counts) {
   const Comparison& comparison = device.comparison;
   const bool compared = comparison.before.has_value();
-  Table table{{"figure"}};
+  Table table{{words::report::kFigure}};
   const auto add = [&table](bool wanted, const std::string& field) {
     if (wanted) {
       table.back().push_back(field);
     }
   };
-  add(compared, "before");
-  add(device.during.has_value(), "during");
-  add(true, compared ? "after" : "value");
-  add(compared, "change (95 %)");
-  add(compared, "verdict");
-  add(compared && counts, "n before");
-  add(counts, compared ? "n after" : "n");
+  add(compared, words::report::kBefore);
+  add(device.during.has_value(), words::report::kDuring);
+  add(true, compared ? words::report::kAfter : words::report::kValue);
+  add(compared, words::shared::kChangeHead);
+  add(compared, words::shared::kVerdict);
+  add(compared && counts, words::report::kCountBefore);
+  add(counts, compared ? words::report::kCountAfter : words::report::kCount);
   const auto ordered = by_weight(comparison);
   for (std::size_t i = 0; i < std::min(rows, ordered.size()); ++i) {
     const Row& row = *ordered[i];
@@ -245,7 +249,7 @@ Table verdict_table(const DeviceReport& device, std::size_t rows, bool counts) {
     if (device.during) {
       const auto& during = device.during->comparison.rows;
       const auto same = std::find_if(during.begin(), during.end(), [&](const Row& one) { return one.id == row.id; });
-      add(true, same == during.end() ? "no data" : side_text(*same, same->after, same->n_after));
+      add(true, same == during.end() ? words::shared::kNoData : side_text(*same, same->after, same->n_after));
     }
     add(true, side_text(row, row.after, row.n_after));
     add(compared, change_text(row.answer()));
@@ -259,10 +263,10 @@ Table verdict_table(const DeviceReport& device, std::size_t rows, bool counts) {
 Table load_table(const DeviceReport& device, bool changed) {
   const Comparison& comparison = device.comparison;
   const bool compared = comparison.before.has_value();
-  Table table{compared ? std::vector<std::string>{"load", "before", "after"}
-                       : std::vector<std::string>{"load", "value"}};
+  Table table{compared ? std::vector<std::string>{words::report::kLoad, words::report::kBefore, words::report::kAfter}
+                       : std::vector<std::string>{words::report::kLoad, words::report::kValue}};
   if (device.during) {
-    table[0].insert(table[0].begin() + 2, "during");
+    table[0].insert(table[0].begin() + 2, words::report::kDuring);
   }
   for (const LoadRow& row : comparison.load) {
     const double before = row.before.value_or(0);
@@ -292,21 +296,21 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
     if (!row.reason.empty() && (row.verdict != Verdict::not_comparable || comparison.common_load >= kMinCommonShare)) {
       std::string remark = row.what + ": " + row.reason;
       if (row.verdict == Verdict::cannot_tell && row.corrected) {
-        remark += " (corrected for all rows: " + interval_text(*row.corrected) + ")";
+        remark = fmt::format(words::report::kCorrected, remark, interval_text(*row.corrected));
       }
       if (row.hours_needed) {
         remark += "; " + length_text(*row.hours_needed);
-        remark += row.from == compare::IntervalFrom::few_minutes ? ", or a day of history before them" : "";
+        remark =
+            row.from == compare::IntervalFrom::few_minutes ? fmt::format(words::report::kOrDayBefore, remark) : remark;
       }
       remarks.push_back(std::move(remark));
     }
     if (row.usual && row.answer() && (*row.usual < row.answer()->lower || *row.usual > row.answer()->upper)) {
-      remarks.push_back(row.what + fmt::format(": {} % in the median minute: a few minutes make the difference",
-                                               percent(*row.usual)));
+      remarks.push_back(fmt::format(words::report::kFewMinutes, row.what, percent(*row.usual)));
     }
     constexpr double kMinShift = 0.01;
     if (row.adjusted && row.raw && std::fabs(std::log(row.adjusted->ratio / row.raw->ratio)) > kMinShift) {
-      remarks.push_back(row.what + ": " + change_text(row.raw) + " as measured, before the load is adjusted for");
+      remarks.push_back(fmt::format(words::report::kBeforeAdjusting, row.what, change_text(row.raw)));
     }
   }
   return remarks;
@@ -316,12 +320,14 @@ std::vector<std::pair<std::string, std::string>> windows_of(const DeviceReport& 
   const Comparison& comparison = device.comparison;
   std::vector<std::pair<std::string, std::string>> windows;
   if (comparison.before) {
-    windows.emplace_back("Before", measured_text(*comparison.before, comparison.hours_before));
+    windows.emplace_back(words::report::kWindowBefore, measured_text(*comparison.before, comparison.hours_before));
   }
   if (device.during) {
-    windows.emplace_back("During", measured_text(device.during->side.window, device.during->comparison.hours_after));
+    windows.emplace_back(words::report::kWindowDuring,
+                         measured_text(device.during->side.window, device.during->comparison.hours_after));
   }
-  windows.emplace_back(comparison.before ? "After" : "Window", measured_text(comparison.after, comparison.hours_after));
+  windows.emplace_back(comparison.before ? words::report::kWindowAfter : words::report::kWindow,
+                       measured_text(comparison.after, comparison.hours_after));
   return windows;
 }
 
@@ -336,7 +342,7 @@ std::vector<util::OutsideText> changes_of(const Report& report) {
     }
   }
   for (const model::Mark& mark : report.marks) {
-    changes.emplace_back(minute_text(mark.at) + "  mark: " + util::for_json(mark.text));
+    changes.emplace_back(fmt::format(words::report::kMark, minute_text(mark.at), util::for_json(mark.text)));
   }
   if (changes.empty() && !report.change.empty()) {
     changes.push_back(report.change);
@@ -345,18 +351,18 @@ std::vector<util::OutsideText> changes_of(const Report& report) {
 }
 
 util::OutsideText device_text(const model::PastDevice& device) {
-  std::string text = device.name;
-  if (!device.model.empty() || !device.serial.empty()) {
-    text += " (" + util::for_json(device.model) +
-            (device.serial.empty() ? "" : ", serial " + util::for_json(device.serial)) + ")";
-  }
-  return text;
+  const std::string model = util::for_json(device.model);
+  return !device.serial.empty()
+             ? fmt::format(words::report::kDeviceSerial, device.name, model, util::for_json(device.serial))
+         : !device.model.empty() ? fmt::format("{} ({})", device.name, model)
+                                 : device.name;
 }
 
 util::OutsideText setting_text(const model::SettingChange& change) {
-  return minute_text(change.at) + "  " + (change.device.empty() ? "host" : util::for_json(change.device)) + "  " +
+  return minute_text(change.at) + "  " +
+         (change.device.empty() ? words::shared::kHost : util::for_json(change.device)) + "  " +
          util::for_json(change.name, util::kLongestSentence) + ": " +
-         util::for_json(change.before.value_or("(not known)"), util::kLongestSentence) + " -> " +
+         util::for_json(change.before.value_or(words::report::kNotKnown), util::kLongestSentence) + " -> " +
          util::for_json(change.value, util::kLongestSentence);
 }
 
@@ -377,12 +383,13 @@ void print_devices_text(const Report& report, const std::vector<const DeviceRepo
       out << '\n';
     }
   }
-  out << "Disk    " << util::for_terminal(device_text(open.comparison.device), util::kLongestSentence) << '\n';
+  out << fmt::format("{:8}{}\n", words::report::kDevice,
+                     util::for_terminal(device_text(open.comparison.device), util::kLongestSentence));
   for (const auto& [name, window] : windows_of(open)) {
     out << fmt::format("{:8}{}\n", name, window);
   }
   for (const util::OutsideText& change : changes_of(report)) {
-    out << "Change  " << util::for_terminal(change, util::kLongestSentence) << '\n';
+    out << fmt::format("{:8}{}\n", words::report::kChanged, util::for_terminal(change, util::kLongestSentence));
   }
   out << '\n';
   for (const NoteGroup& group : notes_of(report)) {
@@ -423,12 +430,13 @@ void print_devices_markdown(const Report& report, const std::vector<const Device
       print_markdown_table(load, out);
     }
   }
-  out << "- Disk: " << util::for_markdown(device_text(open.comparison.device), util::kLongestSentence) << '\n';
+  out << "- " << words::report::kDevice << ": "
+      << util::for_markdown(device_text(open.comparison.device), util::kLongestSentence) << '\n';
   for (const auto& [name, window] : windows_of(open)) {
     out << "- " << name << ": " << window << '\n';
   }
   for (const util::OutsideText& change : changes_of(report)) {
-    out << "- Change: " << util::for_markdown(change, util::kLongestSentence) << '\n';
+    out << "- " << words::report::kChanged << ": " << util::for_markdown(change, util::kLongestSentence) << '\n';
   }
   for (const NoteGroup& group : notes_of(report)) {
     out << "- " << group.title << ": " << sentences_text(group.sentences, " ", util::for_markdown) << '\n';
@@ -445,12 +453,12 @@ void print_devices_markdown(const Report& report, const std::vector<const Device
 }  // namespace
 
 void print_markdown(const Report& report, std::ostream& out, Style style) {
-  out << "# ssdpulse report: " << util::for_markdown(report.host) << "\n\n";
+  out << "# " << fmt::format(words::report::kTitleOf, util::for_markdown(report.host)) << "\n\n";
   if (const auto devices = by_weight(report); !devices.empty()) {
     print_devices_markdown(report, devices, style, out);
   }
   if (const Table ladder = ladder_table(report); !ladder.empty()) {
-    out << "## Write ladder\n\n";
+    out << "## " << words::report::kWriteLadder << "\n\n";
     print_markdown_table(ladder, out);
     for (const std::string& remark : ladder_remarks(report)) {
       out << "- " << remark << '\n';

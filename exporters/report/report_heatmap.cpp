@@ -11,6 +11,7 @@
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/model/latency_buckets.h"
+#include "exporters/words/report.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -311,14 +312,16 @@ std::string heatmap_svg(const Side& side, model::Latency latency, const HeatScal
 
 std::string heat_key_svg(const HeatScale& scale) {
   constexpr int kStops = 24;
-  std::string svg = R"(<svg class="key" viewBox="0 0 420 16" font-size="11" font-family="sans-serif" role="img" )"
-                    R"(aria-label="colours: few to many I/Os a minute">)";
-  svg += R"(<text x="0" y="12">1 an hour</text>)";
+  std::string svg = fmt::format(
+      R"(<svg class="key" viewBox="0 0 420 16" font-size="11" font-family="sans-serif" role="img" aria-label="{}">)",
+      words::report::kColoursMean);
+  svg += fmt::format(R"(<text x="0" y="12">{}</text>)", words::report::kOneAnHour);
   for (int i = 0; i < kStops; ++i) {
     svg += fmt::format(R"(<rect x="{}" y="2" width="6" height="12" fill="{}"/>)", 62 + 6 * i,
                        css(cividis(0.05 + 0.95 * i / (kStops - 1))));
   }
-  return svg + fmt::format(R"(<text x="212" y="12">{} a minute</text></svg>)", value_text(scale.max_rate, Unit::count));
+  return svg + fmt::format(R"(<text x="212" y="12">{}</text></svg>)",
+                           fmt::format(words::report::kPerMinute, value_text(scale.max_rate, Unit::count)));
 }
 
 }  // namespace ssdpulse::report

@@ -6,17 +6,19 @@
 
 #include "exporters/report/report_forms.h"
 #include "exporters/report/report_heatmap.h"
+#include "exporters/words/report.h"
 
 namespace ssdpulse::report {
 namespace {
 
 using compare::Verdict;
 
-constexpr const char* kHead = R"(<!doctype html>
+constexpr const char* kBeforeTitle = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
-<title>ssdpulse report</title>
+<title>)";
+constexpr const char* kAfterTitle = R"(</title>
 <style>
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
 h1{font-size:1.5rem;line-height:1.25;text-wrap:balance}h1 span{display:block}h1 span~span{font-size:1.1rem}.faint{color:#555}
@@ -45,10 +47,10 @@ details::details-content{content-visibility:visible;display:block}
 /// A shape in addition to the colour.
 std::string cell_html(const std::string& field) {
   if (field == name(Verdict::better)) {
-    return "<td class=\"better\">&#9660; better</td>";
+    return fmt::format("<td class=\"better\">&#9660; {}</td>", field);
   }
   if (field == name(Verdict::worse)) {
-    return "<td class=\"worse\">&#9650; worse</td>";
+    return fmt::format("<td class=\"worse\">&#9650; {}</td>", field);
   }
   return "<td>" + util::for_html(field, util::kLongestSentence) + "</td>";
 }
@@ -81,7 +83,7 @@ std::string maps_html(const DeviceReport& device, model::Latency latency, const 
   }
   std::string html = "<h3>" + what + "</h3>\n<div class=\"maps\">";
   for (std::size_t i = 0; i < sides.size(); ++i) {
-    const std::string label = sides.size() == 1 ? what : i == 0 ? "before" : "after";
+    const std::string label = sides.size() == 1 ? what : i == 0 ? words::report::kBefore : words::report::kAfter;
     html +=
         "<figure><figcaption>" + label + "</figcaption>" + heatmap_svg(*sides[i], latency, *scale, label) + "</figure>";
   }
@@ -122,7 +124,7 @@ std::string first_html(const Report& report, const DeviceReport& open) {
   }
   for (const util::OutsideText& change : changes_of(report)) {
     if (html.size() < kMaxHtmlBytes / 4) {
-      html += "Change: " + util::for_html(change, util::kLongestSentence) + "<br>\n";
+      html += fmt::format("{}: {}<br>\n", words::report::kChanged, util::for_html(change, util::kLongestSentence));
     }
   }
   html += "</p>\n<dl>\n";
@@ -133,11 +135,9 @@ std::string first_html(const Report& report, const DeviceReport& open) {
 }
 
 std::string pictures_html(const DeviceReport& device) {
-  const std::string maps = maps_html(device, model::Latency::read_total, "Reads, total latency") +
-                           maps_html(device, model::Latency::write_total, "Writes, total latency");
-  return maps.empty()
-             ? maps
-             : maps + "<p>Lines: p99, and p50 dashed. One scale for both windows. Hatched: not measured.</p>\n";
+  const std::string maps = maps_html(device, model::Latency::read_total, words::report::kReadLatencies) +
+                           maps_html(device, model::Latency::write_total, words::report::kWriteLatencies);
+  return maps.empty() ? maps : maps + fmt::format("<p>{}</p>\n", words::report::kLinesMean);
 }
 
 /// At most a few lines for each volume: beyond a quarter of the page it is left out.
@@ -146,7 +146,7 @@ std::string ladder_html(const Report& report) {
   if (table.empty()) {
     return "";
   }
-  std::string html = "<h2>Write ladder</h2>\n" + table_html(table) + "<ul>\n";
+  std::string html = fmt::format("<h2>{}</h2>\n{}<ul>\n", words::report::kWriteLadder, table_html(table));
   for (const std::string& remark : ladder_remarks(report)) {
     html += "<li>" + util::for_html(remark, util::kLongestSentence) + "</li>\n";
   }
@@ -156,12 +156,11 @@ std::string ladder_html(const Report& report) {
 }  // namespace
 
 void print_html(const Report& report, std::ostream& out) {
-  constexpr const char* kLeftOut =
-      "<p>(Left out, as this page would be larger than 300 KB: ask for this device alone.)</p>\n";
+  const std::string left_out = fmt::format("<p>{}</p>\n", words::report::kLeftOut);
   constexpr std::size_t kForTheEnd = 1000;
-  std::string html = kHead;
-  html += "<p class=\"faint\">ssdpulse report: " + util::for_html(report.host) + ", made " +
-          minute_text(report.made_at) + "</p>\n";
+  std::string html = fmt::format("{}{}{}", kBeforeTitle, words::report::kTitle, kAfterTitle);
+  html += "<p class=\"faint\">" +
+          fmt::format(words::report::kTitleMade, util::for_html(report.host), minute_text(report.made_at)) + "</p>\n";
   const auto devices = by_weight(report);
   html += devices.empty() ? "" : first_html(report, *devices[0]);
   // Tables first: they are small. The remaining room is for pictures.
@@ -169,11 +168,12 @@ void print_html(const Report& report, std::ostream& out) {
   const std::string ladder = ladder_html(report);
   std::size_t size = html.size() + ladder.size() + kForTheEnd;
   for (const DeviceReport* device : devices) {
-    std::string part = "<details><summary>All of " +
-                       util::for_html(device_text(device->comparison.device), util::kLongestSentence) + "</summary>\n" +
-                       body_html(*device);
+    std::string part = "<details><summary>" +
+                       fmt::format(words::report::kAllOf,
+                                   util::for_html(device_text(device->comparison.device), util::kLongestSentence)) +
+                       "</summary>\n" + body_html(*device);
     if (size + part.size() > kMaxHtmlBytes - kForTheEnd) {
-      part = kLeftOut;
+      part = left_out;
     }
     size += part.size();
     if (size > kMaxHtmlBytes - kForTheEnd) {
@@ -182,7 +182,7 @@ void print_html(const Report& report, std::ostream& out) {
     parts.emplace_back(std::move(part), "");
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::string pictures = parts[i].first == kLeftOut ? "" : pictures_html(*devices[i]) + "</details>\n";
+    std::string pictures = parts[i].first == left_out ? "" : pictures_html(*devices[i]) + "</details>\n";
     if (size + pictures.size() > kMaxHtmlBytes) {
       pictures = "</details>\n";
     }

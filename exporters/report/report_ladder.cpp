@@ -9,6 +9,8 @@
 #include "daemon/base/number_text.h"
 #include "daemon/model/block_io.h"  // name()
 #include "exporters/report/report_forms.h"
+#include "exporters/words/report.h"
+#include "exporters/words/shared.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -85,22 +87,23 @@ std::vector<Step> steps_of(const PastLadder& ladder) {
       }
     }
   };
-  add_rung(Rung::application, "applications");
-  add_rung(Rung::file_system, "file systems");
+  add_rung(Rung::application, words::shared::kApplications);
+  add_rung(Rung::file_system, words::shared::kFileSystems);
   for (const auto& [volume, passed] : ladder.volumes) {
-    steps.push_back({"members of " + volume, passed.members_written_bytes,
+    steps.push_back({fmt::format(words::report::kMembersOf, volume), passed.members_written_bytes,
                      ratio_of(passed.written_bytes, passed.members_written_bytes, true)});
     if (passed.members_read_bytes > passed.read_bytes) {
-      steps.push_back({"- extra reads", passed.members_read_bytes - passed.read_bytes, {}});
+      steps.push_back(
+          {fmt::format("- {}", words::report::kExtraReads), passed.members_read_bytes - passed.read_bytes, {}});
     }
   }
-  add_rung(Rung::drive, "drives");
+  add_rung(Rung::drive, words::shared::kDrives);
   if (bytes_of(ladder, Rung::reported) > 0) {
-    add_rung(Rung::reported, "drives, by their counters");
-    add_rung(Rung::media, "media");
+    add_rung(Rung::reported, words::report::kByCounters);
+    add_rung(Rung::media, words::report::kMedia);
   }
   if (const auto all = together(ladder)) {
-    steps.push_back({"file systems to media", {}, all});
+    steps.push_back({words::report::kFileSystemsToMedia, {}, all});
   }
   return steps;
 }
@@ -177,8 +180,10 @@ Table ladder_table(const Report& report) {
   const bool compared = report.ladder_before.has_value();
   const auto before = compared ? steps_of(*report.ladder_before) : std::vector<Step>();
   const auto after = steps_of(*report.ladder_after);
-  Table table{compared ? std::vector<std::string>{"written by the whole host", "before", "ratio", "after", "ratio"}
-                       : std::vector<std::string>{"written by the whole host", "bytes", "ratio"}};
+  Table table{
+      compared ? std::vector<std::string>{words::report::kWrittenByHost, words::report::kBefore, words::report::kRatio,
+                                          words::report::kAfter, words::report::kRatio}
+               : std::vector<std::string>{words::report::kWrittenByHost, words::report::kBytes, words::report::kRatio}};
   for (const auto& [part, what] : names_of(before, after)) {
     table.push_back({what});
     for (const auto* steps : {&before, &after}) {
@@ -195,15 +200,15 @@ Table ladder_table(const Report& report) {
 
 std::vector<std::string> ladder_remarks(const Report& report) {
   std::vector<std::string> remarks;
-  for (const auto& [ladder, window] : {std::pair(&report.ladder_before, "before"), {&report.ladder_after, "after"}}) {
+  for (const auto& [ladder, window] : {std::pair(&report.ladder_before, words::report::kBefore),
+                                       std::pair(&report.ladder_after, words::report::kAfter)}) {
     for (const auto& [gap, hours] : *ladder ? (*ladder)->gap_hours : decltype(PastLadder::gap_hours)()) {
       if (hours > kMaxLackingShare * (*ladder)->hours) {
         std::string rung(name(gap.first, model::kRungNames)), reason(name(gap.second, model::kRungGapReasonNames));
         std::replace(reason.begin(), reason.end(), '_', ' ');
         std::replace(rung.begin(), rung.end(), '_', ' ');
-        remarks.push_back(fmt::format("{}: {} of {} lack something of the rung {} ({})", window,
-                                      util::duration_text(3600 * hours), util::duration_text(3600 * (*ladder)->hours),
-                                      rung, reason));
+        remarks.push_back(fmt::format(words::report::kRungLacks, window, util::duration_text(3600 * hours),
+                                      util::duration_text(3600 * (*ladder)->hours), rung, reason));
       }
     }
   }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/report/report_maker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 
 #include "daemon/base/file_descriptor.h"
+#include "exporters/words/report.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -127,7 +130,11 @@ util::Result<Report> make_report(Reader& history, const Wanted& wanted, const Pr
   if (!marks || !settings || !devices) {
     return tl::make_unexpected(!marks ? marks.error() : !settings ? settings.error() : devices.error());
   }
-  Report report{wanted.host.empty() ? "this host" : wanted.host, wanted.now, windows.change, within(*marks, whole), {}};
+  Report report{wanted.host.empty() ? words::report::kThisHost : wanted.host,
+                wanted.now,
+                windows.change,
+                within(*marks, whole),
+                {}};
   if (auto ladders = add_ladders(history, windows, report); !ladders) {
     return tl::make_unexpected(ladders.error());
   }
@@ -160,9 +167,8 @@ util::Result<Report> make_report(Reader& history, const Wanted& wanted, const Pr
     report.devices.push_back({std::move(*question), std::move(comparison), std::move(during)});
   }
   if (report.devices.empty()) {
-    return util::fail("nothing was measured in these windows" +
-                          (wanted.device.empty() ? std::string() : " of the device " + wanted.device) +
-                          "; `ssdpulse history` shows what is kept",
+    return util::fail(wanted.device.empty() ? words::report::kNothingInWindows
+                                            : fmt::format(words::report::kNothingOfDevice, wanted.device),
                       ENODATA);
   }
   return report;

@@ -11,6 +11,8 @@
 
 #include "bpf/abi/latency_buckets.h"
 #include "exporters/report/report_forms.h"
+#include "exporters/words/report.h"
+#include "exporters/words/shared.h"
 
 namespace ssdpulse::report {
 namespace {
@@ -23,12 +25,14 @@ struct Operation {
   Latency latency;
   const char* name;
 };
-constexpr std::array kOperations{
-    Operation{"read.", Latency::read_total, "Reads"}, Operation{"write.", Latency::write_total, "Writes"},
-    Operation{"commit.", Latency::commit, "Commits"}, Operation{"flush.", Latency::flush, "Flushes"}};
+constexpr std::array kOperations{Operation{"read.", Latency::read_total, words::shared::kReadsHead},
+                                 Operation{"write.", Latency::write_total, words::shared::kWritesHead},
+                                 Operation{"commit.", Latency::commit, words::report::kCommits},
+                                 Operation{"flush.", Latency::flush, words::report::kFlushes}};
 
 struct Curve {
-  std::string name;
+  const char* style;  // its class
+  const char* name;
   std::vector<double> shares;  // by column
 };
 
@@ -69,17 +73,11 @@ Counts counts_of(const Side& side, Latency latency) {
 Picture picture_of(const DeviceReport& device, const Operation& operation, std::size_t max_columns) {
   constexpr double kSeen = 1e-5;  // a smaller share only makes the scale longer
   Picture picture{.operation = &operation, .axis = {}, .curves = {}};
-  std::vector<std::pair<std::string, const Side*>> sides;
-  if (device.question.before) {
-    sides.emplace_back("before", &*device.question.before);
-  }
-  if (device.during) {
-    sides.emplace_back("during", &device.during->side);
-  }
-  sides.emplace_back(device.question.before ? "after" : "all", &device.question.after);
+  std::vector<Curve> curves;
   std::vector<Counts> all;
-  for (const auto& [name, side] : sides) {
-    all.push_back(counts_of(*side, picture.operation->latency));
+  const auto add = [&](const char* style, const char* name, const Side& side) {
+    curves.push_back({style, name, {}});
+    all.push_back(counts_of(side, picture.operation->latency));
     const double total = std::accumulate(all.back().begin(), all.back().end(), 0.0);
     for (std::size_t bucket = LATENCY_FIRST_NATIVE_WORD; bucket < LATENCY_OVER_WORD; ++bucket) {
       all.back()[bucket] /= std::max(total, 1.0);
@@ -88,19 +86,28 @@ Picture picture_of(const DeviceReport& device, const Operation& operation, std::
         picture.axis.last = std::max(picture.axis.last, bucket);
       }
     }
+  };
+  if (device.question.before) {
+    add("before", words::report::kBefore, *device.question.before);
   }
+  if (device.during) {
+    add("during", words::report::kDuring, device.during->side);
+  }
+  add(device.question.before ? "after" : "all", device.question.before ? words::report::kAfter : words::report::kAll,
+      device.question.after);
   if (picture.axis.first > picture.axis.last) {
     return picture;
   }
   picture.axis.merged = (picture.axis.last - picture.axis.first) / max_columns + 1;
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    Curve curve{sides[i].first, Counts(picture.axis.columns())};
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    Curve& curve = curves[i];
+    curve.shares.resize(picture.axis.columns());
     for (std::size_t bucket = picture.axis.first; bucket <= picture.axis.last; ++bucket) {
       curve.shares[(bucket - picture.axis.first) / picture.axis.merged] += all[i][bucket];
     }
     picture.highest = std::max(picture.highest, *std::max_element(curve.shares.begin(), curve.shares.end()));
-    picture.curves.push_back(std::move(curve));
   }
+  picture.curves = std::move(curves);
   return picture;
 }
 
@@ -147,7 +154,8 @@ std::string path_of(const Curve& curve, double highest) {
 }
 
 /// A line at the p99 of one window, and its value.
-std::string mark_svg(const Picture& picture, std::optional<double> seconds, const std::string& name, double y) {
+std::string mark_svg(const Picture& picture, std::optional<double> seconds, const char* style, const char* name,
+                     double y) {
   if (!seconds) {
     return "";
   }
@@ -155,8 +163,8 @@ std::string mark_svg(const Picture& picture, std::optional<double> seconds, cons
       std::clamp(kPlotWidth * picture.axis.at(*seconds) / static_cast<double>(picture.axis.columns()), 0.0, kPlotWidth);
   const bool left = x > kPlotWidth / 2;
   return fmt::format(R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="{3}"/>)"
-                     R"(<text x="{4:.1f}" y="{5}" text-anchor="{6}">p99 {3}: {7}</text>)",
-                     x, y - 10, kPlotTop + kPlotHeight, name, x + (left ? -4 : 4), y, left ? "end" : "start",
+                     R"(<text x="{4:.1f}" y="{5}" text-anchor="{6}">p99 {7}: {8}</text>)",
+                     x, y - 10, kPlotTop + kPlotHeight, style, x + (left ? -4 : 4), y, left ? "end" : "start", name,
                      value_text(seconds, Unit::seconds));
 }
 
@@ -167,7 +175,7 @@ const Row* p99_of(const Comparison& comparison, const Operation& operation) {
 }
 
 std::string title_of(const DeviceReport& device, const Picture& picture) {
-  return fmt::format("{} on {} by latency", picture.operation->name, device.comparison.device.name);
+  return fmt::format(words::report::kOperationOn, picture.operation->name, device.comparison.device.name);
 }
 
 }  // namespace
@@ -220,19 +228,17 @@ std::string picture_svg(const DeviceReport& device) {
                        label);
   }
   for (const Curve& curve : picture.curves) {
-    svg += fmt::format(R"(<path d="{}" class="{}"/>)", path_of(curve, picture.highest), curve.name);
+    svg += fmt::format(R"(<path d="{}" class="{}"/>)", path_of(curve, picture.highest), curve.style);
   }
   if (const Row* row = p99_of(device.comparison, *picture.operation)) {
-    svg +=
-        mark_svg(picture, row->before, "before", kPlotTop - 20) + mark_svg(picture, row->after, "after", kPlotTop - 4);
+    svg += mark_svg(picture, row->before, "before", words::report::kBefore, kPlotTop - 20) +
+           mark_svg(picture, row->after, "after", words::report::kAfter, kPlotTop - 4);
   }
-  return svg + fmt::format(
-                   "</svg><figcaption>{}: {}. The height is the square root of their share, so that rare slow "
-                   "ones show.</figcaption></figure>\n",
-                   title,
-                   picture.curves.size() == 1 ? "one window"
-                   : device.during            ? "before (grey), during (dashed) and after (line)"
-                                              : "before (grey) and after (line)");
+  const char* windows = picture.curves.size() == 1 ? words::report::kOneWindow
+                        : device.during            ? words::report::kThreeWindows
+                                                   : words::report::kTwoWindows;
+  return svg + "</svg><figcaption>" + fmt::format(words::report::kPictureOf, title, windows) +
+         "</figcaption></figure>\n";
 }
 
 }  // namespace ssdpulse::report

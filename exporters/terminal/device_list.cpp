@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/terminal/device_list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,6 +12,8 @@
 #include "daemon/base/text_table.h"
 #include "daemon/model/block_io.h"
 #include "daemon/model/snapshot.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -23,7 +27,7 @@ bool is_unseen(const model::Device& device) {
 }
 
 std::string state_of(const model::Device& device) {
-  return is_unseen(device) ? "not measured: " + std::string(model::unseen_text(false))
+  return is_unseen(device) ? fmt::format(words::terminal::kNotMeasuredAs, model::unseen_text(false))
                            : std::string(name(device.coverage, model::kCoverageWords));
 }
 
@@ -134,7 +138,10 @@ std::vector<model::IdentityClash> reported_clashes(const model::Inventory& inven
 }
 
 void print_devices(const model::Inventory& inventory, std::ostream& out) {
-  std::vector<std::vector<std::string>> rows{{"DEVICE", "SIZE", "TRANSPORT", "MODEL", "SERIAL", "QUEUES", "STATE"}};
+  std::vector<std::vector<std::string>> rows{{words::terminal::kListDevice, words::terminal::kListSize,
+                                              words::terminal::kListTransport, words::terminal::kListModel,
+                                              words::terminal::kListSerial, words::terminal::kListQueues,
+                                              words::terminal::kListState}};
   for (const model::Device& device : inventory.devices) {
     const std::string queues = device.paths.empty() ? "-"
                                                     : std::to_string(device.paths[0].hardware_queues) + "x" +
@@ -150,15 +157,18 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
 
 void print_stacks(const model::Inventory& inventory, const VolumeHealth& health, std::ostream& out) {
   constexpr std::size_t kLongestMountpoint = 60;
-  std::vector<std::vector<std::string>> rows{{"STACK", "KIND", "NAME", "HEALTH"}};
+  std::vector<std::vector<std::string>> rows{{words::terminal::kListStack, words::terminal::kListKind,
+                                              words::terminal::kListName, words::terminal::kListHealth}};
   for (const model::Stack& stack :
        model::stacks_of(inventory.filesystems, inventory.layers, inventory.volumes).stacks) {
-    rows.push_back({stack.mountpoint.empty() ? "(no mount)" : util::for_terminal(stack.mountpoint, kLongestMountpoint),
+    rows.push_back({stack.mountpoint.empty() ? words::terminal::kNoMount
+                                             : util::for_terminal(stack.mountpoint, kLongestMountpoint),
                     util::for_terminal(stack.fstype), "", ""});
     for (const model::StackPlace& place : stack.places) {
       const model::Layer* layer = model::layer_of(inventory.layers, place.name);
       std::string words = words_of(health, place.name).text;
-      for (const auto& [applies, word] : {std::pair(place.shared, "shared"), std::pair(place.cut, "more below")}) {
+      for (const auto& [applies, word] :
+           {std::pair(place.shared, words::shared::kIsShared), std::pair(place.cut, words::shared::kMoreBelow)}) {
         words += applies ? (words.empty() ? "" : "; ") + std::string(word) : "";
       }
       rows.push_back({std::string(2 * (place.floor + 1), ' ') + place.name,
@@ -173,7 +183,8 @@ void print_stacks(const model::Inventory& inventory, const VolumeHealth& health,
 }
 
 void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
-  std::vector<std::vector<std::string>> rows{{"DEVICE", "WRITE HINTS", "THE DRIVE"}};
+  std::vector<std::vector<std::string>> rows{
+      {words::terminal::kListDevice, words::terminal::kListWriteHints, words::terminal::kListTheDrive}};
   for (const HintLine& line : lines) {
     rows.push_back({line.device, std::string(name(line.path.kernel, model::kHintReachWords)),
                     std::string(name(line.path.drive, model::kDriveSeparationWords))});
@@ -186,9 +197,7 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
 
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out) {
   if (accounting == model::IoAccounting::root_only) {
-    out << "\ntenants: this host accounts all I/O to the root of its cgroups, so that tenants cannot be told apart; "
-           "with systemd, set\nDefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run systemctl "
-           "daemon-reexec\n";
+    out << '\n' << words::terminal::kRootOnly << '\n';
   }
 }
 
@@ -196,16 +205,18 @@ void print_drives(const std::vector<DriveLine>& lines, std::ostream& out) {
   if (lines.empty()) {
     return;
   }
-  std::vector<std::vector<std::string>> rows{
-      {"CONTROLLER", "NAMESPACES", "FIRMWARE", "LOG PAGES", "WRITE AMPLIFICATION", "WHY"}};
+  std::vector<std::vector<std::string>> rows{{words::terminal::kListController, words::terminal::kListNamespaces,
+                                              words::terminal::kListFirmware, words::terminal::kListLogPages,
+                                              words::terminal::kListWriteAmplification, words::terminal::kListWhy}};
   for (const DriveLine& line : lines) {
     std::vector<std::string> row{line.controller, joined(line.namespaces), util::for_terminal(line.firmware)};
     if (line.failure.empty()) {
-      row.insert(row.end(), {joined(line.log_pages), line.source.empty() ? "unknown" : line.source,
+      row.insert(row.end(), {joined(line.log_pages), line.source.empty() ? words::terminal::kUnknown : line.source,
                              util::for_terminal(line.reason, util::kLongestSentence)});
     } else {
-      row.insert(row.end(),
-                 {"-", "unknown", "cannot be read: " + util::for_terminal(line.failure, util::kLongestSentence)});
+      row.insert(row.end(), {"-", words::terminal::kUnknown,
+                             fmt::format(words::terminal::kCannotBeRead,
+                                         util::for_terminal(line.failure, util::kLongestSentence))});
     }
     rows.push_back(std::move(row));
   }

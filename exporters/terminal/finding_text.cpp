@@ -10,10 +10,11 @@
 #include <ctime>
 #include <tuple>
 
-#include "daemon/base/complete.h"
 #include "daemon/base/number_text.h"
 #include "daemon/base/text_table.h"
 #include "daemon/model/block_io.h"  // name()
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -76,14 +77,14 @@ std::string bytes_text(double bytes) {
 /// what was measured.
 struct Period {
   double share = 1;
-  std::string text = "a day";
+  std::string text = words::terminal::kADay;
 };
 
 Period period_of(const model::Finding& one) {
   constexpr double kDay = 86400;
   return one.observed_seconds && *one.observed_seconds < kDay
              ? Period{*one.observed_seconds / kDay,
-                      fmt::format("in the {} measured", util::duration_text(*one.observed_seconds))}
+                      fmt::format(words::terminal::kInMeasured, util::duration_text(*one.observed_seconds))}
              : Period{};
 }
 
@@ -112,7 +113,7 @@ std::string evidence_text(const std::string& name, double value, const Period& p
       {"_seconds", [](double one) { return kSeconds(one); }},
       {"_bytes", [](double one) { return bytes_text(one); }},
       {"_share", [](double one) { return util::number_text(100 * one) + " %"; }},
-      {"_lower_ratio", [](double one) { return "at least " + util::number_text(one); }},
+      {"_lower_ratio", [](double one) { return fmt::format(words::terminal::kAtLeast, util::number_text(one)); }},
       {"_ratio", [](double one) { return util::number_text(one); }},
       {"_celsius", [](double one) { return util::number_text(one) + " C"; }},
   });
@@ -135,40 +136,43 @@ std::string evidence_of(const model::Finding& one) {
 
 /// Over which time the evidence was measured.
 std::string observed_of(const model::Finding& one) {
-  constexpr auto kBy = util::names<model::Observer>(
-      {", since the daemon's start", ", by the history", " at most, by the kernel, of each path since it is there"});
-  return one.observed_seconds && !one.evidence.empty()
-             ? util::duration_text(*one.observed_seconds) + std::string(model::name(one.observer, kBy))
-             : "";
+  if (!one.observed_seconds || one.evidence.empty()) {
+    return "";
+  }
+  const std::string time = util::duration_text(*one.observed_seconds);
+  return one.observer == model::Observer::daemon    ? fmt::format(words::terminal::kByDaemon, time)
+         : one.observer == model::Observer::history ? fmt::format(words::terminal::kByHistory, time)
+                                                    : fmt::format(words::terminal::kByKernel, time);
 }
 
 std::string cost_of(const model::Finding& one) {
   const auto [share, period] = period_of(one);
   std::string text;
   if (one.excess_seconds_per_day.value_or(0) > 0) {
-    text = fmt::format("at most {} of waiting {}, all I/Os together",
-                       util::duration_text(share * *one.excess_seconds_per_day), period);
+    text =
+        fmt::format(words::terminal::kCostOfWaiting, util::duration_text(share * *one.excess_seconds_per_day), period);
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
-    text += fmt::format("{}at most {} of wear {}", text.empty() ? "" : ", ",
-                        bytes_text(share * *one.wear_bytes_per_day), period);
+    text += (text.empty() ? "" : ", ") +
+            fmt::format(words::terminal::kCostOfWear, bytes_text(share * *one.wear_bytes_per_day), period);
   }
   return text;
 }
 
 /// The details of one finding, in the order in which they are read.
 std::vector<std::pair<std::string_view, std::string>> details(const model::Finding& one) {
-  std::vector<std::pair<std::string_view, std::string>> lines{{"why", one.why},
-                                                              {"since", one.since ? local_time(*one.since) : ""},
-                                                              {"evidence", evidence_of(one)},
-                                                              {"measured", observed_of(one)},
-                                                              {"costs", cost_of(one)},
-                                                              {"change", one.change},
-                                                              {"for good", one.persistent},
-                                                              {"undo", one.undo},
-                                                              {"risk", one.risk},
-                                                              {"proof", one.proof},
-                                                              {"source", one.source}};
+  std::vector<std::pair<std::string_view, std::string>> lines{
+      {words::terminal::kWhy, one.why},
+      {words::terminal::kSince, one.since ? local_time(*one.since) : ""},
+      {words::terminal::kEvidence, evidence_of(one)},
+      {words::shared::kMeasured, observed_of(one)},
+      {words::terminal::kCosts, cost_of(one)},
+      {words::terminal::kChange, one.change},
+      {words::terminal::kForGood, one.persistent},
+      {words::terminal::kUndo, one.undo},
+      {words::terminal::kRisk, one.risk},
+      {words::terminal::kProof, one.proof},
+      {words::terminal::kSource, one.source}};
   std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;
 }
@@ -192,7 +196,7 @@ std::string measured_of(const model::Finding& one) {
     return "";
   }
   const std::string time = observed_of(one);
-  return " (" + cost_of(one) + (time.empty() ? "" : "; measured over " + time) + ")";
+  return " (" + cost_of(one) + (time.empty() ? "" : "; " + fmt::format(words::terminal::kMeasuredOver, time)) + ")";
 }
 
 std::string sentence(const Group& group) {
@@ -202,7 +206,9 @@ std::string sentence(const Group& group) {
     text += one.why.empty() ? "" : ": " + one.why;
     text += measured_of(one);
     // A finding that is only worth knowing is not advice: its change is among the details.
-    text += one.change.empty() || one.verdict == model::Verdict::info ? "" : "; change: " + one.change;
+    text += one.change.empty() || one.verdict == model::Verdict::info
+                ? ""
+                : fmt::format("; {}: {}", words::terminal::kChange, one.change);
   } else if (one.verdict == model::Verdict::not_applicable && !one.why.empty()) {
     text += ": " + one.why;
   }
@@ -218,7 +224,7 @@ std::string count(const Findings& findings) {
   for (std::size_t i = 0; i < of.size(); ++i) {
     text += of[i] == 0 ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", of[i], model::kVerdictNames[i]);
   }
-  return text.empty() ? "nothing was looked at" : text;
+  return text.empty() ? words::terminal::kNothingLookedAt : text;
 }
 
 }  // namespace
@@ -230,7 +236,7 @@ std::string evidence_sentence(const model::Finding& one) {
   const std::string cost = cost_of(one);
   const std::string time = observed_of(one);
   std::string text = cost.empty() ? "" : cost + (time.empty() ? "" : ", ");
-  text += time.empty() ? "" : "measured over " + time;
+  text += time.empty() ? "" : fmt::format(words::terminal::kMeasuredOver, time);
   text += (text.empty() ? "" : ": ") + evidence_of(one);
   text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   return text;
@@ -238,7 +244,8 @@ std::string evidence_sentence(const model::Finding& one) {
 
 void print_findings(const Findings& findings, const FindingStyle& style, std::ostream& out) {
   const auto groups = grouped(findings, style.all);
-  std::vector<std::vector<std::string>> rows{{"VERDICT", "ID", "DEVICE", "FOUND"}};
+  std::vector<std::vector<std::string>> rows{{words::terminal::kListVerdict, words::terminal::kListId,
+                                              words::terminal::kListDevice, words::terminal::kListFound}};
   for (const Group& group : groups) {
     const model::Finding& one = group.first();
     rows.push_back({std::string(verdict(one)), one.id, util::for_terminal(group.devices(), util::kLongestSentence),
@@ -248,7 +255,7 @@ void print_findings(const Findings& findings, const FindingStyle& style, std::os
     for (const Group& group : groups) {
       for (const model::Finding* one : group.members) {
         out << util::for_terminal(fmt::format("{} {} {}: {}", verdict(*one), one->id,
-                                              one->device.empty() ? "host" : one->who(), one->found),
+                                              one->device.empty() ? words::shared::kHost : one->who(), one->found),
                                   util::kLongestSentence)
             << '\n';
         for (const auto& [name, text] : details(*one)) {
@@ -259,18 +266,22 @@ void print_findings(const Findings& findings, const FindingStyle& style, std::os
   } else if (!groups.empty()) {
     util::print_table(rows, out);
   }
-  out << count(findings) << (style.all ? "" : "; --all shows what is fine, too") << '\n';
+  out << (style.all ? count(findings) : fmt::format(words::terminal::kAllShowsMore, count(findings))) << '\n';
 }
 
 void print_findings_markdown(const Findings& findings, const FindingStyle& style, std::ostream& out) {
   const auto groups = grouped(findings, style.all);
   for (const Group& group : groups) {
     for (const model::Finding* one : group.members) {
-      out << fmt::format("### {} {} on {}: {}\n\n", verdict(*one), one->id,
-                         one->device.empty() ? "the host" : util::for_markdown(one->who(), util::kLongestSentence),
-                         util::for_markdown(one->found, util::kLongestSentence));
+      out << "### "
+          << fmt::format(words::terminal::kFindingOn, verdict(*one), one->id,
+                         one->device.empty() ? words::terminal::kTheHost
+                                             : util::for_markdown(one->who(), util::kLongestSentence),
+                         util::for_markdown(one->found, util::kLongestSentence))
+          << "\n\n";
       for (const auto& [name, text] : details(*one)) {
-        const bool command = name == "change" || name == "for good" || name == "undo" || name == "proof";
+        const bool command = name == words::terminal::kChange || name == words::terminal::kForGood ||
+                             name == words::terminal::kUndo || name == words::terminal::kProof;
         out << fmt::format("- {}: {}\n", name,
                            command ? code(util::for_terminal(text, util::kLongestSentence))
                                    : util::for_markdown(text, util::kLongestSentence));

@@ -13,6 +13,8 @@
 #include "daemon/base/number_text.h"
 #include "daemon/base/outside_text.h"
 #include "exporters/terminal/top_words.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -104,13 +106,15 @@ std::string classes_text(const std::vector<Written>& all, const std::string& run
 }
 
 std::string gaps_text(const Json& gaps, const std::string& rung) {
-  std::string words;
+  std::string lacking;
   for (const Json& gap : gaps) {
     if (text(at(gap, "rung")) == rung) {
-      words += (words.empty() ? "without " : ", ") + text(at(gap, "device")) + " (" + text(at(gap, "reason")) + ")";
+      const std::string device = text(at(gap, "device")), reason = text(at(gap, "reason"));
+      lacking += lacking.empty() ? fmt::format(words::terminal::kWithout, device, reason)
+                                 : fmt::format(", {} ({})", device, reason);
     }
   }
-  return words;
+  return lacking;
 }
 
 const Json& named(const Json& list, const std::string& name) {
@@ -133,9 +137,9 @@ void print_volume(const Json& before, const Json& now, std::ostream& out) {
     return;
   }
   print_row(out, text(at(now, "name")) + " " + text(at(now, "kind")), below, ratio(*written, *below),
-            "to its members, for " + bytes_text(written));
+            fmt::format(words::terminal::kToMembers, bytes_text(written)));
   if (read && read_below && *read_below > *read) {
-    print_row(out, "", *read_below - *read, {}, "extra reads from its members (parity, check, rebuild)");
+    print_row(out, "", *read_below - *read, {}, words::terminal::kExtraReads);
   }
 }
 
@@ -152,14 +156,14 @@ void print_media(const Json& ladder, const std::vector<Written>& written, const 
     complete = complete && (own || bytes <= 0);
     media += bytes * own.value_or(0);
     const std::string modelled = text(at(device, "modelled"));
-    print_row(out, "media of " + name, {}, own,
-              own                ? "by its own counters, " + text(at(waf, "window")) + ", " + text(at(waf, "source"))
-              : modelled.empty() ? "not known"
+    print_row(out, fmt::format(words::terminal::kMediaOf, name), {}, own,
+              own ? fmt::format(words::terminal::kByOwnCounters, text(at(waf, "window")), text(at(waf, "source")))
+              : modelled.empty() ? words::shared::kNotKnownHere
                                  : modelled);
   }
   const double above = sum(written, "file_system");
   if (complete && above > 0 && media > 0) {
-    print_row(out, "together", media, ratio(above, media), "from file systems to media");
+    print_row(out, words::terminal::kTogether, media, ratio(above, media), words::terminal::kFileSystemsToMedia);
   }
 }
 
@@ -177,9 +181,10 @@ void print_host(const Json& before, const Json& now, std::ostream& out) {
   }
   const double above = sum(written, "application"), below = sum(written, "file_system");
   const std::string classes = classes_text(written, "application");
-  out << "all of the host\n";
-  print_row(out, "applications", above, {}, classes + (classes.empty() || lacking.empty() ? "" : "; ") + lacking);
-  print_row(out, "file systems", below, complete ? ratio(above, below) : std::nullopt, "");
+  out << words::terminal::kAllOfHost << '\n';
+  print_row(out, words::shared::kApplications, above, {},
+            classes + (classes.empty() || lacking.empty() ? "" : "; ") + lacking);
+  print_row(out, words::shared::kFileSystems, below, complete ? ratio(above, below) : std::nullopt, "");
 }
 
 }  // namespace
@@ -199,16 +204,17 @@ void print_ladders(const Json& before, const Json& now, const Json& devices, std
     const std::string lacking = gaps_text(at(ladder, "gaps"), "file_system");
     const std::string unmeasured = gaps_text(at(ladder, "gaps"), "drive");
     const bool complete = lacking.empty() && unmeasured.empty();
-    print_row(out, "file systems", above, {}, lacking.empty() ? classes_text(written, "file_system") : lacking);
+    print_row(out, words::shared::kFileSystems, above, {},
+              lacking.empty() ? classes_text(written, "file_system") : lacking);
     for (const Json& volume : at(ladder, "volumes")) {
       const std::string name = text(volume);
       print_volume(named(at(before, "layers"), name), named(at(now, "layers"), name), out);
     }
-    print_row(out, "drives", below, complete ? ratio(above, below) : std::nullopt, unmeasured);
+    print_row(out, words::shared::kDrives, below, complete ? ratio(above, below) : std::nullopt, unmeasured);
     print_media(ladder, written, devices, complete, out);
   }
   if (at(now, "ladders").empty()) {
-    out << "no drive is measured\n";
+    out << words::terminal::kNoDriveMeasured << '\n';
   }
 }
 

@@ -8,6 +8,8 @@
 #include "daemon/base/number_text.h"
 #include "exporters/terminal/top_answers.h"
 #include "exporters/terminal/top_view.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -69,10 +71,10 @@ Drive drive_from(const Json& device) {
   if (drive.state == "high") {
     const Json& above = at(device, "above_baseline");
     drive.cause =
-        fmt::format("{}s: {:.3g} times usual", text(at(above, "operation")), number(at(above, "times")).value_or(0));
+        fmt::format(words::terminal::kTimesUsual, text(at(above, "operation")), number(at(above, "times")).value_or(0));
   }
   if (drive.state == "unseen") {
-    drive.cause = "not measured: no request is seen";
+    drive.cause = fmt::format(words::terminal::kNotMeasuredAs, words::shared::kNoRequestSeen);
   }
   drive.spike_seconds = number(at(device, "spike_seconds")).value_or(0);
   drive.measured = at(device, "now").is_object();

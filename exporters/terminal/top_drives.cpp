@@ -10,6 +10,8 @@
 #include "exporters/terminal/top_screen.h"
 #include "exporters/terminal/top_table.h"
 #include "exporters/terminal/top_words.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -20,7 +22,7 @@ std::string tail(const Drive& drive, const Tails& tails, const std::optional<dou
   if (drive.measured && tails.standstill_seconds) {
     return "> " + milliseconds_text(tails.standstill_seconds);  // what waits has taken longer already
   }
-  return drive.measured && tails.ios_per_second == 0 ? "none"
+  return drive.measured && tails.ios_per_second == 0 ? words::shared::kNone
                                                      : milliseconds_text(drive.measured ? value : std::nullopt);
 }
 
@@ -41,47 +43,51 @@ std::optional<double> left(const std::optional<double>& used) {
   return used ? std::optional(std::max(0.0, 1 - *used)) : std::nullopt;
 }
 
+namespace heads = words::terminal;
+namespace shared = words::shared;
+
 // Which column goes first on a narrow screen is documented in ssdpulse(1).
 constexpr Column<Drive> kColumns[] = {
-    {"Busy", "%", 5, 3, [](const Drive& d) { return percent_text(d.busy_ratio); }, true},
-    {"Read", "p50 ms", 8, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
-    {"Read", "p99 ms", 8, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
-    {"Read", "p99.9 ms", 10, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
-    {"usual", "p99 ms", 8, 5, [](const Drive& d) { return milliseconds_text(d.read.baseline_p99); }, true},
-    {"Read in", "discard", 9, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }, true},
-    {"Read in", "flush", 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }, true},
-    {"Write", "p50 ms", 8, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
-    {"Write", "p99 ms", 8, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
-    {"Write", "p99.9 ms", 10, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
-    {"usual", "p99 ms", 8, 9, [](const Drive& d) { return milliseconds_text(d.write.baseline_p99); }, true},
-    {"fsync", "p99 ms", 8, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
-    {"usual", "p99 ms", 8, 9, [](const Drive& d) { return milliseconds_text(d.commit.baseline_p99); }, true},
-    {"Reads", "/s", 8, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, rate_text); }},
-    {"Writes", "/s", 8, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, rate_text); }},
-    {"Read", "MB/s", 7, 4, [](const Drive& d) { return known(d, d.read.bytes_per_second, megabytes_text); }},
-    {"Written", "MB/s", 8, 4, [](const Drive& d) { return known(d, d.write.bytes_per_second, megabytes_text); }},
-    {"Queue", "%", 6, 8, [](const Drive& d) { return known(d, d.queue_share, percent_text); }, true},
-    {"In", "flight", 7, 6, [](const Drive& d) { return known(d, d.in_flight, rate_text); }, true},
-    {"Write", "ampl.", 6, 4, [](const Drive& d) { return optional_text("{:.2f}", d.write_amplification); }, true},
-    {"Life", "% left", 7, 5, [](const Drive& d) { return percent_text(left(d.used_ratio)); }, true},
-    {"Temp", "°C", 5, 5, [](const Drive& d) { return optional_text("{:.0f}", d.temperature); }, true},
+    {shared::kBusy, "%", 5, 3, [](const Drive& d) { return percent_text(d.busy_ratio); }, true},
+    {shared::kReadHead, heads::kP50Ms, 8, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
+    {shared::kReadHead, heads::kP99Ms, 8, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
+    {shared::kReadHead, heads::kP999Ms, 10, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
+    {heads::kUsual, heads::kP99Ms, 8, 5, [](const Drive& d) { return milliseconds_text(d.read.baseline_p99); }, true},
+    {heads::kReadIn, shared::kDiscard, 9, 7, [](const Drive& d) { return reads_during(d, d.during_discard); }, true},
+    {heads::kReadIn, shared::kFlush, 8, 7, [](const Drive& d) { return reads_during(d, d.during_flush); }, true},
+    {shared::kWriteHead, heads::kP50Ms, 8, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
+    {shared::kWriteHead, heads::kP99Ms, 8, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
+    {shared::kWriteHead, heads::kP999Ms, 10, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
+    {heads::kUsual, heads::kP99Ms, 8, 9, [](const Drive& d) { return milliseconds_text(d.write.baseline_p99); }, true},
+    {shared::kFsync, heads::kP99Ms, 8, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
+    {heads::kUsual, heads::kP99Ms, 8, 9, [](const Drive& d) { return milliseconds_text(d.commit.baseline_p99); }, true},
+    {shared::kReadsHead, "/s", 8, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, rate_text); }},
+    {shared::kWritesHead, "/s", 8, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, rate_text); }},
+    {shared::kReadHead, "MB/s", 7, 4, [](const Drive& d) { return known(d, d.read.bytes_per_second, megabytes_text); }},
+    {shared::kWrittenHead, "MB/s", 8, 4,
+     [](const Drive& d) { return known(d, d.write.bytes_per_second, megabytes_text); }},
+    {heads::kQueue, "%", 6, 8, [](const Drive& d) { return known(d, d.queue_share, percent_text); }, true},
+    {heads::kIn, heads::kFlight, 7, 6, [](const Drive& d) { return known(d, d.in_flight, rate_text); }, true},
+    {shared::kWriteHead, shared::kAmpl, 6, 4,
+     [](const Drive& d) { return optional_text("{:.2f}", d.write_amplification); }, true},
+    {shared::kLife, shared::kPercentLeft, 7, 5, [](const Drive& d) { return percent_text(left(d.used_ratio)); }, true},
+    {heads::kTemperature, "°C", 5, 5, [](const Drive& d) { return optional_text("{:.0f}", d.temperature); }, true},
 };
 
 /// As the page calls it.
 std::string state_text(const Drive& drive) {
-  return drive.state == "slow"      ? "▲ slow"
-         : drive.state == "high"    ? "△ high"
-         : drive.state == "unknown" ? "? cannot tell"
-         : drive.state == "unseen"  ? "? not measured"
-         : drive.state == "idle"    ? "– idle"
-                                    : "✓ as usual";
+  return drive.state == "slow"      ? fmt::format("▲ {}", words::shared::kSlow)
+         : drive.state == "high"    ? fmt::format("△ {}", words::shared::kHigh)
+         : drive.state == "unknown" ? fmt::format("? {}", words::shared::kCannotTell)
+         : drive.state == "unseen"  ? fmt::format("? {}", words::shared::kNotMeasured)
+         : drive.state == "idle"    ? fmt::format("– {}", words::shared::kIdle)
+                                    : fmt::format("✓ {}", words::shared::kAsUsual);
 }
 
 std::string note(const Drive& drive) {
-  return !drive.cause.empty() ? drive.cause
-         : drive.spike_seconds > 0
-             ? fmt::format("was slow for {} of the last 15 min", duration_text(drive.spike_seconds))
-             : drive.where;
+  return !drive.cause.empty()      ? drive.cause
+         : drive.spike_seconds > 0 ? fmt::format(words::shared::kWasSlowFor, duration_text(drive.spike_seconds))
+                                   : drive.where;
 }
 
 Style style_of(const Drive& drive) {
@@ -89,8 +95,8 @@ Style style_of(const Drive& drive) {
 }
 
 constexpr Table<Drive> kDrives{
-    .head = "Drive",
-    .state_head = "State",
+    .head = shared::kDrive,
+    .state_head = shared::kState,
     .columns = kColumns,
     .last_importance = 11,
     .always_shown = 7,
@@ -107,10 +113,10 @@ constexpr auto kBlocks = std::to_array<const char*>({" ", "░", "▒", "▓", "
 constexpr auto kHeatStyles =
     std::to_array<Style>({Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4});
 
-/// A line of figures below `kFiguresHead`.
+/// A line of figures below `figures_head()`.
 std::string tails_text(const char* name, const Drive& drive, const Tails& tails) {
   const auto if_any = [&](std::optional<double> value) {
-    return tails.ios_per_second > 0 ? latency_text(value) : "none";
+    return tails.ios_per_second > 0 ? latency_text(value) : words::shared::kNone;
   };
   return !drive.measured ? fmt::format("{:<9}{:>9}", name, kNotKnown)
                          : fmt::format("{:<9}{:>9}{:>9}{:>9}{:>11}{:>9} /s{:>9} MB/s", name, if_any(tails.p50),
@@ -118,7 +124,10 @@ std::string tails_text(const char* name, const Drive& drive, const Tails& tails)
                                        rate_text(tails.ios_per_second), megabytes_text(tails.bytes_per_second));
 }
 
-constexpr const char* kFiguresHead = "               p50      p99    p99.9  usual p99        I/Os          data";
+std::string figures_head() {
+  return fmt::format("{:>18}{:>9}{:>9}{:>11}{:>12}{:>14}", "p50", "p99", "p99.9", words::terminal::kUsualP99,
+                     words::shared::kIos, words::shared::kData);
+}
 
 struct BucketRange {
   std::size_t low;
@@ -158,9 +167,12 @@ std::optional<unsigned> highest_level(const Seconds& seconds, std::size_t from, 
 
 /// What is over is in the past tense.
 std::string spike_text(const Spike& spike, double now) {
-  return fmt::format("{} {} {} slow for {}, up to {}{}{}", clock_text(spike.begin), util::plural_text(spike.operation),
-                     spike.end ? "were" : "have been", duration_text(spike.end.value_or(now) - spike.begin),
-                     latency_text(spike.peak_seconds), spike.words.empty() ? "" : ", ", spike.words);
+  const std::string begin = clock_text(spike.begin), operations = util::plural_text(spike.operation);
+  const std::string time = duration_text(spike.end.value_or(now) - spike.begin);
+  const std::string peak = latency_text(spike.peak_seconds);
+  return (spike.end ? fmt::format(words::terminal::kWereSlow, begin, operations, time, peak)
+                    : fmt::format(words::terminal::kHaveBeenSlow, begin, operations, time, peak)) +
+         (spike.words.empty() ? "" : ", ") + spike.words;
 }
 
 void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds& seconds) {
@@ -173,7 +185,7 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
       std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, per column
   const auto range = range_of(seconds);
   if (!range) {
-    grid.put(kAxis, top, seconds.until ? "No I/Os of this kind in the history." : "No I/Os of this kind in memory.",
+    grid.put(kAxis, top, seconds.until ? words::terminal::kNoIosInHistory : words::terminal::kNoIosInMemory,
              Style::faint);
     return;
   }
@@ -200,9 +212,12 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
       }
     }
   }
-  const double span = static_cast<double>(columns * each) * seconds.column_seconds;
-  grid.put(kAxis, bottom - 1, duration_text(span) + (seconds.until ? " before" : " ago"), Style::faint);
-  grid.put_right(grid.width(), bottom - 1, seconds.until ? clock_text(*seconds.until) : "now", Style::faint);
+  const std::string span = duration_text(static_cast<double>(columns * each) * seconds.column_seconds);
+  grid.put(kAxis, bottom - 1,
+           seconds.until ? fmt::format(words::terminal::kBefore, span) : fmt::format(words::terminal::kAgo, span),
+           Style::faint);
+  grid.put_right(grid.width(), bottom - 1, seconds.until ? clock_text(*seconds.until) : words::shared::kNow,
+                 Style::faint);
 }
 
 }  // namespace
@@ -212,13 +227,13 @@ void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& s
     return;
   }
   if (state.overview->drives.empty()) {
-    put_lines(grid, top, bottom, "ssdpulse devices says why.");
+    put_lines(grid, top, bottom, words::terminal::kDevicesSaysWhy);
     return;
   }
   const auto drives = shown(*state.overview, view);
   draw_table(grid, top, bottom, kDrives, drives, selected(*state.overview, view));
   if (drives.empty()) {
-    put_lines(grid, top + 2, bottom, "No drive fits the filter.");
+    put_lines(grid, top + 2, bottom, words::terminal::kNoDriveFits);
   }
 }
 
@@ -230,7 +245,7 @@ void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& s
     drive = found == state.overview->drives.end() ? nullptr : &*found;
   }
   if (drive == nullptr) {
-    put_lines(grid, top, bottom, view.selected + " is not measured now.", Style::bad);
+    put_lines(grid, top, bottom, fmt::format(words::terminal::kNotMeasuredNow, view.selected), Style::bad);
     return;
   }
   std::size_t row = top;
@@ -240,10 +255,10 @@ void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& s
     }
   };
   put_line(drive->title + "  " + drive->where, Style::good);
-  put_line(kFiguresHead, Style::faint);
-  put_line(tails_text("reads", *drive, drive->read));
-  put_line(tails_text("writes", *drive, drive->write));
-  put_line(tails_text("fsync", *drive, drive->commit));
+  put_line(figures_head(), Style::faint);
+  put_line(tails_text(words::shared::kReads, *drive, drive->read));
+  put_line(tails_text(words::shared::kWrites, *drive, drive->write));
+  put_line(tails_text(words::shared::kFsync, *drive, drive->commit));
   if (!state.seconds || state.seconds->device != drive->name || row >= bottom) {
     return;
   }

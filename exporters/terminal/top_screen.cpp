@@ -10,6 +10,8 @@
 
 #include "daemon/base/outside_text.h"
 #include "exporters/terminal/top_words.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -52,7 +54,7 @@ std::string time_text(const Overview& overview) {
 
 std::string state_text(const State& state) {
   if (!state.trouble.empty()) {
-    return "? no answer";
+    return fmt::format("? {}", words::shared::kNoAnswer);
   }
   if (!state.overview) {
     return "";
@@ -61,21 +63,24 @@ std::string state_text(const State& state) {
   const bool high = std::any_of(drives.begin(), drives.end(), [](const Drive& one) { return one.state == "high"; });
   const bool unknown =
       std::any_of(drives.begin(), drives.end(), [](const Drive& one) { return one.state == "unseen"; });
-  return state.overview->verdict == "slow"            ? "▲ slow"
-         : state.overview->verdict != "ok" || unknown ? "? cannot tell"
-         : high                                       ? "△ high"
-                                                      : "✓ as usual";
+  return state.overview->verdict == "slow"            ? fmt::format("▲ {}", words::shared::kSlow)
+         : state.overview->verdict != "ok" || unknown ? fmt::format("? {}", words::shared::kCannotTell)
+         : high                                       ? fmt::format("△ {}", words::shared::kHigh)
+                                                      : fmt::format("✓ {}", words::shared::kAsUsual);
 }
 
 void draw_title(Grid& grid, const State& state, const View& view) {
   grid.fill(0, Style::title);
   const bool hour = state.overview && state.overview->past && state.overview->step_seconds > 60;
-  std::string right = view.at ? (hour ? "PAST (figures of the hour)" : "PAST") : view.paused ? "PAUSED" : "";
+  std::string right = view.at       ? (hour ? words::terminal::kPastHour : words::terminal::kPast)
+                      : view.paused ? words::terminal::kPaused
+                                    : "";
   for (const std::string& part : {state_text(state), state.overview ? time_text(*state.overview) : std::string()}) {
     right += (right.empty() || part.empty() ? "" : "  ") + part;
   }
   const std::size_t room = grid.width() - std::min(grid.width(), characters(right).size() + 1);
-  const std::string left = "ssdpulse top" + (state.host.empty() ? "" : " on " + state.host);
+  const std::string left =
+      state.host.empty() ? words::terminal::kTitle : fmt::format(words::terminal::kTitleOn, state.host);
   grid.put(0, 0, first_characters(left + "  " + state.address, room), Style::title);
   grid.put_right(grid.width(), 0, right, Style::title);
 }
@@ -85,21 +90,24 @@ std::string calm_text(const std::vector<Drive>& drives) {
   constexpr std::size_t kMaxNames = 3;
   std::string exceptions;
   std::size_t usual = drives.size();
-  for (const auto& [words, a, b] :
-       {std::tuple("Higher than usual", "high", "slow"), std::tuple("Not known", "unknown", "unseen")}) {
+  for (const auto& [what, a, b] : {std::tuple(words::shared::kHigherThanUsual, "high", "slow"),
+                                   std::tuple(words::shared::kNotKnown, "unknown", "unseen")}) {
     std::size_t count = 0;
     for (const Drive& drive : drives) {
       if (drive.state == a || drive.state == b) {
-        exceptions += ++count > kMaxNames ? "" : (count == 1 ? " " + std::string(words) + ": " : ", ") + drive.name;
+        exceptions += ++count > kMaxNames ? "" : (count == 1 ? fmt::format(" {}: ", what) : ", ") + drive.name;
       }
     }
-    exceptions += count > kMaxNames ? fmt::format(" and {} more.", count - kMaxNames) : count > 0 ? "." : "";
+    if (count > kMaxNames) {
+      exceptions = fmt::format(words::shared::kAndMore, exceptions, count - kMaxNames);
+    }
+    exceptions += count > 0 ? "." : "";
     usual -= count;
   }
   const std::size_t all = drives.size();
-  return usual < all ? fmt::format("No drive is slow; {} of {} are as usual.{}", usual, all, exceptions)
-         : all == 1  ? "The drive is as usual."
-                     : fmt::format("All {} drives are as usual.", all);
+  return usual < all ? fmt::format(words::shared::kNoneSlow, usual, all) + exceptions
+         : all == 1  ? words::shared::kDriveAsUsual
+                     : fmt::format(words::shared::kAllAsUsual, all);
 }
 
 /// What is over is small: `ssdpulse why` has all of it.
@@ -116,18 +124,20 @@ std::string in_two_lines(const std::string& text, std::size_t width) {
 std::size_t draw_first_line(Grid& grid, const State& state) {
   const std::size_t end = 1 + std::clamp<std::size_t>(grid.height() / 4, 1, 7);
   if (!state.trouble.empty()) {
-    const std::size_t row = put_lines(grid, 1, end, "No answer: " + state.trouble, Style::bad);
+    const std::size_t row =
+        put_lines(grid, 1, end, fmt::format(words::terminal::kNoAnswerAs, state.trouble), Style::bad);
     const bool is_old = state.overview && !state.overview->past;
-    return is_old ? put_lines(grid, row, end + 1, "What is below is as of " + time_text(*state.overview) + ".") : row;
+    return is_old ? put_lines(grid, row, end + 1, fmt::format(words::terminal::kBelowAsOf, time_text(*state.overview)))
+                  : row;
   }
   if (!state.overview) {
-    return put_lines(grid, 1, end, "asking the daemon");
+    return put_lines(grid, 1, end, words::terminal::kAsking);
   }
   const Overview& all = *state.overview;
   const bool calm = all.verdict == "ok" && !all.past && !all.drives.empty();
   // What to do next keeps its lines, unless there are hardly any. Of what is over, there is nothing to do.
   const bool has_next = !all.next.empty() && !(calm && !all.over.empty());
-  const std::string next = has_next ? "Next: " + all.next : "";
+  const std::string next = has_next ? fmt::format(words::terminal::kNext, all.next) : "";
   const std::size_t reserved = end > 4 ? std::min<std::size_t>(wrap(next, grid.width()).size(), 2) : 0;
   std::size_t row = put_lines(grid, 1, end - reserved, calm ? calm_text(all.drives) : all.sentence,
                               all.verdict == "slow" ? Style::bad : Style::plain);
@@ -140,26 +150,27 @@ void draw_keys(Grid& grid, const View& view) {
   const std::size_t row = grid.height() - 1;
   grid.fill(row, Style::title);
   if (view.typing) {
-    grid.put(0, row, "filter: " + view.filter + "_", Style::title);
+    grid.put(0, row, fmt::format(words::terminal::kFilterTyped, view.filter), Style::title);
     return;
   }
-  const std::string filter = view.filter.empty() ? "/ filter" : "/ filter (" + view.filter + ")";
+  const std::string filter =
+      view.filter.empty() ? words::terminal::kFilterKey : fmt::format(words::terminal::kFilterKeyOf, view.filter);
   std::string keys;
   switch (view.screen) {
     case Screen::overview:
-      keys = fmt::format("q quit  ? help  v volumes  t tenants  Enter open  {}  s sort: {}", filter, order_text(view));
+      keys = fmt::format(words::terminal::kOverviewKeys, filter, order_text(view));
       break;
     case Screen::volumes:
-      keys = fmt::format("q quit  ? help  d drives  t tenants  {}  s sort: {}", filter, order_text(view));
+      keys = fmt::format(words::terminal::kVolumesKeys, filter, order_text(view));
       break;
     case Screen::tenants:
-      keys = fmt::format("q quit  ? help  d drives  v volumes  {}  s sort: {}", filter, order_text(view));
+      keys = fmt::format(words::terminal::kTenantsKeys, filter, order_text(view));
       break;
     case Screen::device:
-      keys = fmt::format("q quit  ? help  Esc back  o heatmap: {}  p pause", heat_name(view.heat));
+      keys = fmt::format(words::terminal::kDeviceKeys, heat_name(view.heat));
       break;
     case Screen::help:
-      keys = "q quit  Esc back";
+      keys = words::terminal::kHelpKeys;
       break;
   }
   grid.put(0, row, keys, Style::title);
@@ -167,18 +178,18 @@ void draw_keys(Grid& grid, const View& view) {
 
 void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& state) {
   constexpr auto kKeys = std::to_array<std::pair<const char*, const char*>>({
-      {"d v t", "drives; volumes, and what they lie on; tenants: whose I/O it is"},
-      {"up down j k", "select a line; PgUp, PgDn, Home and End by more"},
-      {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
-      {"Esc h", "back, and without the filter"},
-      {"/", "filter over all that a line names, its state and its cause"},
-      {"s > <", "sort by the next or previous: worst, name, p99, I/Os, data"},
-      {"r", "reverse the order"},
-      {"o", "heatmap of reads, writes, flushes, discards, commits"},
-      {"p space", "pause"},
-      {"[ ] { }", "a minute back or forth, an hour back or forth"},
-      {"n", "now"},
-      {"? q", "this help; quit"},
+      {"d v t", words::terminal::kHelpScreens},
+      {words::terminal::kKeysSelect, words::terminal::kHelpSelect},
+      {words::terminal::kKeysOpen, words::terminal::kHelpOpen},
+      {words::terminal::kKeysBack, words::terminal::kHelpBack},
+      {"/", words::terminal::kHelpFilter},
+      {"s > <", words::terminal::kHelpSort},
+      {"r", words::terminal::kHelpReverse},
+      {"o", words::terminal::kHelpHeatmap},
+      {words::terminal::kKeysPause, words::terminal::kHelpPause},
+      {"[ ] { }", words::terminal::kHelpTime},
+      {"n", words::shared::kNow},
+      {"? q", words::terminal::kHelpQuit},
   });
   std::size_t row = top;
   for (const auto& [key, what] : kKeys) {
@@ -188,15 +199,14 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
     }
   }
   if (row + 2 < bottom) {
-    grid.put(0, ++row, "What is not measured here, and why", Style::title);
+    grid.put(0, ++row, words::shared::kWhatIsNotMeasured, Style::title);
     ++row;
   }
   for (const Gap& gap : state.gaps.value_or(std::vector<Gap>())) {
     row = put_lines(grid, row, bottom, gap.what + ": " + gap.why, Style::plain);
   }
   if (!state.gaps || state.gaps->empty()) {
-    put_lines(grid, row, bottom,
-              state.gaps ? "Nothing: every source answers." : "Not known: the daemon has not answered yet.");
+    put_lines(grid, row, bottom, state.gaps ? words::terminal::kEverySourceAnswers : words::terminal::kGapsNotKnown);
   }
 }
 

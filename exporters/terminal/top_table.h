@@ -12,6 +12,7 @@
 
 #include "exporters/terminal/top_screen.h"
 #include "exporters/terminal/top_words.h"
+#include "exporters/words/shared.h"
 
 namespace ssdpulse::terminal {
 
@@ -57,7 +58,7 @@ std::vector<const Column<Row>*> columns_that_fit(const Table<Row>& table, const 
   const auto is_filled = [&](const Column<Row>& column) {
     return !column.may_be_absent || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
       const std::string text = column.text(*row);
-      return text != kNotKnown && text != "none";
+      return text != kNotKnown && text != words::shared::kNone;
     });
   };
   std::vector<const Column<Row>*> all;

@@ -10,6 +10,8 @@
 #include "exporters/terminal/top_screen.h"
 #include "exporters/terminal/top_table.h"
 #include "exporters/terminal/top_words.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -93,23 +95,26 @@ class Sums {
   std::map<std::string, Entry> by_name_;
 };
 
+namespace heads = words::terminal;
+namespace shared = words::shared;
+
 // Which column goes first on a narrow screen is documented in ssdpulse(1).
 constexpr Column<Tenant> kColumns[] = {
-    {"I/Os", "/s", 9, 3, [](const Tenant& t) { return rate_text(t.ios_per_second); }},
-    {"Read", "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.read_bytes_per_second); }},
-    {"Written", "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.written_bytes_per_second); }},
-    {"Discarded", "MB/s", 11, 2,
+    {shared::kIos, "/s", 9, 3, [](const Tenant& t) { return rate_text(t.ios_per_second); }},
+    {shared::kReadHead, "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.read_bytes_per_second); }},
+    {shared::kWrittenHead, "MB/s", 9, 1, [](const Tenant& t) { return megabytes_text(t.written_bytes_per_second); }},
+    {heads::kDiscarded, "MB/s", 11, 2,
      [](const Tenant& t) {
-       return t.discarded_bytes_per_second > 0 ? megabytes_text(t.discarded_bytes_per_second) : "none";
+       return t.discarded_bytes_per_second > 0 ? megabytes_text(t.discarded_bytes_per_second) : words::shared::kNone;
      },
      true},
-    {"Device", "time %", 8, 2,
+    {heads::kDevice, heads::kTimePercent, 8, 2,
      [](const Tenant& t) { return t.mean_seconds ? percent_text(t.device_ratio) : kNotKnown; }},
-    {"Mean", "ms", 8, 4, [](const Tenant& t) { return milliseconds_text(t.mean_seconds); }},
+    {heads::kMean, "ms", 8, 4, [](const Tenant& t) { return milliseconds_text(t.mean_seconds); }},
 };
 
 constexpr Table<Tenant> kTenants{
-    .head = "Tenant",
+    .head = shared::kTenant,
     .state_head = "",
     .columns = kColumns,
     .last_importance = 4,
@@ -119,7 +124,8 @@ constexpr Table<Tenant> kTenants{
     .state = [](const Tenant&) { return std::string(); },
     .note =
         [](const Tenant& t) {
-          return t.drives > 1 ? fmt::format("most on {}, of {} drives", t.drive, t.drives) : "on " + t.drive;
+          return t.drives > 1 ? fmt::format(words::terminal::kOnManyDrives, t.drive, t.drives)
+                              : fmt::format(words::shared::kOn, t.drive);
         },
     .style = [](const Tenant&) { return Style::plain; },
 };
@@ -130,11 +136,11 @@ std::string remark(const Tenants& tenants) {
     return tenants.not_known;
   }
   if (tenants.tenants.empty()) {
-    return "No I/O in the " + duration_text(tenants.seconds) + " measured.";
+    return fmt::format(words::shared::kNoIo, duration_text(tenants.seconds));
   }
   const bool root_alone = tenants.tenants.size() == 1 && tenants.tenants.front().name == "/";
-  return "Over " + duration_text(tenants.seconds) + ", on all drives." +
-         (root_alone ? " All I/O is charged to the system: ssdpulse doctor says how to tell units apart." : "");
+  return fmt::format(words::terminal::kOverAllDrives, duration_text(tenants.seconds)) +
+         (root_alone ? fmt::format(" {}", words::terminal::kChargedToSystem) : "");
 }
 
 }  // namespace
@@ -164,12 +170,9 @@ Tenants tenants_between(const TenantAnswers& before, const TenantAnswers& after)
   }
   all.tenants = sums.take();
   if (!after.empty() && !named) {
-    all.not_known = counted
-                        ? "Tenants have no names here: set attribution.names to full or hashed, and restart the daemon."
-                        : "Whose I/O it is is not known: this kernel does not report it, or attribution.enabled is "
-                          "false. ssdpulse doctor says more.";
+    all.not_known = counted ? words::terminal::kTenantsHaveNoNames : words::terminal::kTenantsNotKnown;
   } else if (all.seconds == 0) {
-    all.not_known = "Counted from now on: the first figures follow in a second.";
+    all.not_known = words::shared::kCountedInASecond;
   }
   return all;
 }
@@ -191,7 +194,7 @@ Tenants tenants_at(double at_time, const std::map<std::string, Json>& histories)
     }
   }
   all.tenants = sums.take();
-  all.not_known = any ? "" : "The history has no tenants for this time.";
+  all.not_known = any ? "" : words::shared::kNoPastTenants;
   return all;
 }
 
@@ -206,7 +209,7 @@ void draw_tenants(Grid& grid, std::size_t top, std::size_t bottom, const State& 
   const auto tenants = shown(*state.tenants, view);
   draw_table(grid, top, bottom, kTenants, tenants, selected(*state.tenants, view));
   if (tenants.empty()) {
-    put_lines(grid, top + 2, bottom, "No tenant fits the filter.");
+    put_lines(grid, top + 2, bottom, words::terminal::kNoTenantFits);
   }
 }
 

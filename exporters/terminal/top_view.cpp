@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/terminal/top_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -8,13 +10,18 @@
 #include <set>
 
 #include "daemon/base/complete.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
 
-constexpr auto kOrders = util::names<Order>({"worst", "name", "read p99", "write p99", "I/Os", "data"});
+constexpr auto kOrders =
+    util::names<Order>({words::shared::kWorst, words::shared::kName, words::terminal::kOrderReadP99,
+                        words::terminal::kOrderWriteP99, words::shared::kIos, words::shared::kData});
 constexpr auto kTenantOrders =
-    util::names<Order>({"most data", "name", "data read", "data written", "I/Os", "device time"});
+    util::names<Order>({words::terminal::kOrderMostData, words::shared::kName, words::terminal::kOrderDataRead,
+                        words::terminal::kOrderDataWritten, words::shared::kIos, words::shared::kDeviceTimeHead});
 constexpr auto kHeats = util::names<Heat>({"read", "write", "flush", "discard", "commit"});
 
 std::string lower(std::string text) {
@@ -346,7 +353,8 @@ void press(View& view, const Press& press, const Overview& overview, const Volum
 
 std::string order_text(const View& view) {
   const auto order = static_cast<std::size_t>(view.order);
-  return std::string((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]) + (view.reversed ? " (r)" : "");
+  const std::string text((view.screen == Screen::tenants ? kTenantOrders : kOrders)[order]);
+  return view.reversed ? fmt::format(words::terminal::kOrderReversed, text) : text;
 }
 
 std::string_view heat_name(Heat heat) { return kHeats[static_cast<std::size_t>(heat)]; }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks of an answer as lines: what is mounted from a volume, then, below it, what that lies on.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,6 +9,8 @@
 
 #include "exporters/terminal/top_answers.h"
 #include "exporters/terminal/top_view.h"
+#include "exporters/words/shared.h"
+#include "exporters/words/terminal.h"
 
 namespace ssdpulse::terminal {
 namespace {
@@ -23,9 +27,9 @@ Tails bio_tails_from(const Json& of) {
 
 /// In one word. What is bad and has no word here is what the daemon calls it: broken, inactive.
 std::string state_from(const Json& layer, const std::string& health) {
-  const std::string word = at(layer, "suspended") == true ? "suspended"
+  const std::string word = at(layer, "suspended") == true ? words::terminal::kSuspended
                            : number(at(layer, "missing_members")).value_or(0) > 0
-                               ? "degraded"
+                               ? words::terminal::kDegraded
                                : health.substr(0, health.find_first_of(",;"));
   return at(layer, "bad") == true ? "▲ " + word : word;
 }
@@ -52,7 +56,7 @@ Volume volume_from(const Json& layer, const std::string& use) {
   volume.use = use.empty() ? title : use;
   volume.kind = kind_from(layer);
   const std::string members = joined(texts(at(layer, "members")));
-  volume.where = (use.empty() ? "" : title) + (members.empty() ? "" : " on " + members);
+  volume.where = (use.empty() ? "" : title) + (members.empty() ? "" : " " + fmt::format(words::shared::kOn, members));
   volume.where.erase(0, volume.where.find_first_not_of(' '));
   volume.health = text(at(layer, "health"));
   volume.state = state_from(layer, volume.health);
@@ -67,7 +71,9 @@ Volume volume_from(const Json& layer, const std::string& use) {
 Volume drive_line(const Drive& drive) {
   Volume line;
   line.where = drive.cause.empty() ? drive.where : drive.cause;
-  line.state = drive.state == "slow" ? "▲ slow" : drive.state == "high" ? "△ high" : "";
+  line.state = drive.state == "slow"   ? fmt::format("▲ {}", words::shared::kSlow)
+               : drive.state == "high" ? fmt::format("△ {}", words::shared::kHigh)
+                                       : "";
   line.bad = drive.state == "slow";
   line.measured = drive.measured;
   line.read = drive.read;
@@ -165,7 +171,8 @@ class Lines {
       Volume line = line_of(text(at(place, "name")), use);
       line.kind = line.kind.empty() ? kind_from(place) : line.kind;
       line.depth = depth + above;
-      for (const auto& [field, words] : {std::pair("shared", "shared"), std::pair("cut", "more below")}) {
+      for (const auto& [field, words] :
+           {std::pair("shared", words::shared::kIsShared), std::pair("cut", words::shared::kMoreBelow)}) {
         line.where += at(place, field) == true ? (line.where.empty() ? "" : "; ") + std::string(words) : "";
       }
       listed_.insert(line.name);

@@ -40,11 +40,14 @@ ROOMS = {
     "daemon/siblings": "daemon/compare",
     "daemon/advice": "daemon/config daemon/history/history_reader.h daemon/host",
     "exporters/coding": "",
+    "exporters/words": "",  # texts for people, as headers made from JSON
     "exporters/prometheus": "exporters/coding",
-    "exporters/terminal": "",
-    "exporters/page": "daemon/advice daemon/flash daemon/history/recent_past.h daemon/spikes exporters/coding exporters/terminal",
+    "exporters/terminal": "exporters/words",
+    "exporters/page": "daemon/advice daemon/flash daemon/history/recent_past.h daemon/spikes exporters/coding exporters/terminal "
+                      "exporters/words",
     "exporters/http": "",
-    "exporters/report": "daemon/compare daemon/history/history_reader.h exporters/coding exporters/terminal",
+    "exporters/report": "daemon/compare daemon/history/history_reader.h exporters/coding exporters/terminal "
+                        "exporters/words",
     "daemon/serve": "daemon/advice daemon/config daemon/history/history_reader.h exporters/coding exporters/http exporters/page "
                    "exporters/prometheus exporters/report",
     "daemon/runtime": "daemon/* exporters/*",

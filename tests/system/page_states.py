@@ -17,6 +17,7 @@ import jsonschema
 SOURCE = Path(__file__).resolve().parents[2]
 ASSETS = SOURCE / "exporters/page/assets"
 RUNBOOKS = SOURCE / "deploy/runbooks"
+WORDS = SOURCE / "exporters/words"
 DRIVES = 64
 
 
@@ -137,7 +138,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         name = Path(path).name or "index.html"
         file = (RUNBOOKS if path.startswith("/runbooks/") else ASSETS) / name
-        if file.is_file():
+        if name == "catalogue.js":
+            rooms = ", ".join(f'"{room}": {(WORDS / f"{room}.json").read_text()}' for room in ("page", "shared"))
+            self.answer(200, "text/javascript", f"export const catalogue = {{{rooms}}};\n".encode())
+        elif file.is_file():
             self.answer(200, mimetypes.guess_type(name)[0] or "text/plain", file.read_bytes())
         else:
             self.answer(404, "text/plain", b"no such page\n")

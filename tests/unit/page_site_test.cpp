@@ -89,7 +89,13 @@ TEST(page_site, serves_the_files_as_they_are) {
       ++files;
     }
   }
-  EXPECT_EQ(embedded_files().size(), files);
+  const std::string catalogue = rig.site.file(question("/catalogue.js"))->bytes;
+  const Json texts = Json::parse(catalogue.substr(catalogue.find('{'), catalogue.rfind('}') + 1 - catalogue.find('{')));
+  EXPECT_EQ(texts.size(), 2U);
+  for (const std::string room : {"page", "shared"}) {
+    EXPECT_EQ(texts.at(room), Json::parse(file_text(source / "exporters/words" / (room + ".json"))));
+  }
+  EXPECT_EQ(embedded_files().size(), files + 1);
   EXPECT_EQ(rig.site.file(question("/no.js"))->status, 404U);
 }
 

@@ -9,13 +9,13 @@ import { DeviceView } from "./device.js";
 import { Subject } from "./subject.js";
 import { Help } from "./help.js";
 import { Verdict } from "./verdict.js";
-import { element, clock, date, duration, zone } from "./words.js";
+import { text, element, clock, date, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
-  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["Tab, Enter", "to a drive's name, which opens it, and to its state, which shows all its figures"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
-  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"], ["s", "in a chart: begins a selection at the time cursor, and ends it"],
+  ["?", text("keyHelp")], ["/", text("keyFilter")], ["Esc", text("keyBack")], [text("keyTabEnter"), text("keyOpens")], ["p", text("keyPause")], [text("keyBrackets"), text("keyShift")], [text("keySigns"), text("keyZoom")],
+  ["Tab", text("keyChart")], ["s", text("keySelection")],
 ];
 
 class App {
@@ -82,7 +82,7 @@ class App {
       this.subject = view.kind === "device" ? null : new Subject(this, view.kind, view.name);
       this.device = null;
       this.charts = element("div");
-      this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.subject?.root ?? "", this.charts);
+      this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, `◀ ${text("allDrives")}`)), this.subject?.root ?? "", this.charts);
     }
     this.shown = key;
     document.title = view.kind ? `${view.name} · ssdpulse` : "ssdpulse";
@@ -114,8 +114,8 @@ class App {
     const { status } = this.store;
     if (!status || status === this.said) return;
     this.said = status;
-    document.getElementById("host").textContent = `on ${status.host ?? location.hostname}`;
-    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${date(status.started_at)} ${clock(status.started_at)}`;
+    document.getElementById("host").textContent = text("on", status.host ?? location.hostname);
+    document.getElementById("version").textContent = text("runningSince", status.version, date(status.started_at), clock(status.started_at));
   }
 
   showConnection() {
@@ -124,17 +124,17 @@ class App {
     const now = Date.now() / 1000;
     document.body.classList.toggle("gone", Boolean(gone || denied || stalled));
     status.dataset.state = gone || denied || stalled ? "gone" : overview ? "live" : "connecting";
-    let words = "connecting";
-    if (denied) words = "not permitted";
-    else if (stalled) words = `nothing new since ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
-    else if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
-    else if (overview) words = `live, ${clock(overview.taken_at)} ${zone(overview.taken_at)}`;
-    if (!gone && !denied && !stalled && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
+    let words = text("connecting");
+    if (denied) words = text("notPermitted");
+    else if (stalled) words = text("nothingNewSince", clock(overview.taken_at), zone(overview.taken_at));
+    else if (gone) words = text("noAnswerTrying", clock(gone), duration(now - gone));
+    else if (overview) words = text("liveAt", clock(overview.taken_at), zone(overview.taken_at));
+    if (!gone && !denied && !stalled && restarted && now - restarted < 60) words += `; ${text("restartedAt", clock(restarted))}`;
     if (status.textContent !== words) status.textContent = words;
   }
 
   runbookButton(name, about) {
-    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name, about) }, "What to do") : "";
+    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name, about) }, text("whatToDo")) : "";
   }
 
   show(title, ...content) {
@@ -145,25 +145,25 @@ class App {
   }
 
   help() {
-    this.show("Keys", element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
+    this.show(text("keys"), element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
   }
 
   // `about`: the slow time that it is opened for; the runbook itself is about all causes, so that comes first, and the
   // runbook's commands name this drive.
   async runbook(name, about) {
-    let text = "";
+    let words = "";
     try {
       const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`);
-      text = answer.ok ? await answer.text() : "There is no such runbook.";
+      words = answer.ok ? await answer.text() : text("noRunbook");
     } catch (error) {
-      text = "The daemon does not answer.";
+      words = text("doesNotAnswer");
     }
     const why = this.store.overview?.why;
     const next = about?.next ?? (why?.runbook === name ? why.next : "");
     const device = about?.device ?? this.device?.device ?? why?.device;
-    const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, words]) => [element("dt", {}, label), element("dd", {}, words)]))] : [];
-    const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, "Next: "), next) : "")] : [];
-    this.show(name, ...here, ...markdown(device ? text.replaceAll(/\bDEVICE\b/g, device) : text, name, (other) => this.runbook(other, about)));
+    const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, fact]) => [element("dt", {}, label), element("dd", {}, fact)]))] : [];
+    const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, text("next")), " ", next) : "")] : [];
+    this.show(name, ...here, ...markdown(device ? words.replaceAll(/\bDEVICE\b/g, device) : words, name, (other) => this.runbook(other, about)));
   }
 
   onKey(event) {
@@ -189,4 +189,6 @@ class App {
   }
 }
 
+for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
+for (const one of document.querySelectorAll("[data-label]")) one.setAttribute("aria-label", text(one.dataset.label));
 new App();

@@ -2,14 +2,14 @@
 // A range that was brushed in a chart: closer, or compared with the same length before it or the same time the day before, by
 // the engine of `ssdpulse report`. The range and what it is compared with are in the URL.
 
-import { element, latency, bytes, count, short, percent, duration, clock, date } from "./words.js";
+import { text, element, latency, bytes, count, short, percent, duration, clock, date, some } from "./words.js";
 
 const MINUTE = 60; // the history's resolution
 const MAX_COMPARED = 6 * 3600; // seconds
-const AGAINST = { before: (length) => `the ${length} before`, yesterday: () => "the same time the day before" };
+const AGAINST = { before: (length) => text("compareBefore", length), yesterday: () => text("compareYesterday") };
 const ORDER = ["worse", "better", "not comparable", "cannot tell", "same"];
-const UNITS = { seconds: latency, share: percent, ratio: short, "bytes/day": (value) => `${bytes(value)} a day`, "1/second": (value) => `${count(value)}/s`, "bytes/second": (value) => `${bytes(value)}/s`, bytes, count, celsius: (value) => `${short(value)} °C` };
-const textOf = ({ unit }, value) => (value == null ? "no data" : UNITS[unit](value));
+const UNITS = { seconds: latency, share: percent, ratio: short, "bytes/day": (value) => text("aDay", bytes(value)), "1/second": (value) => `${count(value)}/s`, "bytes/second": (value) => `${bytes(value)}/s`, bytes, count, celsius: (value) => `${short(value)} °C` };
+const textOf = ({ unit }, value) => (value == null ? text("noData") : UNITS[unit](value));
 
 // "read.without_discard.p99" -> "read p99, without discard"
 function nameOf({ id }) {
@@ -24,7 +24,7 @@ function changeOf({ change, adjusted_change: adjusted }) {
   if (!one?.ratio) return "";
   const words = (ratio) => (ratio > 2 || ratio < 0.5 ? `× ${short(ratio)}` : `${ratio >= 1 ? "+" : "−"}${short(Math.abs(ratio - 1) * 100)} %`);
   const known = one.lower > 0.01 && one.upper < 100;
-  return words(one.ratio) + (known ? ` (${words(one.lower)} to ${words(one.upper)})` : "");
+  return words(one.ratio) + (known ? ` (${text("span", words(one.lower), words(one.upper))})` : "");
 }
 
 // What decides is named, in a sentence; the rest is counted.
@@ -32,12 +32,12 @@ function summaryOf(rows) {
   const of = (verdict) => rows.filter((row) => row.verdict === verdict);
   const named = (verdict, words) => {
     const names = of(verdict).map(nameOf);
-    return names.length ? `${words}: ${names.slice(0, 3).join("; ")}${names.length > 3 ? `; and ${names.length - 3} more` : ""}.` : "";
+    return names.length ? `${words}: ${some(names, 3, "; ")}.` : "";
   };
   const counts = ORDER.slice(2).map((verdict) => [verdict, of(verdict).length]).filter(([, number]) => number > 0);
   const rest = counts.map(([verdict, number]) => `${number} ${verdict}`).join(", ");
-  const decided = [named("worse", "Worse"), named("better", "Better")].filter(Boolean);
-  return [...(decided.length ? decided : ["Nothing is surely worse or better."]), rest ? `Of the rest: ${rest}.` : ""].filter(Boolean).join(" ");
+  const decided = [named("worse", text("worse")), named("better", text("better"))].filter(Boolean);
+  return [...(decided.length ? decided : [text("nothingDecided")]), rest ? text("ofTheRest", rest) : ""].filter(Boolean).join(" ");
 }
 
 export class Brush {
@@ -46,10 +46,10 @@ export class Brush {
     this.words = element("p");
     this.result = element("div", { "aria-live": "polite" });
     const button = (words, id, onclick) => element("button", { type: "button", id, onclick }, words);
-    this.closer = button("Look closer", "brush-closer", () => view.show(...this.range));
+    this.closer = button(text("lookCloser"), "brush-closer", () => view.show(...this.range));
     this.buttons = new Map(Object.keys(AGAINST).map((against) => [against, button("", `brush-${against}`, () => this.compare(against))]));
-    this.root = element("section", { class: "brush", "aria-label": "Selected range", hidden: true }, this.words,
-      element("div", { class: "group" }, this.closer, ...this.buttons.values(), button("Clear (Esc)", "brush-clear", () => this.clear())), this.result);
+    this.root = element("section", { class: "brush", "aria-label": text("selectedRange"), hidden: true }, this.words,
+      element("div", { class: "group" }, this.closer, ...this.buttons.values(), button(text("clear"), "brush-clear", () => this.clear())), this.result);
   }
 
   // From the URL: "FROM-TO".
@@ -109,9 +109,9 @@ export class Brush {
     const [from, to] = this.range;
     const day = date(from) === date(to) ? "" : `${date(to)} `;
     const [begin, end] = this.minutes;
-    this.words.textContent = `Selected: ${this.view.time(from)} to ${day}${clock(to)} (${duration(to - from)}).`;
+    this.words.textContent = text("selected", this.view.time(from), `${day}${clock(to)}`, duration(to - from));
     for (const [against, button] of this.buttons) {
-      button.textContent = `Compare with ${AGAINST[against](duration(end - begin))}`;
+      button.textContent = AGAINST[against](duration(end - begin));
       button.setAttribute("aria-pressed", against === this.against);
       button.disabled = end - begin > MAX_COMPARED;
     }
@@ -125,13 +125,13 @@ export class Brush {
     const key = `${this.view.device} ${from} ${to} ${against}`;
     if (key === this.asked) return;
     this.asked = key;
-    this.result.replaceChildren(element("p", { class: "faint" }, "Comparing …"));
+    this.result.replaceChildren(element("p", { class: "faint" }, text("comparing")));
     let made = null;
     try {
       const answer = await fetch(`api/v1/compare/${encodeURIComponent(this.view.device)}?from=${from}&to=${to}&against=${against}`, { signal: AbortSignal.timeout(15000) });
-      made = answer.ok ? this.table((await answer.json()).devices[0], against) : [element("p", { class: "faint" }, `Not compared: ${(await answer.text()).trim().slice(0, 300)}.`)];
+      made = answer.ok ? this.table((await answer.json()).devices[0], against) : [element("p", { class: "faint" }, text("notCompared", (await answer.text()).trim().slice(0, 300)))];
     } catch (error) {
-      made = [element("p", { class: "faint" }, "Not compared: no answer.")];
+      made = [element("p", { class: "faint" }, text("notCompared", text("noAnswer")))];
     }
     if (key === this.asked) this.result.replaceChildren(...made);
     if (made.length === 1) this.asked = null; // may be answered later
@@ -141,12 +141,12 @@ export class Brush {
     const judged = rows.filter((row) => ORDER.includes(row.verdict)).sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
     const left = rows.length - judged.length;
     const cell = (words) => element("td", { class: "number" }, words);
-    const window = ({ from, to }) => `${clock(from).slice(0, 5)} to ${clock(to).slice(0, 5)}`;
-    const head = ["Figure", against === "before" ? window(before) : `the day before, ${window(before)}`, window(after), "change (95 %)", "verdict"];
+    const window = ({ from, to }) => text("span", clock(from).slice(0, 5), clock(to).slice(0, 5));
+    const head = [text("figure"), against === "before" ? window(before) : text("theDayBefore", window(before)), window(after), text("changeHead"), text("verdict")];
     const loads = load.filter((row) => row.before || row.after).map((row) => `${nameOf(row)} ${textOf(row, row.before)} → ${textOf(row, row.after)}`);
-    return [element("p", {}, judged.length ? summaryOf(judged) : "Too few I/Os to compare any figure."),
-      judged.length ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison, as a table" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((one, i) => element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, one)))),
+    return [element("p", {}, judged.length ? summaryOf(judged) : text("tooFewToCompare")),
+      judged.length ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("asTableOf", text("comparison")) }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((one, i) => element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, one)))),
         element("tbody", {}, ...judged.map((row) => element("tr", { "data-verdict": row.verdict, title: row.reason ?? "" }, element("td", {}, nameOf(row)), cell(textOf(row, row.before)), cell(textOf(row, row.after)), cell(changeOf(row)), element("td", {}, row.verdict)))))) : "",
-      element("p", { class: "faint" }, [loads.length ? `Load: ${loads.join("; ")}.` : "", left ? `${left === 1 ? "1 figure has" : `${left} figures have`} too few I/Os, or none.` : ""].filter(Boolean).join(" "))];
+      element("p", { class: "faint" }, [loads.length ? text("load", loads.join("; ")) : "", left === 1 ? text("tooFewOne") : left ? text("tooFewMany", left) : ""].filter(Boolean).join(" "))];
   }
 }

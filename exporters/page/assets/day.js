@@ -2,7 +2,7 @@
 // The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; from the
 // history.
 
-import { element, latency, count, duration, clock, date, exact, many } from "./words.js";
+import { text, element, latency, count, duration, clock, date, exact, many, plural } from "./words.js";
 import { sharpContext } from "./plot.js";
 import { CAUSES } from "./causes.js";
 
@@ -27,19 +27,19 @@ function stateOf({ day, hour, oldest, slot_seconds: length }, device, slot) {
 
 // What the strip shows, for those who cannot see it.
 export function dayWords(day, device) {
-  if (!day) return "asking the history …";
-  if (!device) return "no data";
+  if (!day) return text("askingTheHistory");
+  if (!device) return text("noData");
   const parts = [];
   const worst = worstOf(device);
   // What goes on is written when it has ended.
-  if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push(`no spike, no burst until ${minute(day.hour.to)}`);
+  if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push(text("noSpikeNoBurst", minute(day.hour.to)));
   else {
-    parts.push(device.spikes_in_all === 0 ? "no spike" : many(device.spikes_in_all, "spike") + (worst ? `, worst ${minute(worst.begin)} by ${byCause(worst.cause)}` : ""));
-    parts.push(device.bursts_in_all === 0 ? "no burst" : many(device.bursts_in_all, "burst"));
+    parts.push(device.spikes_in_all === 0 ? text("noSpike") : many(device.spikes_in_all, text("spike"), text("spikes")) + (worst ? `, ${text("worstAt", minute(worst.begin), byCause(worst.cause))}` : ""));
+    parts.push(device.bursts_in_all === 0 ? text("noBurst") : many(device.bursts_in_all, text("burst"), text("bursts")));
   }
   const missing = device.spikes.filter((_, slot) => stateOf(day, device, slot) === "none").length;
-  if (missing > 0) parts.push(`no data for ${duration(missing * day.slot_seconds)}`);
-  if (day.oldest !== null && day.oldest >= day.day.from + day.slot_seconds) parts.push(`nothing kept before ${minute(day.oldest)}`);
+  if (missing > 0) parts.push(text("noDataFor", duration(missing * day.slot_seconds)));
+  if (day.oldest !== null && day.oldest >= day.day.from + day.slot_seconds) parts.push(text("nothingKeptBefore", minute(day.oldest)));
   return parts.join("; ");
 }
 
@@ -47,9 +47,9 @@ export function dayWords(day, device) {
 export function hourWords(day, device, kind) {
   if (!day) return "";
   const hour = device?.hour?.[kind];
-  if (!hour) return "1 h: no data";
+  if (!hour) return text("hourNoData");
   const whole = (words) => words.replaceAll(" ", "\u00a0"); // never broken across lines
-  return hour.ios === 0 ? "1 h: none" : `${whole(`1 h: ${latency(hour.p99)}`)}, ${whole(`n ${count(hour.ios)}`)}`;
+  return hour.ios === 0 ? text("hourNone") : `${whole(text("hourLatency", latency(hour.p99)))}, ${whole(`n ${count(hour.ios)}`)}`;
 }
 
 // Spikes stand on the line, the taller the longer I/Os waited; bursts of discards hang below it.
@@ -91,28 +91,28 @@ const number = (words) => element("td", { class: "number" }, words);
 function hourTable(devices) {
   const rows = devices.filter((device) => device.hour).flatMap((device) => ["read", "write"].map((kind) => {
     const { ios, p50, p99, p999 } = device.hour[kind];
-    return element("tr", { "data-hour": `${device.name} ${kind}` }, element("td", {}, device.title), element("td", {}, kind + "s"), number(exact(ios)), ...[p50, p99, p999].map((one) => number(ios === 0 ? "none" : latency(one))),
+    return element("tr", { "data-hour": `${device.name} ${kind}` }, element("td", {}, device.title), element("td", {}, plural(kind)), number(exact(ios)), ...[p50, p99, p999].map((one) => number(ios === 0 ? text("none") : latency(one))),
       number(duration(device.hour.measured_seconds)));
   }));
-  return element("table", {}, heads("Drive", "Last hour", "n", "p50", "p99", "p99.9", "measured"), element("tbody", {}, ...rows));
+  return element("table", {}, heads(text("drive"), text("lastHour"), "n", "p50", "p99", "p99.9", text("measured")), element("tbody", {}, ...rows));
 }
 
 function dayTable({ day, slot_seconds: length }, devices) {
   const rows = devices.flatMap((device) => device.spikes.map((spikes, slot) => ({ device, slot, spikes, bursts: device.bursts[slot], begin: day.from + slot * length }))
     .filter((one) => one.spikes > 0 || one.bursts > 0)).sort((a, b) => b.begin - a.begin);
   const more = rows.length - MAX_ROWS;
-  return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MAX_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
+  return [element("table", {}, heads(text("drive"), text("quarterOfAnHour"), text("spikes"), text("worst"), text("waitedInIt"), text("bursts")), element("tbody", {}, ...rows.slice(0, MAX_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
     const worst = device.worst.find((one) => one.slot === slot);
-    return element("tr", {}, element("td", {}, device.title), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
-      number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(worst ? latency(worst.excess_seconds) : "none"), number(exact(bursts)));
-  }))), more > 0 ? element("p", { class: "faint" }, `and ${more} more`) : null];
+    return element("tr", {}, element("td", {}, device.title), element("td", {}, `${date(begin)} ${text("span", minute(begin), minute(begin + length))}`), number(exact(spikes)),
+      number(worst ? text("worstBy", minute(worst.begin), byCause(worst.cause)) : text("none")), number(worst ? latency(worst.excess_seconds) : text("none")), number(exact(bursts)));
+  }))), more > 0 ? element("p", { class: "faint" }, text("andMoreRows", more)) : null];
 }
 
 export class DayTable {
   constructor() {
     this.note = element("p", { class: "faint" });
-    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Last hour and last 24 hours, as a table" });
-    this.details = element("details", { id: "day-table", class: "more", ontoggle: () => this.fill() }, element("summary", {}, "Last hour and last 24 hours, as a table"), this.table);
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("asTableOf", text("hourAndDay")) });
+    this.details = element("details", { id: "day-table", class: "more", ontoggle: () => this.fill() }, element("summary", {}, text("asTableOf", text("hourAndDay"))), this.table);
     this.root = element("div", {}, this.note, this.details);
   }
 
@@ -120,7 +120,7 @@ export class DayTable {
   show(day, titles) {
     if (day === this.day && String([...titles]) === String([...this.titles ?? []])) return;
     Object.assign(this, { day, titles });
-    this.note.textContent = day?.reason ? `Last hour and last 24 hours: no data. Why: ${day.reason}.` : "";
+    this.note.textContent = day?.reason ? text("hourAndDayWithout", day.reason) : "";
     this.details.hidden = !day || Boolean(day.reason);
     this.fill();
   }

@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it over the same time, and what happened. The last quarter of an hour comes
 // second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, many, patch, viewLink } from "./words.js";
+import { text, element, latency, count, bytes, short, percent, duration, clock, date, localTime, many, patch, viewLink, plural, shortPlural, fullWords } from "./words.js";
 import { factsOf, rate, tailOf } from "./drive_facts.js";
 import { dayOf } from "./day.js";
 import { Brush } from "./brush.js";
@@ -13,11 +13,11 @@ import { Past } from "./past.js";
 import { Tenants } from "./tenants.js";
 import { Stacks } from "./stacks.js";
 
-const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
+const RANGES = [[60, text("minutes", 1)], [300, text("minutes", 5)], [900, text("minutes", 15)], [3600, text("hours", 1)], [21600, text("hours", 6)], [86400, text("hours", 24)], [604800, text("daysShort", 7)], [7776000, text("daysShort", 90)]];
 const MEMORY = 900; // seconds that the daemon keeps second by second
 const SHORTEST = 60;
 const LONGEST = 10 * 366 * 86400;
-const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
+const UNITS = { 1: [text("second"), text("secondMany")], 60: [text("minute"), text("minuteMany")], 3600: [text("hour"), text("hourMany")], 86400: [text("day"), text("dayMany")] };
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 
 export class DeviceView {
@@ -37,46 +37,46 @@ export class DeviceView {
     this.stacks = new Stacks(app.store, device);
     this.stacks.root.hidden = below;
     this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, by: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
-    this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
+    this.times = [["from", text("from")], ["to", text("to")]].map(([name, words]) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": words, onkeydown: (event) => {
       if (event.key === "Enter") this.showTimes();
     } }));
-    this.heats = HEATS.map((kind) => element("button", { type: "button", onclick: () => app.go({ heat: kind }) }, kind === "commit" ? "fsync" : kind + (kind === "flush" ? "es" : "s")));
-    this.live = element("button", { type: "button", id: "live", onclick: () => this.pause() }, "Pause (p)");
+    this.heats = HEATS.map((kind) => element("button", { type: "button", onclick: () => app.go({ heat: kind }) }, shortPlural(kind)));
+    this.live = element("button", { type: "button", id: "live", onclick: () => this.pause() }, text("pause"));
     this.heatmap = new Heatmap(this);
     this.charts = this.makeCharts();
     this.wear = this.makeWear();
     this.empty = element("p", { class: "faint" });
     this.wearNote = element("p", { class: "faint" });
     this.wearCharts = element("div", { class: "charts", hidden: true }, ...this.wear.map((chart) => chart.root));
-    this.wearPart = element("section", { id: "wear" }, element("h2", {}, "Wear over time"), this.wearNote, this.wearCharts);
+    this.wearPart = element("section", { id: "wear" }, element("h2", {}, text("wear")), this.wearNote, this.wearCharts);
     this.notice = element("p", { class: "notice", hidden: true });
     this.root = element("div", {}, this.title, this.facts,
-      element("details", { class: "more" }, element("summary", {}, "All about this drive"), this.more), this.stacks.root, this.notice,
+      element("details", { class: "more" }, element("summary", {}, text("allAboutDrive")), this.more), this.stacks.root, this.notice,
       element("div", { class: "bar" },
-        element("div", { class: "group", role: "group", "aria-label": "Range" }, ...this.ranges),
-        element("div", { class: "group", role: "group", "aria-label": "Time" },
-          element("button", { type: "button", onclick: () => this.shift(-1), "aria-label": "Earlier" }, "◀"), this.live,
-          element("button", { type: "button", onclick: () => this.shift(1), "aria-label": "Later" }, "▶")),
-        element("details", { class: "times" }, element("summary", {}, "From … to …"), element("div", { class: "group", role: "group", "aria-label": "From and to" }, this.times[0], "to", this.times[1],
-          element("button", { type: "button", id: "show-times", onclick: () => this.showTimes() }, "Show"))),
-        element("div", { class: "group", role: "group", "aria-label": "Heatmap of" }, ...this.heats)),
+        element("div", { class: "group", role: "group", "aria-label": text("range") }, ...this.ranges),
+        element("div", { class: "group", role: "group", "aria-label": text("time") },
+          element("button", { type: "button", onclick: () => this.shift(-1), "aria-label": text("earlier") }, "◀"), this.live,
+          element("button", { type: "button", onclick: () => this.shift(1), "aria-label": text("later") }, "▶")),
+        element("details", { class: "times" }, element("summary", {}, text("fromToTimes")), element("div", { class: "group", role: "group", "aria-label": text("fromAndTo") }, this.times[0], text("to"), this.times[1],
+          element("button", { type: "button", id: "show-times", onclick: () => this.showTimes() }, text("show")))),
+        element("div", { class: "group", role: "group", "aria-label": text("heatmapOfKinds") }, ...this.heats)),
       element("div", { class: "charts" }, this.heatmap.root), this.happened.root,
-      element("h2", {}, "Whose I/O, and how it entered the kernel"), this.tenants.root,
-      element("h2", {}, "The same time in lines"),
+      element("h2", {}, text("whoseIo")), this.tenants.root,
+      element("h2", {}, text("sameTimeInLines")),
       element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)), this.empty,
-      element("details", { class: "more" }, element("summary", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes),
+      element("details", { class: "more" }, element("summary", {}, text("declaredWrites")), this.tenants.writes),
       this.wearPart);
   }
 
   // Only from the history: how the drive wore, as it reported itself.
   makeWear() {
     const worn = (field) => (i) => this.columns.worn?.[i]?.[field] ?? null;
-    const options = { isMissing: (i) => !this.columns.worn?.[i], none: "not reported" };
+    const options = { isMissing: (i) => !this.columns.worn?.[i], none: text("notReported") };
     return [
-      new Lines(this, "Write amplification", [{ name: "media by host writes", values: (i) => this.columns.amplification?.[i] ?? null }], short, false,
-        { ...options, none: "not known (too little written, or not counted)" }),
-      new Lines(this, "Life used and spare", [{ name: "used", values: worn("percentage_used") }, { name: "spare", values: worn("available_spare") }], percent, false, options),
-      new Lines(this, "Temperature", [{ name: "highest", values: worn("temperature_celsius") }], (value) => value.toFixed(0) + " °C", false, options),
+      new Lines(this, text("writeAmplification"), [{ name: text("mediaByHost"), values: (i) => this.columns.amplification?.[i] ?? null }], short, false,
+        { ...options, none: text("amplificationNotKnown") }),
+      new Lines(this, text("lifeAndSpare"), [{ name: text("used"), values: worn("percentage_used") }, { name: text("spare"), values: worn("available_spare") }], percent, false, options),
+      new Lines(this, text("temperature"), [{ name: text("highest"), values: worn("temperature_celsius") }], (value) => value.toFixed(0) + " °C", false, options),
     ];
   }
 
@@ -84,14 +84,14 @@ export class DeviceView {
     const answer = this.inPast ? this.past.answer : null;
     const shown = answer && !this.bySeconds && answer.wear.length > 0;
     let words = "";
-    if (!this.inPast) words = "It is in the history, by the minute or longer. ";
-    else if (this.bySeconds) words = "There is none for single seconds: choose a longer time.";
-    else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives report their wear." : "No data: no log page of the drive was read in this time.";
+    if (!this.inPast) words = `${text("wearIsPast")} `;
+    else if (this.bySeconds) words = text("wearNotBySeconds");
+    else if (answer && !shown) words = known && !known.nvme ? text("wearOnlyNvme") : text("wearNotRead");
     this.wearCharts.hidden = !shown;
     this.wearPart.hidden = !shown && Boolean(known) && !known.nvme;
     if (words === this.shownWear) return;
     this.shownWear = words;
-    this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, "Show 7 days"));
+    this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, text("showSevenDays")));
     this.wearNote.hidden = words === "";
   }
 
@@ -105,27 +105,26 @@ export class DeviceView {
       return value == null ? null : value / (this.columns.measured ?? this.columns.seconds)[i];
     };
     const tails = (kind) => [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"]].map(([name, field]) => ({ name, values: word(`${kind}_${field}`) }));
-    const byDuring = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
-      name: during === "none" ? "neither" : during === "both" ? "during both" : "during a " + during,
-      values: word(`${kind}_during_${during}_p99`), n: (i) => this.iosDuring(kind, during, i) }));
-    const stages = (kind) => [{ name: "in the device", values: word(`${kind}_device_p99`) }, { name: "in the queue", values: word(`${kind}_queue_p99`) }];
-    const size = (kind) => ({ name: kind + "s", values: (i) => {
+    const byDuring = (kind) => [["none", text("neither")], ["discard", text("duringDiscard")], ["flush", text("duringFlush")], ["both", text("duringBoth")]].map(([during, name]) => ({
+      name, values: word(`${kind}_during_${during}_p99`), n: (i) => this.iosDuring(kind, during, i) }));
+    const stages = (kind) => [{ name: text("inTheDevice"), values: word(`${kind}_device_p99`) }, { name: text("inTheQueue"), values: word(`${kind}_queue_p99`) }];
+    const size = (kind) => ({ name: plural(kind), values: (i) => {
       const ios = this.series(kind + "_ios")[i];
       return ios ? this.series(kind + "_bytes")[i] / ios : null;
     } });
-    const inFlight = new Lines(this, "In flight at the end of the second", ["read", "write"].map((kind) => ({ name: kind + "s", values: (i) => this.series(kind + "_in_flight")[i] ?? null })), count, false);
+    const inFlight = new Lines(this, text("inFlightAtEnd"), ["read", "write"].map((kind) => ({ name: plural(kind), values: (i) => this.series(kind + "_in_flight")[i] ?? null })), count, false);
     inFlight.liveOnly = true;
     return [
-      latencyLines(this, "Read latency", tails("read")),
-      latencyLines(this, "Write latency", tails("write")),
-      latencyLines(this, "fsync latency (commits)", tails("commit")),
-      latencyLines(this, "Reads: p99 by what else was in flight", byDuring("read")),
-      latencyLines(this, "Writes: p99 by what else was in flight", byDuring("write")),
-      latencyLines(this, "Reads: p99 in queue and device", stages("read")),
-      latencyLines(this, "Writes: p99 in queue and device", stages("write")),
-      new Lines(this, "I/Os a second", ["read", "write", "flush", "discard"].map((kind) => ({ name: kind + (kind === "flush" ? "es" : "s"), values: rate(kind + "_ios") })), count, false),
-      new Lines(this, "Data a second", ["read", "write", "discard"].map((kind) => ({ name: kind + "s", values: rate(kind + "_bytes") })), bytes, false),
-      new Lines(this, "Mean size", [size("read"), size("write")], bytes, false),
+      latencyLines(this, text("readLatency"), tails("read")),
+      latencyLines(this, text("writeLatency"), tails("write")),
+      latencyLines(this, text("fsyncLatency"), tails("commit")),
+      latencyLines(this, text("readsDuring"), byDuring("read")),
+      latencyLines(this, text("writesDuring"), byDuring("write")),
+      latencyLines(this, text("readsInStages"), stages("read")),
+      latencyLines(this, text("writesInStages"), stages("write")),
+      new Lines(this, text("iosPerSecond"), ["read", "write", "flush", "discard"].map((kind) => ({ name: plural(kind), values: rate(kind + "_ios") })), count, false),
+      new Lines(this, text("dataPerSecond"), ["read", "write", "discard"].map((kind) => ({ name: plural(kind), values: rate(kind + "_bytes") })), bytes, false),
+      new Lines(this, text("meanSize"), [size("read"), size("write")], bytes, false),
       inFlight,
     ];
   }
@@ -146,16 +145,16 @@ export class DeviceView {
   get shortest() { return SHORTEST; }
   get unit() {
     const step = this.step;
-    return UNITS[step] ?? `stretch of ${duration(step)}`;
+    return UNITS[step]?.[0] ?? text("stretchOf", text("stretch"), duration(step));
   }
-  stretches(number) { return UNITS[this.step] ? many(number, UNITS[this.step]) : `${many(number, "stretch", "stretches")} of ${duration(this.step)}`; }
+  stretches(number) { return UNITS[this.step] ? many(number, ...UNITS[this.step]) : text("stretchOf", many(number, text("stretch"), text("stretchMany")), duration(this.step)); }
 
   // The time of a column, as people write it.
   moment(i) {
     const { end, seconds } = this.columns;
     if (this.step === 1) return clock(end[i]);
     const begin = end[i] - seconds[i];
-    return `${date(begin) === date(this.until) ? "" : date(begin) + " "}${clock(begin).slice(0, 5)} to ${clock(end[i]).slice(0, 5)}`;
+    return `${date(begin) === date(this.until) ? "" : date(begin) + " "}${text("span", clock(begin).slice(0, 5), clock(end[i]).slice(0, 5))}`;
   }
 
   time(seconds) {
@@ -216,7 +215,7 @@ export class DeviceView {
     this.heat = HEATS.includes(heat) ? heat : "read";
     this.to = to;
     this.heats.forEach((button, i) => button.setAttribute("aria-pressed", HEATS[i] === this.heat));
-    this.live.textContent = to ? "Live (p)" : "Pause (p)";
+    this.live.textContent = text(to ? "live" : "pause");
     this.live.setAttribute("aria-pressed", Boolean(to));
     this.happened.shown = null;
     this.shownTimes = null;
@@ -248,7 +247,7 @@ export class DeviceView {
     if (Number.isFinite(from) && Number.isFinite(to) && to > from) this.show(from, to);
     else {
       this.notice.hidden = false;
-      this.notice.textContent = "From and to: two times are needed, the first before the second.";
+      this.notice.textContent = text("twoTimes");
     }
   }
 
@@ -274,7 +273,7 @@ export class DeviceView {
     this.app.store.select(this.inPast ? null : this.device, this.heat);
     if (this.inPast) this.showPast(overview.taken_at);
     else if (!this.showNow(overview.taken_at)) return;
-    const trouble = this.inPast ? this.past.trouble && `The past cannot be shown: ${this.past.trouble}.` : missing && `${missing} is not measured now: it is gone, or not included.`;
+    const trouble = this.inPast ? this.past.trouble && text("pastNotShown", this.past.trouble) : missing && text("notMeasuredNow", missing);
     this.notice.hidden = !trouble;
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
@@ -325,7 +324,7 @@ export class DeviceView {
       chart.root.hidden = none || (this.inPast && chart.liveOnly === true);
       if (!chart.root.hidden) chart.draw();
     }
-    this.empty.textContent = empty.length ? `Nothing to draw in this range: ${empty.join("; ")}.` : "";
+    this.empty.textContent = empty.length ? text("nothingToDraw", empty.join("; ")) : "";
     if (!this.wearCharts.hidden) this.wear.forEach((chart) => chart.draw());
   }
 
@@ -336,27 +335,27 @@ export class DeviceView {
     const high = (kind) => device.spikes.some((spike) => spike.operation === kind) || device.above_baseline?.operation === kind;
     const fact = (label, words, small, of = {}) => element("li", { ...of }, element("span", { tabindex: of["data-help"] && "0" }, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const tail = (kind, label) => {
-      const { text, seconds, usual } = tailOf(device, kind);
-      if (text === null) return null;
-      return fact(label, seconds === null ? text : (now[kind].standstill_seconds ? "> " : "") + latency(seconds), usual == null ? "" : `usually ${latency(usual)}`, { "data-high": high(kind), "data-help": "latency" });
+      const { words, seconds, usual } = tailOf(device, kind);
+      if (words === null) return null;
+      return fact(label, seconds === null ? words : (now[kind].standstill_seconds ? "> " : "") + latency(seconds), usual == null ? "" : text("usually", latency(usual)), { "data-high": high(kind), "data-help": "latency" });
     };
-    const facts = [tail("read", "Read p99"), tail("write", "Write p99"), tail("commit", "fsync p99")];
+    const facts = [tail("read", text("readP99")), tail("write", text("writeP99")), tail("commit", text("fsyncP99"))];
     if (now) {
-      facts.push(fact("Busy", percent(now.busy_ratio), `${now.in_flight} in flight`, { "data-help": "busy" }));
-      for (const kind of ["read", "write"]) facts.push(fact(kind === "read" ? "Reads" : "Writes", `${count(rate(device, kind, "ios"))}/s`, `${bytes(rate(device, kind, "bytes"))}/s`, { "data-help": "ios" }));
+      facts.push(fact(text("busy"), percent(now.busy_ratio), text("inFlight", now.in_flight), { "data-help": "busy" }));
+      for (const kind of ["read", "write"]) facts.push(fact(text(kind === "read" ? "readsHead" : "writesHead"), `${count(rate(device, kind, "ios"))}/s`, `${bytes(rate(device, kind, "bytes"))}/s`, { "data-help": "ios" }));
     }
     for (const mount of device.mounts.slice(0, 2)) {
-      if (mount.size_bytes) facts.push(fact("Free", bytes(mount.available_bytes), `of ${bytes(mount.size_bytes)} in ${mount.mountpoint}` + (mount.full_in_seconds !== null ? `, full in ${duration(mount.full_in_seconds)} if it goes on like this` : ""), { "data-help": "free" }));
+      if (mount.size_bytes) facts.push(fact(text("free"), bytes(mount.available_bytes), `${text("ofSizeIn", bytes(mount.size_bytes), mount.mountpoint)}${fullWords(mount)}`, { "data-help": "free" }));
     }
-    if (nvme?.write_amplification.ratio != null) facts.push(fact("Write amplification", short(nvme.write_amplification.ratio), nvme.write_amplification.window, { "data-help": "amplification" }));
-    if (nvme?.used_ratio != null) facts.push(fact("Life left", percent(Math.max(0, 1 - nvme.used_ratio)), nvme.life_seconds === null ? "" : `${duration(nvme.life_seconds)} at this pace`, { "data-help": "life" }));
-    if (nvme?.temperature_celsius != null) facts.push(fact("Temperature", `${nvme.temperature_celsius.toFixed(0)} °C`, "", { "data-help": "temperature" }));
+    if (nvme?.write_amplification.ratio != null) facts.push(fact(text("writeAmplification"), short(nvme.write_amplification.ratio), nvme.write_amplification.window, { "data-help": "amplification" }));
+    if (nvme?.used_ratio != null) facts.push(fact(text("lifeLeft"), percent(Math.max(0, 1 - nvme.used_ratio)), nvme.life_seconds === null ? "" : text("atThisPace", duration(nvme.life_seconds)), { "data-help": "life" }));
+    if (nvme?.temperature_celsius != null) facts.push(fact(text("temperature"), `${nvme.temperature_celsius.toFixed(0)} °C`, "", { "data-help": "temperature" }));
     const name = this.below ? device.name : device.use || device.name;
-    patch(this.title, element("h2", {}, this.below ? element("small", {}, "On the drive ") : "", this.below ? element("a", { href: viewLink("device", device.name) }, name) : name, " ", element("small", {}, [!this.below && device.use && device.name, device.model, bytes(device.size_bytes), device.transport].filter(Boolean).join(" · "))));
+    patch(this.title, element("h2", {}, this.below ? element("small", {}, `${text("onTheDrive")} `) : "", this.below ? element("a", { href: viewLink("device", device.name) }, name) : name, " ", element("small", {}, [!this.below && device.use && device.name, device.model, bytes(device.size_bytes), device.transport].filter(Boolean).join(" · "))));
     patch(this.facts, element("ul", { class: "facts" }, ...facts));
-    const mounted = device.mounts.map((mount) => `${mount.mountpoint}: ${mount.fstype}${mount.discard ? " with discard" : ""}`);
-    const all = Object.entries({ ...factsOf(device, day, dayOf(day, device.name)), ...(mounted.length ? { mounts: ["Mounted", ...mounted] } : {}), scheduler: ["Scheduler", device.scheduler] });
-    patch(this.more, element("ul", { class: "facts" }, ...all.filter(([, [, words]]) => words && words !== "not known").map(([name, [label, words, ...more]]) => fact(label, words, more.join(", "), { "data-fact": name }))));
+    const mounted = device.mounts.map((mount) => `${mount.mountpoint}: ${mount.fstype}${mount.discard ? ` ${text("withDiscard")}` : ""}`);
+    const all = Object.entries({ ...factsOf(device, day, dayOf(day, device.name)), ...(mounted.length ? { mounts: [text("mounted"), ...mounted] } : {}), scheduler: [text("scheduler"), device.scheduler] });
+    patch(this.more, element("ul", { class: "facts" }, ...all.filter(([, [, words]]) => words && words !== text("notKnownHere")).map(([name, [label, words, ...more]]) => fact(label, words, more.join(", "), { "data-fact": name }))));
   }
 
   // null: back to where it was left by a click or a key, which the URL has.

@@ -1,74 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives in words: the p99s of now, the state, wear, and all of it as a list of facts.
 
-import { latency, milliseconds, count, bytes, percent, short, duration, plural, busyWords } from "./words.js";
+import { text, latency, milliseconds, count, bytes, percent, short, duration, plural, busyWords, some, shortPlural } from "./words.js";
 import { hourWords } from "./day.js";
 
 export const rate = (device, kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
 
-// Of the p99 of now: its text in milliseconds, null where it is not known; its usual; how many times that it is. What
+// Of the p99 of now: in words, in milliseconds, null where it is not known; its usual; how many times that it is. What
 // waits has taken longer already than all that completed before.
 export function tailOf(device, kind) {
   const now = device.now?.[kind];
   const usual = device.baseline_p99[kind];
   const still = now?.standstill_seconds;
   const seconds = still || (now?.ios ? now.p99 : null);
-  const text = seconds == null ? (now?.ios === 0 && usual != null ? "none" : null) : (still ? "> " : "") + milliseconds(seconds);
-  return { text, seconds, usual, times: seconds && usual ? seconds / usual : null };
+  const words = seconds == null ? (now?.ios === 0 && usual != null ? text("none") : null) : (still ? "> " : "") + milliseconds(seconds);
+  return { words, seconds, usual, times: seconds && usual ? seconds / usual : null };
 }
 
 function tailWords(device, kind) {
   const { seconds, usual } = tailOf(device, kind);
-  const usually = usual == null ? "" : `usually ${latency(usual)}`;
-  if (!device.now) return ["no data"];
-  if (device.now[kind].standstill_seconds) return [`> ${latency(seconds)}`, "none completes", usually];
-  if (device.now[kind].ios === 0) return ["none", usually];
-  return seconds === null ? ["not timed"] : [latency(seconds), usually];
+  const usually = usual == null ? "" : text("usually", latency(usual));
+  if (!device.now) return [text("noData")];
+  if (device.now[kind].standstill_seconds) return [`> ${latency(seconds)}`, text("noneCompletes"), usually];
+  if (device.now[kind].ios === 0) return [text("none"), usually];
+  return seconds === null ? [text("notTimed")] : [latency(seconds), usually];
 }
 
 function amplification(nvme, modelled) {
   const waf = nvme?.write_amplification;
-  if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return ["not measured", modelled];
-  if (!nvme) return ["not known", modelled || "no NVMe drive"];
-  if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
-  return [short(waf.ratio), `${short(waf.lower)} to ${short(waf.upper)}, ${waf.window}, ${waf.source}`];
+  if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return [text("notMeasured"), modelled];
+  if (!nvme) return [text("notKnownHere"), modelled || text("noNvmeDrive")];
+  if (waf.ratio === null) return [text("notKnownHere"), waf.reason || text("tooLittleWritten")];
+  return [short(waf.ratio), `${text("span", short(waf.lower), short(waf.upper))}, ${waf.window}, ${waf.source}`];
 }
 
 function life(nvme) {
   const heat = nvme?.temperature_celsius == null ? "" : `${nvme.temperature_celsius.toFixed(0)} °C`;
-  if (!nvme || nvme.used_ratio === null) return ["not known", heat];
-  return [percent(Math.max(0, 1 - nvme.used_ratio)) + " left", nvme.life_seconds === null ? "" : duration(nvme.life_seconds) + " at this pace",
-    heat, nvme.spare_ratio === null ? "" : "spare " + percent(nvme.spare_ratio)];
+  if (!nvme || nvme.used_ratio === null) return [text("notKnownHere"), heat];
+  return [text("left", percent(Math.max(0, 1 - nvme.used_ratio))), nvme.life_seconds === null ? "" : text("atThisPace", duration(nvme.life_seconds)),
+    heat, nvme.spare_ratio === null ? "" : text("spareLeft", percent(nvme.spare_ratio))];
 }
 
 // The state, then what explains it, then what is over.
 export function stateWords(device) {
   if (device.state === "slow") {
     const [first] = device.spikes;
-    return ["slow", `${plural(first.operation)}: ${first.short_words}`];
+    return [text("slow"), `${plural(first.operation)}: ${first.short_words}`];
   }
-  const past = device.spike_seconds ? `was slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
-  if (device.state === "high") return ["high", `${device.above_baseline.operation === "commit" ? "fsync" : plural(device.above_baseline.operation)}: ${short(device.above_baseline.times)} times usual`, past];
-  if (device.state === "unseen") return ["not measured", "no request is seen"];
-  if (device.slower_than_siblings) return ["slower than its siblings", device.slower_than_siblings, past];
-  if (device.state === "idle") return ["idle", past];
-  return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
+  const past = device.spike_seconds ? text("wasSlowFor", duration(device.spike_seconds)) : "";
+  if (device.state === "high") return [text("high"), text("timesUsual", shortPlural(device.above_baseline.operation), short(device.above_baseline.times)), past];
+  if (device.state === "unseen") return [text("notMeasured"), text("noRequestSeen")];
+  if (device.slower_than_siblings) return [text("slowerThanSiblings"), device.slower_than_siblings, past];
+  if (device.state === "idle") return [text("idle"), past];
+  return device.state === "unknown" ? [text("cannotTell"), device.now ? text("noTimes") : text("noData")] : [text("asUsual"), past];
 }
 
 // Each a label, what is the case, and what explains that; by the name that a column gives.
 export function factsOf(device, day, past) {
   const others = [...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter((one) => !device.title.includes(one));
-  const both = (of, words) => ["read", "write"].map((kind) => `${words(rate(device, kind, of))} ${kind}`);
+  const both = (of, words) => ["read", "write"].map((kind) => `${words(rate(device, kind, of))} ${text(kind === "read" ? "read" : "write")}`);
   const facts = {
-    drive: ["Drive", device.title, bytes(device.size_bytes), device.model, ...others],
-    state: ["State", ...stateWords(device)],
-    read: ["Read p99", ...tailWords(device, "read"), hourWords(day, past, "read")],
-    write: ["Write p99", ...tailWords(device, "write"), hourWords(day, past, "write")],
-    commit: ["fsync p99", ...tailWords(device, "commit")],
-    ios: ["I/Os a second", ...both("ios", count), device.now ? `${device.now.in_flight} in flight` : "", busyWords(device)],
-    bytes: ["Data a second", ...both("bytes", bytes)],
-    amplification: ["Write amplification", ...amplification(device.nvme, device.modelled)],
-    life: ["Life", ...life(device.nvme)],
+    drive: [text("drive"), device.title, bytes(device.size_bytes), device.model, ...others],
+    state: [text("state"), ...stateWords(device)],
+    read: [text("readP99"), ...tailWords(device, "read"), hourWords(day, past, "read")],
+    write: [text("writeP99"), ...tailWords(device, "write"), hourWords(day, past, "write")],
+    commit: [text("fsyncP99"), ...tailWords(device, "commit")],
+    ios: [text("iosPerSecond"), ...both("ios", count), device.now ? text("inFlight", device.now.in_flight) : "", busyWords(device)],
+    bytes: [text("dataPerSecond"), ...both("bytes", bytes)],
+    amplification: [text("writeAmplification"), ...amplification(device.nvme, device.modelled)],
+    life: [text("life"), ...life(device.nvme)],
   };
   for (const [name, fact] of Object.entries(facts)) facts[name] = fact.filter(Boolean);
   return facts;
@@ -78,10 +78,10 @@ export function factsOf(device, day, past) {
 export function calmWords(devices) {
   const named = (words, ...states) => {
     const names = devices.filter((one) => states.includes(one.state)).map((one) => one.name);
-    return names.length === 0 ? "" : ` ${words}: ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}.`;
+    return names.length === 0 ? "" : ` ${words}: ${some(names)}.`;
   };
   const usual = devices.filter((one) => one.state === "ok" || one.state === "idle").length;
   const all = devices.length;
-  if (usual === all) return all === 1 ? "The drive is as usual." : `All ${all} drives are as usual.`;
-  return `No drive is slow; ${usual} of ${all} are as usual.${named("Higher than usual", "high")}${named("Not known", "unknown", "unseen")}`;
+  if (usual === all) return all === 1 ? text("driveAsUsual") : text("allAsUsual", all);
+  return `${text("noneSlow", usual, all)}${named(text("higherThanUsual"), "high")}${named(text("notKnown"), "unknown", "unseen")}`;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened: slow times, bursts, waits and notes as a lane below the heatmap, in words below it, and one explained.
 
-import { element, latency, bytes, short, duration, clock, exact, many, manyOf, plural } from "./words.js";
+import { text, element, latency, bytes, short, duration, clock, exact, many, manyOf, plural, shortPlural } from "./words.js";
 import { Plot, colour } from "./plot.js";
 import { CAUSES } from "./causes.js";
 
@@ -9,21 +9,21 @@ const MEMORY = 900; // seconds: the most that is kept second by second around a 
 const MAX_MARKS = 40; // that are in the list
 const LISTED = 5; // of them without a click
 const ROW = 18; // pixels
-const ROWS = [["read", "reads"], ["write", "writes"], ["flush", "flushes"], ["discard", "discards"], ["commit", "fsync"], ["bursts", "bursts"], ["waits", "held up"], ["notes", "notes"]];
-const OTHERS = { bursts: ["--c4", "burst", "a burst of discards"], waits: ["--c3", "held up", "held up above the drives"],
-  settings: ["--ink", "changed", "a setting changed"], marks: ["--ink", "mark", "a mark, by ssdpulse mark"], clock: ["--ink", "clock", "the clock was set"] };
+const ROWS = [...["read", "write", "flush", "discard", "commit"].map((kind) => [kind, shortPlural(kind)]), ["bursts", text("bursts")], ["waits", text("heldUp")], ["notes", text("notes")]];
+const OTHERS = { bursts: ["--c4", text("burst"), text("aBurst")], waits: ["--c3", text("heldUp"), text("heldUpAbove")],
+  settings: ["--ink", text("changed"), text("aSettingChanged")], marks: ["--ink", text("mark"), text("aMark")], clock: ["--ink", text("clock"), text("theClockWasSet")] };
 
 const causeOf = (mark) => CAUSES[mark.cause] ?? CAUSES.unknown;
 export const kindOf = (mark) => (mark.kind === "spikes" ? (CAUSES[mark.cause] ? mark.cause : "unknown") : mark.kind);
 const rowOf = (mark) => (mark.kind === "spikes" ? mark.operation : mark.kind in { bursts: 1, waits: 1 } ? mark.kind : "notes");
 const inkOf = (mark) => (mark.kind === "spikes" ? causeOf(mark).colour : colour(OTHERS[mark.kind][0]));
-const nounOf = (mark) => (mark.kind === "spikes" ? causeOf(mark).noun.replace("an unknown cause", "cause unknown") : OTHERS[mark.kind][1]);
+const nounOf = (mark) => (mark.kind !== "spikes" ? OTHERS[mark.kind][1] : causeOf(mark) === CAUSES.unknown ? text("causeUnknown") : causeOf(mark).noun);
 const legendOf = (mark) => (mark.kind === "spikes" ? causeOf(mark).legend : OTHERS[mark.kind][2]);
 
 // Over the same time as the charts: a row for each kind, a bar for each mark, with its cause in words where there is room.
 class Lane extends Plot {
   constructor(view) {
-    super(view, "Slow times and events", true);
+    super(view, text("slowTimes"), true);
     this.root.classList.add("lane");
     this.details.remove();
     this.summary.remove();
@@ -61,7 +61,7 @@ class Lane extends Plot {
   }
 
   describe() {
-    this.surface.setAttribute("aria-label", `Slow times and events: ${many(this.view.marks.length, "mark")}, in words below. Arrow keys move the time cursor, Enter explains.`);
+    this.surface.setAttribute("aria-label", `${text("laneSays", many(this.view.marks.length, text("mark"), text("marks")))} ${text("chartKeys")}`);
   }
 }
 
@@ -92,7 +92,7 @@ export class Happened {
     this.lane.describe();
     this.showLegend(marks);
     if (marks.length === 0) {
-      this.list.replaceChildren(element("li", { class: "faint" }, "Nothing was slow in this range, and nothing was held up."));
+      this.list.replaceChildren(element("li", { class: "faint" }, text("nothingSlow")));
       this.rest.hidden = true;
       return;
     }
@@ -104,14 +104,14 @@ export class Happened {
     const cheaper = marks.length - listed.length;
     this.list.replaceChildren(...listed.slice(0, LISTED));
     this.rest.hidden = listed.length <= LISTED;
-    this.rest.firstChild.textContent = `${listed.length - LISTED} more`;
-    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, `and ${cheaper} that cost less: choose a shorter time to see them`) : "");
+    this.rest.firstChild.textContent = text("more", listed.length - LISTED);
+    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, text("thatCostLess", cheaper)) : "");
   }
 
   button(mark) {
     const swatch = element("i", { class: "swatch", "aria-hidden": "true" });
     swatch.style.background = inkOf(mark);
-    return element("button", { type: "button", class: "link", "data-mark": mark.id, "data-cause": kindOf(mark), "data-over": mark.end !== null, "aria-label": `${this.words(mark)}: explain`, onclick: () => this.explain(mark, true) }, swatch, this.words(mark));
+    return element("button", { type: "button", class: "link", "data-mark": mark.id, "data-cause": kindOf(mark), "data-over": mark.end !== null, "aria-label": text("explain", this.words(mark)), onclick: () => this.explain(mark, true) }, swatch, this.words(mark));
   }
 
   // Only of what is shown, and in words: no sign is a colour alone.
@@ -126,13 +126,13 @@ export class Happened {
 
   words(mark) {
     const at = this.view.time(mark.begin);
-    if (mark.kind === "bursts") return `${at} ${bytes(mark.bytes)} discarded (${mark.trigger})`;
+    if (mark.kind === "bursts") return `${at} ${text("discarded", bytes(mark.bytes), mark.trigger)}`;
     if (mark.kind === "waits") return `${at} ${mark.words}`;
-    if (mark.kind === "settings") return `${at} ${mark.name} changed`;
+    if (mark.kind === "settings") return `${at} ${text("settingChanged", mark.name)}`;
     if (mark.kind === "marks") return `${at} ${mark.text}`;
-    if (mark.kind === "clock") return `${at} the clock ${mark.seconds > 0 ? "jumped ahead" : "was set back"}`;
+    if (mark.kind === "clock") return `${at} ${text(mark.seconds > 0 ? "clockJumped" : "clockSetBack")}`;
     const goes = mark.end === null;
-    return `${at} ${plural(mark.operation)} ${goes ? "have been" : "were"} slow for ${duration(goes ? this.app.store.overview.taken_at - mark.begin : mark.seconds)}: ${nounOf(mark)}`;
+    return `${at} ${text(goes ? "haveBeenSlow" : "wereSlow", plural(mark.operation), duration(goes ? this.app.store.overview.taken_at - mark.begin : mark.seconds), nounOf(mark))}`;
   }
 
   explainNewest(marks) {
@@ -163,13 +163,13 @@ export class Happened {
     const i = view.cursorIndex();
     const half = Math.max(view.shortest, view.range / 8);
     const ios = i === null ? null : view.series(view.heat + "_ios")[i];
-    this.say(i === null ? `${view.time(time)}: no data` : `${view.moment(i)}: ${manyOf(ios, view.heat)}`,
-      element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => view.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`)), this.compareLink(time));
+    this.say(i === null ? text("noDataAt", view.time(time)) : `${view.moment(i)}: ${manyOf(ios, view.heat)}`,
+      element("p", {}, `${text("nothingNear")} `, element("button", { type: "button", id: "closer", onclick: () => view.show(time - half, time + half) }, text("showAround", duration(2 * half)))), this.compareLink(time));
   }
 
   // One page of the daemon, to print or to save: did what happened then change anything?
   compareLink(time) {
-    return element("p", {}, element("a", { class: "compare", href: `report?device=${encodeURIComponent(this.view.device)}&at=${Math.floor(time)}`, target: "_blank", rel: "noopener" }, "Compare before and after"));
+    return element("p", {}, element("a", { class: "compare", href: `report?device=${encodeURIComponent(this.view.device)}&at=${Math.floor(time)}`, target: "_blank", rel: "noopener" }, text("compareAround")));
   }
 
   // The exact figures at which the colours only hint.
@@ -180,28 +180,28 @@ export class Happened {
     try {
       const column = await this.app.store.ask(`devices/${encodeURIComponent(view.device)}/column?snapshot=${view.columns.number[at]}`);
       if (!column) return;
-      const rows = column.latency[view.heat].map(([word, ios]) => element("tr", {}, element("td", { class: "number" }, "to " + latency(view.bounds[word])), element("td", { class: "number" }, exact(ios))));
-      this.say(`${plural(view.heat)} in the second to ${clock(column.end)}`,
-        element("table", {}, element("thead", {}, element("tr", {}, element("th", { class: "number" }, "latency"), element("th", { class: "number" }, "I/Os"))), element("tbody", {}, ...rows)));
+      const rows = column.latency[view.heat].map(([word, ios]) => element("tr", {}, element("td", { class: "number" }, text("upTo", latency(view.bounds[word]))), element("td", { class: "number" }, exact(ios))));
+      this.say(text("inTheSecondTo", plural(view.heat), clock(column.end)),
+        element("table", {}, element("thead", {}, element("tr", {}, element("th", { class: "number" }, text("latency")), element("th", { class: "number" }, text("ios")))), element("tbody", {}, ...rows)));
     } catch (error) { /* the connection status shows it */ }
   }
 
   explain(mark, focus) {
     this.chosen = mark.id;
     const { view } = this;
-    const time = `${view.time(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)}`;
+    const time = text("span", view.time(mark.begin), mark.end === null ? text("now") : clock(mark.end));
     const box = element("div", { class: "explain", tabindex: "-1", "data-explains": mark.id, "data-over": mark.end !== null });
     if (mark.kind === "bursts") {
-      box.append(element("h3", {}, `A burst of discards, ${time}`), element("p", {}, `Sent by: ${mark.trigger}. Discarded: ${bytes(mark.bytes)}.`));
+      box.append(element("h3", {}, text("burstAt", time)), element("p", {}, text("sentBy", mark.trigger, bytes(mark.bytes))));
     } else if (mark.kind === "waits") {
-      box.append(element("h3", {}, `Held up above the drives, ${time}`), element("p", {}, `${mark.words}.`), this.next(mark));
+      box.append(element("h3", {}, text("heldUpAt", time)), element("p", {}, `${mark.words}.`), this.next(mark));
     } else if (mark.kind === "settings") {
-      box.append(element("h3", {}, `A setting changed, seen at ${view.time(mark.begin)}`), element("p", {}, `${mark.device ?? "host"}: ${mark.name}: ${mark.before} → ${mark.value}`));
+      box.append(element("h3", {}, text("settingSeenAt", view.time(mark.begin))), element("p", {}, `${mark.device ?? text("host")}: ${mark.name}: ${mark.before} → ${mark.value}`));
     } else if (mark.kind === "marks") {
-      box.append(element("h3", {}, `Marked by ssdpulse mark, ${view.time(mark.begin)}`), element("p", {}, mark.text));
+      box.append(element("h3", {}, text("markedAt", view.time(mark.begin))), element("p", {}, mark.text));
     } else if (mark.kind === "clock") {
-      box.append(element("h3", {}, mark.seconds > 0 ? `The clock jumped ahead by ${duration(mark.seconds)}, at ${clock(mark.begin)}` : `The clock was set back by ${duration(-mark.seconds)}, to ${clock(mark.begin)}`),
-        element("p", {}, mark.seconds > 0 ? "It was set, or the host slept. Nothing was measured in between: this host had no such time." : "The seconds from there on were measured twice. The later ones are drawn over the earlier ones."));
+      box.append(element("h3", {}, mark.seconds > 0 ? text("clockJumpedBy", duration(mark.seconds), clock(mark.begin)) : text("clockSetBackBy", duration(-mark.seconds), clock(mark.begin))),
+        element("p", {}, mark.seconds > 0 ? text("jumpExplained") : text("setBackExplained")));
     } else this.explainSpike(box, mark, time);
     box.append(this.compareLink(mark.begin));
     this.explanation.replaceChildren(box);
@@ -209,20 +209,20 @@ export class Happened {
   }
 
   next(mark, ...more) {
-    return element("p", {}, element("strong", {}, mark.end === null ? "Next: " : "If it happens again: "), mark.next + " ", this.app.runbookButton(mark.runbook, mark), ...more);
+    return element("p", {}, element("strong", {}, text(mark.end === null ? "next" : "ifAgain")), ` ${mark.next} `, this.app.runbookButton(mark.runbook, mark), ...more);
   }
 
   explainSpike(box, mark, time) {
     const { view } = this;
-    const factor = mark.baseline_seconds ? `, ${short(mark.peak_seconds / mark.baseline_seconds)} times the usual (${latency(mark.baseline_seconds)})` : "";
-    box.append(element("h3", {}, `Slow ${plural(mark.operation)}, ${time}: ${mark.words}`),
-      element("p", {}, `p99 of its worst second: ${latency(mark.peak_seconds)}${factor}.`));
+    const factor = mark.baseline_seconds ? `, ${text("timesTheUsual", short(mark.peak_seconds / mark.baseline_seconds), latency(mark.baseline_seconds))}` : "";
+    box.append(element("h3", {}, text("slowAt", plural(mark.operation), time, mark.words)),
+      element("p", {}, text("worstSecond", latency(mark.peak_seconds) + factor)));
     // What decided, then what was ruled out; the other figures are there for whoever wants them.
     const lines = (title, all) => (all?.length ? [element("p", {}, element("strong", {}, title)), element("ul", {}, ...all.map((line) => element("li", {}, line)))] : []);
-    box.append(...lines("What speaks for it:", mark.evidence), ...lines("What was ruled out:", mark.ruled_out), ...lines("What could not be known:", mark.missing));
-    if (mark.other?.length) box.append(element("details", { class: "others" }, element("summary", {}, `Other figures (${mark.other.length})`), element("ul", {}, ...mark.other.map((line) => element("li", {}, line)))));
+    box.append(...lines(text("speaksForIt"), mark.evidence), ...lines(text("ruledOut"), mark.ruled_out), ...lines(text("notKnowable"), mark.missing));
+    if (mark.other?.length) box.append(element("details", { class: "others" }, element("summary", {}, text("otherFigures", mark.other.length)), element("ul", {}, ...mark.other.map((line) => element("li", {}, line)))));
     box.append(this.next(mark,
-      mark.has_columns && !view.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => view.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, "Second by second") : "",
-      view.inPast && view.range > 7200 ? element("button", { type: "button", onclick: () => view.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));
+      mark.has_columns && !view.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => view.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, text("secondBySecond")) : "",
+      view.inPast && view.range > 7200 ? element("button", { type: "button", onclick: () => view.show(mark.begin - 1800, mark.begin + 1800) }, text("showTheHour")) : ""));
   }
 }

@@ -2,7 +2,7 @@
 // Where are all I/Os of each second? One pixel per bucket and second on a canvas of its own, drawn scaled in one step.
 
 import { Plot, cividis, colour, isDark } from "./plot.js";
-import { element, latency, exact, manyOf, plural, span } from "./words.js";
+import { text, element, latency, exact, manyOf, plural, span } from "./words.js";
 
 const ZERO = 0; // words of bpf/abi/latency_buckets.h
 const UNDER = 1;
@@ -21,7 +21,7 @@ const minCountOf = (one) => 2 ** (one - 1); // the least count of a level
 
 export class Heatmap extends Plot {
   constructor(view) {
-    super(view, "Latency of every I/O", true);
+    super(view, text("latencyOfAll"), true);
     this.surface.id = "heatmap";
     this.withLines = true;
     this.toggle = element("button", { type: "button", id: "lines", "aria-pressed": "true", onclick: () => {
@@ -36,11 +36,11 @@ export class Heatmap extends Plot {
     this.hover = element("span", { class: "faint" }, "");
     this.heading.append(this.hover);
     this.root.insertBefore(element("div", { class: "key" },
-      element("span", {}, "1 I/O ", this.colours, this.most),
-      element("span", {}, element("i", { class: "box" }), "none: zero I/Os"),
-      element("span", {}, element("i", { class: "box none" }), "no data: not measured"),
-      element("span", {}, element("i", { class: "box out" }), "out of range: not kept, or in the future"),
-      element("span", {}, "top and bottom row: beyond the scale"), this.toggle), this.summary);
+      element("span", {}, `${text("oneIo")} `, this.colours, this.most),
+      element("span", {}, element("i", { class: "box" }), text("noneZero")),
+      element("span", {}, element("i", { class: "box none" }), text("noDataNotMeasured")),
+      element("span", {}, element("i", { class: "box out" }), text("outOfRange")),
+      element("span", {}, text("beyondScale")), this.toggle), this.summary);
   }
 
   // Which buckets are shown, and which level is the last colour: what is visible decides, and the choice is held for a
@@ -199,10 +199,10 @@ export class Heatmap extends Plot {
     this.legend.replaceChildren();
     if (at !== undefined) {
       const missing = this.view.isMissing(at);
-      this.hover.textContent = `${this.view.moment(at)} · ` + (missing ? "no data" : ios[at] === 0 ? `no ${plural(this.view.heat)}` :
-        `${manyOf(ios[at], this.view.heat)} · ` + (this.hasMedian() ? `p50 ${tail("p50", at)} (solid) · ` : "") + `p99 ${tail("p99", at)} (dashed)` + (this.hasMedian() ? ` · p99.9 ${tail("p999", at)} (dotted)` : ""));
+      this.hover.textContent = `${this.view.moment(at)} · ` + (missing ? text("noData") : ios[at] === 0 ? text("noKind", plural(this.view.heat)) :
+        `${manyOf(ios[at], this.view.heat)} · ` + (this.hasMedian() ? `${text("p50Solid", tail("p50", at))} · ` : "") + text("p99Dashed", tail("p99", at)) + (this.hasMedian() ? ` · ${text("p999Dotted", tail("p999", at))}` : ""));
     }
-    this.most.textContent = `${exact(minCountOf(this.scale.level))} and more`;
+    this.most.textContent = text("andMoreIos", exact(minCountOf(this.scale.level)));
     const inside = this.colours.getContext("2d");
     for (let x = 0; x < 140; x++) {
       inside.fillStyle = `rgb(${cividis(0.08 + 0.92 * (x / 139)).join(",")})`;
@@ -211,10 +211,10 @@ export class Heatmap extends Plot {
     const with99 = visible.filter((i) => this.view.series(`${this.view.heat}_p99`)[i] != null);
     const p99 = with99.map((i) => this.view.series(`${this.view.heat}_p99`)[i]);
     const missing = visible.filter((i) => this.view.isMissing(i)).length + this.view.unrecorded(visible);
-    this.summary.textContent = (p99.length === 0 ? `No ${plural(this.view.heat)} in ${this.view.stretches(visible.length)}` :
-      `${with99.length} of ${this.view.stretches(visible.length)} ${with99.length === 1 ? "has" : "have"} I/Os; p99 ${span(latency(bounds[Math.min(...p99)]), latency(bounds[Math.max(...p99)]))}`) +
-      (missing ? `; ${this.view.stretches(missing)} without data.` : ".");
-    this.surface.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
-    this.fillTable(["I/Os", "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? ["no data", "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);
+    this.summary.textContent = (p99.length === 0 ? text("noKindIn", plural(this.view.heat), this.view.stretches(visible.length)) :
+      text(with99.length === 1 ? "oneHasIos" : "manyHaveIos", with99.length, this.view.stretches(visible.length), span(latency(bounds[Math.min(...p99)]), latency(bounds[Math.max(...p99)])))) +
+      (missing ? `; ${text("withoutData", this.view.stretches(missing))}` : ".");
+    this.surface.setAttribute("aria-label", `${text("heatmapOf", this.view.heat)} ${this.summary.textContent} ${text("chartKeys")}`);
+    this.fillTable([text("ios"), "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? [text("noData"), "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);
   }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a figure means, on hover and on focus: the help of the metric that it is made from, from the daemon's own table.
 
-import { element } from "./words.js";
+import { text, element } from "./words.js";
 
 // The figure, the metric, and what the page makes of it.
 export const FIGURES = {
-  latency: ["ssdpulse_io_latency_seconds", "99 of 100 were faster, in the last ten seconds."],
-  busy: ["ssdpulse_device_busy_seconds_total", "As a share of the last seconds."],
-  ios: ["ssdpulse_io_bytes_total", "I/Os and bytes a second, over the last ten seconds."],
+  latency: ["ssdpulse_io_latency_seconds", text("helpTail")],
+  busy: ["ssdpulse_device_busy_seconds_total", text("helpBusy")],
+  ios: ["ssdpulse_io_bytes_total", text("helpIos")],
   free: ["ssdpulse_filesystem_available_bytes", ""],
   amplification: ["ssdpulse_write_amplification_ratio", ""],
-  life: ["ssdpulse_nvme_percentage_used_ratio", "Here is what is left of it."],
+  life: ["ssdpulse_nvme_percentage_used_ratio", text("helpLife")],
   temperature: ["ssdpulse_nvme_temperature_celsius", ""],
-  volume_latency: ["ssdpulse_volume_latency_seconds", "99 of 100 were faster, in the last minute."],
-  volume_ios: ["ssdpulse_volume_ios_total", "A second, over the last minute."],
-  added: ["ssdpulse_volume_member_latency_seconds", "The volume's own time is what is not spent there."],
-  tenant_bytes: ["ssdpulse_tenant_bytes_total", "A second, over the last minute."],
-  tenant_ios: ["ssdpulse_tenant_ios_total", "A second, over the last minute."],
-  tenant_time: ["ssdpulse_tenant_device_seconds_total", "As a share of the last minute."],
+  volume_latency: ["ssdpulse_volume_latency_seconds", text("helpVolumeTail")],
+  volume_ios: ["ssdpulse_volume_ios_total", text("helpLastMinute")],
+  added: ["ssdpulse_volume_member_latency_seconds", text("helpAdded")],
+  tenant_bytes: ["ssdpulse_tenant_bytes_total", text("helpLastMinute")],
+  tenant_ios: ["ssdpulse_tenant_ios_total", text("helpLastMinute")],
+  tenant_time: ["ssdpulse_tenant_device_seconds_total", text("helpShareOfMinute")],
 };
 
 // Of each element with data-help, a key of the table above.

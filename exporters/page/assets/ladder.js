@@ -2,7 +2,7 @@
 // Where writes are amplified: bars for the rungs from file systems to media, with the factor between them, for each
 // group of drives that share volumes; of the last minute in which the stacks were looked at.
 
-import { element, bytes, duration, short } from "./words.js";
+import { text, element, bytes, duration, short } from "./words.js";
 
 const WINDOW = 60; // seconds
 const BETWEEN = 5; // seconds between answers that are kept
@@ -31,7 +31,7 @@ function volumeRows(before, now) {
   const [sent, below, read, readBelow] = ["written_bytes", "members_written_bytes", "read_bytes", "members_read_bytes"].map(of);
   if (sent === null || below === null || sent + below === 0) return [];
   const rows = [{ who: `${now.title || now.name} (${now.kind.replace("_", " ")})`, size: below, times: sent > 0 ? below / sent : null }];
-  if (read !== null && readBelow > read) rows.push({ who: `${now.title || now.name}: extra reads`, size: readBelow - read, times: null, read: true });
+  if (read !== null && readBelow > read) rows.push({ who: text("extraReads", now.title || now.name), size: readBelow - read, times: null, read: true });
   return rows;
 }
 
@@ -44,7 +44,7 @@ function mediaRow(drives, devices) {
     media += size * (ratio ?? 0);
     all += size;
   }
-  return all > 0 ? { who: "Media", size: media, times: media / all } : null;
+  return all > 0 ? { who: text("media"), size: media, times: media / all } : null;
 }
 
 export class Ladders {
@@ -72,13 +72,13 @@ export class Ladders {
     const { sums } = written(before, rungsOf(answer));
     if (!sums.application && !sums.file_system) return [];
     const gaps = [...answer.host_gaps, ...answer.ladders.flatMap((ladder) => ladder.gaps)].filter((gap) => gap.rung === "application" || gap.rung === "file_system");
-    const lacking = [...new Set(gaps.map((gap) => gap.device || "the page cache"))].join(", ");
+    const lacking = [...new Set(gaps.map((gap) => gap.device || text("thePageCache")))].join(", ");
     const [above = 0, below = 0] = [sums.application, sums.file_system];
-    const rows = [{ who: "Applications", size: above, times: null }, { who: "File systems", size: below, times: gaps.length === 0 && above > 0 ? below / above : null }];
+    const rows = [{ who: text("applicationsTitle"), size: above, times: null }, { who: text("fileSystemsTitle"), size: below, times: gaps.length === 0 && above > 0 ? below / above : null }];
     return [element("section", { "data-host-ladder": "" },
-      element("h3", {}, "Written by the whole host"),
+      element("h3", {}, text("writtenByHost")),
       element("ul", { class: "bars" }, ...rows.map((row) => this.bar(row, Math.max(above, below), seconds))),
-      element("p", { class: "faint" }, `In the last ${duration(seconds)}.${lacking ? ` Not compared: not all that was written to ${lacking} is known.` : ""}`))];
+      element("p", { class: "faint" }, `${text("inTheLast", duration(seconds))}${lacking ? ` ${text("notAllKnown", lacking)}` : ""}`))];
   }
 
   ladder(before, answer, ladder, devices, seconds) {
@@ -88,18 +88,18 @@ export class Ladders {
     const lacking = ladder.gaps.filter((gap) => gap.rung === "file_system" || gap.rung === "drive");
     const whole = lacking.length === 0;
     const media = mediaRow(drives, devices);
-    const rows = [{ who: "File systems", size: sums.file_system ?? 0, times: null },
+    const rows = [{ who: text("fileSystemsTitle"), size: sums.file_system ?? 0, times: null },
       ...ladder.volumes.flatMap((name) => volumeRows(named(before.layers, name), named(answer.layers, name))),
-      { who: "Drives", size: sums.drive ?? 0, times: whole && sums.file_system > 0 ? sums.drive / sums.file_system : null },
+      { who: text("drivesTitle"), size: sums.drive ?? 0, times: whole && sums.file_system > 0 ? sums.drive / sums.file_system : null },
       ...(media ? [media] : [])];
     const highest = Math.max(...rows.map((row) => row.size));
-    const together = whole && media && sums.file_system > 0 ? ` From file systems to media: × ${short(media.size / sums.file_system)}.` : "";
+    const together = whole && media && sums.file_system > 0 ? ` ${text("toMedia", short(media.size / sums.file_system))}` : "";
     return element("section", { "data-ladder": ladder.drives.join(" ") },
-      element("h3", {}, "Written to ", ladder.drives.join(", ")),
+      element("h3", {}, text("writtenTo", ladder.drives.join(", "))),
       element("ul", { class: "bars" }, ...rows.map((row) => this.bar(row, highest, seconds))),
-      element("p", { class: "faint" }, `In the last ${duration(seconds)}.${together}`
-        + (media ? "" : " Not every one of these drives counts what it writes to its media.")
-        + (whole ? "" : ` Not compared, as something is lacking: ${lacking.map((gap) => `${gap.device} (${gap.reason.replaceAll("_", " ")})`).join(", ")}.`)));
+      element("p", { class: "faint" }, `${text("inTheLast", duration(seconds))}${together}`
+        + (media ? "" : ` ${text("notAllCountMedia")}`)
+        + (whole ? "" : ` ${text("lacking", lacking.map((gap) => `${gap.device} (${gap.reason.replaceAll("_", " ")})`).join(", "))}`)));
   }
 
   bar({ who, size, times, read }, highest, seconds) {

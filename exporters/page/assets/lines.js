@@ -2,14 +2,14 @@
 // Lines over time: latencies on a logarithmic axis, all else on one from zero.
 
 import { Plot, colour } from "./plot.js";
-import { element, latency, span } from "./words.js";
+import { text, element, latency, span } from "./words.js";
 
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 
 export class Lines extends Plot {
   // lines: [{name, values(i) -> number | null, n(i)?}]; i is a column of the view. `none`: the words for a column
   // without a value that is not missing.
-  constructor(view, title, lines, words, logarithmic, { none = "none", isMissing = (i) => view.isMissing(i) } = {}) {
+  constructor(view, title, lines, words, logarithmic, { none = text("none"), isMissing = (i) => view.isMissing(i) } = {}) {
     super(view, title, false);
     this.none = none;
     this.isMissing = isMissing;
@@ -126,19 +126,19 @@ export class Lines extends Plot {
     this.lines.forEach((line, i) => {
       const value = at === undefined ? null : line.values(at);
       const n = line.n && at !== undefined ? line.n(at) : undefined;
-      const words = value == null ? (this.isMissing(at) ? "no data" : this.none) : this.words(value);
+      const words = value == null ? (this.isMissing(at) ? text("noData") : this.none) : this.words(value);
       this.items[i].textContent = `${line.name}: ${words}` + (n === undefined || n === null ? "" : ` (n ${n})`);
     });
     const parts = this.lines.map((line) => {
       const values = visible.map((i) => line.values(i)).filter((value) => value != null);
-      if (values.length === 0) return `${line.name}: ${visible.every(this.isMissing) ? "no data" : this.none}`;
+      if (values.length === 0) return `${line.name}: ${visible.every(this.isMissing) ? text("noData") : this.none}`;
       return `${line.name}: ${span(this.words(Math.min(...values)), this.words(Math.max(...values)))}`;
     });
     this.summary.textContent = parts.join("; ");
     this.surface.setAttribute("aria-label", `${this.title}. ${this.summary.textContent}`);
     this.fillTable(this.lines.map((line) => line.name), (i) => this.lines.map((line) => {
       const value = line.values(i);
-      return value == null ? (this.isMissing(i) ? "no data" : this.none) : this.words(value);
+      return value == null ? (this.isMissing(i) ? text("noData") : this.none) : this.words(value);
     }));
   }
 }

@@ -2,7 +2,7 @@
 // Markdown as far as runbooks use it: headings, lists, tables, code, emphasis, links. Elements are made one by one, and
 // text stays text: whatever a runbook contains becomes no markup of the page.
 
-import { element } from "./words.js";
+import { text, element } from "./words.js";
 
 const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/;
 const ITEM = /^([-*]|\d+\.) +/;
@@ -28,7 +28,7 @@ const cells = (line) => line.replace(/^\||\|\s*$/g, "").split(/\|(?=(?:[^`]*`[^`
 
 function table(lines, open) {
   const row = (line, name) => element("tr", {}, ...cells(line).map((one) => element(name, {}, ...inline(one, open))));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, element("table", {}, element("thead", {}, row(lines[0], "th")), element("tbody", {}, ...lines.slice(2).map((line) => row(line, "td")))));
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("table") }, element("table", {}, element("thead", {}, row(lines[0], "th")), element("tbody", {}, ...lines.slice(2).map((line) => row(line, "td")))));
 }
 
 // Lines of a list; those that are indented continue the item above.

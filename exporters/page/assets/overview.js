@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, a line each, which opens to all that is known of the drive; and what is not measured here.
 
-import { element, patch, latency, megabytes, perSecond, short, duration, clock, zone, deviceLink, slowOperation } from "./words.js";
+import { text, element, patch, latency, megabytes, perSecond, short, clock, zone, deviceLink, slowOperation, some } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay } from "./day.js";
 import { factsOf, rate, stateWords, tailOf } from "./drive_facts.js";
@@ -10,24 +10,23 @@ import { Stacks } from "./stacks.js";
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
-const READING = ["Numbers are of the last ten seconds.", "The mark on a small bar is what is usual; a bar far beyond it is slow.", "Click a line, or press Enter on its state, for all figures.",
-  "In the strip of 15 minutes, taller is slower, and a bar on top is a slow time.", "In that of 24 hours, a bar is a quarter of an hour with slow times; taller means more time spent waiting.",
-  "In both, a mark below the line is a burst of discards; hatched is no data; grey is not kept."];
+const READING = [text("readingNumbers"), text("readingMark"), text("readingClick"),
+  text("readingQuarter"), text("readingDay"), text("readingBoth")];
 // Of a fact, which figure help.js explains.
 const HELP = { read: "latency", write: "latency", commit: "latency", ios: "ios", bytes: "ios", amplification: "amplification", life: "life" };
 
 const known = (value, words) => (value == null ? null : words(value));
-const tailColumn = (id, head) => ({ id, head, label: head.split(" ")[0], unit: "ms", fact: id, help: "latency", gauge, value: (device) => tailOf(device, id).text });
+const tailColumn = (id, head, label) => ({ id, head, label, unit: "ms", fact: id, help: "latency", gauge, value: (device) => tailOf(device, id).words });
 const rateColumn = (kind, of, head, unit, words) => ({ id: `${kind}-${of}`, head, unit, fact: of, help: "ios", value: (device) => known(rate(device, kind, of), words) });
 
 // Of numbers: `value` is null where a drive has none. A column that no drive has filled yet is absent.
 const COLUMNS = [
-  { id: "busy", head: "Busy", label: "Busy", unit: "%", fact: "ios", help: "busy", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
-  tailColumn("read", "Read p99"), tailColumn("write", "Write p99"), tailColumn("commit", "fsync p99"),
-  rateColumn("read", "ios", "Reads", "/s", perSecond), rateColumn("write", "ios", "Writes", "/s", perSecond),
-  rateColumn("read", "bytes", "Read", "MB/s", megabytes), rateColumn("write", "bytes", "Written", "MB/s", megabytes),
-  { id: "amplification", head: "Write", unit: "ampl.", fact: "amplification", help: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
-  { id: "life", head: "Life", unit: "% left", fact: "life", help: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
+  { id: "busy", head: text("busy"), label: text("busy"), unit: "%", fact: "ios", help: "busy", value: (device) => known(device.now?.busy_ratio, (ratio) => (100 * ratio).toFixed(0)) },
+  tailColumn("read", text("readP99"), text("readHead")), tailColumn("write", text("writeP99"), text("writeHead")), tailColumn("commit", text("fsyncP99"), text("fsync")),
+  rateColumn("read", "ios", text("readsHead"), "/s", perSecond), rateColumn("write", "ios", text("writesHead"), "/s", perSecond),
+  rateColumn("read", "bytes", text("readHead"), "MB/s", megabytes), rateColumn("write", "bytes", text("writtenHead"), "MB/s", megabytes),
+  { id: "amplification", head: text("writeHead"), unit: text("ampl"), fact: "amplification", help: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
+  { id: "life", head: text("life"), unit: text("percentLeft"), fact: "life", help: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
 ];
 
 // How many times its usual the p99 is, from a quarter to 16 times; the mark is the usual. What few I/Os did is no alarm:
@@ -35,7 +34,7 @@ const COLUMNS = [
 function gauge(device, kind) {
   const { times, usual } = tailOf(device, kind);
   const high = device.spikes.some((spike) => spike.operation === kind) || device.now?.[kind].standstill_seconds > 0 || device.above_baseline?.operation === kind;
-  const made = element("span", { class: "gauge", role: "img", "aria-label": usual == null ? "usual not known" : `usually ${latency(usual)}`, "data-usual": usual != null, "data-high": high }, element("i"));
+  const made = element("span", { class: "gauge", role: "img", "aria-label": usual == null ? text("usualNotKnown") : text("usually", latency(usual)), "data-usual": usual != null, "data-high": high }, element("i"));
   made.firstChild.style.width = `${times === null ? 0 : 100 * Math.min(1, Math.max(0.04, (Math.log2(times) + 2) / 6))}%`;
   return made;
 }
@@ -43,8 +42,8 @@ function gauge(device, kind) {
 const title = (fact) => fact.slice(1).join(", ");
 
 function number(device, { id, label, unit, gauge: made, value }, hint) {
-  const text = value(device);
-  return element("td", { class: `number ${id}`, title: hint, "data-none": text === null, "data-label": label, "data-unit": /\d$/.test(text) && unit }, text ?? "–", made?.(device, id));
+  const words = value(device);
+  return element("td", { class: `number ${id}`, title: hint, "data-none": words === null, "data-label": label, "data-unit": /\d$/.test(words) && unit }, words ?? "–", made?.(device, id));
 }
 
 function row(device, day, first, columns, open) {
@@ -54,7 +53,7 @@ function row(device, day, first, columns, open) {
   const link = deviceLink(device.name, first?.device === device.name && first.operation ? first.operation : slowOperation(device));
   return element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
     element("td", { class: "name", title: title(facts.drive) }, element("a", { href: link }, device.use ? element("span", { class: "use" }, device.use) : null, element("span", {}, device.name))),
-    element("td", { class: "state", title: title(facts.state) }, element("button", { type: "button", "data-state": device.state, "aria-expanded": String(open), "aria-controls": open && `details-${device.name}`, "aria-label": `${title(facts.state)}: all about ${device.title}` },
+    element("td", { class: "state", title: title(facts.state) }, element("button", { type: "button", "data-state": device.state, "aria-expanded": String(open), "aria-controls": open && `details-${device.name}`, "aria-label": text("allAbout", title(facts.state), device.title) },
       element("span", {}, state, ["slow", "high"].includes(device.state) ? element("small", {}, why) : null))),
     ...columns.map((column) => number(device, column, title(facts[column.fact]))),
     strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
@@ -67,32 +66,32 @@ function alike(gaps) {
     const [, drive, what] = /^(.*?): (.*)$/s.exec(gap.what) ?? [null, "", gap.what];
     const key = JSON.stringify([what, gap.why, gap.change]);
     const drives = [...found.get(key)?.drives ?? [], drive].filter(Boolean);
-    found.set(key, { ...gap, what: drives.length ? `${drives.slice(0, 4).join(", ")}${drives.length > 4 ? ` and ${drives.length - 4} more` : ""}: ${what}` : what, drives });
+    found.set(key, { ...gap, what: drives.length ? `${some(drives, 4)}: ${what}` : what, drives });
   }
   return [...found.values()];
 }
 
-const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, title: words }, element("canvas", { class: kind, role: "img", "aria-label": `${kind === "day" ? "Last 24 hours" : "Last 15 minutes"}: ${words}` }));
+const strip = (device, kind, words) => element("td", { class: `strip ${kind}`, title: words }, element("canvas", { class: kind, role: "img", "aria-label": `${kind === "day" ? text("lastDay") : text("lastQuarter")}: ${words}` }));
 
 // All that is known, below the drive's line.
 function details(device, day, columns) {
   const past = dayOf(day, device.name);
   const facts = Object.entries(factsOf(device, day, past));
-  const unknown = facts.filter(([, [, words]]) => words === "not known").map(([, [label]]) => label.toLowerCase());
+  const unknown = facts.filter(([, [, words]]) => words === text("notKnownHere")).map(([, [label]]) => label.toLowerCase());
   const range = (seconds, words) => element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=${seconds}` }, words);
   return element("tr", { class: "details", id: `details-${device.name}`, "data-of": device.name }, element("td", { colspan: columns.length + 4 },
-    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== "not known").map(([name, [label, words, ...more]]) => element("li", { "data-fact": name, "data-help": HELP[name] }, element("span", { tabindex: HELP[name] && "0" }, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
-    unknown.length ? element("p", { class: "faint unknown" }, `Not known of this drive: ${unknown.join(", ")}.`) : null,
-    device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, "What to do")) : null,
+    element("ul", { class: "facts" }, ...facts.filter(([, [, words]]) => words !== text("notKnownHere")).map(([name, [label, words, ...more]]) => element("li", { "data-fact": name, "data-help": HELP[name] }, element("span", { tabindex: HELP[name] && "0" }, label), element("b", {}, words), ...more.map((one) => element("small", {}, one))))),
+    unknown.length ? element("p", { class: "faint unknown" }, text("notKnownOf", unknown.join(", "))) : null,
+    device.spikes.length ? element("p", {}, element("button", { type: "button", "data-runbook": device.spikes[0].runbook }, text("whatToDo"))) : null,
     element("div", { class: "strips" },
-      element("p", {}, range(900, "Last 15 minutes"), ": ", stripWords(device)), element("canvas", { class: "quarter", role: "img", "aria-label": "Last 15 minutes" }),
-      element("p", {}, range(86400, "Last 24 hours"), ": ", dayWords(day, past)), element("canvas", { class: "day", role: "img", "aria-label": "Last 24 hours" }))));
+      element("p", {}, range(900, text("lastQuarter")), ": ", stripWords(device)), element("canvas", { class: "quarter", role: "img", "aria-label": text("lastQuarter") }),
+      element("p", {}, range(86400, text("lastDay")), ": ", dayWords(day, past)), element("canvas", { class: "day", role: "img", "aria-label": text("lastDay") }))));
 }
 
 function stripWords(device) {
   const slow = device.strip.marks.filter((mark) => mark & 1).length;
   const bursts = device.strip.marks.filter((mark) => mark & 2).length;
-  return `worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
+  return text("stripSays", slow, device.strip.marks.length, bursts);
 }
 
 // All at once: reading one size after changing another would lay out the whole table again each time.
@@ -145,7 +144,7 @@ function drawStrip(canvas, strip, { width, height }, inks) {
 export class Overview {
   constructor(app) {
     this.app = app;
-    this.filter = element("input", { type: "search", id: "filter", placeholder: "Filter ( / )", "aria-label": "Filter the drives", oninput: () => this.update() });
+    this.filter = element("input", { type: "search", id: "filter", placeholder: text("filter"), "aria-label": text("filterTheDrives"), oninput: () => this.update() });
     this.number = element("span", { class: "faint", role: "status" });
     this.head = element("thead");
     this.body = element("tbody", { onclick: (event) => this.toggle(event) });
@@ -157,8 +156,8 @@ export class Overview {
     this.findings = element("div");
     this.gaps = element("div");
     this.drives = element("div", {}, element("div", { class: "bar" }, this.filter, this.number),
-      element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": "All drives" }, this.head, this.body)),
-      element("details", { class: "more reading" }, element("summary", {}, "How to read a line"), element("ul", {}, ...READING.map((one) => element("li", {}, one)))));
+      element("div", { class: "scroll" }, element("table", { class: "drives", "aria-label": text("allDrives") }, this.head, this.body)),
+      element("details", { class: "more reading" }, element("summary", {}, text("howToRead")), element("ul", {}, ...READING.map((one) => element("li", {}, one)))));
     this.root = element("div", {}, this.drives, this.day.root, this.stacks.root, this.findings, this.gaps);
   }
 
@@ -190,8 +189,8 @@ export class Overview {
     }
     const columns = COLUMNS.filter(({ id }) => this.filled.has(id));
     const heading = (name, kind, unit, help) => element("th", { scope: "col", class: kind, "data-help": help }, name, unit ? element("small", {}, ` ${unit}`) : null);
-    const head = element("thead", {}, element("tr", {}, heading("Drive", "name"), heading("State", "state"), ...columns.map(({ id, head, unit, help }) => heading(head, `number ${id}`, unit, help)),
-      heading("15 minutes", "strip quarter"), day?.reason ? null : heading("24 hours", "strip day")));
+    const head = element("thead", {}, element("tr", {}, heading(text("drive"), "name"), heading(text("state"), "state"), ...columns.map(({ id, head, unit, help }) => heading(head, `number ${id}`, unit, help)),
+      heading(text("quarterHead"), "strip quarter"), day?.reason ? null : heading(text("dayHead"), "strip day")));
     patch(this.head, head);
     const keys = shown.flatMap((device) => [this.line(device.name, row(device, day, overview.why, columns, this.open.has(device.name))),
       this.open.has(device.name) && this.line(`/${device.name}`, details(device, day, columns))]).filter(Boolean);
@@ -207,29 +206,29 @@ export class Overview {
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     this.stacks.update();
     this.drives.hidden = overview.devices.length === 0;
-    this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
+    this.number.textContent = wanted ? text("drivesShown", shown.length, overview.devices.length) : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length);
     if (status && status !== this.said) this.showStatus(status);
   }
 
   // A runbook that a text names is opened from there.
   withRunbook(words) {
     const [all, before, name, after] = /^(.*?)(?:the runbook )(Ssdpulse\w+)(.*)$/s.exec(words) ?? [];
-    return all ? [before, element("button", { type: "button", class: "link", onclick: () => this.app.runbook(name) }, `the runbook ${name}`), after] : [words];
+    return all ? [before, element("button", { type: "button", class: "link", onclick: () => this.app.runbook(name) }, text("theRunbook", name)), after] : [words];
   }
 
   showStatus(status) {
     this.said = status;
     this.findings.replaceChildren();
     if (status.findings.length) {
-      this.findings.append(element("h2", {}, "Settings that cost performance or life"), element("ul", {}, ...status.findings.map((one) =>
-        element("li", {}, `${one.what} `, one.evidence && `${one.evidence}. `, one.change && `Change: ${one.change} `, this.app.runbookButton(one.runbook)))));
+      this.findings.append(element("h2", {}, text("costlySettings")), element("ul", {}, ...status.findings.map((one) =>
+        element("li", {}, `${one.what} `, one.evidence && `${one.evidence}. `, one.change && `${text("change", one.change)} `, this.app.runbookButton(one.runbook)))));
     }
     const gaps = alike(status.not_measured);
-    this.gaps.replaceChildren(gaps.length === 0 ? element("p", { id: "not-measured", class: "faint" }, "Everything is measured: every source answers.")
-      : element("details", { class: "more" }, element("summary", { id: "not-measured" }, `What is not measured here, and why (${gaps.length})`),
-        element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is not measured here, as a table" }, element("table", {},
-          element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
+    this.gaps.replaceChildren(gaps.length === 0 ? element("p", { id: "not-measured", class: "faint" }, text("allMeasured"))
+      : element("details", { class: "more" }, element("summary", { id: "not-measured" }, `${text("whatIsNotMeasured")} (${gaps.length})`),
+        element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("asTableOf", text("notMeasuredHere")) }, element("table", {},
+          element("thead", {}, element("tr", {}, ...[text("what"), text("why"), text("whatWouldChange")].map((name) => element("th", { scope: "col" }, name)))),
           element("tbody", {}, ...gaps.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, ...this.withRunbook(gap.change)))))))));
-    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}. Times are ${zone(status.taken_at)}, the time zone of this browser, unless they say otherwise.`));
+    this.gaps.append(element("p", { class: "faint" }, text("asOf", clock(status.taken_at), zone(status.taken_at))));
   }
 }

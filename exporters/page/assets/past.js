@@ -2,6 +2,8 @@
 // One drive in any window of the history, in the shape of the live store: columns by name, levels, marks. A column is a
 // minute or more here; missing times were not measured.
 
+import { text } from "./words.js";
+
 const POINTS = 600;
 const REFRESH = 60; // seconds, for a window that ends now
 const DOUBT = 0.2; // the largest distance between a ratio's bounds, as a share of the ratio
@@ -97,10 +99,10 @@ export class Past {
       answer = await get(`points=${POINTS}&tenants=total`);
       if (answer && bySeconds) seconds = await get("seconds=1");
     } catch (error) {
-      trouble = "no answer";
+      trouble = text("noAnswer");
     }
     if (key !== this.asked) return; // the user looks elsewhere now
-    this.trouble = trouble === "no such page" ? "no history is kept here" : trouble;
+    this.trouble = trouble === "no such page" ? text("noHistory") : trouble;
     if (answer) {
       this.answer = answer;
       this.bounds = answer.bounds_seconds;

@@ -2,7 +2,7 @@
 // A chart over time: a frame with axes that line charts and the heatmap share, one time cursor for all of them, and
 // the three states that never look alike: a value, no value to measure (a gap), and no data (hatched).
 
-import { element, clock, date } from "./words.js";
+import { text, element, clock, date } from "./words.js";
 
 const LEFT = 58;
 const RIGHT = 8;
@@ -62,8 +62,8 @@ export class Plot {
     this.surface = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
     this.summary = element("p", { class: "summary" });
-    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
-    this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("asTableOf", title) });
+    this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, text("asATable")), this.table);
     this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
     this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.surface, this.summary, this.details);
     this.surface.addEventListener("pointermove", (event) => this.move(event));

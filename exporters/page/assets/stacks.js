@@ -2,9 +2,9 @@
 // What lies above the drives: a tree below each mount. Asked for only while it is open.
 
 import { Ladders } from "./ladder.js";
-import { element, latency, bytes, viewLink } from "./words.js";
+import { text, element, latency, bytes, viewLink } from "./words.js";
 
-const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", "adds", latency], ["bytes_per_second", "data", (value) => bytes(value) + "/s"]];
+const FIGURES = [["latency_p50_seconds", "p50", latency], ["latency_p99_seconds", "p99", latency], ["added_latency_seconds", text("adds"), latency], ["bytes_per_second", text("data"), (value) => bytes(value) + "/s"]];
 
 // As of a layer; of reads and writes, the slower.
 function figuresOf(now) {
@@ -26,7 +26,7 @@ export class Stacks {
     this.root = element("details", { class: "stacks", ontoggle: () => {
       store.wantsStacks = this.root.open;
       if (this.root.open) store.soon(0);
-    } }, element("summary", {}, device ? "What lies on it, and below it" : "Stacks: file systems, volumes and drives"), this.list, this.note, this.ladders.root);
+    } }, element("summary", {}, device ? text("stacksOfIt") : text("stacks")), this.list, this.note, this.ladders.root);
   }
 
   update() {
@@ -45,10 +45,10 @@ export class Stacks {
     const measured = answer.layers.some((layer) => layer.latency_p99_seconds != null);
     for (const place of this.places) this.fill(place, layers.get(place.name), devices.get(place.name), measured);
     this.ladders.update(answer, devices, (ladder) => !this.device || [...ladder.drives, ...ladder.volumes].includes(this.device));
-    this.note.textContent = shown.length === 0 ? "None: no mounted file system and no volume is known here."
-      : (this.device ? "" : "Each floor lies on those below it. What is marked as shared is at several places of its stack. How full a thin pool or a snapshot is, the kernel says only to root: lvs shows it.")
-        + (answer.not_measured ? ` Volumes are not measured: ${answer.not_measured}.` : "")
-        + (answer.left_out ? ` ${answer.left_out} more are not listed.` : "");
+    this.note.textContent = shown.length === 0 ? text("noStacks")
+      : (this.device ? "" : text("stacksExplained"))
+        + (answer.not_measured ? ` ${text("volumesNotMeasured", answer.not_measured)}` : "")
+        + (answer.left_out ? ` ${text("notListed", answer.left_out)}` : "");
   }
 
   tree(stack, devices) {
@@ -62,7 +62,7 @@ export class Stacks {
       items[place.floor] = item;
     }
     return element("section", { "data-stack": stack.mountpoint ?? "" },
-      element("h3", {}, stack.mountpoint ? element("a", { href: viewLink("mount", stack.mountpoint) }, stack.mountpoint) : "Not mounted", " ", element("small", {}, stack.fstype ?? "")), root);
+      element("h3", {}, stack.mountpoint ? element("a", { href: viewLink("mount", stack.mountpoint) }, stack.mountpoint) : text("notMounted"), " ", element("small", {}, stack.fstype ?? "")), root);
   }
 
   floor(place, devices) {
@@ -80,7 +80,7 @@ export class Stacks {
       if (cell.textContent !== words) cell.textContent = words;
     };
     set(name.lastElementChild, layer?.title || device?.model || "");
-    set(health, [layer?.health, shared ? "shared" : "", cut ? "more below" : ""].filter(Boolean).join("; "));
+    set(health, [layer?.health, shared ? text("isShared") : "", cut ? text("moreBelow") : ""].filter(Boolean).join("; "));
     health.classList.toggle("bad", layer?.bad === true);
     const values = layer ?? figuresOf(device?.now);
     FIGURES.forEach(([field, label, words], i) => {

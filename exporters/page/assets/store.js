@@ -2,6 +2,8 @@
 // What the daemon reports: asks once a second while the page is visible, keeps the columns of one device, and knows
 // since when there has been no answer.
 
+import { text } from "./words.js";
+
 const MAX_COLUMNS = 900; // columns that the daemon keeps
 const DAY_INTERVAL = 60000; // milliseconds: as often as the answer changes
 const DAY_RETRY = 10000; // if there was none
@@ -69,7 +71,7 @@ export class Store {
     this.askingDay = true;
     let wait = DAY_RETRY;
     try {
-      this.day = (await this.ask("day")) ?? { reason: "this daemon does not tell", devices: [] };
+      this.day = (await this.ask("day")) ?? { reason: text("doesNotSay"), devices: [] };
       if (!this.day.reason) wait = DAY_INTERVAL;
     } catch (error) { /* the connection status shows it */ }
     this.dayAt = Date.now() + wait;

@@ -2,14 +2,14 @@
 // A volume, a file system or a tenant: what is known of it, above the charts of one of the drives that it uses. Range,
 // cursor and operation are those of the drives: they are in the URL.
 
-import { element, patch, latency, bytes, count, percent, duration, short, viewLink } from "./words.js";
+import { text, element, patch, latency, bytes, count, percent, short, viewLink, fullWords } from "./words.js";
 import { Stacks } from "./stacks.js";
 import { between } from "./tenants.js";
 
 const INTERVAL = 5; // seconds between two questions about a tenant
 const WINDOW = 60; // seconds that its figures cover
 const MAX_DRIVES = 16; // that are asked about a tenant
-const KINDS = { volume: "Volume", mount: "File system", tenant: "Tenant" };
+const KINDS = { volume: text("volume"), mount: text("fileSystem"), tenant: text("tenant") };
 
 const fact = (label, words, small, help) => (words == null ? null : element("li", { "data-help": help }, element("span", { tabindex: help && "0" }, label), element("b", {}, words), small ? element("small", {}, small) : null));
 const figure = (value, words) => (value == null ? null : words(value));
@@ -20,8 +20,8 @@ export class Subject {
     this.title = element("h2", {}, name);
     this.line = element("p", { class: "subject" });
     this.facts = element("ul", { class: "facts" });
-    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Drives that it uses", hidden: true });
-    this.tabs = element("div", { class: "bar group", role: "group", "aria-label": "Drive whose charts are shown" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("drivesItUses"), hidden: true });
+    this.tabs = element("div", { class: "bar group", role: "group", "aria-label": text("driveOfCharts") });
     this.stacks = kind === "tenant" ? null : new Stacks(app.store, name);
     this.root = element("section", { "data-subject": kind }, ...[this.title, this.line, this.facts, this.table, this.stacks?.root, this.tabs].filter(Boolean));
     if (this.stacks) this.stacks.root.open = true;
@@ -33,7 +33,7 @@ export class Subject {
     const devices = new Map(overview.devices.map((device) => [device.name, device]));
     if (this.kind === "tenant") this.showTenant(devices);
     else this.showStack(devices);
-    patch(this.tabs, element("div", { class: "bar group", role: "group", "aria-label": "Drive whose charts are shown" }, ...(this.drives.length < 2 ? [] : this.drives.map((drive) => element("a", { class: "tab", href: viewLink(this.kind, this.name, { on: drive }), "aria-current": drive === shown ? "true" : null }, devices.get(drive)?.title ?? drive)))));
+    patch(this.tabs, element("div", { class: "bar group", role: "group", "aria-label": text("driveOfCharts") }, ...(this.drives.length < 2 ? [] : this.drives.map((drive) => element("a", { class: "tab", href: viewLink(this.kind, this.name, { on: drive }), "aria-current": drive === shown ? "true" : null }, devices.get(drive)?.title ?? drive)))));
   }
 
   say(title, more, bad, words, facts) {
@@ -46,8 +46,8 @@ export class Subject {
   lineOf(health, devices) {
     const slow = this.drives.map((drive) => devices.get(drive)).filter((device) => device?.state === "slow");
     if (health) return [true, `▲ ${health}.`];
-    if (slow.length) return [true, `▲ Below it, ${slow.map((device) => device.name).join(" and ")} ${slow.length === 1 ? "is" : "are"} slow.`];
-    return [false, this.drives.length ? "✓ No drive below it is slow." : "No drive below it is measured."];
+    if (slow.length) return [true, `▲ ${slow.length === 1 ? text("belowSlow", slow[0].name) : text("belowSlowMany", slow.map((device) => device.name).join(` ${text("and")} `))}`];
+    return [false, this.drives.length ? `✓ ${text("belowNoneSlow")}` : text("belowNoneMeasured")];
   }
 
   showStack(devices) {
@@ -62,19 +62,19 @@ export class Subject {
     this.drives = [...new Set(places.map((place) => place.name))].filter((name) => devices.has(name)).sort((a, b) => order(a) - order(b));
     const layer = layers.get(this.kind === "mount" ? of[0]?.places[0]?.name : this.name);
     if (of.length === 0) {
-      this.say(this.name, [], false, `No such ${this.kind === "mount" ? "file system is mounted" : "volume is known"} now.`, []);
+      this.say(this.name, [], false, text(this.kind === "mount" ? "noSuchMount" : "noSuchVolume"), []);
       return;
     }
     const [bad, words] = this.lineOf(layer?.health && layer.bad ? `${layer.title || layer.name}: ${layer.health}` : "", devices);
     const mount = [...devices.values()].flatMap((device) => device.mounts).find((one) => one.mountpoint === this.name);
-    const tail = (kind) => fact(`${kind === "read" ? "Read" : "Write"} p99`, figure(layer?.[kind]?.p99_seconds, latency), figure(layer?.[kind]?.p50_seconds, (value) => `p50 ${latency(value)}`), "volume_latency");
+    const tail = (kind) => fact(text(kind === "read" ? "readP99" : "writeP99"), figure(layer?.[kind]?.p99_seconds, latency), figure(layer?.[kind]?.p50_seconds, (value) => `p50 ${latency(value)}`), "volume_latency");
     const facts = [tail("read"), tail("write"),
-      fact("Adds", figure(layer?.added_latency_seconds, latency), "at least, on average", "added"),
-      ...["read", "write"].map((kind) => fact(kind === "read" ? "Reads" : "Writes", figure(layer?.[kind]?.ios_per_second, (value) => `${count(value)}/s`), figure(layer?.[kind]?.bytes_per_second, (value) => `${bytes(value)}/s`), "volume_ios")),
-      this.kind === "mount" && mount?.size_bytes ? fact("Free", bytes(mount.available_bytes), `of ${bytes(mount.size_bytes)}${mount.full_in_seconds === null ? "" : `, full in ${duration(mount.full_in_seconds)} if it goes on like this`}`, "free") : null,
-      ...(this.kind === "volume" && of[0].mountpoint ? [fact("Carries", of.map((stack) => stack.mountpoint).filter(Boolean).join(", "))] : [])];
-    const why = !layer && this.kind === "volume" && answer.not_measured ? ` It is not measured: ${answer.not_measured}.` : "";
-    this.say(layer?.title && this.kind === "volume" ? layer.title : this.name, this.kind === "mount" ? [of[0].fstype, mount?.discard ? "with discard" : ""] : [layer?.title ? layer.name : "", layer?.kind.replace("_", " ")], bad, words + why, facts);
+      fact(text("addsTitle"), figure(layer?.added_latency_seconds, latency), text("addsAtLeast"), "added"),
+      ...["read", "write"].map((kind) => fact(text(kind === "read" ? "readsHead" : "writesHead"), figure(layer?.[kind]?.ios_per_second, (value) => `${count(value)}/s`), figure(layer?.[kind]?.bytes_per_second, (value) => `${bytes(value)}/s`), "volume_ios")),
+      this.kind === "mount" && mount?.size_bytes ? fact(text("free"), bytes(mount.available_bytes), `${text("ofSize", bytes(mount.size_bytes))}${fullWords(mount)}`, "free") : null,
+      ...(this.kind === "volume" && of[0].mountpoint ? [fact(text("carries"), of.map((stack) => stack.mountpoint).filter(Boolean).join(", "))] : [])];
+    const why = !layer && this.kind === "volume" && answer.not_measured ? ` ${text("volumeNotMeasured", answer.not_measured)}` : "";
+    this.say(layer?.title && this.kind === "volume" ? layer.title : this.name, this.kind === "mount" ? [of[0].fstype, mount?.discard ? text("withDiscard") : ""] : [layer?.title ? layer.name : "", layer?.kind.replace("_", " ")], bad, words + why, facts);
   }
 
   // Each drive keeps what each tenant did since the daemon's start: what grew in the last minute is what it does now.
@@ -107,14 +107,14 @@ export class Subject {
     const { why } = this.app.store.overview;
     if (rows.length > 0) this.drives = rows.map((row) => row.drive);
     else if (this.drives.length === 0 && [why.culprit, why.victim].includes(this.name) && devices.has(why.device)) this.drives = [why.device];
-    const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? `It is what slows ${why.device} down.` : why.victim === this.name ? `Of all that use ${why.device}, it is slowed most.` : "";
+    const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? text("slowsDrive", why.device) : why.victim === this.name ? text("slowedMost", why.device) : "";
     const waiting = [...this.samples.values()].every((samples) => samples.length < 2);
     const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
-    this.say(rows.find((row) => row.title)?.title ?? this.name, [], role !== "", role ? `▲ ${role}` : rows.length ? "✓ As far as is known, it slows nothing, and nothing slows it." : waiting ? "Counted from now on: the first figures follow in seconds." : "No I/O in the last minute.",
-      rows.length === 0 ? [] : [fact("Data", `${bytes(sum(({ own, seconds }) => own.bytes / seconds))}/s`, null, "tenant_bytes"), fact("I/Os", `${count(sum(({ own, seconds }) => own.ios / seconds))}/s`, null, "tenant_ios"), fact("Device time", percent(sum(({ own, seconds }) => own.device / seconds)), "of the time, over all drives", "tenant_time")]);
+    this.say(rows.find((row) => row.title)?.title ?? this.name, [], role !== "", role ? `▲ ${role}` : rows.length ? `✓ ${text("slowsNothing")}` : waiting ? text("countedInASecond") : text("noIoLastMinute"),
+      rows.length === 0 ? [] : [fact(text("dataTitle"), `${bytes(sum(({ own, seconds }) => own.bytes / seconds))}/s`, null, "tenant_bytes"), fact(text("ios"), `${count(sum(({ own, seconds }) => own.ios / seconds))}/s`, null, "tenant_ios"), fact(text("deviceTime"), percent(sum(({ own, seconds }) => own.device / seconds)), text("ofTheTimeOverAll"), "tenant_time")]);
     this.table.hidden = rows.length < 2;
     const cell = (words) => element("td", { class: "number" }, words);
-    this.table.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Drive"), ...["data a second", "of the drive's data", "mean latency"].map((head) => element("th", { scope: "col", class: "number" }, head)))),
+    this.table.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, text("drive")), ...[text("dataPerSecondHead"), text("ofDrivesData"), text("meanLatencyHead")].map((head) => element("th", { scope: "col", class: "number" }, head)))),
       element("tbody", {}, ...rows.map(({ drive, own, all, seconds }) => element("tr", {}, element("td", {}, element("a", { href: viewLink("device", drive) }, devices.get(drive).title)), cell(`${bytes(own.bytes / seconds)}/s`), cell(all > 0 ? `${short((100 * own.bytes) / all)} %` : "–"), cell(own.ios > 0 && own.device > 0 ? latency(own.device / own.ios) : "–"))))));
   }
 }

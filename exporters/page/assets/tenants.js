@@ -2,23 +2,23 @@
 // Whose I/O it is, how it enters the kernel, and what was declared about writes: bars by name, with a summary and a
 // table: live, for the last minute; for the past, over the window that is shown.
 
-import { element, latency, bytes, percent, duration, viewLink } from "./words.js";
+import { text, element, latency, bytes, percent, duration, viewLink } from "./words.js";
 
 const POLL_INTERVAL = 5; // seconds
 const LIVE = 60; // seconds that the live figures cover
 const MAX_BARS = 9;
 const OPERATIONS = ["read", "write", "discard"];
 const MEASURES = {
-  bytes: ["Data a second", (one) => one.bytes, (value, seconds) => bytes(value / seconds) + "/s"],
-  device: ["Device time", (one) => one.device, (value, seconds) => `${percent(value / seconds)} of the time`],
-  mean: ["Mean latency", (one) => (one.ios > 0 && one.device > 0 ? one.device / one.ios : null), (value) => latency(value)],
+  bytes: [text("dataPerSecond"), (one) => one.bytes, (value, seconds) => bytes(value / seconds) + "/s"],
+  device: [text("deviceTime"), (one) => one.device, (value, seconds) => text("ofTheTime", percent(value / seconds))],
+  mean: [text("meanLatency"), (one) => (one.ios > 0 && one.device > 0 ? one.device / one.ios : null), (value) => latency(value)],
 };
 
 const TABLE = {
-  ios: ["I/Os a second", (one, seconds) => (one.ios / seconds).toFixed(1)],
-  bytes: ["data a second", (one, seconds) => bytes(one.bytes / seconds) + "/s"],
-  device: ["device time", (one, seconds) => percent(one.device / seconds)],
-  mean: ["mean latency", (one) => latency(MEASURES.mean[1](one))],
+  ios: [text("iosPerSecond"), (one, seconds) => (one.ios / seconds).toFixed(1)],
+  bytes: [text("dataPerSecondHead"), (one, seconds) => bytes(one.bytes / seconds) + "/s"],
+  device: [text("deviceTimeHead"), (one, seconds) => percent(one.device / seconds)],
+  mean: [text("meanLatencyHead"), (one) => latency(MEASURES.mean[1](one))],
 };
 
 // For one name: reads, writes and discards together.
@@ -53,7 +53,7 @@ function writesBetween(before, after, list, name) {
 }
 
 class Bars {
-  constructor(title, { id = null, nothing = "No I/O", bytesAlone = false, kind = null } = {}) {
+  constructor(title, { id = null, nothing = (seconds) => text("noIo", seconds), bytesAlone = false, kind = null } = {}) {
     this.title = title;
     this.kind = kind; // of the view that a name leads to
     this.nothing = nothing;
@@ -63,12 +63,12 @@ class Bars {
       this.measure = name;
       this.draw();
     } }, words));
-    this.measures = element("div", { class: "group", role: "group", "aria-label": `${title} by` }, ...this.buttons);
+    this.measures = element("div", { class: "group", role: "group", "aria-label": text("by", title) }, ...this.buttons);
     this.list = element("ul", { class: "bars" });
     this.summary = element("p", { class: "summary" });
-    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("asTableOf", title) });
     this.root = element("figure", { class: "chart", "data-bars": id }, element("div", { class: "head" }, element("h3", {}, title), this.measures),
-      this.list, this.summary, this.details = element("details", {}, element("summary", {}, "As a table"), this.table));
+      this.list, this.summary, this.details = element("details", {}, element("summary", {}, text("asATable")), this.table));
   }
 
   // `rows` null: nothing is known, for the reason `why`.
@@ -89,7 +89,7 @@ class Bars {
     if (none) {
       this.list.replaceChildren();
       this.table.replaceChildren();
-      this.summary.textContent = this.why ?? `${this.nothing} in the ${duration(this.seconds)} measured.`;
+      this.summary.textContent = this.why ?? this.nothing(duration(this.seconds));
       return;
     }
     const rows = this.rows.filter((one) => value(one) !== null).sort((a, b) => value(b) - value(a));
@@ -102,11 +102,11 @@ class Bars {
       return element("li", {}, this.kind && one.name !== "other" ? element("a", { class: "who", title: who, href: viewLink(this.kind, one.name, { on: this.device }) }, who) : element("span", { class: "who", title: who }, who), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
     }));
     const more = rows.length - shown.length;
-    this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
-      `${rows[0].title ?? rows[0].name} has the most: ${words(value(rows[0]), this.seconds)}, over ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
+    this.summary.textContent = rows.length === 0 ? text("deviceTimeNotMeasured") :
+      text("hasTheMost", rows[0].title ?? rows[0].name, words(value(rows[0]), this.seconds), duration(this.seconds) + (more > 0 ? `; ${text("moreInTable", more)}` : ""));
     this.table.replaceChildren(element("table", {},
-      element("thead", {}, element("tr", {}, element("th", {}, "name"), ...this.columns.map(([head]) => element("th", { class: "number" }, head)))),
-      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.title ?? one.name), ...this.columns.map(([, text]) => element("td", { class: "number" }, text(one, this.seconds))))))));
+      element("thead", {}, element("tr", {}, element("th", {}, text("name")), ...this.columns.map(([head]) => element("th", { class: "number" }, head)))),
+      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.title ?? one.name), ...this.columns.map(([, words]) => element("td", { class: "number" }, words(one, this.seconds))))))));
   }
 }
 
@@ -116,13 +116,13 @@ export class Tenants {
     this.device = device;
     this.samples = [];
     this.askedAt = 0;
-    this.tenants = new Bars("Tenants", { kind: "tenant" });
+    this.tenants = new Bars(text("tenants"), { kind: "tenant" });
     this.tenants.device = device;
-    this.paths = new Bars("Paths into the kernel");
+    this.paths = new Bars(text("paths"));
     this.root = element("div", { class: "charts" }, this.tenants.root, this.paths.root);
-    this.hints = new Bars("By lifetime hint", { id: "hints", nothing: "No write" });
-    this.classes = new Bars("By who made them", { id: "classes", nothing: "No write", bytesAlone: true });
-    this.streams = new Bars("By stream", { id: "streams", nothing: "No write named a stream", bytesAlone: true });
+    this.hints = new Bars(text("byHint"), { id: "hints", nothing: (seconds) => text("noWrite", seconds) });
+    this.classes = new Bars(text("byMaker"), { id: "classes", nothing: (seconds) => text("noWrite", seconds), bytesAlone: true });
+    this.streams = new Bars(text("byStream"), { id: "streams", nothing: (seconds) => text("noStream", seconds), bytesAlone: true });
     this.hintPath = element("p", { class: "faint" });
     this.byWrites = element("div", { class: "charts" }, this.hints.root, this.classes.root, this.streams.root);
     this.writes = element("div", { id: "writes" }, this.hintPath, this.byWrites);
@@ -151,28 +151,28 @@ export class Tenants {
     const after = this.samples[this.samples.length - 1];
     const seconds = after ? after.taken_at - before.taken_at : 0;
     if (!(seconds > 0)) {
-      for (const bars of [this.tenants, this.paths, this.hints, this.classes, this.streams]) bars.show(null, 0, "Counted from now on: the first figures follow in a second.");
+      for (const bars of [this.tenants, this.paths, this.hints, this.classes, this.streams]) bars.show(null, 0, text("countedInASecond"));
       this.hintPath.textContent = "";
       return;
     }
-    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not report it, or names are turned off (attribution.names).");
-    this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not report it.");
+    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : text("noTenantNames"));
+    this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : text("notReportedByKernel"));
     const known = before.writes && after.writes;
-    for (const [bars, list, name] of [[this.hints, "hints", (one) => one.replace("_", " ")], [this.classes, "classes", (one) => one], [this.streams, "streams", (one) => "stream " + one]]) {
-      bars.show(writesBetween(before.writes, after.writes, list, name), seconds, known ? undefined : "Not known: it is counted only in latency.mode full.");
+    for (const [bars, list, name] of [[this.hints, "hints", (one) => one.replace("_", " ")], [this.classes, "classes", (one) => one], [this.streams, "streams", (one) => text("stream", one)]]) {
+      bars.show(writesBetween(before.writes, after.writes, list, name), seconds, known ? undefined : text("onlyInFull"));
     }
     const { hint_path: path, placement_handles: handles } = after;
-    this.hintPath.textContent = (path ? `Hints: ${path.kernel}. Drive: ${path.drive}.` : "How far hints go is not known yet.") +
-      (handles ? ` Placement handles: ${handles.host} in use by the host, ${handles.controller} by the controller, ${handles.unused} unused.` : "");
+    this.hintPath.textContent = (path ? text("hintPath", path.kernel, path.drive) : text("hintPathNotKnown")) +
+      (handles ? ` ${text("placementHandles", handles.host, handles.controller, handles.unused)}` : "");
     Object.assign(this.writes.dataset, { begin: before.taken_at, end: after.taken_at });
   }
 
   showPast(past) {
     const seconds = past.measured;
     const rows = past.tenants?.map(sum);
-    this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants for this time.");
-    this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
+    this.tenants.show(rows?.length ? rows : null, seconds, text("noPastTenants"));
+    this.paths.show(null, seconds, text("noPastPaths"));
     this.byWrites.hidden = true;
-    this.hintPath.textContent = "The history keeps neither hints nor classes nor streams: they are live only.";
+    this.hintPath.textContent = text("noPastWrites");
   }
 }

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, and elements. No text is ever taken as markup.
+// Texts of the catalogue (exporters/words), numbers as text, and elements. No text is ever taken as markup.
+
+import { catalogue } from "./catalogue.js";
+
+// Each {} of the text stands for one of the values, in their order.
+export function text(key, ...values) {
+  const words = catalogue.page[key] ?? catalogue.shared[key];
+  const parts = (words ?? "").split("{}");
+  if (words === undefined || parts.length !== values.length + 1) throw new Error(`no text ${key} of ${values.length} values`);
+  return parts[0] + values.map((value, i) => `${value}${parts[i + 1]}`).join("");
+}
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -58,28 +68,38 @@ function scaled(value, units, base) {
 
 export const count = (value) => (value == null ? "–" : scaled(value, ["", " k", " M", " G", " T"], 1000));
 export const bytes = (value) => (value == null ? "–" : scaled(value, [" B", " kB", " MB", " GB", " TB", " PB"], 1000));
-export const exact = (value) => (value == null ? "no data" : value.toLocaleString("en"));
+export const exact = (value) => (value == null ? text("noData") : value.toLocaleString("en"));
 export const percent = (ratio) => (ratio == null ? "–" : short(ratio * 100) + " %");
 
-/// Of a device: "96 % busy", where anything is known and worth a word.
+// Of a device: "96 % busy", where anything is known and worth a word.
 export function busyWords(device) {
   const ratio = device.now?.busy_ratio;
-  return ratio ? `${percent(ratio)} busy` : "";
+  return ratio ? text("percentBusy", percent(ratio)) : "";
 }
+
+// Of a mount: ", full in 3 h if it goes on like this", where it fills.
+export const fullWords = (mount) => (mount.full_in_seconds === null ? "" : `, ${text("fullIn", duration(mount.full_in_seconds))}`);
 
 export function duration(seconds) {
   if (seconds == null) return "–";
-  if (seconds < 120) return Math.max(0, seconds).toFixed(0) + " s";
-  if (seconds < 7200) return (seconds / 60).toFixed(0) + " min";
-  if (seconds < 172800) return (seconds / 3600).toFixed(0) + " h";
-  return seconds < 2 * 31557600 ? (seconds / 86400).toFixed(0) + " days" : short(seconds / 31557600) + " years";
+  if (seconds < 120) return text("seconds", Math.max(0, seconds).toFixed(0));
+  if (seconds < 7200) return text("minutes", (seconds / 60).toFixed(0));
+  if (seconds < 172800) return text("hours", (seconds / 3600).toFixed(0));
+  return seconds < 2 * 31557600 ? text("days", (seconds / 86400).toFixed(0)) : text("years", short(seconds / 31557600));
 }
 
 // "1.2 ms to 3 ms", or "1.2 ms" if both are the same.
-export const span = (low, high) => (low === high ? low : `${low} to ${high}`);
-export const plural = (kind) => (kind === "flush" ? "flushes" : kind === "commit" ? "commits (fsync)" : kind + "s");
-export const many = (number, one, more = one + "s") => `${exact(number)} ${number === 1 ? one : more}`;
-export const manyOf = (number, kind) => many(number, kind === "commit" ? "commit (fsync)" : kind, plural(kind));
+export const span = (low, high) => (low === high ? low : text("span", low, high));
+const KINDS = { read: [text("read"), text("reads")], write: [text("write"), text("writes")], flush: [text("flush"), text("flushes")], discard: [text("discard"), text("discards")], commit: [text("commit"), text("commits")] };
+export const plural = (kind) => KINDS[kind]?.[1] ?? kind;
+export const shortPlural = (kind) => (kind === "commit" ? text("fsync") : plural(kind)); // where there is little room
+export const many = (number, one, more) => `${exact(number)} ${number === 1 ? one : more}`;
+export const manyOf = (number, kind) => many(number, ...KINDS[kind]);
+// "sda, sdb and 2 more"
+export function some(names, most = 3, between = ", ") {
+  const first = names.slice(0, most).join(between);
+  return names.length > most ? text("andMore", first, names.length - most) : first;
+}
 
 // Where a drive is shown, with the heatmap of its slow operation; without one, of reads.
 export const deviceLink = (name, operation) => `#/device/${encodeURIComponent(name)}${operation && operation !== "read" ? `?heat=${operation}` : ""}`;
