@@ -9,6 +9,7 @@ import { DeviceView } from "./device.js";
 import { Subject } from "./subject.js";
 import { Help } from "./help.js";
 import { Verdict } from "./verdict.js";
+import { Answers } from "./answers.js";
 import { element, clock, date, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
@@ -163,7 +164,10 @@ class App {
     const device = about?.device ?? this.device?.device ?? why?.device;
     const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, words]) => [element("dt", {}, label), element("dd", {}, words)]))] : [];
     const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, "Next: "), next) : "")] : [];
-    this.show(name, ...here, ...markdown(device ? text.replaceAll(/\bDEVICE\b/g, device) : text, name, (other) => this.runbook(other, about)));
+    const answers = new Answers(this.store.overview?.devices.find((one) => one.name === device) ?? null);
+    this.show(name, ...here, ...markdown(device ? text.replaceAll(/\bDEVICE\b/g, device) : text, name, (other) => this.runbook(other, about), (words) => answers.of(words)));
+    this.answers = answers;
+    answers.watch(() => this.dialog.open && this.answers === answers);
   }
 
   onKey(event) {
