@@ -7,7 +7,7 @@ import { element, bytes, count, duration, exact, latency, percent, short, span }
 
 const WORDS = {
   title: "On this host", now: "Now", hour: "Last hour", day: "Last 24 hours", minutes: { hour: (number) => `by minute, ${number} min measured`, day: (number) => `by 10 min, ${number} min measured` }, figures: { p99: "p99 ", during: "p99 ", p999: "p99.9 ", mean: "mean " },
-  none: "none", noData: "no data", noSeries: "no such series", allZero: (number) => `all ${number} are 0`, zeros: (number) => `${number} more are 0`, rest: (number) => `${number} smaller ones`,
+  none: "none", noData: "no data", noSeries: "no such series", all: (number) => `all ${number}`, zeros: (number) => `${number} more`, rest: (number) => `${number} smaller ones`,
   soFar: (words) => `${words} so far`, since: (words, seconds) => `${words} in the last ${seconds} s`, mean: (words, number) => `mean ${words} of ${number}`,
   elsewhere: (names) => `The daemon keeps no past of ${names}: only Prometheus has it.`, foreign: (names) => `Only Prometheus knows ${names}.`,
   noPast: (reason) => `The last hour and day are not known here: ${reason}.`, noHistory: "no history is kept", notThere: "the history has nothing of this drive", noDrive: "The history is asked for a drive: open this from one.", silent: "no answer", noAnswer: "The daemon does not answer.", asking: "asking the daemon …",
@@ -96,15 +96,16 @@ function inUnit(name, value) {
 
 const labelWords = (labels) => Object.entries(labels).filter(([, value]) => value !== "").sort(([a], [b]) => (a < b ? -1 : 1)).map(([label, value]) => `${label} ${value}`).join(", ");
 
+// A counter's or a histogram's change since the page began to ask, once there is one, and all of it so far.
 function valueWords(name, { type }, sample, before, seconds) {
   if (type === "histogram") {
     const mean = (all, number) => WORDS.mean(inUnit(name, all / number), count(number));
     const [all, number] = before ? [sample.value - before.value, sample.count - before.count] : [0, 0];
-    return [WORDS.soFar(sample.count ? mean(sample.value, sample.count) : WORDS.none), before && WORDS.since(number > 0 ? mean(all, number) : WORDS.none, seconds)].filter(Boolean).join("; ");
+    return [before && WORDS.since(number > 0 ? mean(all, number) : WORDS.none, seconds), WORDS.soFar(sample.count ? mean(sample.value, sample.count) : WORDS.none)].filter(Boolean);
   }
-  if (type !== "counter") return inUnit(name, sample.value);
+  if (type !== "counter") return [inUnit(name, sample.value)];
   const more = before ? sample.value - before.value : -1; // less than before: it began again
-  return [WORDS.soFar(inUnit(name, sample.value)), more >= 0 && WORDS.since(more ? inUnit(name, more) : WORDS.none, seconds)].filter(Boolean).join("; ");
+  return [more >= 0 && WORDS.since(more ? inUnit(name, more) : WORDS.none, seconds), WORDS.soFar(inUnit(name, sample.value))].filter(Boolean);
 }
 
 // Rows of what the history has in one span: by labels, in words.
@@ -196,12 +197,12 @@ export class Answers {
       const { device, controller, ...labels } = sample.labels;
       const key = labelWords(this.device ? labels : sample.labels);
       const before = seconds >= REFRESH / 2000 ? this.first.families.get(name).samples.get(within) : null;
-      rows.set(key, { key, weight: family.type === "histogram" ? sample.count : sample.value, now: /_info$/.test(name) ? "" : valueWords(name, family, sample, before, seconds) });
+      rows.set(key, { key, weight: family.type === "histogram" ? sample.count : sample.value, now: /_info$/.test(name) ? [] : valueWords(name, family, sample, before, seconds) });
     }
     const past = KEPT[name] ? Object.keys(SPANS).filter((one) => this.past[one]).map((one) => [one, pastRows(wanted, this.past[one])]) : [];
     for (const [one, found] of past) {
       for (const [key, { weight, words }] of found) {
-        const row = rows.get(key) ?? { key, weight: 0, now: "" };
+        const row = rows.get(key) ?? { key, weight: 0, now: [] };
         rows.set(key, { ...row, weight: Math.max(row.weight, weight), [one]: words ?? (this.past[one].points.start.length ? WORDS.none : WORDS.noData) });
       }
     }
@@ -210,10 +211,10 @@ export class Answers {
     const zeros = all.length - some.length;
     const shown = some.slice(0, MOST_ROWS);
     const nothing = Object.fromEntries(past.map(([one]) => [one, this.past[one].points.start.length ? WORDS.none : WORDS.noData]));
-    if (all.length === 0) shown.push({ key: "", now: WORDS.noSeries, ...nothing });
+    if (all.length === 0) shown.push({ key: "", now: [WORDS.noSeries], ...nothing });
     else if (zeros === 1 && some.length < MOST_ROWS) shown.push({ ...nothing, ...all.at(-1) });
-    else if (zeros) shown.push({ key: some.length ? WORDS.zeros(zeros) : "", now: some.length ? "" : WORDS.allZero(zeros), ...(some.length ? {} : nothing) });
-    if (some.length > MOST_ROWS) shown.push({ key: WORDS.rest(some.length - MOST_ROWS), now: "" });
+    else if (zeros) shown.push({ key: some.length ? WORDS.zeros(zeros) : WORDS.all(zeros), now: ["0"], ...nothing });
+    if (some.length > MOST_ROWS) shown.push({ key: WORDS.rest(some.length - MOST_ROWS), now: [] });
     return shown.map((row) => ({ ...row, name }));
   }
 
@@ -221,19 +222,16 @@ export class Answers {
     if (wanted.length && !this.now) return root.replaceChildren(element("p", { class: "faint" }, WORDS.noAnswer));
     const names = (list) => [...new Set(list)].join(", ");
     const rows = wanted.flatMap((one) => this.rowsOf(one));
-    const columns = ["now", "hour", "day"].filter((one) => rows.some((row) => row[one]));
+    const columns = ["now", "hour", "day"].filter((one) => rows.some((row) => row[one]?.length));
     const measured = (one) => this.past?.[one] && WORDS.minutes[one](Math.round((this.past[one].points.measured_seconds ?? []).reduce((all, some) => all + some, 0) / 60));
     const head = (one) => element("th", { scope: "col" }, WORDS[one], one === "now" ? null : element("small", {}, ` ${measured(one)}`));
     const kept = wanted.filter(({ name }) => KEPT[name]);
     const elsewhere = wanted.map(({ name }) => name).filter((name) => !KEPT[name] && !/_info$/.test(name));
     const notes = [foreign.length && WORDS.foreign(names(foreign)), elsewhere.length && WORDS.elsewhere(names(elsewhere)), kept.length && this.noPast && WORDS.noPast(this.noPast), kept.length && !this.device && WORDS.noDrive].filter(Boolean);
-    let last = "";
-    const line = ({ name, key, ...values }) => {
-      const same = name === last;
-      last = name;
-      return element("tr", { "data-metric": name }, element("th", { scope: "row" }, same ? "" : element("code", {}, name), element("small", {}, ` ${key}`)), ...columns.map((one) => element("td", { "data-span": one }, values[one] ?? "")));
-    };
-    root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": WORDS.title }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, WORDS.title), ...columns.map(head))), element("tbody", {}, ...rows.map(line))))] : []),
+    const cell = (one, words) => element("td", { "data-span": one }, ...(one === "now" ? words.flatMap((some, i) => (i ? element("small", {}, some) : some)) : [words ?? ""]));
+    const line = (row, i) => [row.name === rows[i - 1]?.name ? null : element("tr", {}, element("th", { scope: "rowgroup", colspan: columns.length + 1 }, element("code", {}, row.name))),
+      element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
+    root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": WORDS.title }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, WORDS.title), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
       ...notes.map((words) => element("p", { class: "faint" }, words)));
   }
 }
