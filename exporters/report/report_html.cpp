@@ -33,7 +33,7 @@ line.before{stroke:#666;stroke-dasharray:5 3}line.after{stroke:#00539c;stroke-wi
 @page{margin:15mm}
 @media print{
 body{font-size:9pt;max-width:none;margin:0;padding:0;color:#000}.faint,.better,.worse{color:#000}
-h1{font-size:14pt}h1 span~span{font-size:10pt}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
+h1{font-size:14pt}h1 span~span{font-size:10pt}h2,h3{margin:.6rem 0 .2rem}svg.key{max-width:14rem}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
 th,td{padding:.1rem .3rem}thead{display:table-header-group}table{font-size:8pt}
 tr,figure,li,dd,p,svg{break-inside:avoid}h1,h2,h3,dt,summary,figcaption,.maps{break-after:avoid}
 details{break-before:page}summary{list-style:none;font-weight:bold}.maps figure{flex:1 1 40%}

@@ -16,11 +16,12 @@ const REFRESH = 10_000; // milliseconds
 const MOST_ROWS = 10;
 const SPANS = { hour: [3600, 60], day: [86400, 144] }; // seconds, and how many points
 
-const METRIC = /\bssdpulse_[a-z0-9_]*[a-z0-9](?:\{[^}]*\})?/g;
+const METRIC = /\b(?:ssdpulse|process)_[a-z0-9_]*[a-z0-9](?:\{[^}]*\})?/g;
 export const FOREIGN = /\b(?:up(?=\{)|node_\w+)/g;
 const HISTOGRAM = /_latency_seconds$/; // of those that the history keeps
 const MATCHER = /(\w+)(=~|!~|!=|=)"([^"]*)"/g;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+const ADDED = ["job", "instance"]; // labels of Prometheus's own
 // Which figure of a histogram a query is about; the first that fits.
 const FIGURES = [[/0\.999/, "p999"], [/_sum\b|_avg\b/, "mean"], [/count/, "ios"], [/during/, "during"], [/./, "p99"]];
 
@@ -60,7 +61,7 @@ export function asked(text) {
     for (const [all] of code.matchAll(METRIC)) {
       const [, name, within] = /^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})?$/.exec(all);
       const figure = FIGURES.find(([pattern]) => pattern.test(code))[1];
-      found.set(`${name}${within ?? ""} ${figure}`, { name, figure, matchers: [...(within ?? "").matchAll(MATCHER)].map(([, ...matcher]) => matcher) });
+      found.set(`${name}${within ?? ""} ${figure}`, { name, figure, matchers: [...(within ?? "").matchAll(MATCHER)].map(([, ...matcher]) => matcher).filter(([label]) => !ADDED.includes(label)) });
     }
   }
   return [...found.values()];
@@ -87,7 +88,7 @@ export function samplesOf(page, names) {
 function inUnit(name, value) {
   if (value == null || Number.isNaN(value)) return WORDS.noData;
   if (/_celsius$/.test(name)) return `${short(value)} °C`;
-  if (/_timestamp_seconds$/.test(name)) return `${duration(Date.now() / 1000 - value)} ago`;
+  if (/_(timestamp|start_time)_seconds$/.test(name)) return `${duration(Date.now() / 1000 - value)} ago`;
   if (/_seconds(_total)?$/.test(name)) return value >= 120 ? duration(value) : latency(value);
   if (/_bytes(_total)?$/.test(name)) return bytes(value);
   if (/_ratio$/.test(name)) return /amplification/.test(name) ? short(value) : percent(value);
@@ -186,7 +187,10 @@ export class Answers {
     return device !== undefined && device !== "" ? device === this.device.name : controller === undefined || controller === this.device.nvme?.controller;
   }
 
-  // {words, now, hour, day} of each row of a metric.
+  // A drive that was measured had none of what is not there; its log pages may not have been read.
+  without(name, one) { return this.past[one].points.start.length && !name.startsWith("ssdpulse_nvme_") ? WORDS.none : WORDS.noData; }
+
+  // {key, now, hour, day} of each row of a metric.
   rowsOf(wanted) {
     const { name, matchers } = wanted;
     const family = this.now.get(name);
@@ -202,15 +206,15 @@ export class Answers {
     const past = KEPT[name] ? Object.keys(SPANS).filter((one) => this.past[one]).map((one) => [one, pastRows(wanted, this.past[one])]) : [];
     for (const [one, found] of past) {
       for (const [key, { weight, words }] of found) {
-        const row = rows.get(key) ?? { key, weight: 0, now: [] };
-        rows.set(key, { ...row, weight: Math.max(row.weight, weight), [one]: words ?? (this.past[one].points.start.length ? WORDS.none : WORDS.noData) });
+        const row = rows.get(key) ?? (words !== null && { key, weight: 0, now: [] });
+        if (row) rows.set(key, { ...row, weight: Math.max(row.weight, weight), [one]: words ?? this.without(name, one) });
       }
     }
     const all = [...rows.values()].sort((a, b) => b.weight - a.weight);
     const some = all.filter((row) => row.weight > 0 || Number.isNaN(row.weight));
     const zeros = all.length - some.length;
     const shown = some.slice(0, MOST_ROWS);
-    const nothing = Object.fromEntries(past.map(([one]) => [one, this.past[one].points.start.length ? WORDS.none : WORDS.noData]));
+    const nothing = Object.fromEntries(past.map(([one]) => [one, this.without(name, one)]));
     if (all.length === 0) shown.push({ key: "", now: [WORDS.noSeries], ...nothing });
     else if (zeros === 1 && some.length < MOST_ROWS) shown.push({ ...nothing, ...all.at(-1) });
     else if (zeros) shown.push({ key: some.length ? WORDS.zeros(zeros) : WORDS.all(zeros), now: ["0"], ...nothing });
