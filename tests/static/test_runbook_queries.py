@@ -38,7 +38,7 @@ def kept(script, schema):
     wrong = []
     for name, made in entries.items():
         wanted = [(kind, column) for column in re.findall(r'byOperation\(.*, "(\w+)"\)', made)]
-        wanted += [(points, column) for column in re.findall(r"points\.(\w+)", made)] + [(wear, column) for column in re.findall(r'worn\("(\w+)"\)', made)]
+        wanted += [(points, column) for column in re.findall(r"points\.(\w+)", made)] + [(wear, column) for column in re.findall(r'worn\("(\w+)"', made)]
         for what, labels, value in re.findall(r'listed\("(\w+)", \[([^\]]*)\](?:, "(\w+)")?\)', made):
             wanted += [({"spikes": spike, "bursts": burst}[what], one) for one in [*re.findall(r"\w+", labels), *filter(None, [value])]]
         wrong += [f"{name}: the history has no {column}" for table, column in wanted if column not in table]

@@ -7,7 +7,7 @@ import { element, bytes, count, duration, exact, latency, percent, short, span }
 
 const WORDS = {
   title: "On this host", now: "Now", hour: "Last hour", day: "Last 24 hours", minutes: { hour: (number) => `by minute, ${number} min measured`, day: (number) => `by 10 min, ${number} min measured` }, figures: { p99: "p99 ", during: "p99 ", p999: "p99.9 ", mean: "mean " },
-  none: "none", noData: "no data", noSeries: "no such series", all: (number) => `all ${number}`, zeros: (number) => `${number} more`, rest: (number) => `${number} smaller ones`,
+  whole: "all", none: "none", noData: "no data", noSeries: "no such series", all: (number) => `all ${number}`, zeros: (number) => `${number} more`, rest: (number) => `${number} smaller ones`,
   soFar: (words) => `${words} so far`, since: (words, seconds) => `${words} in the last ${seconds} s`, mean: (words, number) => `mean ${words} of ${number}`,
   elsewhere: (names) => `The daemon keeps no past of ${names}: only Prometheus has it.`, foreign: (names) => `Only Prometheus knows ${names}.`,
   noPast: (reason) => `The last hour and day are not known here: ${reason}.`, noHistory: "no history is kept", notThere: "the history has nothing of this drive", noDrive: "The history is asked for a drive: open this from one.", silent: "no answer", noAnswer: "The daemon does not answer.", asking: "asking the daemon …",
@@ -27,8 +27,10 @@ const FIGURES = [[/0\.999/, "p999"], [/_sum\b|_avg\b/, "mean"], [/count/, "ios"]
 
 const TRANSFERS = ["read", "write"];
 const byOperation = (operations, column) => ({ points }, figure) => operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]);
-const listed = (list, labels, value) => (past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]]);
-const worn = (value) => ({ wear }) => [[{}, wear.map((one) => one[value])]];
+// All of it is there: what is not did not happen.
+const complete = (made) => Object.assign(made, { complete: true });
+const listed = (list, labels, value) => complete((past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]]));
+const worn = (value, labels = () => ({})) => complete(({ wear }) => wear.map((one) => [labels(one), [one[value]]]));
 const inDevice = ({ points }, figure) => (figure !== "during" ? byOperation(TRANSFERS, "device_p99")({ points })
   : TRANSFERS.flatMap((operation) => ["none", "discard", "flush", "both"].map((during) => [{ operation, during }, points[operation]?.[`during_${during}_p99`]])));
 // Of a metric, what an answer of /api/v1/history/DEVICE has: labels, and the values of points or of what happened.
@@ -44,12 +46,12 @@ export const KEPT = {
   ssdpulse_latency_excess_seconds_total: listed("spikes", ["operation", "cause"], "excess_seconds"),
   ssdpulse_discard_burst_seconds_total: listed("bursts", ["trigger"], "seconds"),
   ssdpulse_discard_burst_bytes_total: listed("bursts", ["trigger"], "bytes"),
-  ssdpulse_tenant_bytes_total: ({ tenants }) => tenants.flatMap((tenant) => [...TRANSFERS, "discard"].map((operation) => [{ tenant: tenant.name, operation }, [tenant[operation].bytes]])),
+  ssdpulse_tenant_bytes_total: complete(({ tenants }) => tenants.flatMap((tenant) => [...TRANSFERS, "discard"].map((operation) => [{ tenant: tenant.name, operation }, [tenant[operation].bytes]]))),
   ssdpulse_nvme_percentage_used_ratio: worn("percentage_used"),
   ssdpulse_nvme_available_spare_ratio: worn("available_spare"),
-  ssdpulse_nvme_temperature_celsius: worn("temperature_celsius"),
-  ssdpulse_nvme_host_written_bytes_total: worn("host_bytes"),
-  ssdpulse_nvme_media_written_bytes_total: worn("media_bytes"),
+  ssdpulse_nvme_temperature_celsius: worn("temperature_celsius", () => ({ sensor: "composite" })),
+  ssdpulse_nvme_host_written_bytes_total: worn("host_bytes", ({ source }) => ({ source })),
+  ssdpulse_nvme_media_written_bytes_total: worn("media_bytes", ({ source }) => ({ source })),
 };
 
 const MATCHES = { "=": (one, other) => one === other, "!=": (one, other) => one !== other, "=~": (one, other) => new RegExp(`^(?:${other})$`).test(one), "!~": (one, other) => !new RegExp(`^(?:${other})$`).test(one) };
@@ -210,6 +212,7 @@ export class Answers {
         if (row) rows.set(key, { ...row, weight: Math.max(row.weight, weight), [one]: words ?? this.without(name, one) });
       }
     }
+    if (KEPT[name]?.complete) rows.forEach((row) => past.forEach(([one]) => { row[one] ??= this.without(name, one); }));
     const all = [...rows.values()].sort((a, b) => b.weight - a.weight);
     const some = all.filter((row) => row.weight > 0 || Number.isNaN(row.weight));
     const zeros = all.length - some.length;
@@ -234,7 +237,7 @@ export class Answers {
     const notes = [foreign.length && WORDS.foreign(names(foreign)), elsewhere.length && WORDS.elsewhere(names(elsewhere)), kept.length && this.noPast && WORDS.noPast(this.noPast), kept.length && !this.device && WORDS.noDrive].filter(Boolean);
     const cell = (one, words) => element("td", { "data-span": one }, ...(one === "now" ? words.flatMap((some, i) => (i ? element("small", {}, some) : some)) : [words ?? ""]));
     const line = (row, i) => [row.name === rows[i - 1]?.name ? null : element("tr", {}, element("th", { scope: "rowgroup", colspan: columns.length + 1 }, element("code", {}, row.name))),
-      element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
+      element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key || (/_total$/.test(row.name) && rows.filter(({ name }) => name === row.name).length > 1 ? WORDS.whole : "")), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
     root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": WORDS.title }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, WORDS.title), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
       ...notes.map((words) => element("p", { class: "faint" }, words)));
   }
