@@ -160,7 +160,7 @@ def quiet_views(chrome, served, slow, seconds):
         chrome.run("location.hash = arguments[0]", f"#/{view}?on={slow.name}&range={seconds}")
         chrome.wait(lambda: chrome.find("[data-subject] .facts li") and chrome.run("return document.querySelector('#heatmap')?.dataset.until"), 60)
         time.sleep(8)  # figures of a tenant need two answers
-        yield name, shot(chrome, name, ".lane")
+        yield name, shot(chrome, name, ".chart.wide")
     served.show("as it is")
     chrome.run("location.hash = '#/'")
     chrome.size(WIDTHS["overview"], HEIGHT)
