@@ -35,7 +35,7 @@ line.before{stroke:#666;stroke-dasharray:5 3}line.after{stroke:#00539c;stroke-wi
 @page{margin:15mm}
 @media print{
 body{font-size:9pt;max-width:none;margin:0;padding:0;color:#000}.faint,.better,.worse{color:#000}
-h1{font-size:14pt}h1 span~span{font-size:10pt}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
+h1{font-size:14pt}h1 span~span{font-size:10pt}h2,h3{margin:.4rem 0 .1rem}svg.key{max-width:17rem}table,.picture,p{margin:.5rem 0}.picture svg{max-height:5cm}
 th,td{padding:.1rem .3rem}thead{display:table-header-group}table{font-size:8pt}
 tr,figure,li,dd,p,svg{break-inside:avoid}h1,h2,h3,dt,summary,figcaption,.maps{break-after:avoid}
 details{break-before:page}summary{list-style:none;font-weight:bold}.maps figure{flex:1 1 40%}
@@ -98,6 +98,14 @@ std::string lines_html(const std::vector<std::string>& lines, const char* tag) {
   return html;
 }
 
+/// No line ends between a number and its percent sign.
+std::string unbroken(std::string html) {
+  for (std::size_t at = html.find(" %"); at != std::string::npos; at = html.find(" %", at)) {
+    html.replace(at, 1, "&nbsp;");
+  }
+  return html;
+}
+
 /// One device in full.
 std::string body_html(const DeviceReport& device) {
   std::string html = lines_html(answer_of(device.comparison), "p");
@@ -112,7 +120,7 @@ std::string body_html(const DeviceReport& device) {
 
 /// The answer, the picture, the rows that matter most, and notes: on paper, the first page.
 std::string first_html(const Report& report, const DeviceReport& open) {
-  std::string html = "<h1>" + lines_html(answer_of(report), "span") + "</h1>\n" + picture_svg(open);
+  std::string html = "<h1>" + unbroken(lines_html(answer_of(report), "span")) + "</h1>\n" + picture_svg(open);
   if (!open.comparison.rows.empty()) {
     html += table_html(verdict_table(open, kMaxShown, false));
     const Table load = load_table(open, true);

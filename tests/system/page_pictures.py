@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures of the page for README and docs; run by hand, as root: page_pictures.py DIRECTORY [SECONDS].
+"""Takes the pictures of the page for README and docs; run by hand, as root: page_pictures.py DIRECTORY
+[SECONDS [NAME...]].
 
 A database's disk is read and written, a second one is under load, a third is idle. After SECONDS (default: 240, which
-the drive's picture shows) an fstrim stalls the reads of the first. Only the disk's slowness is artificial: it is a loop
+the drive's picture shows) the volume and the tenant are taken, then an fstrim stalls the reads of the first. With NAMEs,
+only these pictures. Only the disk's slowness is artificial: it is a loop
 device over a program that lets no read pass a trim (controlled_disk.py). Needs SSDPULSE_BUILD and Debian's python3.
 
 With --matrix before DIRECTORY, every view in every state, width and theme, for fresh eyes: index.html shows them all.
@@ -28,7 +30,7 @@ from lib import cgroups, rig
 from page_states import pages
 
 HEIGHT = 1400
-WIDTHS = {"overview": 1280, "device": 1180}  # wide enough to show every column of the overview
+WIDTHS = {"overview": 1280, "device": 1180, "volume": 1180, "tenant": 1180}  # wide enough to show every column of the overview
 MOST_BYTES = 150_000  # of one picture
 MATRIX_WIDTHS = (360, 768, 1280, 1920)
 MATRIX_HEIGHT = 2400  # pixels: what is below repeats itself
@@ -150,11 +152,30 @@ def trimming(trimmer):
     return fstrim
 
 
-def take(state, before):
+def quiet_views(chrome, served, slow, seconds):
+    """A volume, which is made up as this host may have no device-mapper, and a tenant."""
+    served.show("as it is", "volumes")
+    for name, view in (("volume", "volume/dm-1"), ("tenant", "tenant/database.service")):
+        chrome.size(WIDTHS[name], HEIGHT)
+        chrome.run("location.hash = arguments[0]", f"#/{view}?on={slow.name}&range={seconds}")
+        chrome.wait(lambda: chrome.find("[data-subject] .facts li") and chrome.run("return document.querySelector('#heatmap')?.dataset.until"), 60)
+        time.sleep(8)  # figures of a tenant need two answers
+        yield name, shot(chrome, name, ".chart.wide")
+    served.show("as it is")
+    chrome.run("location.hash = '#/'")
+    chrome.size(WIDTHS["overview"], HEIGHT)
+
+
+def take(state, before, wanted):
     """{name: PNG}."""
     with database_host(state) as (slow, _, trimmer, daemon), pages(daemon.port) as served, browser(WIDTHS["overview"], HEIGHT) as chrome:
         chrome.driver.get(f"http://127.0.0.1:{served.port}/")
         time.sleep(before)
+        pictures = {}
+        if not wanted or wanted & {"volume", "tenant"}:
+            pictures = dict(quiet_views(chrome, served, slow, 60 if before < 240 else 300))
+        if wanted and wanted <= pictures.keys():
+            return pictures
         fstrim = trimming(trimmer)
         found = chrome.wait(lambda: chrome.find(f"tr[data-device={slow.name}][data-state=slow]"), 30)
         if not found:
@@ -166,7 +187,7 @@ def take(state, before):
         time.sleep(4)
         device = shot(chrome, "device", ".marks")
         fstrim.join()
-        return {"overview": overview, "device": device}
+        return {**pictures, "overview": overview, "device": device}
 
 
 def views_of(slow):
@@ -226,21 +247,22 @@ def take_matrix(state, before, directory):
 def main():
     matrix = "--matrix" in sys.argv[1:]
     arguments = [one for one in sys.argv[1:] if one != "--matrix"]
-    if len(arguments) not in (1, 2) or os.geteuid() != 0:
+    if not arguments or set(arguments[2:]) - WIDTHS.keys() or os.geteuid() != 0:
         sys.exit(__doc__)
     if "SSDPULSE_PICTURES" not in os.environ:  # run again in a mount namespace of our own
         os.environ["SSDPULSE_PICTURES"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     directory = Path(arguments[0])
     directory.mkdir(parents=True, exist_ok=True)
-    before = int(arguments[1]) if len(arguments) == 2 else 240
+    before = int(arguments[1]) if len(arguments) > 1 else 240
     with rig.state_directory() as state:
         if matrix:
             wrong = take_matrix(state, before, directory)
             print(*wrong, sep="\n")
             sys.exit(bool(wrong))
-        pictures = take(state, before)
-    if not all([write(directory, name, data) for name, data in pictures.items()]):
+        wanted = set(arguments[2:])
+        pictures = take(state, before, wanted)
+    if not all([write(directory, name, data) for name, data in pictures.items() if not wanted or name in wanted]):
         sys.exit(f"a picture is larger than {MOST_BYTES} bytes")
 
 

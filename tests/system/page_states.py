@@ -47,14 +47,14 @@ def layer(name, title, kind, members, seconds, bytes_):
 
 
 def volumes(path, answer):
-    """An encrypted logical volume below the first mount point."""
+    """A logical volume on an encrypted mirror below the first mount point."""
     if path == "stacks" and answer and answer["stacks"]:
         stack = answer["stacks"][0]
         drive = stack["places"][-1]["name"]
         place = {"shared": False, "cut": False}
         stack["places"] = [{"name": "dm-1", "kind": "lvm", "floor": 0, **place}, {"name": "dm-0", "kind": "crypt", "floor": 1, **place},
-                           {"name": drive, "kind": "disk", "floor": 2, **place}]
-        answer["layers"] = [layer("dm-0", "luks-data", "crypt", [drive], 0.0041, 400_000), layer("dm-1", "vg0-data", "lvm", ["dm-0"], 0.0043, 400_000)]
+                           {"name": "md0", "kind": "raid1", "floor": 2, **place}, {"name": drive, "kind": "disk", "floor": 3, **place}]
+        answer["layers"] = [layer("md0", "data", "raid1", [drive], 0.0039, 400_000), layer("dm-0", "luks-data", "crypt", ["md0"], 0.0041, 400_000), layer("dm-1", "vg0-data", "lvm", ["dm-0"], 0.0043, 400_000)]
     return answer
 
 

@@ -4,8 +4,9 @@
 """Does the page say what is so in each state, and is it quiet about all else?
 
 A real daemon, whose answers are changed on the way (page_states.py): a daemon that measures no more, events that were
-lost, a suspended volume, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the range and the cursor
-of a drive's; a brushed range is compared; figures are explained. Uses Debian's python3, as another one would lack
+lost, a suspended volume, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the
+range and the cursor of a drive's; a brushed range is compared; figures are explained; queries of a runbook are answered.
+Uses Debian's python3, as another one would lack
 selenium.
 """
 import json
@@ -20,6 +21,7 @@ sys.path[:0] = [str(SOURCE / "tests/kernel"), str(SOURCE / "tests/system")]
 from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from lib import cgroups, rig  # noqa: E402  pylint: disable=wrong-import-position
 from page_states import DRIVES, pages  # noqa: E402  pylint: disable=wrong-import-position
+from page_words import latency_text, scaled  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -32,12 +34,12 @@ class Subject:
     """The page in a browser, and what it meets."""
 
     def __init__(self, check, chrome, served):
-        self.check, self.chrome, self._served = check, chrome, served
+        self.check, self.chrome, self._served, self.port = check, chrome, served, served.port
 
     def open(self, *state, view="#/"):
         self._served.show(*state)
         self.chrome.driver.get("about:blank")  # else only the fragment would change
-        self.chrome.driver.get(f"http://127.0.0.1:{self._served.port}/{view}")
+        self.chrome.driver.get(f"http://127.0.0.1:{self.port}/{view}")
 
     def meet(self, *state):
         """From now on, without loading anything again."""
@@ -173,6 +175,58 @@ def figures_are_explained(subject, name):
     subject.check.equal([one for one in names if one not in metrics], [], "figures that are of no metric")
 
 
+BYTES = (" B", " kB", " MB", " GB", " TB")
+# Below the texts of a runbook: the cell of a metric, of labels and of a span ("now", "hour", "day").
+CELL = ("const [metric, labels, span] = arguments; const row = [...document.querySelectorAll('.answers tr[data-metric]')].find((one) =>"
+        " one.dataset.metric === metric && one.querySelector('th').innerText.trim() === labels); return row?.querySelector(`[data-span=${span}]`)?.innerText ?? ''")
+OPENED = ("const made = document.createElement('button'); made.dataset.runbook = arguments[0]; document.getElementById('why').append(made); made.click(); made.remove()")
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=20):
+            return True
+    except OSError:
+        return False
+
+
+def runbook_is_answered(subject, name):
+    """What the history and /metrics say of this drive is below what the runbook asks; what nothing keeps is not there."""
+    chrome = subject.chrome
+
+    def opened(state, runbook):
+        subject.open(state, view=f"#/device/{name}")
+        chrome.wait(lambda: chrome.find(".facts li"))
+        chrome.run("performance.clearResourceTimings()")
+        chrome.run(OPENED, runbook)
+        subject.check.that(chrome.wait(lambda: chrome.find(".answers td[data-span=now]"), 20), f"{runbook} is answered ({state})")
+
+    base = f"http://127.0.0.1:{subject.port}/api/v1/history/{name}"
+    subject.check.that(chrome.wait(lambda: answers(base), 150), "the history has a minute of the drive")
+    opened("as it is", "SsdpulseTailLatencyHigh")
+    urls = chrome.run("return performance.getEntriesByType('resource').map(({ name }) => name).filter((one) => one.includes('/history/'))")
+    for url, span, seconds in zip(urls, ("hour", "day"), (3600, 86400)):
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            past = json.load(answer)
+        subject.check.equal(past["to"] - past["from"], seconds, f"the {span} that is asked for")
+        sizes = past["points"].get("read", {"bytes": []})["bytes"]
+        wanted = (scaled(sum(sizes), BYTES) if sum(sizes) else "none") if sizes else "no data"
+        subject.check.equal(chrome.run(CELL, "ssdpulse_io_bytes_total", "operation read", span), wanted, f"bytes read in the last {span}")
+        longest = [one for one in past["points"].get("read", {"queue_p99": []})["queue_p99"] if one is not None]
+        if longest:
+            subject.check.that(latency_text(max(longest)) in chrome.run(CELL, "ssdpulse_io_queue_latency_seconds", "operation read", span), f"the longest p99 in the queue of that {span}")
+    subject.check.equal(len(urls), 2, "questions to the history")
+    errors = chrome.run(CELL, "ssdpulse_io_requeues_total", "all 6", "now")
+    subject.check.equal((errors.split("\n")[0], chrome.run(CELL, "ssdpulse_io_requeues_total", "all 6", "hour")), ("0", ""), "what is zero is zero, what is not kept is absent")
+    subject.says("The daemon keeps no past of ssdpulse_io_requeues_total: only Prometheus has it.", "#dialog-text")
+    subject.says("in the last", "#dialog-text", 40)
+    opened("empty", "SsdpulseTailLatencyHigh")
+    subject.says("The last hour and day are not known here: no history is kept.", "#dialog-text")
+    subject.check.equal(chrome.find(".answers [data-span=hour], .answers [data-span=day]"), [], "columns for a history that is not kept")
+    opened("as it is", "SsdpulseThermalThrottling")
+    subject.check.equal(chrome.run(CELL, "ssdpulse_nvme_temperature_celsius", "", "now"), "no such series", "the temperature of a drive that has none")
+
+
 def test(check, state):
     with rig.ram_disks(state, 1, "64M") as (disk,), cgroups.named(TENANT) as (cgroup,):
         mount = state / "database"
@@ -191,6 +245,7 @@ def test(check, state):
                 healthy_is_quiet(subject, disk.name)
                 views_share_range_and_cursor(subject, disk.name, mount)
                 figures_are_explained(subject, disk.name)
+                runbook_is_answered(subject, disk.name)
                 a_range_is_compared(subject, disk.name, began)
         finally:
             if load:

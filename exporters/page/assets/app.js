@@ -9,6 +9,7 @@ import { DeviceView } from "./device.js";
 import { Subject } from "./subject.js";
 import { Help } from "./help.js";
 import { Verdict } from "./verdict.js";
+import { Answers } from "./answers.js";
 import { text, element, clock, date, duration, zone } from "./words.js";
 import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
@@ -163,7 +164,10 @@ class App {
     const device = about?.device ?? this.device?.device ?? why?.device;
     const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, fact]) => [element("dt", {}, label), element("dd", {}, fact)]))] : [];
     const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, text("next")), " ", next) : "")] : [];
-    this.show(name, ...here, ...markdown(device ? words.replaceAll(/\bDEVICE\b/g, device) : words, name, (other) => this.runbook(other, about)));
+    const answers = new Answers(this.store.overview?.devices.find((one) => one.name === device) ?? null);
+    this.show(name, ...here, ...markdown(device ? words.replaceAll(/\bDEVICE\b/g, device) : words, name, (other) => this.runbook(other, about), (one) => answers.of(one)));
+    this.answers = answers;
+    answers.watch(() => this.dialog.open && this.answers === answers);
   }
 
   onKey(event) {

@@ -32,17 +32,18 @@ function table(lines, open) {
 }
 
 // Lines of a list; those that are indented continue the item above.
-function list(lines, open) {
+function list(lines, open, below) {
   const items = [];
   for (const line of lines) {
     if (ITEM.test(line)) items.push(line.replace(ITEM, ""));
     else items[items.length - 1] += " " + line.trim();
   }
-  return element(/^\d/.test(lines[0]) ? "ol" : "ul", {}, ...items.map((item) => element("li", {}, ...inline(item, open))));
+  return element(/^\d/.test(lines[0]) ? "ol" : "ul", {}, ...items.map((item) => element("li", {}, ...inline(item, open), below(item))));
 }
 
-// `title` is shown elsewhere: a first heading with the same words is left out.
-export function markdown(text, title, open) {
+// `title` is shown elsewhere: a first heading with the same words is left out. `below`: what is to stand below a text, or
+// null.
+export function markdown(text, title, open, below) {
   const lines = text.replace(/<!--[\s\S]*?-->/g, "").split("\n");
   const made = [];
   let at = 0;
@@ -65,12 +66,13 @@ export function markdown(text, title, open) {
       at += 1;
     } else if (/^ {4}/.test(line)) made.push(element("pre", {}, element("code", {}, take((one) => /^ {4}/.test(one)).map((one) => one.slice(4)).join("\n"))));
     else if (line.startsWith("|")) made.push(table(take((one) => one.startsWith("|")), open));
-    else if (ITEM.test(line)) made.push(list(take((one) => ITEM.test(one) || /^ +\S/.test(one)), open));
+    else if (ITEM.test(line)) made.push(list(take((one) => ITEM.test(one) || /^ +\S/.test(one)), open, below));
     else {
       const words = take(plain);
       if (words.length === 0) at += 1; // nothing else would take it
-      made.push(element("p", {}, ...inline((words.length ? words : [line]).map((one) => one.trim()).join(" "), open)));
+      const said = (words.length ? words : [line]).map((one) => one.trim()).join(" ");
+      made.push(element("p", {}, ...inline(said, open)), below(said));
     }
   }
-  return made;
+  return made.filter(Boolean);
 }

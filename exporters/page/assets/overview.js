@@ -164,7 +164,7 @@ export class Overview {
   // A click anywhere on a line but on its link; of the keyboard, on its button.
   toggle(event) {
     const { runbook } = event.target.dataset;
-    if (runbook) this.app.runbook(runbook);
+    if (runbook) this.app.runbook(runbook, { device: event.target.closest("tr").dataset.of });
     const name = event.target.closest("tr").dataset.device;
     const selects = event.detail > 0 && !getSelection().isCollapsed;
     if (!name || event.target.closest("a") || selects) return;

@@ -25,9 +25,19 @@ export function cividis(share) {
 }
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
-export const isDark = () => darkness.matches;
-export const onTheme = (changed) => darkness.addEventListener("change", changed);
-export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const root = document.documentElement;
+export const isDark = () => darkness.matches && !root.classList.contains("paper");
+// Paper is light and narrow, whatever the window is: all is drawn for it first, and for the window again afterwards.
+export function onTheme(changed) {
+  darkness.addEventListener("change", changed);
+  for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => {
+      root.classList.toggle("paper", paper);
+      changed();
+    });
+  }
+}
+export const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 // A context to draw on in CSS pixels, as sharp as the screen; earlier drawings are erased.
 export function sharpContext(canvas, width, height) {
