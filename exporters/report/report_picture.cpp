@@ -93,7 +93,7 @@ Picture picture_of(const DeviceReport& device, const Operation& operation, std::
   if (device.during) {
     add("during", words::report::kDuring, device.during->side);
   }
-  add(device.question.before ? "after" : "all", device.question.before ? words::report::kAfter : words::report::kAll,
+  add(device.question.before ? "after" : "all", device.question.before ? words::report::kAfter : words::shared::kAll,
       device.question.after);
   if (picture.axis.first > picture.axis.last) {
     return picture;

@@ -214,7 +214,7 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
   }
   const std::string span = duration_text(static_cast<double>(columns * each) * seconds.column_seconds);
   grid.put(kAxis, bottom - 1,
-           seconds.until ? fmt::format(words::terminal::kBefore, span) : fmt::format(words::terminal::kAgo, span),
+           seconds.until ? fmt::format(words::terminal::kBefore, span) : fmt::format(words::shared::kAgo, span),
            Style::faint);
   grid.put_right(grid.width(), bottom - 1, seconds.until ? clock_text(*seconds.until) : words::shared::kNow,
                  Style::faint);

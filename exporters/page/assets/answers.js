@@ -3,17 +3,12 @@
 // evaluated: of each metric that it names, the values of now come from /metrics, and those of the last hour and day from
 // the history, of what is in KEPT. The past of all else is Prometheus's.
 
-import { element, bytes, count, duration, exact, latency, percent, short, span } from "./words.js";
+import { text, element, bytes, count, duration, exact, latency, percent, short, span } from "./words.js";
 
-const WORDS = {
-  title: "On this host", now: "Now", hour: "Last hour", day: "Last 24 hours", minutes: { hour: (number) => `by minute, ${number} min measured`, day: (number) => `by 10 min, ${number} min measured` }, figures: { p99: "p99 ", during: "p99 ", p999: "p99.9 ", mean: "mean " },
-  whole: "all", none: "none", noData: "no data", noSeries: "no such series", all: (number) => `all ${number}`, zeros: (number) => `${number} more`, rest: (number) => `${number} smaller ones`,
-  soFar: (words) => `${words} so far`, since: (words, seconds) => `${words} in the last ${seconds} s`, mean: (words, number) => `mean ${words} of ${number}`,
-  elsewhere: (names) => `The daemon keeps no past of ${names}: only Prometheus has it.`, foreign: (names) => `Only Prometheus knows ${names}.`,
-  noPast: (reason) => `The last hour and day are not known here: ${reason}.`, noHistory: "no history is kept", notThere: "the history has nothing of this drive", noDrive: "The history is asked for a drive: open this from one.", silent: "no answer", noAnswer: "The daemon does not answer.", asking: "asking the daemon …",
-};
 const REFRESH = 10_000; // milliseconds
 const MOST_ROWS = 10;
+const HEAD = { now: () => text("answersNow"), hour: () => text("lastHour"), day: () => text("lastDay") };
+const MEASURED = { hour: (minutes) => text("byMinute", minutes), day: (minutes) => text("byTenMinutes", minutes) };
 const SPANS = { hour: [3600, 60], day: [86400, 144] }; // seconds, and how many points
 
 const METRIC = /\b(?:ssdpulse|process)_[a-z0-9_]*[a-z0-9](?:\{[^}]*\})?/g;
@@ -24,6 +19,8 @@ const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 const ADDED = ["job", "instance"]; // labels of Prometheus's own
 // Which figure of a histogram a query is about; the first that fits.
 const FIGURES = [[/0\.999/, "p999"], [/_sum\b|_avg\b/, "mean"], [/count/, "ios"], [/during/, "during"], [/./, "p99"]];
+
+const FIGURE = { p99: (words) => text("p99Of", words), during: (words) => text("p99Of", words), p999: (words) => text("p999Of", words), mean: (words) => text("meanOf", words) };
 
 const TRANSFERS = ["read", "write"];
 const byOperation = (operations, column) => ({ points }, figure) => operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]);
@@ -57,9 +54,9 @@ export const KEPT = {
 const MATCHES = { "=": (one, other) => one === other, "!=": (one, other) => one !== other, "=~": (one, other) => new RegExp(`^(?:${other})$`).test(one), "!~": (one, other) => !new RegExp(`^(?:${other})$`).test(one) };
 
 // The metrics that a text asks for: {name, matchers, figure}.
-export function asked(text) {
+export function asked(words) {
   const found = new Map();
-  for (const [, code] of text.matchAll(/`([^`]+)`/g)) {
+  for (const [, code] of words.matchAll(/`([^`]+)`/g)) {
     for (const [all] of code.matchAll(METRIC)) {
       const [, name, within] = /^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})?$/.exec(all);
       const figure = FIGURES.find(([pattern]) => pattern.test(code))[1];
@@ -75,22 +72,22 @@ export function samplesOf(page, names) {
   for (const line of page.split("\n")) {
     const [, typed, type] = /^# TYPE (\w+) (\w+)/.exec(line) ?? [];
     if (families.has(typed)) families.get(typed).type = type;
-    const [, name, within = "", text] = /^(\w+)(?:\{(.*)\})? (\S+)/.exec(line) ?? [];
+    const [, name, within = "", number] = /^(\w+)(?:\{(.*)\})? (\S+)/.exec(line) ?? [];
     const [, base, part] = /^(\w+?)(?:_(bucket|sum|count))?$/.exec(name ?? "") ?? [];
     const family = families.get(name) ?? families.get(base);
     if (!family || (part === "bucket" && !families.has(name))) continue;
     const labels = Object.fromEntries([...within.matchAll(LABEL)].map(([, label, value]) => [label, value.replace(/\\(.)/g, (_, one) => (one === "n" ? "\n" : one))]));
     const sample = family.samples.get(within) ?? { labels };
-    sample[part === "count" && !families.has(name) ? "count" : "value"] = Number(text);
+    sample[part === "count" && !families.has(name) ? "count" : "value"] = Number(number);
     family.samples.set(within, sample);
   }
   return families;
 }
 
 function inUnit(name, value) {
-  if (value == null || Number.isNaN(value)) return WORDS.noData;
+  if (value == null || Number.isNaN(value)) return text("noData");
   if (/_celsius$/.test(name)) return `${short(value)} °C`;
-  if (/_(timestamp|start_time)_seconds$/.test(name)) return `${duration(Date.now() / 1000 - value)} ago`;
+  if (/_(timestamp|start_time)_seconds$/.test(name)) return text("ago", duration(Date.now() / 1000 - value));
   if (/_seconds(_total)?$/.test(name)) return value >= 120 ? duration(value) : latency(value);
   if (/_bytes(_total)?$/.test(name)) return bytes(value);
   if (/_ratio$/.test(name)) return /amplification/.test(name) ? short(value) : percent(value);
@@ -102,13 +99,13 @@ const labelWords = (labels) => Object.entries(labels).filter(([, value]) => valu
 // A counter's or a histogram's change since the page began to ask, once there is one, and all of it so far.
 function valueWords(name, { type }, sample, before, seconds) {
   if (type === "histogram") {
-    const mean = (all, number) => WORDS.mean(inUnit(name, all / number), count(number));
+    const mean = (all, number) => text("meanOfNumber", inUnit(name, all / number), count(number));
     const [all, number] = before ? [sample.value - before.value, sample.count - before.count] : [0, 0];
-    return [before && WORDS.since(number > 0 ? mean(all, number) : WORDS.none, seconds), WORDS.soFar(sample.count ? mean(sample.value, sample.count) : WORDS.none)].filter(Boolean);
+    return [before && text("sinceAsked", number > 0 ? mean(all, number) : text("none"), seconds), text("soFar", sample.count ? mean(sample.value, sample.count) : text("none"))].filter(Boolean);
   }
   if (type !== "counter") return [inUnit(name, sample.value)];
   const more = before ? sample.value - before.value : -1; // less than before: it began again
-  return [more >= 0 && WORDS.since(more ? inUnit(name, more) : WORDS.none, seconds), WORDS.soFar(inUnit(name, sample.value))].filter(Boolean);
+  return [more >= 0 && text("sinceAsked", more ? inUnit(name, more) : text("none"), seconds), text("soFar", inUnit(name, sample.value))].filter(Boolean);
 }
 
 // Rows of what the history has in one span: by labels, in words.
@@ -122,11 +119,11 @@ function pastRows({ name, figure, matchers }, answer) {
   }
   const adds = /_total$/.test(name) || figure === "ios";
   const unit = figure === "ios" ? "ios" : name;
-  const of = HISTOGRAM.test(name) ? WORDS.figures[figure] ?? "" : "";
+  const of = (HISTOGRAM.test(name) && FIGURE[figure]) || ((words) => words);
   return new Map([...rows].map(([key, { labels, values }]) => {
     const sum = values.reduce((all, one) => all + one, 0);
-    const words = adds ? inUnit(unit, sum) : of + span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values)));
-    return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? WORDS.none : words }];
+    const words = adds ? inUnit(unit, sum) : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
+    return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? text("none") : words }];
   }));
 }
 
@@ -138,11 +135,11 @@ export class Answers {
   }
 
   // What is to stand below a text, or null; filled once the daemon has answered.
-  of(text) {
-    const wanted = asked(text);
-    const foreign = [...new Set(text.match(FOREIGN) ?? [])];
+  of(words) {
+    const wanted = asked(words);
+    const foreign = [...new Set(words.match(FOREIGN) ?? [])];
     if (wanted.length + foreign.length === 0) return null;
-    const place = { wanted, foreign, root: element("div", { class: "answers", role: "group", "aria-label": WORDS.title }, element("p", { class: "faint" }, WORDS.asking)) };
+    const place = { wanted, foreign, root: element("div", { class: "answers", role: "group", "aria-label": text("answersTitle") }, element("p", { class: "faint" }, text("askingDaemon"))) };
     this.places.push(place);
     return place.root;
   }
@@ -166,10 +163,10 @@ export class Answers {
         if (answer.ok) this.past[name] = await answer.json();
         else {
           const words = (await answer.text()).slice(0, 300).trim();
-          this.noPast = words === "no such page" ? WORDS.noHistory : answer.status === 404 ? WORDS.notThere : words;
+          this.noPast = words === "no such page" ? text("historyNotKept") : answer.status === 404 ? text("nothingOfDrive") : words;
         }
       } catch (error) {
-        this.noPast = WORDS.silent;
+        this.noPast = text("noAnswer");
       }
     }
   }
@@ -190,7 +187,7 @@ export class Answers {
   }
 
   // A drive that was measured had none of what is not there; its log pages may not have been read.
-  without(name, one) { return this.past[one].points.start.length && !name.startsWith("ssdpulse_nvme_") ? WORDS.none : WORDS.noData; }
+  without(name, one) { return this.past[one].points.start.length && !name.startsWith("ssdpulse_nvme_") ? text("none") : text("noData"); }
 
   // {key, now, hour, day} of each row of a metric.
   rowsOf(wanted) {
@@ -218,27 +215,27 @@ export class Answers {
     const zeros = all.length - some.length;
     const shown = some.slice(0, MOST_ROWS);
     const nothing = Object.fromEntries(past.map(([one]) => [one, this.without(name, one)]));
-    if (all.length === 0) shown.push({ key: "", now: [WORDS.noSeries], ...nothing });
+    if (all.length === 0) shown.push({ key: "", now: [text("noSeries")], ...nothing });
     else if (zeros === 1 && some.length < MOST_ROWS) shown.push({ ...nothing, ...all.at(-1) });
-    else if (zeros) shown.push({ key: some.length ? WORDS.zeros(zeros) : WORDS.all(zeros), now: ["0"], ...nothing });
-    if (some.length > MOST_ROWS) shown.push({ key: WORDS.rest(some.length - MOST_ROWS), now: [] });
+    else if (zeros) shown.push({ key: some.length ? text("more", zeros) : text("allOf", zeros), now: ["0"], ...nothing });
+    if (some.length > MOST_ROWS) shown.push({ key: text("smallerOnes", some.length - MOST_ROWS), now: [] });
     return shown.map((row) => ({ ...row, name }));
   }
 
   fill({ wanted, foreign, root }) {
-    if (wanted.length && !this.now) return root.replaceChildren(element("p", { class: "faint" }, WORDS.noAnswer));
+    if (wanted.length && !this.now) return root.replaceChildren(element("p", { class: "faint" }, text("doesNotAnswer")));
     const names = (list) => [...new Set(list)].join(", ");
     const rows = wanted.flatMap((one) => this.rowsOf(one));
     const columns = ["now", "hour", "day"].filter((one) => rows.some((row) => row[one]?.length));
-    const measured = (one) => this.past?.[one] && WORDS.minutes[one](Math.round((this.past[one].points.measured_seconds ?? []).reduce((all, some) => all + some, 0) / 60));
-    const head = (one) => element("th", { scope: "col" }, WORDS[one], one === "now" ? null : element("small", {}, ` ${measured(one)}`));
+    const measured = (one) => this.past?.[one] && MEASURED[one](Math.round((this.past[one].points.measured_seconds ?? []).reduce((all, some) => all + some, 0) / 60));
+    const head = (one) => element("th", { scope: "col" }, HEAD[one](), one === "now" ? null : element("small", {}, ` ${measured(one)}`));
     const kept = wanted.filter(({ name }) => KEPT[name]);
     const elsewhere = wanted.map(({ name }) => name).filter((name) => !KEPT[name] && !/_info$/.test(name));
-    const notes = [foreign.length && WORDS.foreign(names(foreign)), elsewhere.length && WORDS.elsewhere(names(elsewhere)), kept.length && this.noPast && WORDS.noPast(this.noPast), kept.length && !this.device && WORDS.noDrive].filter(Boolean);
+    const notes = [foreign.length && text("onlyPrometheusKnows", names(foreign)), elsewhere.length && text("onlyPrometheusKeeps", names(elsewhere)), kept.length && this.noPast && text("noPastHere", this.noPast), kept.length && !this.device && text("noDriveAsked")].filter(Boolean);
     const cell = (one, words) => element("td", { "data-span": one }, ...(one === "now" ? words.flatMap((some, i) => (i ? element("small", {}, some) : some)) : [words ?? ""]));
     const line = (row, i) => [row.name === rows[i - 1]?.name ? null : element("tr", {}, element("th", { scope: "rowgroup", colspan: columns.length + 1 }, element("code", {}, row.name))),
-      element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key || (/_total$/.test(row.name) && rows.filter(({ name }) => name === row.name).length > 1 ? WORDS.whole : "")), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
-    root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": WORDS.title }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, WORDS.title), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
+      element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key || (/_total$/.test(row.name) && rows.filter(({ name }) => name === row.name).length > 1 ? text("all") : "")), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
+    root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("answersTitle") }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, text("answersTitle")), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
       ...notes.map((words) => element("p", { class: "faint" }, words)));
   }
 }
