@@ -681,6 +681,18 @@ TEST(Reading, a_series_has_round_steps_and_the_sum_of_all) {
   EXPECT_FALSE(Reader::open("/nowhere/ssdpulse.db").value()->devices().has_value());
 }
 
+TEST(Reading, minutes_that_are_kept_are_those_of_the_window_not_all_since_the_first) {
+  Rig rig;
+  model::Batch batch = batch_of(0, 10);
+  batch.device_minutes.push_back(minute_of_sda(101));
+  batch.device_minutes.push_back({{"v", "sdb", "m", "t"}, kBegin + 101min, minute_of_sda(0).load});
+  rig.write(batch, kBegin + 102min);
+  auto reader = Reader::open(rig.file());
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 98min, kBegin + 102min}), 1U) << "a daemon has just been started again";
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 8min, kBegin + 12min}), 2U);
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 200min, kBegin + 204min}), 0U);
+}
+
 model::LatencySpike spike_at(const char* device, model::WallTime begin, std::chrono::seconds duration) {
   model::LatencySpike spike;
   spike.device = device;
