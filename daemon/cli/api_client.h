@@ -14,6 +14,10 @@
 #include "daemon/base/result.h"
 #include "daemon/config/config.h"
 
+namespace ssdpulse::serve {
+struct FileOwner;
+}  // namespace ssdpulse::serve
+
 namespace ssdpulse::cli {
 
 // What a server sends is not trusted with the terminal: whoever holds its port could move the cursor, change colours or
@@ -51,6 +55,9 @@ inline constexpr int kNotTrusted = EPERM;
 
 /// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
 std::optional<nlohmann::json> parse_answer(std::string_view body);
+
+/// Whom the service runs as; absent: there is no such user here.
+std::optional<serve::FileOwner> service_user();
 
 class Fetcher;
 
