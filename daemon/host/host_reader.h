@@ -92,7 +92,7 @@ class HostReader {
   double disks_busy_seconds_ = 0;
   std::uint64_t dirtied_bytes_ = 0;
   std::uint64_t reads_ = 0;
-  std::set<std::string> limited_;                        // cgroups that had a limit at the last search
+  std::set<std::string> limited_;  // cgroups that had a limit at the last search
   struct KnownVolume {
     model::Layer layer;
     model::VolumeSignals signals;

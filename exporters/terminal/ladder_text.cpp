@@ -142,9 +142,12 @@ void print_volume(const Json& before, const Json& now, std::ostream& out) {
   }
 }
 
-/// The second answer, with what was lacking at the first and with what has gone since: only part of their bytes is known.
+/// The second answer, with what was lacking at the first and with what has gone since: only part of their bytes is
+/// known.
 Json with_gaps_of(const Json& before, Json now) {
-  const auto has = [](const Json& list, const Json& one) { return std::find(list.begin(), list.end(), one) != list.end(); };
+  const auto has = [](const Json& list, const Json& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
   const auto add = [&](Json& gaps, const Json& gap) {
     if ((gaps.is_array() || gaps.is_null()) && !has(gaps, gap)) {
       gaps.push_back(gap);
@@ -159,7 +162,8 @@ Json with_gaps_of(const Json& before, Json now) {
   for (const Json& then : at(before, "ladders")) {
     for (Json& own : now["ladders"]) {
       const Json& drives = at(own, "drives");
-      if (std::none_of(drives.begin(), drives.end(), [&](const Json& drive) { return has(at(then, "drives"), drive); })) {
+      if (std::none_of(drives.begin(), drives.end(),
+                       [&](const Json& drive) { return has(at(then, "drives"), drive); })) {
         continue;
       }
       for (const Json& gap : at(then, "gaps")) {

@@ -470,7 +470,8 @@ TEST(HostReader, OfManyVolumesOneThatIsMadeAgainIsReadAtOnce) {
     EXPECT_EQ(volumes[i].missing_members, 0U) << volumes[i].volume << " is another array of this name";
   }
   EXPECT_EQ(std::count_if(volumes.begin() + 6, volumes.begin() + 9,
-                          [](const auto& one) { return one.missing_members == 1U; }), 3)
+                          [](const auto& one) { return one.missing_members == 1U; }),
+            3)
       << "those that are as they were have not had their turn";
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of signals that come while `ssdpulse report -- COMMAND` measures?
+#include "daemon/cli/observed_command.h"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
-
-#include "daemon/cli/observed_command.h"
 
 namespace ssdpulse::cli {
 namespace {
