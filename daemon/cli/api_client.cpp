@@ -24,7 +24,6 @@
 #include "daemon/base/tcp_listeners.h"
 #include "daemon/config/value_text.h"
 #include "daemon/config/web_file.h"
-#include "daemon/serve/web_security.h"
 
 namespace ssdpulse::cli {
 namespace {
@@ -152,12 +151,12 @@ util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file)
   return std::make_unique<Fetcher>(*curl, handle, ca_file);
 }
 
-std::optional<serve::FileOwner> service_user() {
+std::optional<ServiceUser> service_user() {
   std::array<char, 4096> text{};
   passwd entry{};
   passwd* found = nullptr;
   const bool exists = ::getpwnam_r("ssdpulse", &entry, text.data(), text.size(), &found) == 0 && found != nullptr;
-  return exists ? std::optional(serve::FileOwner{found->pw_uid, found->pw_gid}) : std::nullopt;
+  return exists ? std::optional(ServiceUser{found->pw_uid, found->pw_gid}) : std::nullopt;
 }
 
 namespace {

@@ -14,10 +14,6 @@
 #include "daemon/base/result.h"
 #include "daemon/config/config.h"
 
-namespace ssdpulse::serve {
-struct FileOwner;
-}  // namespace ssdpulse::serve
-
 namespace ssdpulse::cli {
 
 // What a server sends is not trusted with the terminal: whoever holds its port could move the cursor, change colours or
@@ -56,8 +52,12 @@ inline constexpr int kNotTrusted = EPERM;
 /// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
 std::optional<nlohmann::json> parse_answer(std::string_view body);
 
+struct ServiceUser {
+  std::uint32_t user;
+  std::uint32_t group;
+};
 /// Whom the service runs as; absent: there is no such user here.
-std::optional<serve::FileOwner> service_user();
+std::optional<ServiceUser> service_user();
 
 class Fetcher;
 

@@ -25,7 +25,10 @@ bool web_security_is_good(const config::Config& configured) {
     return false;
   }
   // Root checks for the service, which accepts files of its own user.
-  const auto service = ::geteuid() == 0 ? service_user() : std::nullopt;
+  std::optional<serve::FileOwner> service;
+  if (const auto user = ::geteuid() == 0 ? service_user() : std::nullopt) {
+    service = serve::FileOwner{user->user, user->group};
+  }
   const auto loaded = serve::load_web_security(configured.web.config_file, nullptr, service);
   if (!loaded.outcome) {
     for (const std::string& problem : loaded.outcome.error()) {
