@@ -33,7 +33,8 @@ class DeviceRows {
   /// Told of each device that gets a row, before the programs in the kernel know it: what the row has counted until
   /// then is of others, and all that it counts later is the device's.
   using Given = std::function<void(const std::string& device, std::uint32_t row)>;
-  /// Devices that are not among these lose their row. Where rows are too few, the first ones have them.
+  /// Devices that are not among these lose their row. Where rows are too few, the first ones have them. A row that was
+  /// lost in the same update is given away only if no other is free: bios that are in flight then end in it.
   void update(const std::vector<Wanted>& wanted, const Given& given);
 
   /// By the name of the device.

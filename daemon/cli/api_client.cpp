@@ -151,6 +151,14 @@ util::Result<std::unique_ptr<Fetcher>> Fetcher::open(const std::string& ca_file)
   return std::make_unique<Fetcher>(*curl, handle, ca_file);
 }
 
+std::optional<ServiceUser> service_user() {
+  std::array<char, 4096> text{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const bool exists = ::getpwnam_r("ssdpulse", &entry, text.data(), text.size(), &found) == 0 && found != nullptr;
+  return exists ? std::optional(ServiceUser{found->pw_uid, found->pw_gid}) : std::nullopt;
+}
+
 namespace {
 
 using Json = nlohmann::json;
@@ -173,7 +181,6 @@ void clean_names(Json& object) {
 // Whether a daemon that answers on this host can be trusted: any local user can listen on a port that is free, and
 // answer what they like. Only root, the service's user and this user can be a daemon's.
 
-constexpr const char* kServiceUser = "ssdpulse";
 constexpr const char* kServiceDirectory = "/run/ssdpulse";  // only root can make it: it belongs to the unit's user
 
 bool is_user_of_service(std::uint32_t user) {
@@ -181,11 +188,8 @@ bool is_user_of_service(std::uint32_t user) {
   if (::lstat(kServiceDirectory, &directory) == 0 && directory.st_uid == user) {
     return true;
   }
-  std::array<char, 4096> text{};
-  passwd entry{};
-  passwd* found = nullptr;
-  return ::getpwnam_r(kServiceUser, &entry, text.data(), text.size(), &found) == 0 && found != nullptr &&
-         found->pw_uid == user;
+  const auto service = service_user();
+  return service && service->user == user;
 }
 
 /// Empty if this user may be a daemon's.

@@ -52,6 +52,13 @@ inline constexpr int kNotTrusted = EPERM;
 /// An answer of a server, which may be anybody's; nothing if it is not JSON, or nested more deeply than any of ours.
 std::optional<nlohmann::json> parse_answer(std::string_view body);
 
+struct ServiceUser {
+  std::uint32_t user;
+  std::uint32_t group;
+};
+/// Whom the service runs as; absent: there is no such user here.
+std::optional<ServiceUser> service_user();
+
 class Fetcher;
 
 /// One connection that is kept between calls, by libcurl, which is loaded when the first Api is opened. Every call

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pwd.h>
 #include <unistd.h>
 
-#include <array>
 #include <iostream>
 #include <memory>
 
 #include "daemon/advice/host_gaps.h"
 #include "daemon/base/child_process.h"
+#include "daemon/cli/api_client.h"
 #include "daemon/cli/command_options.h"
 #include "daemon/cli/commands.h"
 #include "daemon/host/inventory.h"
@@ -15,17 +14,6 @@
 
 namespace ssdpulse::cli {
 namespace {
-
-/// Root checks for the service, which accepts files of its own user.
-std::optional<serve::FileOwner> service_user() {
-  constexpr const char* kServiceUser = "ssdpulse";
-  std::array<char, 4096> text{};
-  passwd entry{};
-  passwd* found = nullptr;
-  const bool exists =
-      ::geteuid() == 0 && ::getpwnam_r(kServiceUser, &entry, text.data(), text.size(), &found) == 0 && found != nullptr;
-  return exists ? std::optional(serve::FileOwner{found->pw_uid, found->pw_gid}) : std::nullopt;
-}
 
 /// Checks the file that web.config_file names, and its certificates; their problems go to stderr.
 bool web_security_is_good(const config::Config& configured) {
@@ -36,7 +24,12 @@ bool web_security_is_good(const config::Config& configured) {
     std::cerr << answers.error().message << '\n';
     return false;
   }
-  const auto loaded = serve::load_web_security(configured.web.config_file, nullptr, service_user());
+  // Root checks for the service, which accepts files of its own user.
+  std::optional<serve::FileOwner> service;
+  if (const auto user = ::geteuid() == 0 ? service_user() : std::nullopt) {
+    service = serve::FileOwner{user->user, user->group};
+  }
+  const auto loaded = serve::load_web_security(configured.web.config_file, nullptr, service);
   if (!loaded.outcome) {
     for (const std::string& problem : loaded.outcome.error()) {
       std::cerr << problem << '\n';

@@ -132,20 +132,6 @@ MinuteRange kept_in(Reader& history) {
   return kept;
 }
 
-/// In how many of a window's minutes something was measured: of the disk that has most.
-std::size_t minutes_kept(Reader& history, const model::Window& window) {
-  std::size_t most = 0;
-  if (const auto devices = history.devices()) {
-    for (const model::PastDevice& device : *devices) {
-      if (device.last >= window.from) {
-        const auto kept = history.minutes(device, window);
-        most = std::max(most, kept ? kept->size() : 0);
-      }
-    }
-  }
-  return most;
-}
-
 /// Waits for a time that is shown as progress. The signal that came, if one did.
 std::optional<int> wait_for(ObservedCommand& observed, const std::string& what, WallTime from, WallTime to,
                             const std::function<bool()>& done) {

@@ -9,8 +9,7 @@
 namespace ssdpulse::flash {
 namespace {
 
-constexpr double kFullDiscard = 0.95;  // of the drive holds nothing
-constexpr double kWarmAfterGap = 0.25;
+constexpr double kFullDiscard = 0.95;                       // of the drive holds nothing
 constexpr std::uint64_t kModelFormat = 0x31302D6873616C66;  // "flash-01"; a different number for any other layout
 constexpr std::array kQuantiles{0.1, 0.5, 0.9};
 

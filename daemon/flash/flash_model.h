@@ -39,6 +39,7 @@ class FlashModel {
   static constexpr double kWidestBounds = 0.25;             // from lower to upper, as a share of the ratio
   static constexpr double kMuchUnknown = 0.1;               // share of the followed pages
   static constexpr double kLongGap = 0.02;                  // drive writes that were not observed
+  static constexpr double kWarmAfterGap = 0.25;             // drive writes before anything is reported again
 
   /// Drive writes before anything is reported, by the over-provisioning of the base. See also mark_gap().
   static constexpr double warm_drive_writes(double overprovisioning) { return overprovisioning > 0.12 ? 1 : 0.5; }

@@ -42,9 +42,10 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 std::string none_modelled_text(const FlashEstimate& drive, FlashSilence silence) {
   std::string text = "none modelled: " + silence_text(silence);
   const double wanted = FlashModel::warm_drive_writes(drive.modelled_overprovisioning);
-  // After a gap, it also warms up beyond that.
-  if (silence == FlashSilence::warming_up && drive.report && drive.report->drive_writes < wanted) {
-    text += fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes, wanted);
+  if (silence == FlashSilence::warming_up && drive.report) {
+    text += drive.report->drive_writes < wanted
+                ? fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes, wanted)
+                : fmt::format(" or since a gap (at least {:.2f} drive writes)", FlashModel::kWarmAfterGap);
   }
   return text;
 }

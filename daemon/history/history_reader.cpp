@@ -234,4 +234,17 @@ util::Result<std::vector<model::SettingChange>> Reader::settings(const model::Wi
       [=](PastReader& past) { return past.settings(window); });
 }
 
+std::size_t minutes_kept(Reader& history, const model::Window& window) {
+  std::size_t most = 0;
+  if (const auto devices = history.devices()) {
+    for (const model::PastDevice& device : *devices) {
+      if (device.last >= window.from) {
+        const auto kept = history.minutes(device, window);
+        most = std::max(most, kept ? kept->size() : 0);
+      }
+    }
+  }
+  return most;
+}
+
 }  // namespace ssdpulse::history

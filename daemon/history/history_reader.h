@@ -99,4 +99,7 @@ class Reader {
   std::unique_ptr<Implementation> implementation_;
 };
 
+/// In how many of a window's minutes something was measured: of the disk that has most.
+std::size_t minutes_kept(Reader& history, const model::Window& window);
+
 }  // namespace ssdpulse::history

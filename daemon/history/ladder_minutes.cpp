@@ -72,8 +72,8 @@ class Rows {
     const auto read = grown(before.read_bytes, now.read_bytes);
     const auto below = grown(before.members_written_bytes, now.members_written_bytes);
     const auto read_below = grown(before.members_read_bytes, now.members_read_bytes);
-    if (is_ladder_lane(lane_of(kMembers, volume)) && written && read && below && read_below &&
-        (*written | *below | *read_below) != 0) {
+    if (is_ladder_lane(lane_of(kMembers, volume)) && before.since == now.since && written && read && below &&
+        read_below && (*written | *below | *read_below) != 0) {
       add(lane_of(kVolume, volume), static_cast<double>(*written), static_cast<double>(*read));
       add(lane_of(kMembers, volume), static_cast<double>(*below), static_cast<double>(*read_below));
     }
@@ -90,6 +90,17 @@ class Rows {
   std::uint64_t measured_ms_;
   std::map<std::string, model::DeviceInterval> loads_;
 };
+
+/// dm numbers its volumes by the order in which they appear: another boot's dm-3 is another volume.
+void name_volumes(WriteLadder& ladder, const std::vector<model::Layer>& layers) {
+  std::map<std::string, PassedOn> named;
+  for (const auto& [volume, passed_on] : ladder.passed_on) {
+    const model::Layer* const layer = model::layer_of(layers, volume);
+    const bool is_mapped = volume.starts_with("dm-") && layer != nullptr && !layer->title.empty();
+    named.emplace(is_mapped ? "mapper/" + util::for_history(layer->title) : volume, passed_on);
+  }
+  ladder.passed_on = std::move(named);
+}
 
 /// The parts of a lane behind its prefix; the last one may have slashes in it.
 std::vector<std::string_view> parts_of(std::string_view lane) {
@@ -134,6 +145,16 @@ std::vector<model::DeviceMinute> ladder_rows(const WriteLadder& before, model::W
       rows.add_volume(volume, then->second, passed_on);
     }
   }
+  for (const RungBytes& one : before.rungs) {
+    // A volume that has gone may have been sent more meanwhile, which the drives below it counted.
+    const RungBytes* const after = find(now, one);
+    if (one.rung == Rung::file_system && (after == nullptr || after->since != one.since) &&
+        find(before, {Rung::drive, one.device}) == nullptr) {
+      rows.add(lane_of(kGap, name(one.rung, model::kRungNames),
+                       name(model::RungGapReason::volume_not_measured, model::kRungGapReasonNames)),
+               0);
+    }
+  }
   for (const WriteLadder* ladder : {&before, &now}) {
     for (const model::RungGap& gap : ladder->gaps) {
       if (gap.rung != Rung::media || written_to.contains(gap.device)) {
@@ -150,7 +171,8 @@ void add(model::PastLadder& ladder, std::string_view lane, const model::DeviceIn
   const double hours = static_cast<double>(load.measured_ms) / 3'600'000;
   const std::string second(parts.size() > 1 ? parts[1] : std::string_view());
   if (parts[0] == kVolume || parts[0] == kMembers) {
-    model::PastLadder::Volume& volume = ladder.volumes[second];
+    const std::size_t end = std::min(lane.size(), kLadderLane.size() + parts[0].size() + 1);
+    model::PastLadder::Volume& volume = ladder.volumes[std::string(lane.substr(end))];
     (parts[0] == kVolume ? volume.written_bytes : volume.members_written_bytes) += bytes(Operation::write);
     (parts[0] == kVolume ? volume.read_bytes : volume.members_read_bytes) += bytes(Operation::read);
   } else if (parts[0] == kGap) {
@@ -178,6 +200,7 @@ model::Findings LadderMinutes::observe(const model::Tick& tick) {
   }
   // As of a second ago: of the minute that has just ended.
   WriteLadder now = model::ladder_of(*tick.before);
+  name_volumes(now, tick.before->layers);
   if (last_) {
     const auto measured = std::chrono::round<std::chrono::milliseconds>(tick.at - last_at_).count();
     findings.effects.rows.device_minutes = ladder_rows(*last_, last_wall_, now, static_cast<std::uint64_t>(measured));

@@ -16,13 +16,14 @@
 
 namespace ssdpulse::history {
 
-/// "rung/file_system/journal", "rung/drive", "rung/volume/md0", "rung/members/md0", "rung/gap/media/no_counter". A
-/// device never has such an identity: the kernel's names have no slash, and what drives choose is followed by " | ".
+/// "rung/file_system/journal", "rung/drive", "rung/volume/md0", "rung/members/mapper/vg-data",
+/// "rung/gap/media/no_counter". A device never has such an identity: the kernel's names have no slash, and what drives
+/// choose is followed by " | ".
 inline constexpr std::string_view kLadderLane = "rung/";
 inline bool is_ladder_lane(std::string_view identity) {
   return identity.starts_with(kLadderLane) && std::all_of(identity.begin(), identity.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view("/_-.:!").find(c) != std::string_view::npos;
+                  std::string_view("/_-.:!+").find(c) != std::string_view::npos;
          });
 }
 

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "daemon/base/complete.h"
@@ -319,24 +320,37 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
   }
 }
 
+namespace {
+
+/// Before Linux 5.15 nothing numbers the incarnations: then what it is made of tells.
+bool is_same(const model::Layer& one, const model::Layer& other) {
+  return std::tie(one.diskseq, one.kind, one.title, one.members) ==
+         std::tie(other.diskseq, other.kind, other.title, other.members);
+}
+
+}  // namespace
+
 std::vector<model::VolumeSignals> HostReader::read_volumes(const model::Inventory& inventory,
                                                            const std::set<std::string>& waiting) {
   const std::uint64_t turns = 1 + inventory.layers.size() / kVolumesAtOnce;
-  std::map<std::string, model::VolumeSignals> before = std::exchange(volumes_, {});
+  std::map<std::string, KnownVolume> before = std::exchange(volumes_, {});
   std::vector<model::VolumeSignals> all;
   std::uint64_t number = 0;
   for (const model::Layer& layer : inventory.layers) {
     auto known = before.extract(layer.name);
+    if (!known.empty() && !is_same(known.mapped().layer, layer)) {
+      known = {};  // what is known is of another volume, which had this name
+    }
     const std::uint64_t turn = reads_ + number++;
-    if (!known.empty() && turn % turns != 0 && !known.mapped().suspended && !known.mapped().resync &&
+    if (!known.empty() && turn % turns != 0 && !known.mapped().signals.suspended && !known.mapped().signals.resync &&
         !waiting.contains(layer.name)) {
-      all.push_back(known.mapped());
+      all.push_back(known.mapped().signals);
       volumes_.insert(std::move(known));
       continue;
     }
     const bool due = known.empty() || turn / turns % kTurnsOfHealth == 0;
-    if (auto signals = read_volume_signals(roots_.sys, layer, due ? nullptr : &known.mapped())) {
-      volumes_.insert_or_assign(layer.name, *signals);
+    if (auto signals = read_volume_signals(roots_.sys, layer, due ? nullptr : &known.mapped().signals)) {
+      volumes_.insert_or_assign(layer.name, KnownVolume{layer, *signals});
       all.push_back(std::move(*signals));
     }
   }

@@ -92,8 +92,12 @@ class HostReader {
   double disks_busy_seconds_ = 0;
   std::uint64_t dirtied_bytes_ = 0;
   std::uint64_t reads_ = 0;
-  std::set<std::string> limited_;                        // cgroups that had a limit at the last search
-  std::map<std::string, model::VolumeSignals> volumes_;  // as they were at the last reading
+  std::set<std::string> limited_;  // cgroups that had a limit at the last search
+  struct KnownVolume {
+    model::Layer layer;
+    model::VolumeSignals signals;
+  };
+  std::map<std::string, KnownVolume> volumes_;  // as they were at the last reading
 };
 
 /// The kernel's texts. What is not understood is left out.

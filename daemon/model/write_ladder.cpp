@@ -294,6 +294,11 @@ class Maker {
       PassedOn& passed_on = ladder_.passed_on[layer.name];
       passed_on.read_bytes = io->operations[index(Operation::read)].bytes;
       passed_on.written_bytes = io->operations[index(Operation::write)].bytes;
+      passed_on.since = io->since;
+      for (const std::string& member : layer.members) {
+        const BioIo* const below = bios_of(member);
+        passed_on.since = std::max(*passed_on.since, below == nullptr ? io->since : below->since);
+      }
       if (std::all_of(layer.members.begin(), layer.members.end(),
                       [&](const std::string& member) { return above_.at(member) == 1; })) {
         passed_on.members_read_bytes = members_bytes(layer, Operation::read);

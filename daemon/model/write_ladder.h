@@ -77,6 +77,7 @@ struct PassedOn {
   /// Absent: another volume shares a member, or bios of one are not seen (a layer that remaps them without accounting).
   std::optional<std::uint64_t> members_read_bytes = {};
   std::optional<std::uint64_t> members_written_bytes = {};
+  std::optional<WallTime> since = {};  // when the last of these began to count: then it is another volume, or again
 };
 
 struct WriteLadder {
@@ -96,7 +97,7 @@ struct PastLadder {
   };
   double hours = 0;                                                        // of the window, in which it was kept
   std::map<std::pair<Rung, std::optional<RungClass>>, double> bytes = {};  // of `reported`, of drives that count media
-  std::map<std::string, Volume> volumes = {};  // whose members' bytes are known, by the kernel's name
+  std::map<std::string, Volume> volumes = {};  // whose members' bytes are known; dm's as "mapper/NAME"
   std::map<std::pair<Rung, RungGapReason>, double> gap_hours = {};  // in which the rung lacked something
 };
 

@@ -514,7 +514,7 @@ ExitCode run(const config::Configure& configure) {
         audit.recheck();  // the mark may stand for a changed setting
         return history->keep(std::move(mark));
       };
-      serve::add_history(pages, *reader, keep_mark, config->web.hosts);
+      serve::add_history(pages, *reader, keep_mark, config->web.hosts, host::host_name());
     }
   }
   auto web = serve::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages),

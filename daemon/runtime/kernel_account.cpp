@@ -156,6 +156,8 @@ void VolumeAccounts::update(const model::Inventory& inventory) {
     }
   }
   layers_ = std::move(layers);
+  // What it did before it is counted again is no drift.
+  std::erase_if(created_, [&](const auto& name) { return uncounted_.contains(name) || !layers_.contains(name); });
   updated_ = true;
 }
 

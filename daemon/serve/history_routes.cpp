@@ -191,7 +191,8 @@ http::Response past(const http::Request& request, history::Reader& reader, std::
 
 /// report?device=NAME&at=SECONDS: what differs between the time before and after that moment, as one page to print or
 /// save. Six hours on either side at most; ten minutes after the moment are left out where there is time enough.
-http::Response report_page(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+http::Response report_page(const http::Request& request, history::Reader& reader, const std::string& own_name,
+                           std::mutex& one_at_a_time) {
   using std::chrono::minutes;
   const auto at = number_of(request.parameter("at"));
   const std::string device = request.parameter("device");
@@ -213,8 +214,7 @@ http::Response report_page(const http::Request& request, history::Reader& reader
   }
   windows->change = "at " + report::minute_text(moment);
   const auto made = report::make_report(
-      reader,
-      {.windows = std::move(*windows), .device = device, .host = request.host, .now = now, .day = kChanceHours});
+      reader, {.windows = std::move(*windows), .device = device, .host = own_name, .now = now, .day = kChanceHours});
   if (!made) {
     return made.error().error_number == ENODATA ? text_response(404, made.error().message)
                                                 : error_response(made.error());
@@ -276,13 +276,16 @@ http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate
 
 }  // namespace
 
-void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts) {
+void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts,
+                 std::string own_name) {
   const auto one_at_a_time = std::make_shared<std::mutex>();
   const auto handler = for_own_hosts(
       hosts, [&reader, one_at_a_time](const http::Request& request) { return past(request, reader, *one_at_a_time); });
   routes["/report"] = {
-      for_own_hosts(hosts, [&reader, one_at_a_time](
-                               const http::Request& request) { return report_page(request, reader, *one_at_a_time); }),
+      for_own_hosts(hosts,
+                    [&reader, own_name = std::move(own_name), one_at_a_time](const http::Request& request) {
+                      return report_page(request, reader, own_name, *one_at_a_time);
+                    }),
       http::Lane::slow};
   routes["/api/v1/compare/*"] = {
       for_own_hosts(hosts, [&reader, one_at_a_time](

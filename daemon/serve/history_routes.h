@@ -51,13 +51,14 @@ class MarkRate {
 /// Stores a mark: History::keep(). Called on any thread.
 using KeepMark = std::function<std::future<util::Result<model::WallTime>>(model::Mark)>;
 
-/// Adds the routes. `hosts`: as for add_page(). The reader must outlive them.
+/// Adds the routes. `hosts`: as for add_page(). `own_name`: of this host. The reader must outlive them.
 ///
 /// Marks are the only thing that can be changed from outside. They are accepted from this host (or over a unix socket)
 /// and from clients with a user's password, if the request has the header X-Ssdpulse: a page of another site in
 /// somebody's browser can send neither that header nor a Host of ours. At most 60 a minute from each user of the unix
 /// socket, from each user with a password, and from all others together. Answered with 200 once the mark is on the
 /// disk, with 503 and the reason if it is not kept, or not confirmed within 5 seconds.
-void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts);
+void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts,
+                 std::string own_name = {});
 
 }  // namespace ssdpulse::serve

@@ -2,6 +2,7 @@
 #include "daemon/wear/write_ledger.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ssdpulse::wear {
 namespace {
@@ -341,7 +342,11 @@ void WriteLedger::watch_idleness(const Reading& reading) {
 }
 
 void WriteLedger::watch_drift(const Reading& reading) {
-  const bool fell = block_ && reading.block && reading.block->before.written_bytes < block_->after.written_bytes;
+  constexpr auto kCounters = std::to_array<std::uint64_t BlockWrites::*>(
+      {&BlockWrites::written_bytes, &BlockWrites::zeroed_bytes, &BlockWrites::discarded_bytes, &BlockWrites::losses});
+  const bool fell = block_ && reading.block && std::any_of(kCounters.begin(), kCounters.end(), [&](auto counter) {
+                      return reading.block->before.*counter < block_->after.*counter;
+                    });
   const bool known = reading.block && host_.format().known();
   if (fell || !known) {
     drift_.forget_begin();

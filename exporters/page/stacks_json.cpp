@@ -207,6 +207,11 @@ constexpr Field<LayerView> kLayerFields[] = {
      "That its members were asked for, by whomever: parity, a resync. Absent: it shares one with another layer, or "
      "what reaches them is not seen."},
     {"members_written_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::members_written_bytes>},
+    {"counts_since", may_be_absent(kSeconds),
+     [](const LayerView& view) {
+       return view.passed_on && view.passed_on->since ? Json(seconds_of(*view.passed_on->since)) : absent();
+     },
+     "All four. If another, it is another volume of this name, or they began again."},
 };
 constexpr Object<LayerView> kLayer{"layer", "A block device without requests of its own.", kLayerFields};
 
@@ -223,6 +228,9 @@ constexpr Field<model::RungBytes> kRungFields[] = {
      },
      "Of application and file_system; other: cannot be determined, as of volumes."},
     {"bytes", kSeconds, member_of<&model::RungBytes::bytes>, "Counts up."},
+    {"counts_since", may_be_absent(kSeconds),
+     [](const model::RungBytes& one) { return one.since ? Json(seconds_of(*one.since)) : absent(); },
+     "Of what appeared or began again after an earlier answer, all bytes are from in between."},
 };
 constexpr Object<model::RungBytes> kRung{"ladder_rung", "Bytes written.", kRungFields};
 

@@ -184,6 +184,12 @@ Table ladder_table(const Report& report) {
       compared ? std::vector<std::string>{words::report::kWrittenByHost, words::report::kBefore, words::report::kRatio,
                                           words::report::kAfter, words::report::kRatio}
                : std::vector<std::string>{words::report::kWrittenByHost, words::report::kBytes, words::report::kRatio}};
+  // Two windows are seldom as long as each other, and less may be measured of one.
+  const auto much_text = [&](const std::optional<double>& bytes, double hours) {
+    return !bytes || (compared && hours <= 0) ? ""
+           : compared                         ? value_text(*bytes / (3600 * hours), Unit::bytes_per_second)
+                                              : value_text(bytes, Unit::bytes);
+  };
   for (const auto& [part, what] : names_of(before, after)) {
     table.push_back({what});
     for (const auto* steps : {&before, &after}) {
@@ -191,7 +197,8 @@ Table ladder_table(const Report& report) {
         continue;
       }
       const Step* const step = step_called(*steps, what, part);
-      table.back().push_back(step != nullptr && step->bytes ? value_text(step->bytes, Unit::bytes) : "");
+      const double hours = (steps == &before ? report.ladder_before : report.ladder_after)->hours;
+      table.back().push_back(step != nullptr ? much_text(step->bytes, hours) : "");
       table.back().push_back(step != nullptr && step->ratio ? "x " + util::number_text(*step->ratio) : "");
     }
   }

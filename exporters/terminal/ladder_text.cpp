@@ -55,10 +55,10 @@ std::vector<Written> written_between(const Json& before, const Json& rungs) {
   const auto key = [](const Json& one) {
     return text(at(one, "rung")) + " " + text(at(one, "device")) + " " + text(at(one, "class"));
   };
-  std::map<std::string, double> earlier;
+  std::map<std::string, Json> earlier;
   const auto take = [&](const Json& list) {
     for (const Json& one : list) {
-      earlier[key(one)] = number(at(one, "bytes")).value_or(0);
+      earlier[key(one)] = one;
     }
   };
   take(at(before, "host_rungs"));
@@ -67,10 +67,12 @@ std::vector<Written> written_between(const Json& before, const Json& rungs) {
   }
   std::vector<Written> all;
   for (const Json& one : rungs) {
-    const auto found = earlier.find(key(one));
-    const double bytes = number(at(one, "bytes")).value_or(0);
-    if (found != earlier.end() && found->second <= bytes) {
-      all.push_back({text(at(one, "rung")), text(at(one, "device")), text(at(one, "class")), bytes - found->second});
+    const Json& then = earlier[key(one)];
+    const auto since = number(at(one, "counts_since")), first = number(at(before, "taken_at"));
+    const bool goes_on = !then.is_null() && since == number(at(then, "counts_since"));
+    const double bytes = number(at(one, "bytes")).value_or(0) - (goes_on ? number(at(then, "bytes")).value_or(0) : 0);
+    if ((goes_on || (since && first && *since >= *first)) && bytes >= 0) {
+      all.push_back({text(at(one, "rung")), text(at(one, "device")), text(at(one, "class")), bytes});
     }
   }
   return all;
@@ -129,7 +131,8 @@ const Json& named(const Json& list, const std::string& name) {
 void print_volume(const Json& before, const Json& now, std::ostream& out) {
   const auto grown = [&](const char* field) -> std::optional<double> {
     const auto earlier = number(at(before, field)), later = number(at(now, field));
-    return earlier && later && *earlier <= *later ? std::optional(*later - *earlier) : std::nullopt;
+    const bool goes_on = number(at(before, "counts_since")) == number(at(now, "counts_since"));
+    return goes_on && earlier && later && *earlier <= *later ? std::optional(*later - *earlier) : std::nullopt;
   };
   const auto written = grown("written_bytes"), below = grown("members_written_bytes");
   const auto read = grown("read_bytes"), read_below = grown("members_read_bytes");
@@ -141,6 +144,45 @@ void print_volume(const Json& before, const Json& now, std::ostream& out) {
   if (read && read_below && *read_below > *read) {
     print_row(out, "", *read_below - *read, {}, words::terminal::kExtraReads);
   }
+}
+
+/// The second answer, with what was lacking at the first and with what has gone since: only part of their bytes is
+/// known.
+Json with_gaps_of(const Json& before, Json now) {
+  const auto has = [](const Json& list, const Json& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  const auto add = [&](Json& gaps, const Json& gap) {
+    if ((gaps.is_array() || gaps.is_null()) && !has(gaps, gap)) {
+      gaps.push_back(gap);
+    }
+  };
+  if (!now.is_object()) {
+    return now;
+  }
+  for (const Json& gap : at(before, "host_gaps")) {
+    add(now["host_gaps"], gap);
+  }
+  for (const Json& then : at(before, "ladders")) {
+    for (Json& own : now["ladders"]) {
+      const Json& drives = at(own, "drives");
+      if (std::none_of(drives.begin(), drives.end(),
+                       [&](const Json& drive) { return has(at(then, "drives"), drive); })) {
+        continue;
+      }
+      for (const Json& gap : at(then, "gaps")) {
+        if (has(drives, at(gap, "device")) || has(at(own, "volumes"), at(gap, "device"))) {
+          add(own["gaps"], gap);
+        }
+      }
+      for (const Json& volume : at(then, "volumes")) {
+        if (!has(at(own, "volumes"), volume)) {
+          add(own["gaps"], {{"rung", "file_system"}, {"device", volume}, {"reason", "gone"}});
+        }
+      }
+    }
+  }
+  return now;
 }
 
 /// What each drive adds, and that all rungs add together.
@@ -189,7 +231,8 @@ void print_host(const Json& before, const Json& now, std::ostream& out) {
 
 }  // namespace
 
-void print_ladders(const Json& before, const Json& now, const Json& devices, std::ostream& out) {
+void print_ladders(const Json& before, const Json& latest, const Json& devices, std::ostream& out) {
+  const Json now = with_gaps_of(before, latest);
   if (!at(now, "ladders").empty()) {
     print_host(before, now, out);
   }

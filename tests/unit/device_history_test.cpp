@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the history return for any window of time exactly what went in, whatever has happened to its minutes meanwhile?
 // The oracle counts each I/O separately, in plain arrays of prefix sums, and shares nothing with the code under test.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <iostream>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -513,6 +515,42 @@ TEST(Ladder, each_minute_has_what_was_written_in_it) {
   EXPECT_EQ(rows_at(130s, 2000, true), (Seen{10, 100})) << "the daemon ends";
 }
 
+TEST(Ladder, volumes_of_dm_have_the_lane_of_their_name_not_of_their_number) {
+  LadderMinutes stage;
+  model::Tick tick;
+  std::set<std::string> volumes;
+  const auto take = [&](int minute, const char* device, const char* title, std::uint64_t written) {
+    auto snapshot = std::make_shared<model::Snapshot>();
+    snapshot->layers = {{device, title, model::LayerKind::lvm, {"sda"}}};
+    for (const char* name : {device, "sda"}) {
+      auto io = std::make_shared<model::BioIo>();
+      io->device = name;
+      io->is_volume = name == device;
+      io->operations[index(Operation::write)].bytes = written;
+      snapshot->bios.push_back(io);
+    }
+    tick.before = snapshot;
+    tick.wall = kBegin + std::chrono::minutes(minute);
+    tick.at = model::SteadyTime(tick.wall.time_since_epoch());
+    model::PastLadder ladder;
+    for (const model::DeviceMinute& row : stage.observe(tick).effects.rows.device_minutes) {
+      add(ladder, row.device.identity, row.load);
+    }
+    for (const auto& [volume, passed] : ladder.volumes) {
+      volumes.insert(fmt::format("{} {}", volume, passed.members_written_bytes));
+    }
+  };
+  take(0, "dm-3", "vg-data", 100);
+  take(1, "dm-3", "vg-data", 150);
+  take(2, "dm-3", "vg-other", 1000);
+  take(3, "dm-3", "vg-other", 1070);
+  take(4, "dm-4", "vg-other", 1080);
+  take(5, "dm-3", "strange name", 10);
+  take(6, "dm-3", "strange name", 20);
+  EXPECT_EQ(volumes, (std::set<std::string>{"mapper/vg-data 50", "mapper/vg-other 70", "mapper/vg-other 10"}))
+      << "what was the first one's is not the second one's";
+}
+
 TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
   auto before = ladder_at(3, false);
   auto now = ladder_at(4, false);
@@ -535,6 +573,24 @@ TEST(Ladder, counters_that_begin_or_go_back_add_what_is_certain) {
   }
   EXPECT_EQ((later.bytes.at({model::Rung::drive, std::nullopt})), 0);
   EXPECT_FALSE(later.bytes.contains({model::Rung::file_system, model::RungClass::other}));
+  // md0 went: what it was sent after the first reading is not known, but the drive's bytes have it.
+  now = ladder_at(4, false);
+  std::erase_if(now.rungs, [](const model::RungBytes& one) { return one.device == "md0"; });
+  now.passed_on.erase("md0");
+  model::PastLadder gone;
+  for (const model::DeviceMinute& row : ladder_rows(ladder_at(3, false), {}, now, 60'000)) {
+    add(gone, row.device.identity, row.load);
+  }
+  EXPECT_NEAR((gone.gap_hours[{model::Rung::file_system, model::RungGapReason::volume_not_measured}]), 1.0 / 60, 1e-9);
+  // Another md0 that has done more than the first one.
+  before = ladder_at(3, false);
+  now = ladder_at(4, false);
+  now.passed_on.at("md0").since = model::WallTime(30s);
+  model::PastLadder other;
+  for (const model::DeviceMinute& row : ladder_rows(before, {}, now, 60'000)) {
+    add(other, row.device.identity, row.load);
+  }
+  EXPECT_TRUE(other.volumes.empty());
   for (const char* lane :
        {"rung/", "rung/x", "rung/drive/x", "rung/gap/drive/x", "rung/gap", "rung/gap/x/no_counter", ""}) {
     add(ladder, lane, {});  // whoever can write the file
@@ -623,6 +679,18 @@ TEST(Reading, a_series_has_round_steps_and_the_sum_of_all) {
   EXPECT_FALSE((*reader)->series("sdb", window).has_value());
   EXPECT_EQ((*reader)->load("s", window)->operations[0].ios, 1000U * 1001 / 2) << "by its serial number";
   EXPECT_FALSE(Reader::open("/nowhere/ssdpulse.db").value()->devices().has_value());
+}
+
+TEST(Reading, minutes_that_are_kept_are_those_of_the_window_not_all_since_the_first) {
+  Rig rig;
+  model::Batch batch = batch_of(0, 10);
+  batch.device_minutes.push_back(minute_of_sda(101));
+  batch.device_minutes.push_back({{"v", "sdb", "m", "t"}, kBegin + 101min, minute_of_sda(0).load});
+  rig.write(batch, kBegin + 102min);
+  auto reader = Reader::open(rig.file());
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 98min, kBegin + 102min}), 1U) << "a daemon has just been started again";
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 8min, kBegin + 12min}), 2U);
+  EXPECT_EQ(minutes_kept(**reader, {kBegin + 200min, kBegin + 204min}), 0U);
 }
 
 model::LatencySpike spike_at(const char* device, model::WallTime begin, std::chrono::seconds duration) {

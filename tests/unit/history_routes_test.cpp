@@ -149,7 +149,8 @@ std::string written_history(const tests::TemporaryTree& tree, const Minutes& ago
 /// The history of sda, requested through the routes.
 struct WrittenHistory {
   explicit WrittenHistory(Minutes minutes = {30min, 29min}) : ago(std::move(minutes)) {
-    add_history(routes, **reader, [](const model::Mark& mark) { return answered(mark.at); }, {});
+    add_history(
+        routes, **reader, [](const model::Mark& mark) { return answered(mark.at); }, {}, "db7");
     request.host = "localhost";
     request.path = "/api/v1/history/sda";
   }
@@ -203,6 +204,8 @@ TEST(HistoryRoutes, AReportIsOnePageThatMayRunNothing) {
   EXPECT_EQ(answer.headers.front().first, "Content-Security-Policy");
   EXPECT_EQ(answer.headers.front().second.find("script"), std::string::npos);
   EXPECT_NE(answer.headers.front().second.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(answer.body->find("ssdpulse report: db7, made"), std::string::npos) << *answer.body;
+  EXPECT_EQ(answer.body->find("localhost"), std::string::npos) << "what a client calls it is not its name";
   EXPECT_EQ(asked("sdb", 20min).status, 404U);
   EXPECT_EQ(asked("sda", 10min).status, 404U) << "nothing was measured since";
   EXPECT_EQ(asked("sda", 0min).status, 400U) << "nothing has passed since";

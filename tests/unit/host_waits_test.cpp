@@ -448,6 +448,33 @@ TEST(HostReader, OfManyVolumesThoseThatWaitAreReadAtOnceAndTheOthersInTurn) {
   EXPECT_EQ(suspended({}), 3);
 }
 
+TEST(HostReader, OfManyVolumesOneThatIsMadeAgainIsReadAtOnce) {
+  const tests::TemporaryTree tree;
+  model::Inventory many;
+  for (std::size_t i = 0; i < 2 * host::HostReader::kVolumesAtOnce; ++i) {
+    many.layers.push_back({fmt::format("md{:03}", i), {}, model::LayerKind::raid1, {"sda", "sdb"}, i + 1});
+    tree.file("sys/block/" + many.layers.back().name + "/md/degraded", "1\n");
+  }
+  host::HostReader reader(roots(tree, true));
+  reader.read(many, {}, same);
+  for (std::size_t i = 0; i < 9; ++i) {
+    tree.file("sys/block/" + many.layers[i].name + "/md/degraded", "0\n");
+    if (i < 3) {
+      many.layers[i].diskseq = 1000 + i;
+    } else if (i < 6) {
+      many.layers[i].members = {"sdc", "sdd"};  // without such numbers
+    }
+  }
+  const auto volumes = reader.read(many, {}, same).volumes;
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(volumes[i].missing_members, 0U) << volumes[i].volume << " is another array of this name";
+  }
+  EXPECT_EQ(std::count_if(volumes.begin() + 6, volumes.begin() + 9,
+                          [](const auto& one) { return one.missing_members == 1U; }),
+            3)
+      << "those that are as they were have not had their turn";
+}
+
 TEST(HostReader, AddsUpHowLongDisksWereBusyAndThoseThatHang) {
   const tests::TemporaryTree tree;
   const auto stats = [&](int reads, int in_flight, int busy_ms) {

@@ -225,6 +225,17 @@ TEST(VolumeAccounts, OfAVolumeThatAppearedLaterCountFromItsFirstIo) {
   EXPECT_EQ(rig.drift(0, 24), 0) << "the same volume: only our counters have begun again";
 }
 
+TEST(VolumeAccounts, OfAVolumeThatIsNotCountedAtFirstBeginWhenItIs) {
+  VolumeRig rig;
+  rig.inventory.devices.back().iostats = false;
+  rig.see_volume(8);
+  EXPECT_FALSE(rig.drift(4096, 16));
+  rig.inventory.devices.back().iostats = true;
+  rig.see_volume(8);
+  rig.drift(8192, 16);
+  EXPECT_EQ(rig.drift(8192, 16), 0);
+}
+
 TEST(VolumeAccounts, NothingIsComparedWhileItMoves) {
   VolumeRig rig;
   EXPECT_EQ(rig.drift(0, 100), 0);

@@ -754,6 +754,7 @@ TEST(page_site, stacks_show_what_lies_above_the_drives) {
   EXPECT_EQ(ladder.at("volumes"), Json::array({"dm-0", "md0"}));
   EXPECT_EQ(ladder.at("rungs")[0].at("rung"), "drive");
   EXPECT_FALSE(ladder.at("rungs")[0].contains("class"));
+  EXPECT_TRUE(ladder.at("rungs")[0].contains("counts_since"));
   EXPECT_EQ(ladder.at("gaps")[0], (Json{{"rung", "file_system"}, {"device", "nvme0n1"}, {"reason", "unknown_sender"}}));
   for (int i = 0; i < 1500; ++i) {
     snapshot.layers.push_back({"zram" + std::to_string(10'000 + i), "", model::LayerKind::zram});

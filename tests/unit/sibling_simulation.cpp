@@ -180,6 +180,10 @@ SiblingSimulation::Outcome SiblingSimulation::run(double seconds) {
   }
   Outcome outcome;
   for (double now = 0; now < seconds; ++now) {
+    if (now == scene_.replaced_at) {
+      drives_[3].io = {};
+      drives_[3].io.since = drives_[0].io.since + std::chrono::hours(1);
+    }
     second(now);
     model::Tick tick;
     tick.at = model::SteadyTime(std::chrono::seconds(1000 + static_cast<int>(now)));

@@ -36,6 +36,7 @@ struct SiblingScene {
   double shared = 64;                                   // I/Os in flight on all drives together
   double idle_from = 1e9;                               // seconds; nvme3n1 alone
   double idle_until = 1e9;
+  double replaced_at = 1e9;       // seconds; nvme3n1, by another drive that is called so
   double rebuild_from = 1e9;      // seconds; until the end
   bool array = true;              // they are members of md0; otherwise only of one model
   bool collects_garbage = false;  // every drive is three times slower for a minute or two, now and then

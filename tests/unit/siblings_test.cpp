@@ -165,6 +165,15 @@ TEST(Siblings, a_slow_drive_stays_named_for_three_minutes_in_which_it_cannot_be_
   EXPECT_LT(ended, scene.idle_from + 360);
 }
 
+TEST(Siblings, what_was_proved_of_a_drive_is_not_said_of_another_of_its_name) {
+  SiblingScene scene{.load = SiblingLoad::light, .idle_from = 1300, .replaced_at = 1300};
+  scene.slowdown[3] = 4;
+  const auto outcome = SiblingSimulation(scene, seed_of(0)).run(1500);
+  EXPECT_GT(outcome.named_for[3], 0);
+  EXPECT_LE(scene.slow_after + outcome.named_at[3] + outcome.named_for[3],
+            scene.replaced_at + static_cast<double>(LoadWindow::kSlice.count()) + 1);
+}
+
 TEST(Siblings, nobody_is_named_whose_depth_has_no_equal) {
   SiblingScene scene{.load = SiblingLoad::heavy, .parallel = 1, .depth = {2, 2, 2, 32, 2, 2, 2, 2}};
   expect_nobody("unlike depths", scene);
@@ -186,6 +195,47 @@ TEST(Siblings, of_a_busy_array_whose_ios_gather_on_the_slow_member_name_nobody_e
       EXPECT_EQ(found.innocents, 0);
     }
   }
+}
+
+/// Single reads of 4 KiB for ten slices, each of so long.
+LoadWindow single_reads(std::uint64_t ios_per_second, std::int64_t each_ns) {
+  LoadWindow window;
+  auto io = std::make_shared<model::DeviceIo>();
+  model::DeviceTick tick;
+  for (int second = 1; second <= 200; ++second) {
+    auto interval = std::make_shared<model::DeviceInterval>();
+    interval->measured_ms = 1000;
+    io = std::make_shared<model::DeviceIo>(*io);
+    auto& sizes = io->operations[index(model::Operation::read)].size.words;
+    sizes.resize(SIZE_WORDS);
+    sizes[size_word(4096)] += ios_per_second;
+    auto& did = interval->operations[index(model::Operation::read)];
+    did.ios = ios_per_second;
+    did.bytes = 4096 * ios_per_second;
+    did.device[0] = {{{latency_word(each_ns), ios_per_second}}, ios_per_second * static_cast<std::uint64_t>(each_ns)};
+    tick.block.io = io;
+    tick.interval = interval;
+    window.add(tick, static_cast<double>(ios_per_second) * static_cast<double>(each_ns) / 1e9, false);
+    if (second % 5 == 0) {
+      window.end_stretch();
+    }
+    if (second % 20 == 0) {
+      window.end_slice();
+    }
+  }
+  return window;
+}
+
+TEST(EqualLoad, of_a_drive_that_may_sleep_is_not_that_of_those_that_never_do) {
+  constexpr std::int64_t kAwakeNs = 100'000, kWakingNs = 2'000'000;
+  const auto ratio = [](std::uint64_t own, std::uint64_t siblings) {
+    const LoadWindow idle = single_reads(own, kWakingNs), busy = single_reads(siblings, kAwakeNs);
+    const auto found = EqualLoad({&idle, &busy, &busy, &busy}, model::Operation::read).ratio_of(0, 3);
+    return found ? found->change.ratio : 0;
+  };
+  EXPECT_EQ(ratio(5, 100), 0) << "it wakes up for each of them";
+  EXPECT_GT(ratio(5, 30), 10) << "they may sleep as well";
+  EXPECT_GT(ratio(25, 300), 10) << "it does not sleep either";
 }
 
 TEST(LoadWindow, keeps_three_minutes_and_two_loads_a_stretch) {

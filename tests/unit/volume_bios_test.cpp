@@ -237,6 +237,16 @@ TEST(VolumeRows, that_are_given_away_count_nothing_more_of_who_had_them) {
   EXPECT_EQ(kernel.row_of(host_of_volumes({2}), "dm-2"), 1U);
 }
 
+TEST(VolumeRows, in_which_bios_may_still_end_are_the_last_to_be_given_away) {
+  Kernel kernel(3);
+  kernel.reader.update(host_of_volumes({1, 2}));
+  const std::uint32_t first = kernel.row_of(host_of_volumes({1}), "dm-1");
+  kernel.reader.update(host_of_volumes({2, 3}));
+  EXPECT_NE(kernel.row_of(host_of_volumes({3}), "dm-3"), first) << "another was free";
+  kernel.reader.update(host_of_volumes({2, 3, 4}));
+  EXPECT_EQ(kernel.row_of(host_of_volumes({4}), "dm-4"), first) << "none else is";
+}
+
 TEST(VolumeCells, of_all_groups_of_cpus_are_added_up) {
   const model::Inventory inventory = stacked_host();
   Kernel kernel(8);

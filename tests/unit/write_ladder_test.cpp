@@ -385,7 +385,29 @@ TEST(ladder_text, shows_what_is_added_between_two_answers) {
   EXPECT_NE(direct.str().find("page_cache 7.3M; without dm-1 (direct_unknown)"), std::string::npos);
   EXPECT_EQ(direct.str().find("x 1.5\n"), std::string::npos) << "no ratio without it";
   EXPECT_NE(direct.str().find("x 1.83"), std::string::npos) << "the drives are not concerned";
+  // md1 appeared between the answers: what it counts was written since.
+  Json grows = answer(2);
+  grows["ladders"][0]["volumes"] = {"md0", "md1"};
+  grows["ladders"][0]["rungs"].push_back(rung("file_system", "md1", 6 << 20, "other"));
+  grows["ladders"][0]["rungs"].back()["counts_since"] = 105;
+  Json first = answer(1);
+  first["taken_at"] = 100;
+  std::ostringstream began;
+  terminal::print_ladders(first, grows, devices, began);
+  EXPECT_NE(began.str().find("file systems               18.9M"), std::string::npos) << began.str();
+  EXPECT_NE(began.str().find("x 1.22"), std::string::npos) << "22 of 18 MiB";
+  first["ladders"][0]["gaps"] = {{{"rung", "file_system"}, {"device", "md1"}, {"reason", "volume_not_measured"}}};
+  std::ostringstream late;
+  terminal::print_ladders(first, grows, devices, late);
+  EXPECT_NE(late.str().find("without md1 (volume_not_measured)"), std::string::npos) << late.str();
+  EXPECT_EQ(late.str().find("x 1.22"), std::string::npos) << "it was there before it was counted";
+  std::ostringstream gone;
+  terminal::print_ladders(grows, answer(3), devices, gone);
+  EXPECT_NE(gone.str().find("without md1 (gone)"), std::string::npos) << gone.str();
+  EXPECT_EQ(gone.str().find("x 1.83"), std::string::npos);
   std::ostringstream anything;
+  terminal::print_ladders({{"host_gaps", 7}, {"ladders", {{{"drives", {"a"}}, {"gaps", 1}}}}},
+                          {{"host_gaps", 8}, {"ladders", {{{"drives", {"a"}}, {"gaps", "x"}}}}}, {}, anything);
   terminal::print_ladders(Json("x"), Json{{"ladders", {1, "x", {{"rungs", 7}, {"drives", {{1}}}}}}}, Json(), anything);
   terminal::print_ladders({}, {}, {}, anything);
   EXPECT_NE(anything.str().find("no drive is measured"), std::string::npos);

@@ -306,6 +306,27 @@ TEST(WriteLedger, DriftIsReportedWithItsBounds) {
   EXPECT_FALSE(ledger.amplification().host_written_drift_bytes);
 }
 
+TEST(WriteLedger, DriftBeginsAgainWithAnyCounterOfTheBlockLayer) {
+  for (const auto counter : {&model::BlockWrites::zeroed_bytes, &model::BlockWrites::discarded_bytes}) {
+    PaperDrive drive;
+    WriteLedger ledger(kPollInterval);
+    const auto poll = [&](std::uint64_t counted) {
+      drive.pass(kPollInterval);
+      WriteSample sample = drive.read();
+      (*sample.block_before).*counter = (*sample.block_after).*counter = counted;
+      ledger.observe(sample);
+    };
+    for (std::uint64_t counted = 0; counted < 5 * kGiB; counted += kGiB) {
+      poll(counted);
+      drive.host += kGiB;  // the drive counts them as writes
+      drive.media += kGiB;
+    }
+    poll(5 * kGiB);
+    poll(0);  // nothing was written, so no other counter shows that they began again
+    EXPECT_EQ(ledger.amplification().host_written_drift_bytes, 0.0);
+  }
+}
+
 TEST(WriteLedger, OnlyTheClockThatRunsOnMatters) {
   PaperDrive drive;
   PaperDrive jumping;

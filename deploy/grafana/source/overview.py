@@ -4,6 +4,7 @@ from house import GREEN, RED, YELLOW, choice, lines, listing, number, page, wors
 
 JOB = 'job=~"$job"'
 NO_RULES = "rules/fleet.yml is not loaded"
+FULL = " Not of hosts whose metrics.profile is fleet."
 ALARM = ((None, GREEN), (1, RED))
 MORE = ((None, GREEN), (1.5, YELLOW), (3, RED))
 WAF = ((None, GREEN), (2, YELLOW), (4, RED))
@@ -40,7 +41,7 @@ NOW = [
            "day.", "short",
            (total("job_operation:ssdpulse_io_latency_seconds:count_above_3x_median1d", ',operation="read"'), "reads"),
            ALARM, span=3, nothing="no reads yet"),
-    number("Discarding", "Devices that are processing a burst of discards.", "short",
+    number("Discarding", "Devices that are processing a burst of discards." + FULL, "short",
            (total("job:ssdpulse_discard_burst_active:count"), "burst"), ((None, GREEN), (1, YELLOW)), span=3,
            nothing=NO_RULES),
     number("Warning", "Drives with a critical warning set.", "short",
@@ -82,7 +83,7 @@ MODELS = [
              ("Most used", "percentunit", recorded("job_model:ssdpulse_nvme_percentage_used_ratio:max"), USED)],
             order=("model",), sort="Devices", span=12, height=8, nothing=NO_RULES),
     worst("Where bytes multiply", "Bytes that reach the media for each that file systems send, over a day: the ten highest "
-          "hosts. Where a step is not known, there is none.", "x", recorded("job:ssdpulse_write_ladder:worst10_ratio1d"),
+          "hosts. Where a step is not known, there is none." + FULL, "x", recorded("job:ssdpulse_write_ladder:worst10_ratio1d"),
           WAF, (("instance", "Host"),), span=6, nothing="no host knows every step"),
     lines("Drives near their end", "Drives whose rated endurance is used up within 90 days or a year, at the current rate.",
           "short", (f"sum by (within) ({recorded('job_within:ssdpulse_nvme_life_remaining_seconds:count')})",
@@ -99,7 +100,7 @@ SUMS = [
     lines("Waited beyond usual, by cause", "How long all I/Os together waited beyond what is usual, in seconds per second.",
           "none", (f"sum by (cause) ({recorded('job_operation_cause:ssdpulse_latency_excess_seconds:rate15m')}) > 0",
                    "{{cause}}"), "cause", stack="normal", span=6, nothing="nothing waited"),
-    lines("Discards by trigger", "Bytes discarded in bursts, by who sent them.", "Bps",
+    lines("Discards by trigger", "Bytes discarded in bursts, by who sent them." + FULL, "Bps",
           (f"sum by (trigger) ({recorded('job_trigger:ssdpulse_discard_burst_bytes:rate5m')}) > 0", "{{trigger}}"),
           "trigger", stack="normal", span=6, nothing="no discards"),
     lines("Failed I/O", "Requests that completed with an error, by kind.", "reqps",

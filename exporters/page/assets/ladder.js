@@ -13,21 +13,35 @@ const keyOf = (one) => [one.rung, one.device, one.class].join(" ");
 
 const rungsOf = (answer) => [...answer.host_rungs, ...answer.ladders.flatMap((one) => one.rungs)];
 
-// {rung: bytes} of some rungs, and {drive: bytes}.
+// {rung: bytes} of some rungs, and {drive: bytes}. What began to count after the first answer was written since.
 function written(before, rungs) {
-  const earlier = new Map(rungsOf(before).map((one) => [keyOf(one), one.bytes]));
+  const earlier = new Map(rungsOf(before).map((one) => [keyOf(one), one]));
   const sums = {}, drives = new Map();
   for (const one of rungs) {
-    const size = grown(earlier.get(keyOf(one)), one.bytes) ?? 0;
+    const then = earlier.get(keyOf(one));
+    const size = then && then.counts_since === one.counts_since ? grown(then.bytes, one.bytes) ?? 0 : one.counts_since >= before.taken_at ? one.bytes : 0;
     sums[one.rung] = (sums[one.rung] ?? 0) + size;
     if (one.rung === "drive") drives.set(one.device, size);
   }
   return { sums, drives };
 }
 
+// The gaps of the first answer, and what has gone since, belong to the minute, too: only part of their bytes is known.
+function withGapsOf(before, answer) {
+  const merged = (...gaps) => [...new Map(gaps.flat().map((gap) => [keyOf({ ...gap, class: gap.reason }), gap])).values()];
+  const ladders = answer.ladders.map((ladder) => {
+    const then = before.ladders.filter((one) => one.drives.some((name) => ladder.drives.includes(name)));
+    const known = [...ladder.drives, ...ladder.volumes];
+    const gone = then.flatMap((one) => one.volumes).filter((name) => !ladder.volumes.includes(name));
+    return { ...ladder, gaps: merged(ladder.gaps, then.flatMap((one) => one.gaps).filter((gap) => known.includes(gap.device)),
+      gone.map((device) => ({ rung: "file_system", device, reason: "gone" }))) };
+  });
+  return { ...answer, ladders, host_gaps: merged(answer.host_gaps, before.host_gaps) };
+}
+
 // What a volume made of what it was sent; null: nothing, or it is not known.
 function volumeRows(before, now) {
-  const of = (field) => grown(before?.[field], now?.[field]);
+  const of = (field) => (before?.counts_since === now?.counts_since ? grown(before?.[field], now?.[field]) : null);
   const [sent, below, read, readBelow] = ["written_bytes", "members_written_bytes", "read_bytes", "members_read_bytes"].map(of);
   if (sent === null || below === null || sent + below === 0) return [];
   const rows = [{ who: `${now.title || now.name} (${now.kind.replace("_", " ")})`, size: below, times: sent > 0 ? below / sent : null }];
@@ -54,12 +68,13 @@ export class Ladders {
   }
 
   // `answer`: of stacks; `wanted`: which ladders are shown.
-  update(answer, devices, wanted) {
-    if (this.kept.at(-1)?.run !== answer.run) this.kept = [];
+  update(latest, devices, wanted) {
+    if (this.kept.at(-1)?.run !== latest.run) this.kept = [];
     const last = this.kept.at(-1);
-    if (!last || answer.taken_at >= last.taken_at + BETWEEN) this.kept.push(answer);
-    while (this.kept.length > 1 && this.kept[1].taken_at <= answer.taken_at - WINDOW) this.kept.shift();
+    if (!last || latest.taken_at >= last.taken_at + BETWEEN) this.kept.push(latest);
+    while (this.kept.length > 1 && this.kept[1].taken_at <= latest.taken_at - WINDOW) this.kept.shift();
     const [before] = this.kept;
+    const answer = withGapsOf(before, latest);
     const seconds = answer.taken_at - before.taken_at;
     if (seconds <= 0 || (seconds > BETWEEN && this.drawn === this.kept.at(-1).snapshot)) return;
     this.drawn = this.kept.at(-1).snapshot;
