@@ -127,6 +127,10 @@ def a_range_is_compared(subject, name, began):
     subject.check.that("select=" in chrome.run("return location.hash"), "the range is in the URL")
     heatmap.send_keys(Keys.ESCAPE)
     subject.check.that(chrome.wait(lambda: not chrome.text(".brush:not([hidden])")), "Esc clears it")
+    chrome.find("#compare-shown")[0].click()
+    subject.says("Compare with the same time the day before", ".brush:not([hidden])")
+    subject.check.that("against=yesterday" in chrome.run("return location.hash"), "all that is shown is compared with yesterday")
+    chrome.run("document.querySelector('#brush-clear').click()")
     heatmap.send_keys("s", *[Keys.ARROW_LEFT] * 20, "s")
     subject.says("Selected:", ".brush:not([hidden])")
     end = int(began) // 60 * 60 + 180

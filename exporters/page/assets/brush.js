@@ -100,6 +100,15 @@ export class Brush {
     this.note();
   }
 
+  // What is shown, up to the last minute that the history surely has.
+  compareShown() {
+    const end = Math.floor(this.view.until / MINUTE - 1) * MINUTE;
+    this.range = [Math.max(Math.floor(this.view.from / MINUTE) * MINUTE, end - MAX_COMPARED), end];
+    if (this.range[0] >= end) this.range[0] = end - MINUTE;
+    this.against = "yesterday";
+    this.note();
+  }
+
   // Whole minutes are compared: the history has no shorter ones, but around slow times.
   get minutes() { return [Math.floor(this.range[0] / MINUTE) * MINUTE, Math.ceil(this.range[1] / MINUTE) * MINUTE]; }
 

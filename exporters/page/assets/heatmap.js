@@ -40,7 +40,8 @@ export class Heatmap extends Plot {
       element("span", {}, element("i", { class: "box" }), text("noneZero")),
       element("span", {}, element("i", { class: "box none" }), text("noDataNotMeasured")),
       element("span", {}, element("i", { class: "box out" }), text("outOfRange")),
-      element("span", {}, text("beyondScale")), this.toggle), this.summary);
+      element("span", {}, text("beyondScale")), this.toggle,
+      element("button", { type: "button", id: "compare-shown", onclick: () => view.brush.compareShown() }, text("compareShown"))), this.summary);
   }
 
   // Which buckets are shown, and which level is the last colour: what is visible decides, and the choice is held for a

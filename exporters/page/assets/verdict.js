@@ -14,7 +14,7 @@ const sinceWords = (begin, now) => `${date(begin) === date(now) ? "" : `${date(b
 // What is slow, first by its mount point or volume.
 function spikeParts(device, spike, now, remarks) {
   const usual = spike.baseline_seconds ? `, ${text("timesTheUsual", short(spike.peak_seconds / spike.baseline_seconds), latency(spike.baseline_seconds))}` : "";
-  return { verdict: "slow", sentence: text("areSlow", device.title, plural(spike.operation)),
+  return { verdict: "slow", sentence: text("areSlow", device.title, plural(spike.operation), spike.short_words),
     facts: [[text("since"), text("sinceUpTo", sinceWords(spike.begin, now), `${latency(spike.peak_seconds)}${usual}`)], [text("why"), reason(spike.words)], remarks && [text("who"), remarks]].filter(Boolean),
     runbook: spike.runbook, next: spike.next, device: device.name };
 }
