@@ -154,13 +154,13 @@ def trimming(trimmer):
 
 def quiet_views(chrome, served, slow, seconds):
     """A volume, which is made up as this host may have no device-mapper, and a tenant."""
-    served.show("as it is", "volumes")
+    served.show("as it is", "fitting volumes")
     for name, view in (("volume", "volume/dm-1"), ("tenant", "tenant/database.service")):
         chrome.size(WIDTHS[name], HEIGHT)
         chrome.run("location.hash = arguments[0]", f"#/{view}?on={slow.name}&range={seconds}")
         chrome.wait(lambda: chrome.find("[data-subject] .facts li") and chrome.run("return document.querySelector('#heatmap')?.dataset.until"), 60)
         time.sleep(8)  # figures of a tenant need two answers
-        yield name, shot(chrome, name, ".chart.wide")
+        yield name, shot(chrome, name, ".chart.wide details")
     served.show("as it is")
     chrome.run("location.hash = '#/'")
     chrome.size(WIDTHS["overview"], HEIGHT)
