@@ -29,7 +29,7 @@ struct Tick;       // stage.h
 struct DeviceIdentity {
   util::OutsideText model;
   util::OutsideText serial;
-  std::string part;             // of a drive that may have several block devices: the namespace's number, boot0 of an eMMC
+  std::string part;             // where a drive may have several block devices: the namespace, or boot0 of an eMMC
   util::OutsideText subsystem;  // the name of the NVM subsystem, where that says more than the serial number
   util::OutsideText wwid;       // empty: none, or the kernel made it up from the other fields
 

@@ -325,8 +325,7 @@ constexpr Field<WhyView> kWhyFields[] = {
      },
      "The slow time that the sentence is about, with the spikes of its operations and drives; the first one is what it "
      "is named by."},
-    {"wait", or_null(defined_as("why_wait")),
-     [](const WhyView& view) { return view.why.wait ? kWait(view) : Json(); },
+    {"wait", or_null(defined_as("why_wait")), [](const WhyView& view) { return view.why.wait ? kWait(view) : Json(); },
      "What holds up I/O above the drives, if the sentence is about that."},
 };
 constexpr Object<WhyView> kWhy{"why", "The first line.", kWhyFields};
