@@ -45,7 +45,7 @@ std::string none_modelled_text(const FlashEstimate& drive, FlashSilence silence)
   if (silence == FlashSilence::warming_up && drive.report) {
     text += drive.report->drive_writes < wanted
                 ? fmt::format(" ({:.2f} of {:.1f} drive writes)", drive.report->drive_writes, wanted)
-                : fmt::format(" or since a gap (at least {:.2f} drive writes)", FlashModel::kWarmAfterGap);
+                : fmt::format(" or since a gap ({:.2f} drive writes are needed)", FlashModel::kWarmAfterGap);
   }
   return text;
 }

@@ -97,7 +97,9 @@ void name_volumes(WriteLadder& ladder, const std::vector<model::Layer>& layers) 
   for (const auto& [volume, passed_on] : ladder.passed_on) {
     const model::Layer* const layer = model::layer_of(layers, volume);
     const bool is_mapped = volume.starts_with("dm-") && layer != nullptr && !layer->title.empty();
-    named.emplace(is_mapped ? "mapper/" + util::for_history(layer->title) : volume, passed_on);
+    const std::string mapped = is_mapped ? "mapper/" + util::for_history(layer->title) : "";
+    // A name with other signs than a lane may have is left to this boot's number.
+    named.emplace(is_mapped && is_ladder_lane(lane_of(kMembers, mapped)) ? mapped : volume, passed_on);
   }
   ladder.passed_on = std::move(named);
 }
@@ -146,13 +148,13 @@ std::vector<model::DeviceMinute> ladder_rows(const WriteLadder& before, model::W
     }
   }
   for (const RungBytes& one : before.rungs) {
-    // A volume that has gone may have been sent more meanwhile, which the drives below it counted.
+    // What has gone may have been sent more meanwhile, which the drives below a volume counted.
     const RungBytes* const after = find(now, one);
-    if (one.rung == Rung::file_system && (after == nullptr || after->since != one.since) &&
-        find(before, {Rung::drive, one.device}) == nullptr) {
-      rows.add(lane_of(kGap, name(one.rung, model::kRungNames),
-                       name(model::RungGapReason::volume_not_measured, model::kRungGapReasonNames)),
-               0);
+    const bool of_volume = one.rung == Rung::file_system && find(before, {Rung::drive, one.device}) == nullptr;
+    if ((of_volume || one.rung == Rung::drive) && one.bytes > 0 && (after == nullptr || after->since != one.since)) {
+      const auto reason =
+          of_volume ? model::RungGapReason::volume_not_measured : model::RungGapReason::drive_not_measured;
+      rows.add(lane_of(kGap, name(one.rung, model::kRungNames), name(reason, model::kRungGapReasonNames)), 0);
     }
   }
   for (const WriteLadder* ladder : {&before, &now}) {

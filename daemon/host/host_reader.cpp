@@ -322,7 +322,7 @@ void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<
 
 namespace {
 
-/// Before Linux 5.15 nothing numbers the incarnations: then what it is made of tells.
+/// Neither made again nor made of something else. Before Linux 5.15 nothing numbers the incarnations.
 bool is_same(const model::Layer& one, const model::Layer& other) {
   return std::tie(one.diskseq, one.kind, one.title, one.members) ==
          std::tie(other.diskseq, other.kind, other.title, other.members);

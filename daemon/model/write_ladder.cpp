@@ -187,10 +187,13 @@ class Maker {
     const auto [found, is_new] = known.emplace(device, 0);  // which also ends a cycle
     const Layer* const layer = is_new ? layer_of(snapshot_.layers, device) : nullptr;
     std::size_t floor = 0;
-    for (const std::string& member : layer != nullptr ? layer->members : std::vector<std::string>()) {
+    if (layer == nullptr) {
+      return found->second;
+    }
+    for (const std::string& member : layer->members) {
       floor = std::max(floor, 1 + floor_of(device_of(member), known));
     }
-    return is_new ? found->second = floor : found->second;
+    return found->second = floor;
   }
 
   void add_gap(Rung rung, const std::string& device, RungGapReason reason) {

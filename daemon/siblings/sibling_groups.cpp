@@ -92,7 +92,9 @@ model::SiblingFigures sibling_groups(const model::Tick& tick) {
   Drives drives;
   for (const model::Device& device : tick.inventory->devices) {
     if (!device.serial.empty()) {
-      drives[drive_of(device)].insert(device.part);
+      // Units of one SCSI target (LUNs) have nothing else that differs; paths to one of them have it in common.
+      const bool has_units = device.transport == "scsi" || device.transport == "sas" || device.transport == "usb";
+      drives[drive_of(device)].insert(has_units ? std::string(device.wwid.raw()) : device.part);
     }
   }
   Measured measured;

@@ -413,7 +413,7 @@ std::string sentence_of(const model::HostWait& wait, const model::Snapshot& now,
 Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
   Why answer = answer_about(when, wait.device, std::string(model::info(wait.cause).next), kHostWaitRunbook);
   answer.wait = wait;
-  answer.wait_words = host_wait_words(wait, now, when == When::now ? Tense::present : Tense::past).what;
+  answer.wait_words = sentence_of(wait, now, when == When::now ? Tense::present : Tense::past);
   answer.victim = wait.tenant;
   return answer;
 }

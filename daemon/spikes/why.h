@@ -66,7 +66,7 @@ struct Why {
   /// The incident that the sentence is about; its headline() is the spike that the other members describe.
   std::optional<model::Incident> incident = {};
   std::optional<model::HostWait> wait = {};  // the same of what holds up I/O above the drives
-  std::string wait_words = {};               // what does, a clause without time
+  std::string wait_words = {};               // what does: a sentence without time and full stop
   std::optional<When> when = {};
   std::string culprit = {};  // tenant; empty: nobody can be named
   std::string victim = {};   // tenant that was slowed most; empty: not known

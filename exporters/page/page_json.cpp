@@ -258,7 +258,7 @@ constexpr Field<WhyView> kWaitFields[] = {
      [](const WhyView& view) { return name(view.why.wait->cause, model::kHostWaitCauseNames); }},
     {"words", kSentence,
      [](const WhyView& view) { return util::for_json(view.why.wait_words, util::kLongestSentence); },
-     "What holds up I/O, a clause without time."},
+     "What holds up I/O: a sentence without time and full stop."},
     {"subject", kText, [](const WhyView& view) { return util::for_json(view.why.wait->subject); },
      "A volume, a mount point or whom a limit is set on; empty: the host."},
     {"begin", kNumber, [](const WhyView& view) { return seconds_of(view.why.wait->begin); }},

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -175,9 +176,26 @@ Json with_gaps_of(const Json& before, Json now) {
           add(own["gaps"], gap);
         }
       }
-      for (const Json& volume : at(then, "volumes")) {
-        if (!has(at(own, "volumes"), volume)) {
-          add(own["gaps"], {{"rung", "file_system"}, {"device", volume}, {"reason", "gone"}});
+      // What has gone, or was made again, may have been sent more meanwhile, which the drives below it counted.
+      const auto incarnation = [](const Json& rung) {
+        return Json::array({at(rung, "rung"), at(rung, "device"), at(rung, "class"), at(rung, "counts_since")}).dump();
+      };
+      std::set<std::string> go_on, drives_then;
+      for (const Json& rung : at(own, "rungs")) {
+        go_on.insert(incarnation(rung));
+      }
+      for (const Json& rung : at(then, "rungs")) {
+        if (at(rung, "rung") == "drive") {
+          drives_then.insert(text(at(rung, "device")));
+        }
+      }
+      for (const Json& rung : at(then, "rungs")) {
+        const bool is_drive = at(rung, "rung") == "drive";
+        const bool of_volume = at(rung, "rung") == "file_system" && !drives_then.contains(text(at(rung, "device")));
+        if ((is_drive || of_volume) && !go_on.contains(incarnation(rung))) {
+          add(own["gaps"], {{"rung", at(rung, "rung")},
+                            {"device", at(rung, "device")},
+                            {"reason", is_drive ? "drive_not_measured" : "volume_not_measured"}});
         }
       }
     }

@@ -122,7 +122,7 @@ def held_up(over):
     def change(path, answer):
         if path == "devices" and answer:
             now = answer["taken_at"]
-            wait = {"cause": "suspended", "words": f"/srv/db (vg0-data, dm-1) {'was' if over else 'is'} suspended, and all I/O to it {'waited' if over else 'waits'}",
+            wait = {"cause": "suspended", "words": f"vg0-data, dm-1 {'was' if over else 'is'} suspended, and all I/O to it {'waited' if over else 'waits'}",
                     "subject": "dm-1", "begin": now - 20, "end": now - 5 if over else None, "source": "dm/suspended", "command": None, "evidence": {}}
             sentence = "No drive is slower than usual." if over else f"{wait['words']}, since 03:11:27 UTC (20 s)."
             answer["why"].update(verdict="ok" if over else "slow", sentence=sentence, summary=sentence, remarks="", past="",

@@ -519,13 +519,14 @@ TEST(Ladder, volumes_of_dm_have_the_lane_of_their_name_not_of_their_number) {
   LadderMinutes stage;
   model::Tick tick;
   std::set<std::string> volumes;
-  const auto take = [&](int minute, const char* device, const char* title, std::uint64_t written) {
+  const auto take = [&](int minute, const char* device, const char* title, std::uint64_t written, int made) {
     auto snapshot = std::make_shared<model::Snapshot>();
     snapshot->layers = {{device, title, model::LayerKind::lvm, {"sda"}}};
     for (const char* name : {device, "sda"}) {
       auto io = std::make_shared<model::BioIo>();
       io->device = name;
       io->is_volume = name == device;
+      io->since = model::WallTime(std::chrono::seconds(io->is_volume ? made : 0));
       io->operations[index(Operation::write)].bytes = written;
       snapshot->bios.push_back(io);
     }
@@ -540,14 +541,14 @@ TEST(Ladder, volumes_of_dm_have_the_lane_of_their_name_not_of_their_number) {
       volumes.insert(fmt::format("{} {}", volume, passed.members_written_bytes));
     }
   };
-  take(0, "dm-3", "vg-data", 100);
-  take(1, "dm-3", "vg-data", 150);
-  take(2, "dm-3", "vg-other", 1000);
-  take(3, "dm-3", "vg-other", 1070);
-  take(4, "dm-4", "vg-other", 1080);
-  take(5, "dm-3", "strange name", 10);
-  take(6, "dm-3", "strange name", 20);
-  EXPECT_EQ(volumes, (std::set<std::string>{"mapper/vg-data 50", "mapper/vg-other 70", "mapper/vg-other 10"}))
+  take(0, "dm-3", "vg-data", 100, 1);
+  take(1, "dm-3", "vg-data", 150, 1);
+  take(2, "dm-3", "vg-other", 1000, 2);
+  take(3, "dm-3", "vg-other", 1070, 2);
+  take(4, "dm-4", "vg-other", 1080, 3);  // the two have changed their names
+  take(5, "dm-3", "strange name", 10, 4);
+  take(6, "dm-3", "strange name", 20, 4);
+  EXPECT_EQ(volumes, (std::set<std::string>{"mapper/vg-data 50", "mapper/vg-other 70", "dm-3 10"}))
       << "what was the first one's is not the second one's";
 }
 

@@ -351,6 +351,29 @@ TEST(SiblingGroups, leave_other_models_and_shared_drives_out) {
   EXPECT_TRUE(host.groups().empty()) << "a second namespace, of which no log is read";
 }
 
+TEST(SiblingGroups, units_of_one_target_share_a_drive_and_paths_to_one_unit_do_not) {
+  Host host;
+  const auto add = [&](const std::string& name, const std::string& serial, const std::string& wwid) {
+    model::DeviceTick tick = device(name, "A");
+    auto made = std::make_shared<model::Device>(*tick.block.device);
+    made->transport = "sas";
+    made->part.clear();
+    made->serial = serial;
+    made->wwid = wwid;
+    tick.block.device = made;
+    host.tick.devices.push_back(tick);
+    host.inventory->devices.push_back(*made);
+  };
+  for (const char* name : {"sda", "sdb", "sdc", "sdd"}) {
+    add(name, std::string("serial of ") + name, std::string("naa.") + name);
+  }
+  ASSERT_EQ(host.groups().size(), 1U);
+  add("sde", "serial of sda", "naa.sda");
+  EXPECT_EQ(host.groups().at(0).members.size(), 5U) << "another path to sda, which no multipath device has";
+  add("sdf", "serial of sda", "naa.sdf");
+  EXPECT_TRUE(host.groups().empty()) << "another unit of the target of sda";
+}
+
 TEST(SiblingGroups, beyond_512_places_are_counted_and_smaller_ones_still_compared) {
   Host host;
   for (int i = 0; i < 600; ++i) {

@@ -103,7 +103,7 @@ TEST(WhatIf, NamesTheLimitAfterAGap) {
   report.drive_writes = 1.2;  // of 1: it warms up again
   figures.drives[0].report = std::make_shared<const model::FlashReport>(report);
   EXPECT_EQ(flash::amplification_text(figures.drives[0]),
-            "none modelled: too little was written since the start or since a gap (at least 0.25 drive writes)");
+            "none modelled: too little was written since the start or since a gap (0.25 drive writes are needed)");
 }
 
 TEST(WhatIf, OmitsWindowsWithoutAModel) {

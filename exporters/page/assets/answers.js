@@ -3,7 +3,7 @@
 // evaluated: of each metric that it names, the values of now come from /metrics, and those of the last hour and day from
 // the history, of what is in KEPT. The past of all else is Prometheus's.
 
-import { text, element, bytes, count, duration, exact, latency, percent, short, span } from "./words.js";
+import { text, element, patch, bytes, count, duration, exact, latency, percent, short, span } from "./words.js";
 
 const REFRESH = 10_000; // milliseconds
 const MOST_ROWS = 10;
@@ -18,17 +18,18 @@ const MATCHER = /(\w+)(=~|!~|!=|=)"([^"]*)"/g;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 const ADDED = ["job", "instance"]; // labels of Prometheus's own
 // Which figure of a histogram a query is about; the first that fits.
-const FIGURES = [[/0\.999/, "p999"], [/_sum\b|_avg\b/, "mean"], [/count/, "ios"], [/during/, "during"], [/./, "p99"]];
+const FIGURES = [[/0\.999/, "p999"], [/_sum\b|_avg\b/, "mean"], [/_count\b/, "ios"], [/during/, "during"], [/./, "p99"]];
 
 const FIGURE = { p99: (words) => text("p99Of", words), during: (words) => text("p99Of", words), p999: (words) => text("p999Of", words), mean: (words) => text("meanOf", words) };
 
 const TRANSFERS = ["read", "write"];
-const byOperation = (operations, column) => ({ points }, figure) => operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]);
+const byOperation = (operations, column) => ({ points }, figure) => (/_p99$/.test(column) && !["p99", "during"].includes(figure) ? []
+  : operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]));
 // All of it is there: what is not did not happen.
 const complete = (made) => Object.assign(made, { complete: true });
 const listed = (list, labels, value) => complete((past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]]));
 const worn = (value, labels = () => ({})) => complete(({ wear }) => wear.map((one) => [labels(one), [one[value]]]));
-const inDevice = ({ points }, figure) => (figure !== "during" ? byOperation(TRANSFERS, "device_p99")({ points })
+const inDevice = ({ points }, figure) => (figure !== "during" ? byOperation(TRANSFERS, "device_p99")({ points }, figure)
   : TRANSFERS.flatMap((operation) => ["none", "discard", "flush", "both"].map((during) => [{ operation, during }, points[operation]?.[`during_${during}_p99`]])));
 // Of a metric, what an answer of /api/v1/history/DEVICE has: labels, and the values of points or of what happened.
 export const KEPT = {
@@ -84,10 +85,10 @@ export function samplesOf(page, names) {
   return families;
 }
 
-function inUnit(name, value) {
+function inUnit(name, value, at) {
   if (value == null || Number.isNaN(value)) return text("noData");
   if (/_celsius$/.test(name)) return `${short(value)} °C`;
-  if (/_(timestamp|start_time)_seconds$/.test(name)) return text("ago", duration(Date.now() / 1000 - value));
+  if (/_(timestamp|start_time)_seconds$/.test(name)) return text("ago", duration(at - value));
   if (/_seconds(_total)?$/.test(name)) return value >= 120 ? duration(value) : latency(value);
   if (/_bytes(_total)?$/.test(name)) return bytes(value);
   if (/_ratio$/.test(name)) return /amplification/.test(name) ? short(value) : percent(value);
@@ -97,13 +98,13 @@ function inUnit(name, value) {
 const labelWords = (labels) => Object.entries(labels).filter(([, value]) => value !== "").sort(([a], [b]) => (a < b ? -1 : 1)).map(([label, value]) => `${label} ${value}`).join(", ");
 
 // A counter's or a histogram's change since the page began to ask, once there is one, and all of it so far.
-function valueWords(name, { type }, sample, before, seconds) {
+function valueWords(name, { type }, sample, before, seconds, at) {
   if (type === "histogram") {
     const mean = (all, number) => text("meanOfNumber", inUnit(name, all / number), count(number));
     const [all, number] = before ? [sample.value - before.value, sample.count - before.count] : [0, 0];
-    return [before && text("sinceAsked", number > 0 ? mean(all, number) : text("none"), seconds), text("soFar", sample.count ? mean(sample.value, sample.count) : text("none"))].filter(Boolean);
+    return [before && number >= 0 && text("sinceAsked", number > 0 ? mean(all, number) : text("none"), seconds), text("soFar", sample.count ? mean(sample.value, sample.count) : text("none"))].filter(Boolean);
   }
-  if (type !== "counter") return [inUnit(name, sample.value)];
+  if (type !== "counter") return [inUnit(name, sample.value, at)];
   const more = before ? sample.value - before.value : -1; // less than before: it began again
   return [more >= 0 && text("sinceAsked", more ? inUnit(name, more) : text("none"), seconds), text("soFar", inUnit(name, sample.value))].filter(Boolean);
 }
@@ -129,15 +130,16 @@ function pastRows({ name, figure, matchers }, answer) {
 
 export class Answers {
   // `device`: an entry of /api/v1/devices, or null: all drives.
-  constructor(device) {
+  constructor(device, store) {
     this.device = device;
+    this.store = store;
     this.places = [];
   }
 
   // What is to stand below a text, or null; filled once the daemon has answered.
   of(words) {
     const wanted = asked(words);
-    const foreign = [...new Set(words.match(FOREIGN) ?? [])];
+    const foreign = [...new Set([...words.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => code.match(FOREIGN) ?? []))];
     if (wanted.length + foreign.length === 0) return null;
     const place = { wanted, foreign, root: element("div", { class: "answers", role: "group", "aria-label": text("answersTitle") }, element("p", { class: "faint" }, text("askingDaemon"))) };
     this.places.push(place);
@@ -146,16 +148,21 @@ export class Answers {
 
   // Asks as long as somebody looks.
   async watch(looks) {
-    if (this.places.some(({ wanted }) => wanted.length)) await this.askPast();
+    const wants = this.places.some(({ wanted }) => wanted.length);
+    if (wants) await this.askPast();
     do {
-      await this.askNow();
+      if (wants && !document.hidden) await this.askNow();
       if (looks()) this.places.forEach((place) => this.fill(place));
+      if (!wants) return;
       await new Promise((go) => setTimeout(go, REFRESH));
     } while (looks());
   }
 
+  // By the host's clock, which the browser's may differ from.
+  get at() { return this.store.overview?.taken_at ?? Date.now() / 1000; }
+
   async askPast() {
-    const now = Math.floor(Date.now() / 60000) * 60;
+    const now = Math.floor(this.at / 60) * 60;
     this.past = {};
     for (const [name, [seconds, points]] of this.device ? Object.entries(SPANS) : []) {
       try {
@@ -175,9 +182,12 @@ export class Answers {
     try {
       const answer = await fetch("metrics", { headers: { Accept: "text/plain" }, signal: AbortSignal.timeout(10000) });
       this.now = answer.ok ? samplesOf(await answer.text(), new Set(this.places.flatMap(({ wanted }) => wanted.map(({ name }) => name)))) : null;
+      this.refusal = answer.ok ? null : (await answer.text()).slice(0, 300).trim();
     } catch (error) {
-      this.now = null;
+      this.now = this.refusal = null;
     }
+    if (this.run !== this.store.run) this.first = null; // all counters began again
+    this.run = this.store.run;
     this.first ??= this.now && { at: Date.now(), families: this.now };
   }
 
@@ -200,7 +210,7 @@ export class Answers {
       const { device, controller, ...labels } = sample.labels;
       const key = labelWords(this.device ? labels : sample.labels);
       const before = seconds >= REFRESH / 2000 ? this.first.families.get(name).samples.get(within) : null;
-      rows.set(key, { key, weight: family.type === "histogram" ? sample.count : sample.value, now: /_info$/.test(name) ? [] : valueWords(name, family, sample, before, seconds) });
+      rows.set(key, { key, weight: family.type === "histogram" ? sample.count : sample.value, now: /_info$/.test(name) ? [] : valueWords(name, family, sample, before, seconds, this.at) });
     }
     const past = KEPT[name] ? Object.keys(SPANS).filter((one) => this.past[one]).map((one) => [one, pastRows(wanted, this.past[one])]) : [];
     for (const [one, found] of past) {
@@ -210,32 +220,36 @@ export class Answers {
       }
     }
     if (KEPT[name]?.complete) rows.forEach((row) => past.forEach(([one]) => { row[one] ??= this.without(name, one); }));
-    const all = [...rows.values()].sort((a, b) => b.weight - a.weight);
-    const some = all.filter((row) => row.weight > 0 || Number.isNaN(row.weight));
+    const all = [...rows.values()].sort((a, b) => (b.weight || 0) - (a.weight || 0));
+    const isZero = (row) => row.weight === 0 && row.now.length > 0 && Object.keys(SPANS).every((one) => [undefined, text("none"), text("noData")].includes(row[one]));
+    const some = all.filter((row) => !isZero(row));
     const zeros = all.length - some.length;
     const shown = some.slice(0, MOST_ROWS);
     const nothing = Object.fromEntries(past.map(([one]) => [one, this.without(name, one)]));
     if (all.length === 0) shown.push({ key: "", now: [text("noSeries")], ...nothing });
-    else if (zeros === 1 && some.length < MOST_ROWS) shown.push({ ...nothing, ...all.at(-1) });
+    else if (zeros === 1 && some.length < MOST_ROWS) shown.push({ ...nothing, ...all.find(isZero) });
     else if (zeros) shown.push({ key: some.length ? text("more", zeros) : text("allOf", zeros), now: ["0"], ...nothing });
     if (some.length > MOST_ROWS) shown.push({ key: text("smallerOnes", some.length - MOST_ROWS), now: [] });
     return shown.map((row) => ({ ...row, name }));
   }
 
   fill({ wanted, foreign, root }) {
-    if (wanted.length && !this.now) return root.replaceChildren(element("p", { class: "faint" }, text("doesNotAnswer")));
+    const filled = (...parts) => patch(root, element("div", { class: "answers", role: "group", "aria-label": text("answersTitle") }, ...parts));
+    if (wanted.length && !this.now) return filled(element("p", { class: "faint" }, this.refusal || text("doesNotAnswer")));
     const names = (list) => [...new Set(list)].join(", ");
     const rows = wanted.flatMap((one) => this.rowsOf(one));
     const columns = ["now", "hour", "day"].filter((one) => rows.some((row) => row[one]?.length));
     const measured = (one) => this.past?.[one] && MEASURED[one](Math.round((this.past[one].points.measured_seconds ?? []).reduce((all, some) => all + some, 0) / 60));
     const head = (one) => element("th", { scope: "col" }, HEAD[one](), one === "now" ? null : element("small", {}, ` ${measured(one)}`));
     const kept = wanted.filter(({ name }) => KEPT[name]);
-    const elsewhere = wanted.map(({ name }) => name).filter((name) => !KEPT[name] && !/_info$/.test(name));
+    // The history may lack the figure or a label that is asked for.
+    const lacks = (one) => !KEPT[one.name].complete && this.past?.hour && pastRows(one, this.past.hour).size === 0;
+    const elsewhere = wanted.filter((one) => (!KEPT[one.name] && !/_info$/.test(one.name)) || (KEPT[one.name] && lacks(one))).map(({ name }) => name);
     const notes = [foreign.length && text("onlyPrometheusKnows", names(foreign)), elsewhere.length && text("onlyPrometheusKeeps", names(elsewhere)), kept.length && this.noPast && text("noPastHere", this.noPast), kept.length && !this.device && text("noDriveAsked")].filter(Boolean);
     const cell = (one, words) => element("td", { "data-span": one }, ...(one === "now" ? words.flatMap((some, i) => (i ? element("small", {}, some) : some)) : [words ?? ""]));
     const line = (row, i) => [row.name === rows[i - 1]?.name ? null : element("tr", {}, element("th", { scope: "rowgroup", colspan: columns.length + 1 }, element("code", {}, row.name))),
       element("tr", { "data-metric": row.name }, element("th", { scope: "row" }, row.key || (/_total$/.test(row.name) && rows.filter(({ name }) => name === row.name).length > 1 ? text("all") : "")), ...columns.map((one) => cell(one, row[one])))].filter(Boolean);
-    root.replaceChildren(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("answersTitle") }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, text("answersTitle")), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
+    return filled(...(rows.length ? [element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": text("answersTitle") }, element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, text("answersTitle")), ...columns.map(head))), element("tbody", {}, ...rows.flatMap(line))))] : []),
       ...notes.map((words) => element("p", { class: "faint" }, words)));
   }
 }

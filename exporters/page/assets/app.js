@@ -139,6 +139,7 @@ class App {
   }
 
   show(title, ...content) {
+    this.answers = null;
     document.getElementById("dialog-title").textContent = title;
     document.getElementById("dialog-text").replaceChildren(...content);
     if (!this.dialog.open) this.dialog.showModal();
@@ -152,20 +153,24 @@ class App {
   // `about`: the slow time that it is opened for; the runbook itself is about all causes, so that comes first, and the
   // runbook's commands name this drive.
   async runbook(name, about) {
+    const wanted = this.wanted = {};
     let words = "";
     try {
-      const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`);
+      const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`, { signal: AbortSignal.timeout(10000) });
       words = answer.ok ? await answer.text() : text("noRunbook");
     } catch (error) {
       words = text("doesNotAnswer");
     }
+    if (this.wanted !== wanted) return; // another one was asked for meanwhile
     const why = this.store.overview?.why;
     const next = about?.next ?? (why?.runbook === name ? why.next : "");
-    const device = about?.device ?? this.device?.device ?? why?.device;
+    // Only one that the daemon knows: the address of the page may name anything, and these are commands for root.
+    const asked = about?.device ?? this.device?.device ?? why?.device;
+    const device = this.store.overview?.devices.find((one) => one.name === asked) ?? null;
     const facts = about?.facts ? [element("p", {}, about.sentence), element("dl", {}, ...about.facts.flatMap(([label, fact]) => [element("dt", {}, label), element("dd", {}, fact)]))] : [];
     const here = facts.length || next ? [element("div", { class: "here" }, ...facts, next ? element("p", {}, element("strong", {}, text("next")), " ", next) : "")] : [];
-    const answers = new Answers(this.store.overview?.devices.find((one) => one.name === device) ?? null);
-    this.show(name, ...here, ...markdown(device ? words.replaceAll(/\bDEVICE\b/g, device) : words, name, (other) => this.runbook(other, about), (one) => answers.of(one)));
+    const answers = new Answers(device, this.store);
+    this.show(name, ...here, ...markdown(device ? words.replaceAll(/\bDEVICE\b/g, () => device.name) : words, name, (other) => this.runbook(other, about), (one) => answers.of(one)));
     this.answers = answers;
     answers.watch(() => this.dialog.open && this.answers === answers);
   }

@@ -5,6 +5,7 @@
 import { text, element, latency, bytes, count, short, percent, duration, clock, date, some } from "./words.js";
 
 const MINUTE = 60; // the history's resolution
+const WRITTEN_AFTER = 70; // seconds after its end, at most, a minute is in the history
 const MAX_COMPARED = 6 * 3600; // seconds
 const AGAINST = { before: (length) => text("compareBefore", length), yesterday: () => text("compareYesterday") };
 const ORDER = ["worse", "better", "not comparable", "cannot tell", "same"];
@@ -100,11 +101,13 @@ export class Brush {
     this.note();
   }
 
-  // What is shown, up to the last minute that the history surely has.
+  // What is shown, up to the last minute that the history has by now.
   compareShown() {
-    const end = Math.floor(this.view.until / MINUTE - 1) * MINUTE;
-    this.range = [Math.max(Math.floor(this.view.from / MINUTE) * MINUTE, end - MAX_COMPARED), end];
-    if (this.range[0] >= end) this.range[0] = end - MINUTE;
+    if (this.view.until === undefined) return; // nothing is known yet
+    const end = Math.floor(Math.min(this.view.until, Date.now() / 1000 - WRITTEN_AFTER) / MINUTE) * MINUTE;
+    const from = Math.max(Math.floor(this.view.from / MINUTE) * MINUTE, end - MAX_COMPARED);
+    this.range = [Math.min(from, end - MINUTE), end];
+    this.begun = null;
     this.against = "yesterday";
     this.note();
   }

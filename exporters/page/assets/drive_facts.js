@@ -45,10 +45,10 @@ function life(nvme) {
 export function stateWords(device) {
   if (device.state === "slow") {
     const [first] = device.spikes;
-    return [text("slow"), `${plural(first.operation)}: ${first.short_words}`];
+    return [text("slow"), first ? `${plural(first.operation)}: ${first.short_words}` : ""];
   }
   const past = device.spike_seconds ? text("wasSlowFor", duration(device.spike_seconds)) : "";
-  if (device.state === "high") return [text("high"), text("timesUsual", shortPlural(device.above_baseline.operation), short(device.above_baseline.times)), past];
+  if (device.state === "high" && device.above_baseline) return [text("high"), text("timesUsual", shortPlural(device.above_baseline.operation), short(device.above_baseline.times)), past];
   if (device.state === "unseen") return [text("notMeasured"), text("noRequestSeen")];
   if (device.slower_than_siblings) return [text("slowerThanSiblings"), device.slower_than_siblings, past];
   if (device.state === "idle") return [text("idle"), past];

@@ -32,9 +32,14 @@ function withGapsOf(before, answer) {
   const ladders = answer.ladders.map((ladder) => {
     const then = before.ladders.filter((one) => one.drives.some((name) => ladder.drives.includes(name)));
     const known = [...ladder.drives, ...ladder.volumes];
-    const gone = then.flatMap((one) => one.volumes).filter((name) => !ladder.volumes.includes(name));
+    const rungs = then.flatMap((one) => one.rungs);
+    const incarnation = (one) => `${keyOf(one)} ${one.counts_since}`;
+    const goOn = new Set(ladder.rungs.map(incarnation));
+    const sentByDrives = new Set(rungs.filter((one) => one.rung === "drive").map((one) => one.device));
+    // What has gone, or was made again, may have been sent more meanwhile, which the drives below it counted.
+    const gone = rungs.filter((one) => !goOn.has(incarnation(one)) && (one.rung === "drive" || (one.rung === "file_system" && !sentByDrives.has(one.device))));
     return { ...ladder, gaps: merged(ladder.gaps, then.flatMap((one) => one.gaps).filter((gap) => known.includes(gap.device)),
-      gone.map((device) => ({ rung: "file_system", device, reason: "gone" }))) };
+      gone.map(({ rung, device }) => ({ rung, device, reason: rung === "drive" ? "drive_not_measured" : "volume_not_measured" }))) };
   });
   return { ...answer, ladders, host_gaps: merged(answer.host_gaps, before.host_gaps) };
 }

@@ -107,8 +107,9 @@ export class Store {
       this.failures += 1;
     }
     this.asking = false;
-    this.changed();
+    // First, so that a view that fails does not end the polling.
     this.soon(this.failures ? Math.min(5000, 500 * 2 ** Math.min(this.failures, 4)) : 1000);
+    this.changed();
   }
 
   note(overview) {

@@ -110,7 +110,7 @@ export class Subject {
     const role = why.verdict !== "slow" ? "" : why.culprit === this.name ? text("slowsDrive", why.device) : why.victim === this.name ? text("slowedMost", why.device) : "";
     const waiting = [...this.samples.values()].every((samples) => samples.length < 2);
     const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
-    this.say(rows.find((row) => row.title)?.title ?? this.name, [], role !== "", role ? `▲ ${role}` : rows.length ? `✓ ${text("slowsNothing")}` : waiting ? text("countedInASecond") : text("noIoLastMinute"),
+    this.say(rows.find((row) => row.title)?.title ?? this.name, [], role !== "", role ? `▲ ${role}` : rows.length ? `✓ ${text("slowsNothing")}` : waiting ? text("countedInSeconds") : text("noIoLastMinute"),
       rows.length === 0 ? [] : [fact(text("dataTitle"), `${bytes(sum(({ own, seconds }) => own.bytes / seconds))}/s`, null, "tenant_bytes"), fact(text("ios"), `${count(sum(({ own, seconds }) => own.ios / seconds))}/s`, null, "tenant_ios"), fact(text("deviceTime"), percent(sum(({ own, seconds }) => own.device / seconds)), text("ofTheTimeOverAll"), "tenant_time")]);
     this.table.hidden = rows.length < 2;
     const cell = (words) => element("td", { class: "number" }, words);

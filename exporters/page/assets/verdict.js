@@ -23,7 +23,7 @@ function spikeParts(device, spike, now, remarks) {
 function ownWords(device) {
   if (!device) return "";
   const { above_baseline: above } = device;
-  if (device.state === "high") return text("highWithoutSpike", device.title, plural(above.operation), short(above.times));
+  if (device.state === "high" && above) return text("highWithoutSpike", device.title, plural(above.operation), short(above.times));
   if (device.state === "unseen") return text("noRequestOf", device.title);
   if (device.state === "unknown") return text("noTimesOf", device.title);
   return text("driveIs", device.title, device.state === "idle" ? text("idle") : text("asUsual"));
@@ -48,13 +48,13 @@ function partsOf({ overview }, shown) {
   const own = named(shown ?? why.device);
   const worst = own && [...own.spikes].sort((a, b) => b.excess_seconds - a.excess_seconds)[0];
   const look = device && shown === null ? { words: text("lookAt", device.use || device.name), href: deviceLink(device.name, why.operation ?? slowOperation(device)) } : null;
-  if (worst && (shown !== null || why.verdict === "slow")) return { ...spikeParts(own, worst, now, elsewhere ? "" : why.remarks), look };
+  if (worst && (shown !== null || (why.verdict === "slow" && !why.wait))) return { ...spikeParts(own, worst, now, elsewhere ? "" : why.remarks), look };
   // Another drive is slow, or what lies above them: that is worth a line here, no more.
   if (elsewhere && why.verdict === "slow") {
     return { verdict: verdictOf(own), sentence: ownWords(own), aside: device ? { words: text("slowNow", device.title), href: deviceLink(device.name, why.operation) } : { words: why.summary, href: "#/" } };
   }
   if (why.verdict === "slow" && why.wait) {
-    return { verdict: "slow", sentence: `${capital(why.wait.words)}.`, facts: [[text("since"), `${sinceWords(why.wait.begin, now)}.`], why.remarks && [text("who"), why.remarks]].filter(Boolean), runbook: why.runbook, next: why.next, look };
+    return { verdict: "slow", sentence: `${why.wait.words}.`, facts: [[text("since"), `${sinceWords(why.wait.begin, now)}.`], why.remarks && [text("who"), why.remarks]].filter(Boolean), runbook: why.runbook, next: why.next, look };
   }
   if (why.verdict !== "ok") return { verdict: why.verdict, sentence: why.summary, remarks: why.remarks, runbook: why.runbook, next: why.next, look };
   const over = device && why.incident && !elsewhere ? pastOf(device, why.incident) : null;
