@@ -19,7 +19,8 @@ using model::SiblingKind;
 using Measured = std::map<std::string, const model::DeviceTick*>;  // by name
 
 /// A drive, and the block devices that it has, measured or not: namespaces, or the boot areas of a card.
-using Drives = std::map<std::tuple<util::OutsideText, util::OutsideText, util::OutsideText>, std::set<std::string>>;
+using Drives =
+    std::map<std::tuple<util::OutsideText, util::OutsideText, util::OutsideText>, std::set<util::OutsideText>>;
 
 std::tuple<util::OutsideText, util::OutsideText, util::OutsideText> drive_of(const model::Device& device) {
   return {device.model, device.serial, device.subsystem};
@@ -94,7 +95,7 @@ model::SiblingFigures sibling_groups(const model::Tick& tick) {
     if (!device.serial.empty()) {
       // Units of one SCSI target (LUNs) have nothing else that differs; paths to one of them have it in common.
       const bool has_units = device.transport == "scsi" || device.transport == "sas" || device.transport == "usb";
-      drives[drive_of(device)].insert(has_units ? std::string(device.wwid.raw()) : device.part);
+      drives[drive_of(device)].insert(has_units ? device.wwid : util::OutsideText(device.part));
     }
   }
   Measured measured;

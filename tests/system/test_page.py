@@ -337,8 +337,8 @@ def what_decided_comes_first(check, chrome):
              "baseline_seconds": None, "next": "wait", "runbook": None, "evidence": ["decided"], "missing": ["log pages"]}
     check.equal(chrome.run(script, {**spike, "ruled_out": ["no flush"], "other": ["load 1.1"]}),
                 ["What speaks for it:", "decided", "What was ruled out:", "no flush", "What could not be known:", "log pages",
-                 "+Other figures (1)", "+load 1.1", "If it happens again: "], "what decided, what was ruled out, the rest folded")
-    check.equal(chrome.run(script, {**spike, "missing": []}), ["What speaks for it:", "decided", "If it happens again: "], "and only what there is")
+                 "+Other figures (1)", "+load 1.1", "If it happens again:"], "what decided, what was ruled out, the rest folded")
+    check.equal(chrome.run(script, {**spike, "missing": []}), ["What speaks for it:", "decided", "If it happens again:"], "and only what there is")
 
 
 def links_lead_to_the_slow_operation(check, chrome):

@@ -43,7 +43,7 @@ function list(lines, open, below) {
 
 // `title` is shown elsewhere: a first heading with the same words is left out. `below`: what is to stand below a text, or
 // null.
-export function markdown(text, title, open, below) {
+export function markdown(text, title, open, below = () => null) {
   const lines = text.replace(/<!--[\s\S]*?-->/g, "").split("\n");
   const made = [];
   let at = 0;
