@@ -548,7 +548,8 @@ def test(check, state):
             stacks_are_a_tree(check, chrome, odd.name)
             if not check.failures:
                 watched_for_long(chrome, busy.name)
-            said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our reading of pixels
+            # About our reading of pixels, and of a drive that the history does not know yet, which a runbook asks for.
+            said = [one for one in chrome.console() if "willReadFrequently" not in one and not ("/api/v1/history/" in one and "404" in one)]
             check.equal(said, [], "console messages and violations of the policy")
             others = {url for url in chrome.requested() if not url.startswith((base, "data:"))}
             check.equal(others, set(), "requests to another host")
