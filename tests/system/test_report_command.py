@@ -16,7 +16,10 @@ from lib import rig
 
 SCALE = 60
 SOURCE = Path(os.environ["SSDPULSE_SOURCE"]) / "tests/vm/lib/fast_clock.c"
-WRITES = "for i in $(seq 400); do dd if=/dev/zero of=$0 bs=4k count=8 oflag=direct conv=notrunc status=none; done; echo done; exit 3"
+# A daemon that the host holds up for a moment closes a minute (here a second) late, with what the command wrote until then: the
+# command waits longer than that before and after its writes.
+WRITES = "sleep 2; for i in $(seq 400); do dd if=/dev/zero of=$0 bs=4k count=8 oflag=direct conv=notrunc status=none; done; sleep 2;" \
+         " echo done; exit 3"
 
 
 def fast_clock(state):
@@ -42,8 +45,9 @@ def measured(check, state, disk):
     check.that(before["to"] == during["from"] and during["to"] == after["from"], f"{before}, {during} and {after} touch")
     check.that(after["to"] - after["from"] == before["to"] - before["from"] >= 180, "as long before as after, three minutes at least")
     written = {row["id"]: row for row in device["during"]["load"]}["write.ios"]
-    check.that(written["after"] > 20 > written["before"], f"the command's writes were measured while it ran, and not before: {written}")
-    check.that(all(row["after"] < 10 for row in device["load"] if row["id"] == "write.ios"), "nor after it")
+    limit = written["after"] / 10
+    check.that(written["after"] > 20 and written["before"] < limit, f"its writes were measured while it ran, and not before: {written}")
+    check.that(all(row["after"] < limit for row in device["load"] if row["id"] == "write.ios"), "nor after it")
     check.that("command" in [note["id"] for note in device["notes"]], "that it is a command's")
 
 
