@@ -2,7 +2,8 @@
 """What do people viewing the page cost the daemon? CPU time, memory and bytes, for several viewers of many busy drives.
 Exits with 1 if one of them exceeds its limit.
 
-Each viewer does what the page does: once a second the list of drives, and the newest second of its own drive.
+Each viewer does what the page does on a drive's view with its stack open: once a second the list of drives, the stacks and the
+newest second of its own drive; the other answers as often as the page asks for them (exporters/page/assets).
 """
 import argparse
 import http.client
@@ -18,6 +19,7 @@ sys.path.insert(0, str(HERE.parent / "kernel"))
 from idle import anonymous_bytes, share_of_a_core  # noqa: E402
 from lib import rig  # noqa: E402  (the disks, the load and the daemon of the kernel tests)
 
+SELDOM = {"devices/{}/tenants": 5, "status": 30, "day": 60}  # path: seconds
 MOST = {"viewers_cpu": 0.02, "viewers_bytes": 12_000_000, "first_bytes": 60_000, "next_bytes": 2048, "missed_ticks": 0}
 
 
@@ -25,7 +27,7 @@ class Viewer:
     """Polls until it is stopped, over one connection, as a browser does."""
 
     def __init__(self, port, device):
-        self.first = self.next = self.list = 0
+        self.first = self.next = self.list = self.stacks = 0
         self._port, self._device, self._end = port, device, threading.Event()
         self._thread = threading.Thread(target=self._work)
 
@@ -36,10 +38,15 @@ class Viewer:
 
     def _work(self):
         import gzip  # pylint: disable=import-outside-toplevel
-        connection, since = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0
+        connection, since, second = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0, 0
         while not self._end.wait(1):
+            for path, interval in SELDOM.items():
+                if second % interval == 0:
+                    self._get(connection, path.format(self._device))
+            second += 1
             self.list, _ = self._get(connection, "devices")
-            size, body = self._get(connection, f"devices/{self._device}/live?since={since}")
+            self.stacks, _ = self._get(connection, "stacks")
+            size, body = self._get(connection, f"devices/{self._device}/live?since={since}&heat=read")
             if since:
                 self.next = max(self.next, size)
             else:
@@ -91,7 +98,7 @@ def main():
     print(f"{arguments.drives} drives at {arguments.iops} I/Os a second: {alone:.2%} of a core alone, {watched:.2%} with "
           f"{arguments.viewers} viewers; anonymous memory {memory / 1e6:.1f} MB alone, {with_viewers / 1e6:.1f} MB with them")
     print(f"the first answer of a drive {figures['first_bytes']} bytes, the next at most {figures['next_bytes']}, the list "
-          f"{viewers[0].list}; {missed:.0f} ticks missed")
+          f"{viewers[0].list}, the stacks {viewers[0].stacks}; {missed:.0f} ticks missed")
     over = [name for name, most in MOST.items() if figures[name] > most]
     for name in over:
         print(f"over the budget: {name} {figures[name]:.4f}, at most {MOST[name]}")

@@ -5,9 +5,8 @@
 
 A real daemon, whose answers are changed on the way (page_states.py): a daemon that measures no more, events that were
 lost, a suspended volume, no history, no permission, 64 drives. Views of a volume, a file system and a tenant keep the
-range and the cursor of a drive's; a brushed range is compared; figures are explained; queries of a runbook are answered.
-Uses Debian's python3, as another one would lack
-selenium.
+range and the cursor of a drive's; a brushed range is compared; figures are explained; queries of a runbook are answered;
+the ladder adds up. Uses Debian's python3, as another one would lack selenium.
 """
 import json
 import sys
@@ -235,6 +234,52 @@ def runbook_is_answered(subject, name):
     subject.check.equal(chrome.run(CELL, "ssdpulse_nvme_temperature_celsius", "", "now"), "no such series", "the temperature of a drive that has none")
 
 
+BEGIN, SECOND = 1_000_000, 10  # of two answers about stacks
+LADDER = ("return Promise.all([import('/ladder.js'), import('/words.js')]).then(([{ Ladders }]) => { const [answers, devices] = arguments;"
+          " const made = new Ladders(); answers.forEach((one) => made.update(one, new Map(devices), () => true));"
+          " return [...made.root.querySelectorAll('[data-ladder]')].map((one) => [[...one.querySelectorAll('li')].map((row) =>"
+          " [row.querySelector('.who').textContent, row.querySelector('.much').textContent]), one.querySelector('p').textContent]); })")
+
+
+def stacks_answer(at, rungs, volume=None, gaps=()):
+    """`rungs`: {(rung, device): (bytes, counts since)}; `volume`: of md0, on all drives: (sent, below, read, read below)."""
+    fields = ("written_bytes", "members_written_bytes", "read_bytes", "members_read_bytes")
+    layers = [{"name": "md0", "title": "data", "kind": "raid5", "counts_since": 0, **dict(zip(fields, volume))}] if volume else []
+    drives = sorted({device for rung, device in rungs if rung == "drive"})
+    return {"run": "r", "snapshot": at, "taken_at": BEGIN + at, "host_rungs": [], "host_gaps": [], "layers": layers, "ladders": [{
+        "drives": drives, "volumes": ["md0"] if volume else [], "gaps": [dict(zip(("rung", "device", "reason"), gap)) for gap in gaps],
+        "rungs": [{"rung": rung, "device": device, "class": "", "bytes": size, "counts_since": since} for (rung, device), (size, since) in rungs.items()]}]}
+
+
+def ladder_adds_up(subject):
+    """What the picture of the ladder says of two made-up answers, ten seconds apart."""
+    subject.open("as it is")
+    file_system, first, second = ("file_system", "md0"), ("drive", "sda"), ("drive", "sdb")
+    before = {file_system: (5_000, 0), first: (7_000, 0), second: (9_000, 0)}
+    after = {file_system: (1_005_000, 0), first: (1_507_000, 0), second: (509_000, 0)}
+    nvme = [["sda", {"nvme": {"write_amplification": {"ratio": 2}}}], ["sdb", {"nvme": {"write_amplification": {"ratio": 4}}}]]
+    no_media, rates = " Not every one of these drives counts what it writes to its media.", "In the last 10 s."
+    for words, answers, devices, rows, note in (
+            ("a raid5, its reads and its media", [stacks_answer(0, before, (1_000, 2_000, 50, 50)), stacks_answer(SECOND, after, (1_001_000, 2_002_000, 100, 800_100))],
+             nvme, [["File systems", "100 kB/s"], ["data (raid5)", "200 kB/s × 2"], ["data: extra reads", "80 kB/s"], ["Drives", "200 kB/s × 2"],
+                    ["Media", "500 kB/s × 2.5"]], rates + " From file systems to media: × 5."),
+            ("without the media of one drive", [stacks_answer(0, before), stacks_answer(SECOND, after)], nvme[:1],
+             [["File systems", "100 kB/s"], ["Drives", "200 kB/s × 2"]], rates + no_media),
+            ("a drive that came meanwhile was written to since", [stacks_answer(0, {key: before[key] for key in (file_system, first)}),
+                                                                   stacks_answer(SECOND, {**after, second: (500_000, BEGIN + 4)})], [],
+             [["File systems", "100 kB/s"], ["Drives", "200 kB/s × 2"]], rates + no_media),
+            ("of a drive that was there before it was counted, only what is new", [stacks_answer(0, {key: before[key] for key in (file_system, first)}),
+                                                                                   stacks_answer(SECOND, {**after, second: (500_000, BEGIN - 4)})], [],
+             [["File systems", "100 kB/s"], ["Drives", "150 kB/s × 1.5"]], rates + no_media),
+            ("a volume that was made again: part of its bytes is not known", [stacks_answer(0, before), stacks_answer(SECOND, {**after, file_system: (1_000_000, BEGIN + 4)})], [],
+             [["File systems", "100 kB/s"], ["Drives", "200 kB/s"]], rates + no_media + " Not compared, as something is lacking: md0 (volume not measured)."),
+            ("a drive that has gone", [stacks_answer(0, before), stacks_answer(SECOND, {key: after[key] for key in (file_system, first)})], [],
+             [["File systems", "100 kB/s"], ["Drives", "150 kB/s"]], rates + no_media + " Not compared, as something is lacking: sdb (drive not measured)."),
+            ("a gap of the daemon's", [stacks_answer(0, before), stacks_answer(SECOND, after, gaps=[("file_system", "md0", "volume_not_timed")])], [],
+             [["File systems", "100 kB/s"], ["Drives", "200 kB/s"]], rates + no_media + " Not compared, as something is lacking: md0 (volume not timed).")):
+        subject.check.equal(subject.chrome.run(LADDER, answers, devices), [[rows, note]], f"ladder: {words}")
+
+
 def test(check, state):
     with rig.ram_disks(state, 1, "64M") as (disk,), cgroups.named(TENANT) as (cgroup,):
         mount = state / "database"
@@ -251,6 +296,7 @@ def test(check, state):
                 subject = Subject(check, chrome, served)
                 states_are_designed(subject, disk.name)
                 healthy_is_quiet(subject, disk.name)
+                ladder_adds_up(subject)
                 views_share_range_and_cursor(subject, disk.name, mount)
                 figures_are_explained(subject, disk.name)
                 runbook_is_answered(subject, disk.name)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""64 and 500 logical volumes of one disk: each is counted to the I/O, and what that costs: memory, a tick, series, answers.
+
+The guest's clock counts instructions, so that times are those of an idle host. Nothing is preempted, as in `many`.
+"""
+import json
+
+import machine
+from lib import metrics
+from volume_stacks import diskstats
+
+KERNELS = ("newest",)
+KERNELS_IN_CI = ()
+PART = "volumes"
+MACHINE = {"own_time": True}
+SECONDS = 1500
+NUMBERS = (64, 500)
+TOGETHER = 50  # threads of fio
+SECTORS = 8 << 11
+IDLE_SECONDS = 20
+ROW = ("{:>8} {:>13} {:>12} {:>8} {:>8} {:>24} {:>24}", "volumes", "resident MiB", "kernel MiB", "tick ms", "series", "/metrics KiB, ms", "/api/v1/stacks KiB, ms")
+
+
+def devices():
+    return []
+
+
+def create(vm, first, end):
+    vm.sh(f"for n in $(seq {first} {end - 1}); do dmsetup create --noudevsync vg-lv$n --table \"0 {SECTORS} linear /dev/nullb0 "
+          f"$((n * {SECTORS}))\" || exit; done; dmsetup mknodes; test $(ls /sys/block | grep -c ^dm-) = {end}", 600)
+
+
+def load(vm, names):
+    """{(volume, operation): I/Os} as fio says."""
+    sent = {}
+    for first in range(0, len(names), TOGETHER):
+        jobs = " ".join(f"--name={name} --filename=/dev/{name} --number_ios={9 + number % 7}"
+                        for number, name in enumerate(names[first:first + TOGETHER], first))
+        out = vm.sh(f"chrt --fifo 1 fio --output-format=json --thread --direct=1 --ioengine=psync --rw=randrw --cpus_allowed=0-1 "
+                    f"--cpus_allowed_policy=split --norandommap --bs=4k --size=4m {jobs}", 300)
+        for job in json.loads(out[out.index("{"):])["jobs"]:
+            sent.update({(job["jobname"], operation): job[operation]["total_ios"] for operation in ("read", "write")})
+    return sent
+
+
+def exact(vm, check, daemon, names):
+    before, kernel = daemon.at_rest(2), diskstats(vm)
+    sent = load(vm, names)
+    difference, kernel_after = metrics.Difference(before, daemon.at_rest(6)), diskstats(vm)
+    wrong = []
+    for (name, operation), ios in sent.items():
+        have = {"ios": int(difference.value("ssdpulse_volume_ios_total", volume=name, operation=operation)),
+                "bytes": int(difference.value("ssdpulse_volume_bytes_total", volume=name, operation=operation))}
+        by_kernel = {kind: kernel_after[name, operation, kind] - kernel[name, operation, kind] for kind in have}
+        if not have == by_kernel == {"ios": ios, "bytes": 4096 * ios}:
+            wrong.append(f"{name} {operation}: {have}, the kernel {by_kernel}, fio {ios}")
+    check.that(not wrong, f"{len(names)} volumes, {sum(sent.values())} I/Os: {len(wrong)} of {len(sent)} figures are wrong: {wrong[:5]}")
+    lost = {labels: value for family in ("ssdpulse_volume_losses_total", "ssdpulse_lost_events_total")
+            for labels, value in difference.after.series(family).items() if value}
+    check.equal(lost, {}, "lost")
+    check.equal(difference.after.value("ssdpulse_volumes_left_out"), 0, "volumes without a row")
+
+
+def cpu_ms(vm, daemon, script):
+    """What the daemon's threads ran meanwhile."""
+    total = f"cat /proc/{daemon.pid}/task/*/schedstat | awk '{{ sum += $1 }} END {{ printf \"%d\\n\", sum }}'"
+    before, after = map(int, vm.sh(f"{total}; {script} >/tmp/answer; {total}", 300).split())
+    return (after - before) / 1e6
+
+
+def costs(vm, daemon, number):
+    tick = cpu_ms(vm, daemon, f"sleep {IDLE_SECONDS}") / IDLE_SECONDS
+    answers = []
+    for path in ("metrics", "api/v1/stacks"):
+        spent = cpu_ms(vm, daemon, f"curl -s http://127.0.0.1:{daemon.PORT}/{path}")
+        answers.append(f"{int(vm.sh('wc -c </tmp/answer')) / 1024:.0f}, {spent:.0f}")
+    resident = int(vm.sh(f"awk '/VmRSS/ {{ print $2 }}' /proc/{daemon.pid}/status")) / 1024
+    scrape = daemon.scrape()
+    kernel = sum(scrape.series("ssdpulse_kernel_memory_bytes").values()) / (1 << 20)
+    series = int(vm.sh(f"curl -s http://127.0.0.1:{daemon.PORT}/metrics | grep -vc '^#'"))
+    print("TABLE", ROW[0].format(number, f"{resident:.1f}", f"{kernel:.1f}", f"{tick:.1f}", series, *answers))
+
+
+def run(vm, check):
+    vm.sh("modprobe dm-mod; modprobe null_blk nr_devices=1 gb=8 queue_mode=2 submit_queues=2 && test -b /dev/nullb0")
+    print("TABLE", ROW[0].format(*ROW[1:]))
+    made = 0
+    for number in NUMBERS:
+        create(vm, made, number)
+        made = number
+        daemon = machine.Daemon(vm)
+        names = sorted(name for name in vm.sh("ls /sys/block").split() if name.startswith("dm-"))
+        costs(vm, daemon, number)
+        exact(vm, check, daemon, names)
+        daemon.stop()
+    vm.sh("dmsetup remove_all --force; modprobe -r null_blk")
