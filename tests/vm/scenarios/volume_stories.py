@@ -52,7 +52,7 @@ def delay_below(vm, milliseconds):
 
 
 def take_cpus(vm):
-    vm.sh("for n in 1 2 3 4 5 6; do nice -n -20 sh -c 'while :; do :; done' & echo $!; done >/tmp/loops")
+    vm.sh("for n in 1 2 3 4 5 6; do sh -c 'while :; do :; done' & renice -n -20 -p $! && echo $!; done >/tmp/loops")
 
 
 class Stories:
