@@ -221,7 +221,7 @@ Load load_of(const model::Incident& incident) {
 std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
   std::string words(cause_sentence(spike, load).title.view());
   if (amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds) {
-    words = "nothing completes";
+    words = spike.cause == SpikeCause::unknown ? "nothing completes" : "nothing completes: " + words;
   }
   const model::SpikeTenant* culprit = model::culprit_of(spike);
   return culprit == nullptr ? words : words + " by " + culprit->name;

@@ -109,6 +109,20 @@ class Stale:
         return answer
 
 
+def slow(path, answer):
+    """The first drive has been slow for half a minute."""
+    if path == "devices" and answer:
+        begin = answer["taken_at"] - 30
+        spike = {"id": f"read-{begin * 1000:.0f}", "operation": "read", "cause": "discard", "words": "because fstrim is trimming a file system on it",
+                 "short_words": "trim by fstrim.service", "begin": begin, "end": None, "seconds": 30, "peak_seconds": 0.4, "baseline_seconds": 0.002,
+                 "excess_seconds": 9, "ios": 300, "evidence": [], "ruled_out": [], "other": [], "missing": [], "heaviest": [], "slowed": [],
+                 "next": "It can be stopped.", "runbook": "SsdpulseTailLiftedByDiscard"}
+        answer["devices"][0].update(spikes=[spike], spike_seconds=30, state="slow")
+        known = json.loads((ASSETS / "api.schema.json").read_text())["$defs"]
+        jsonschema.validate(answer["devices"][0], {"$ref": "#/$defs/device", "$defs": known})
+    return answer
+
+
 def losses(path, answer):
     """Events that the programs in the kernel could not deliver."""
     if path == "status" and answer:
@@ -134,7 +148,7 @@ def held_up(over):
     return change
 
 
-CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "fitting volumes": FittingVolumes(), "empty": empty, "denied": denied, "stale": None, "losses": losses,
+CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "fitting volumes": FittingVolumes(), "empty": empty, "denied": denied, "stale": None, "losses": losses, "slow": slow,
            "held up": held_up(False), "was held up": held_up(True)}
 
 

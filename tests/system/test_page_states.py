@@ -67,6 +67,7 @@ def states_are_designed(subject, name):
     subject.open("denied")
     subject.says("You may not see this page.")
     subject.says("not permitted", "#connection")
+    subject.check.equal(subject.chrome.text("main"), "", "what is shown besides")
     subject.meet("as it is")
     subject.check.that(subject.chrome.wait(lambda: subject.chrome.find("tr[data-device]")), "and it is back once it may")
     subject.open("losses")
@@ -90,6 +91,10 @@ def states_are_designed(subject, name):
     subject.check.equal(subject.chrome.find("th.day"), [], "columns for a history that is not kept")
     subject.open("empty", view=f"#/device/{name}?range=3600")
     subject.says("The past cannot be shown: no history is kept here.", "main")
+    subject.says("Nothing was measured in this range.", ".marks")
+    subject.says("Nothing was measured in this range.", ".chart.wide .summary")
+    subject.open("slow", view=f"#/device/{name}?range=86400")
+    subject.says("reads have been slow for", ".marks")
     subject.open("64 drives")
     subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) == DRIVES), f"{DRIVES} drives")
 

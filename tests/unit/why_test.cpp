@@ -753,6 +753,11 @@ TEST(why, says_that_nothing_completes) {
                     {EvidenceKey::longest_standstill_seconds, 11},
                     {EvidenceKey::device_standstill_seconds, 11}};
   LatencySpike commits = reads;
+  EXPECT_EQ(short_words(reads), "nothing completes");
+  LatencySpike trimmed = reads;
+  trimmed.cause = SpikeCause::discard;
+  trimmed.heaviest = {{"fstrim.service", 31'000'000}};
+  EXPECT_EQ(short_words(trimmed), "nothing completes: trim by fstrim.service");
   commits.operation = Operation::commit;
   commits.evidence.clear();
   host.snapshot.spikes_going_on = {reads, commits};

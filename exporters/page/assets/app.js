@@ -105,6 +105,7 @@ class App {
   update() {
     this.showConnection();
     this.showDaemon();
+    this.main.hidden = !this.store.overview && Boolean(this.store.denied || this.store.gone); // the first line says why
     this.subject?.update(this.device?.device);
     if (this.subject && !this.device && this.subject.drives.length) this.showDrive(this.where());
     this.verdict.update(this.store, this.shown ? this.device?.device ?? "" : null);

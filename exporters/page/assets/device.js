@@ -278,8 +278,10 @@ export class DeviceView {
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
     this.fillTimes();
-    this.marks = this.source.marksBetween(this.from, this.until);
-    this.happened.show(this.marks, this.window !== null);
+    // The history has a slow time once it is over.
+    const goingOn = this.inPast && this.until >= overview.taken_at ? (known?.spikes ?? []).map((spike) => ({ ...spike, kind: "spikes" })) : [];
+    this.marks = [...this.source.marksBetween(this.from, this.until), ...goingOn];
+    this.happened.show(this.marks, this.window !== null, this.columns.end?.length > 0 && this.visible().some((i) => !this.isMissing(i)));
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
     this.showWear(known);

@@ -81,18 +81,18 @@ export class Happened {
     this.explanation.replaceChildren();
   }
 
-  // Of a window that a link leads to, the slow time that it is about.
-  show(marks, explains) {
+  // `explains`: a link leads to this window, so the slow time that it is about is explained. `measured`: something was.
+  show(marks, explains, measured) {
     const chosen = marks.find((mark) => mark.id === this.chosen);
     if (chosen && chosen.end === null) this.explain(chosen);
-    const key = JSON.stringify(marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end]));
+    const key = JSON.stringify([measured, ...marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end])]);
     if (key === this.shown) return;
     this.shown = key;
     this.lane.root.hidden = marks.length === 0;
     this.lane.describe();
     this.showLegend(marks);
     if (marks.length === 0) {
-      this.list.replaceChildren(element("li", { class: "faint" }, text("nothingSlow")));
+      this.list.replaceChildren(element("li", { class: "faint" }, text(measured ? "nothingSlow" : "nothingMeasured")));
       this.rest.hidden = true;
       return;
     }

@@ -36,7 +36,9 @@ function pastOf(device, incident) {
   const [worst] = [...incident.spikes].sort((a, b) => b.excess_seconds - a.excess_seconds);
   const { begin, end } = incident;
   if (!worst || end === null) return null;
-  return { words: text("wasSlow", device.title, clock(begin), clock(end), plural(worst.operation), latency(worst.peak_seconds)), href: momentLink(device.name, worst.operation, begin, end) };
+  const [from, to] = [clock(begin), clock(end)];
+  const what = [plural(worst.operation), latency(worst.peak_seconds)];
+  return { words: from === to ? text("wasSlowAt", device.title, from, ...what) : text("wasSlow", device.title, from, to, ...what), href: momentLink(device.name, worst.operation, begin, end) };
 }
 
 // `shown`: the drive, if only one is in view.
