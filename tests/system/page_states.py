@@ -109,6 +109,11 @@ class Stale:
         return answer
 
 
+def cut(path, answer):
+    """More happened than the history's answer lists."""
+    return {**answer, "cut": True} if path.startswith("history/") and answer else answer
+
+
 def slow(path, answer):
     """The first drive has been slow for half a minute."""
     if path == "devices" and answer:
@@ -148,7 +153,7 @@ def held_up(over):
     return change
 
 
-CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "fitting volumes": FittingVolumes(), "empty": empty, "denied": denied, "stale": None, "losses": losses, "slow": slow,
+CHANGES = {"as it is": lambda _path, answer: answer, "64 drives": many, "volumes": volumes, "fitting volumes": FittingVolumes(), "empty": empty, "denied": denied, "stale": None, "losses": losses, "slow": slow, "cut": cut,
            "held up": held_up(False), "was held up": held_up(True)}
 
 

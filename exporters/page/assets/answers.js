@@ -27,7 +27,8 @@ const byOperation = (operations, column) => ({ points }, figure) => (/_p99$/.tes
   : operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]));
 // All of it is there: what is not did not happen.
 const complete = (made) => Object.assign(made, { complete: true });
-const listed = (list, labels, value) => complete((past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]]));
+// `listed`: of the newest, where there are too many.
+const listed = (list, labels, value) => Object.assign(complete((past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]])), { listed: true });
 const worn = (value, labels = () => ({})) => complete(({ wear }) => wear.map((one) => [labels(one), [one[value]]]));
 const inDevice = ({ points }, figure) => (figure !== "during" ? byOperation(TRANSFERS, "device_p99")({ points }, figure)
   : TRANSFERS.flatMap((operation) => ["none", "discard", "flush", "both"].map((during) => [{ operation, during }, points[operation]?.[`during_${during}_p99`]])));
@@ -120,10 +121,11 @@ function pastRows({ name, figure, matchers }, answer) {
   }
   const adds = /_total$/.test(name) || figure === "ios";
   const unit = figure === "ios" ? "ios" : name;
+  const isCut = answer.cut && KEPT[name].listed;
   const of = (HISTOGRAM.test(name) && FIGURE[figure]) || ((words) => words);
   return new Map([...rows].map(([key, { labels, values }]) => {
     const sum = values.reduce((all, one) => all + one, 0);
-    const words = adds ? inUnit(unit, sum) : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
+    const words = adds ? (isCut ? text("atLeast", inUnit(unit, sum)) : inUnit(unit, sum)) : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
     return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? text("none") : words }];
   }));
 }
@@ -170,7 +172,7 @@ export class Answers {
         if (answer.ok) this.past[name] = await answer.json();
         else {
           const words = (await answer.text()).slice(0, 300).trim();
-          this.noPast = words === "no such page" ? text("historyNotKept") : answer.status === 404 ? text("nothingOfDrive") : words;
+          this.noPast = words === "no such page" ? text("noHistory") : answer.status === 404 ? text("nothingOfDrive") : words;
         }
       } catch (error) {
         this.noPast = text("noAnswer");
@@ -197,7 +199,10 @@ export class Answers {
   }
 
   // A drive that was measured had none of what is not there; its log pages may not have been read.
-  without(name, one) { return this.past[one].points.start.length && !name.startsWith("ssdpulse_nvme_") ? text("none") : text("noData"); }
+  without(name, one) {
+    const { points, cut } = this.past[one];
+    return points.start.length && !name.startsWith("ssdpulse_nvme_") && !(cut && KEPT[name]?.listed) ? text("none") : text("noData");
+  }
 
   // {key, now, hour, day} of each row of a metric.
   rowsOf(wanted) {

@@ -281,7 +281,7 @@ export class DeviceView {
     // The history has a slow time once it is over.
     const goingOn = this.inPast && this.until >= overview.taken_at ? (known?.spikes ?? []).map((spike) => ({ ...spike, kind: "spikes" })) : [];
     this.marks = [...this.source.marksBetween(this.from, this.until), ...goingOn];
-    this.happened.show(this.marks, this.window !== null, this.columns.end?.length > 0 && this.visible().some((i) => !this.isMissing(i)));
+    this.happened.show(this.marks, this.window !== null, this.columns.end?.length > 0 && this.visible().some((i) => !this.isMissing(i)), this.inPast && this.past.cut);
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
     this.showWear(known);

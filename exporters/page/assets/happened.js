@@ -82,10 +82,11 @@ export class Happened {
   }
 
   // `explains`: a link leads to this window, so the slow time that it is about is explained. `measured`: something was.
-  show(marks, explains, measured) {
+  // `cut`: there are more before these.
+  show(marks, explains, measured, cut) {
     const chosen = marks.find((mark) => mark.id === this.chosen);
     if (chosen && chosen.end === null) this.explain(chosen);
-    const key = JSON.stringify([measured, ...marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end])]);
+    const key = JSON.stringify([measured, cut, ...marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end])]);
     if (key === this.shown) return;
     this.shown = key;
     this.lane.root.hidden = marks.length === 0;
@@ -105,7 +106,7 @@ export class Happened {
     this.list.replaceChildren(...listed.slice(0, LISTED));
     this.rest.hidden = listed.length <= LISTED;
     this.rest.firstChild.textContent = text("more", listed.length - LISTED);
-    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, text("thatCostLess", cheaper)) : "");
+    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, text("thatCostLess", cheaper)) : "", cut ? element("li", { class: "faint" }, text("moreBefore")) : "");
   }
 
   button(mark) {

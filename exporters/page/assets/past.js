@@ -128,6 +128,9 @@ export class Past {
 
   get step() { return this.bySeconds ? 1 : this.answer?.step_seconds ?? 60; }
 
+  // There were more slow times, bursts or waits before those that are listed.
+  get cut() { return this.answer?.cut ?? false; }
+
   // Nothing before it is kept.
   get oldest() {
     const { minutes, hours } = this.answer?.reach ?? {};
