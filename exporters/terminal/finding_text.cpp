@@ -113,7 +113,7 @@ std::string evidence_text(const std::string& name, double value, const Period& p
       {"_seconds", [](double one) { return kSeconds(one); }},
       {"_bytes", [](double one) { return bytes_text(one); }},
       {"_share", [](double one) { return util::number_text(100 * one) + " %"; }},
-      {"_lower_ratio", [](double one) { return fmt::format(words::terminal::kAtLeast, util::number_text(one)); }},
+      {"_lower_ratio", [](double one) { return fmt::format(words::shared::kAtLeast, util::number_text(one)); }},
       {"_ratio", [](double one) { return util::number_text(one); }},
       {"_celsius", [](double one) { return util::number_text(one) + " C"; }},
   });
