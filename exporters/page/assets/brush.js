@@ -145,7 +145,10 @@ export class Brush {
     } catch (error) {
       made = [element("p", { class: "faint" }, text("notCompared", text("noAnswer")))];
     }
-    if (key === this.asked) this.result.replaceChildren(...made);
+    if (key === this.asked) {
+      this.result.replaceChildren(...made);
+      this.root.scrollIntoView({ block: "nearest" }); // it is below the charts, and the button above
+    }
     if (made.length === 1) this.asked = null; // may be answered later
   }
 
