@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, a line each, which opens to all that is known of the drive; and what is not measured here.
 
-import { text, element, patch, latency, megabytes, perSecond, short, clock, zone, deviceLink, slowOperation, some } from "./words.js";
+import { text, element, patch, latency, megabytes, perSecond, short, clock, zone, deviceLink, slowOperation, some, YEAR } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay } from "./day.js";
 import { factsOf, rate, stateWords, tailOf } from "./drive_facts.js";
@@ -27,6 +27,7 @@ const COLUMNS = [
   rateColumn("read", "bytes", text("readHead"), "MB/s", megabytes), rateColumn("write", "bytes", text("writtenHead"), "MB/s", megabytes),
   { id: "amplification", head: text("writeHead"), unit: text("ampl"), fact: "amplification", help: "amplification", value: (device) => known(device.nvme?.write_amplification.ratio, short) },
   { id: "life", head: text("life"), unit: text("percentLeft"), fact: "life", help: "life", value: (device) => known(device.nvme?.used_ratio, (used) => (100 * Math.max(0, 1 - used)).toFixed(0)) },
+  { id: "life-years", head: text("life"), unit: text("yearsLeft"), fact: "life", help: "life", value: (device) => known(device.nvme?.life_seconds, (seconds) => short(seconds / YEAR)) },
 ];
 
 // How many times its usual the p99 is, from a quarter to 16 times; the mark is the usual. What few I/Os did is no alarm:

@@ -80,12 +80,14 @@ export function busyWords(device) {
 // Of a mount: ", full in 3 h if it goes on like this", where it fills.
 export const fullWords = (mount) => (mount.full_in_seconds === null ? "" : `, ${text("fullIn", duration(mount.full_in_seconds))}`);
 
+export const YEAR = 31557600; // seconds
+
 export function duration(seconds) {
   if (seconds == null) return "–";
   if (seconds < 120) return text("seconds", Math.max(0, seconds).toFixed(0));
   if (seconds < 7200) return text("minutes", (seconds / 60).toFixed(0));
   if (seconds < 172800) return text("hours", (seconds / 3600).toFixed(0));
-  return seconds < 2 * 31557600 ? text("days", (seconds / 86400).toFixed(0)) : text("years", short(seconds / 31557600));
+  return seconds < 2 * YEAR ? text("days", (seconds / 86400).toFixed(0)) : text("years", short(seconds / YEAR));
 }
 
 // "1.2 ms to 3 ms", or "1.2 ms" if both are the same.
