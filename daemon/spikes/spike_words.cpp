@@ -219,12 +219,15 @@ Load load_of(const model::Incident& incident) {
 }
 
 std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
-  std::string words(cause_sentence(spike, load).title.view());
-  if (amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds) {
-    words = spike.cause == SpikeCause::unknown ? "nothing completes" : "nothing completes: " + words;
+  const bool stands_still = amount(spike.evidence, EvidenceKey::standstill_seconds) >= kStandstillSeconds;
+  if (stands_still && spike.cause == SpikeCause::unknown) {
+    return "nothing completes";
   }
-  const model::SpikeTenant* culprit = model::culprit_of(spike);
-  return culprit == nullptr ? words : words + " by " + culprit->name;
+  std::string words(cause_sentence(spike, load).title.view());
+  if (const model::SpikeTenant* culprit = model::culprit_of(spike)) {
+    words += " by " + culprit->name;
+  }
+  return stands_still ? words + ", nothing completes" : words;
 }
 
 Explanation explain(const LatencySpike& spike, const std::vector<model::Burst>& bursts, Tense tense,

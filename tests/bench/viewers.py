@@ -26,19 +26,22 @@ MOST = {"viewers_cpu": 0.02, "viewers_bytes": 12_000_000, "first_bytes": 60_000,
 class Viewer:
     """Polls until it is stopped, over one connection, as a browser does."""
 
-    def __init__(self, port, device):
+    def __init__(self, port, device, begin=0):
         self.first = self.next = self.list = self.stacks = 0
-        self._port, self._device, self._end = port, device, threading.Event()
+        self._port, self._device, self._begin, self._end = port, device, begin, threading.Event()
         self._thread = threading.Thread(target=self._work)
 
     def _get(self, connection, path):
         connection.request("GET", "/api/v1/" + path, headers={"Accept-Encoding": "gzip"})
-        body = connection.getresponse().read()
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status}")
         return len(body), body
 
     def _work(self):
         import gzip  # pylint: disable=import-outside-toplevel
-        connection, since, second = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0, 0
+        connection, since, second = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0, self._begin
         while not self._end.wait(1):
             for path, interval in SELDOM.items():
                 if second % interval == 0:
@@ -81,7 +84,8 @@ def main():
         time.sleep(max(3, arguments.fill))
         alone, _ = share_of_a_core(pid, lambda: time.sleep(arguments.seconds))
         memory = anonymous_bytes(pid)
-        viewers = [Viewer(daemon.port, disk.name) for disk in disks[:arguments.viewers]]
+        # They came at different times.
+        viewers = [Viewer(daemon.port, disk.name, number * 7) for number, disk in enumerate(disks[:arguments.viewers])]
         for viewer in viewers:
             viewer.start()
         time.sleep(5)  # leaves out the first answers

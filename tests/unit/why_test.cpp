@@ -757,7 +757,7 @@ TEST(why, says_that_nothing_completes) {
   LatencySpike trimmed = reads;
   trimmed.cause = SpikeCause::discard;
   trimmed.heaviest = {{"fstrim.service", 31'000'000}};
-  EXPECT_EQ(short_words(trimmed), "nothing completes: trim by fstrim.service");
+  EXPECT_EQ(short_words(trimmed), "trim by fstrim.service, nothing completes");
   commits.operation = Operation::commit;
   commits.evidence.clear();
   host.snapshot.spikes_going_on = {reads, commits};

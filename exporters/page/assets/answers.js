@@ -125,8 +125,9 @@ function pastRows({ name, figure, matchers }, answer) {
   const of = (HISTOGRAM.test(name) && FIGURE[figure]) || ((words) => words);
   return new Map([...rows].map(([key, { labels, values }]) => {
     const sum = values.reduce((all, one) => all + one, 0);
-    const words = adds ? (isCut ? text("atLeast", inUnit(unit, sum)) : inUnit(unit, sum)) : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
-    return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? text("none") : words }];
+    const all = isCut ? text("atLeast", inUnit(unit, sum)) : inUnit(unit, sum);
+    const words = adds ? all : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
+    return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? text(isCut ? "noData" : "none") : words }];
   }));
 }
 

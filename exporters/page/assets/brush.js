@@ -98,6 +98,7 @@ export class Brush {
 
   compare(against) {
     this.against = this.against === against ? null : against;
+    this.wanted = true; // by somebody on this page
     this.note();
   }
 
@@ -109,6 +110,7 @@ export class Brush {
     this.range = [Math.min(from, end - MINUTE), end];
     this.begun = null;
     this.against = "yesterday";
+    this.wanted = true;
     this.note();
   }
 
@@ -147,7 +149,8 @@ export class Brush {
     }
     if (key === this.asked) {
       this.result.replaceChildren(...made);
-      this.root.scrollIntoView({ block: "nearest" }); // it is below the charts, and the button above
+      if (this.wanted) this.root.scrollIntoView({ block: "nearest" }); // the button may be above the charts, and the result below
+      this.wanted = false;
     }
     if (made.length === 1) this.asked = null; // may be answered later
   }

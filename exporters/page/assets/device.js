@@ -17,6 +17,7 @@ const RANGES = [[60, text("minutes", 1)], [300, text("minutes", 5)], [900, text(
 const MEMORY = 900; // seconds that the daemon keeps second by second
 const SHORTEST = 60;
 const LONGEST = 10 * 366 * 86400;
+const UNWRITTEN = 300; // seconds within which what is over is in the history
 const UNITS = { 1: [text("second"), text("secondMany")], 60: [text("minute"), text("minuteMany")], 3600: [text("hour"), text("hourMany")], 86400: [text("day"), text("dayMany")] };
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 
@@ -27,6 +28,7 @@ export class DeviceView {
     this.below = below;
     this.device = device;
     this.cursor = null;
+    this.recent = new Map(); // marks by id, as they were last seen
     this.title = element("h2", {}, device);
     this.facts = element("ul", { class: "facts" });
     this.more = element("ul", { class: "facts" });
@@ -278,14 +280,40 @@ export class DeviceView {
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
     this.fillTimes();
-    // The history has a slow time once it is over.
-    const goingOn = this.inPast && this.until >= overview.taken_at ? (known?.spikes ?? []).map((spike) => ({ ...spike, kind: "spikes" })) : [];
-    this.marks = [...this.source.marksBetween(this.from, this.until), ...goingOn];
-    this.happened.show(this.marks, this.window !== null, this.columns.end?.length > 0 && this.visible().some((i) => !this.isMissing(i)), this.inPast && this.past.cut);
+    this.note(overview, known);
+    this.marks = [...this.source.marksBetween(this.from, this.until), ...this.unwritten()];
+    this.happened.show(this.marks, this.window !== null && !this.unanswered, this.emptyWords(), this.inPast && this.past.cut);
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
     this.showWear(known);
     this.redraw();
+  }
+
+  // What holds up or slows down I/O now, or did until a moment ago.
+  note(overview, known) {
+    const now = overview.taken_at;
+    const { wait, next, runbook } = overview.why;
+    const waits = wait && wait.end === null ? [{ ...wait, kind: "waits", id: `wait-${wait.begin}`, seconds: now - wait.begin, next, runbook }] : [];
+    for (const mark of [...(known?.spikes ?? []).map((spike) => ({ ...spike, kind: "spikes" })), ...waits]) this.recent.set(mark.id, { ...mark, seen: now });
+    for (const [id, mark] of this.recent) {
+      if (mark.seen < now) mark.end ??= mark.seen;
+      if (mark.seen < now - UNWRITTEN) this.recent.delete(id);
+    }
+  }
+
+  // Of these, what the history does not have yet: it has what is over, a while later.
+  unwritten() {
+    if (!this.inPast) return [];
+    const written = ({ kind, id, begin }) => this.past.marks.some((one) => one.kind === kind && (one.id === id || (kind === "waits" && Math.abs(one.begin - begin) < 1)));
+    return [...this.recent.values()].filter((mark) => mark.begin < this.until && (mark.end ?? Infinity) >= this.from && !written(mark));
+  }
+
+  get unanswered() { return this.inPast && !this.past.answer; }
+
+  // What it means if nothing happened in this range.
+  emptyWords() {
+    if (this.unanswered || !this.columns.end) return "";
+    return text(this.visible().some((i) => !this.isMissing(i)) ? "nothingSlow" : "noDataInRange");
   }
 
   // False: nothing is known yet.

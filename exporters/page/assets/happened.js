@@ -81,19 +81,19 @@ export class Happened {
     this.explanation.replaceChildren();
   }
 
-  // `explains`: a link leads to this window, so the slow time that it is about is explained. `measured`: something was.
-  // `cut`: there are more before these.
-  show(marks, explains, measured, cut) {
+  // `explains`: a link leads to this window, so the slow time that it is about is explained. `empty`: what is said if
+  // there are none. `cut`: there are more before these.
+  show(marks, explains, empty, cut) {
     const chosen = marks.find((mark) => mark.id === this.chosen);
     if (chosen && chosen.end === null) this.explain(chosen);
-    const key = JSON.stringify([measured, cut, ...marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end])]);
+    const key = JSON.stringify([explains, empty, cut, ...marks.map((mark) => [mark.id, mark.kind, mark.cause, mark.end])]);
     if (key === this.shown) return;
     this.shown = key;
     this.lane.root.hidden = marks.length === 0;
     this.lane.describe();
     this.showLegend(marks);
     if (marks.length === 0) {
-      this.list.replaceChildren(element("li", { class: "faint" }, text(measured ? "nothingSlow" : "nothingMeasured")));
+      this.list.replaceChildren(empty ? element("li", { class: "faint" }, empty) : "");
       this.rest.hidden = true;
       return;
     }
@@ -103,10 +103,10 @@ export class Happened {
     const worst = [...marks].sort((a, b) => cost(b) - cost(a)).slice(0, MAX_MARKS);
     const listed = marks.filter((mark) => worst.includes(mark)).reverse().sort((a, b) => (b.end === null) - (a.end === null)).map((mark) => element("li", {}, this.button(mark)));
     const cheaper = marks.length - listed.length;
-    this.list.replaceChildren(...listed.slice(0, LISTED));
+    this.list.replaceChildren(...listed.slice(0, LISTED), cut ? element("li", { class: "faint" }, text("moreBefore")) : "");
     this.rest.hidden = listed.length <= LISTED;
     this.rest.firstChild.textContent = text("more", listed.length - LISTED);
-    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, text("thatCostLess", cheaper)) : "", cut ? element("li", { class: "faint" }, text("moreBefore")) : "");
+    this.rest.lastChild.replaceChildren(...listed.slice(LISTED), cheaper > 0 ? element("li", { class: "faint" }, text("thatCostLess", cheaper)) : "");
   }
 
   button(mark) {

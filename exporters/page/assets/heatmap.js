@@ -212,7 +212,7 @@ export class Heatmap extends Plot {
     const with99 = visible.filter((i) => this.view.series(`${this.view.heat}_p99`)[i] != null);
     const p99 = with99.map((i) => this.view.series(`${this.view.heat}_p99`)[i]);
     const missing = visible.filter((i) => this.view.isMissing(i)).length + this.view.unrecorded(visible);
-    this.summary.textContent = visible.length === 0 ? text("nothingMeasured") : (p99.length === 0 ? text("noKindIn", plural(this.view.heat), this.view.stretches(visible.length)) :
+    this.summary.textContent = visible.length === 0 ? (this.view.unanswered ? "" : text("noDataInRange")) : (p99.length === 0 ? text("noKindIn", plural(this.view.heat), this.view.stretches(visible.length)) :
       text(with99.length === 1 ? "oneHasIos" : "manyHaveIos", with99.length, this.view.stretches(visible.length), span(latency(bounds[Math.min(...p99)]), latency(bounds[Math.max(...p99)])))) +
       (missing ? `; ${text("withoutData", this.view.stretches(missing))}` : ".");
     this.surface.setAttribute("aria-label", `${text("heatmapOf", this.view.heat)} ${this.summary.textContent} ${text("chartKeys")}`);

@@ -10,7 +10,6 @@ from lib import metrics
 from volume_stacks import diskstats
 
 KERNELS = ("newest",)
-KERNELS_IN_CI = ()
 PART = "volumes"
 MACHINE = {"own_time": True}
 SECONDS = 1500
@@ -55,8 +54,9 @@ def exact(vm, check, daemon, names):
         if not have == by_kernel == {"ios": ios, "bytes": 4096 * ios}:
             wrong.append(f"{name} {operation}: {have}, the kernel {by_kernel}, fio {ios}")
     check.that(not wrong, f"{len(names)} volumes, {sum(sent.values())} I/Os: {len(wrong)} of {len(sent)} figures are wrong: {wrong[:5]}")
+    # Skipped runs are counted for the whole host: what a volume lacks shows in its figures.
     lost = {labels: value for family in ("ssdpulse_volume_losses_total", "ssdpulse_lost_events_total")
-            for labels, value in difference.after.series(family).items() if value}
+            for labels, value in difference.after.series(family).items() if value and dict(labels)["cause"] != "recursion"}
     check.equal(lost, {}, "lost")
     check.equal(difference.after.value("ssdpulse_volumes_left_out"), 0, "volumes without a row")
 
@@ -71,10 +71,9 @@ def cpu_ms(vm, daemon, script):
 def costs(vm, daemon, number):
     tick = cpu_ms(vm, daemon, f"sleep {IDLE_SECONDS}") / IDLE_SECONDS
     answers = []
-    for path in ("metrics", "api/v1/stacks"):
+    for path in ("metrics", "api/v1/stacks"):  # apart: of one second's figures an answer is made once
         ask, begin = f"curl -s http://127.0.0.1:{daemon.PORT}/{path}", vm.clock()
         spent = cpu_ms(vm, daemon, f"for n in $(seq {ASKED}); do {ask}; sleep 1.1; done") - tick * (vm.clock() - begin)
-        # Of one second's figures, an answer is made once.
         answers.append(f"{int(vm.sh(f'{ask} | wc -c')) / 1024:.0f}, {spent / ASKED:.0f}")
     resident = int(vm.sh(f"awk '/VmRSS/ {{ print $2 }}' /proc/{daemon.pid}/status")) / 1024
     kernel = daemon.scrape().value("ssdpulse_kernel_memory_bytes", use="volumes") / (1 << 20)
