@@ -113,7 +113,7 @@ def cut(path, answer):
     """More happened than the history's answer lists; the newest is a slow time of half a minute."""
     if path.startswith("history/") and answer:
         spike = {"begin": answer["to"] - 120, "seconds": 30, "operation": "read", "cause": "discard", "words": "because fstrim was trimming a file system on it",
-                 "peak_seconds": 0.4, "baseline_seconds": 0.002, "excess_seconds": 9, "ios": 300, "evidence": {}, "sentences": [], "ruled_out": [], "other": [],
+                 "peak_seconds": 0.4, "baseline_seconds": 0.002, "excess_seconds": 9, "ios": 300, "evidence": "", "sentences": [], "ruled_out": [], "other": [],
                  "missing": "", "next": "It can be stopped.", "runbook": "SsdpulseTailLiftedByDiscard", "has_columns": False, "clock_ahead": False}
         known = json.loads((ASSETS / "api.schema.json").read_text())["$defs"]
         jsonschema.validate(spike, {"$ref": "#/$defs/history_spike", "$defs": known})
