@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
+# timeout: 420
 """Does the page say what is so in each state, and is it quiet about all else?
 
 A real daemon, whose answers are changed on the way (page_states.py): a daemon that measures no more, events that were
