@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent / "kernel"))
 from idle import anonymous_bytes, share_of_a_core  # noqa: E402
 from lib import rig  # noqa: E402  (the disks, the load and the daemon of the kernel tests)
 
-SELDOM = {"devices/{}/tenants": 5, "status": 30, "day": 60}  # path: seconds
+INTERVALS = {"devices/{}/tenants": 5, "status": 30, "day": 60}  # path: seconds
 MOST = {"viewers_cpu": 0.02, "viewers_bytes": 12_000_000, "first_bytes": 60_000, "next_bytes": 2048, "missed_ticks": 0}
 
 
@@ -43,7 +43,7 @@ class Viewer:
         import gzip  # pylint: disable=import-outside-toplevel
         connection, since, second = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0, self._begin
         while not self._end.wait(1):
-            for path, interval in SELDOM.items():
+            for path, interval in INTERVALS.items():
                 if second % interval == 0:
                     self._get(connection, path.format(self._device))
             second += 1

@@ -27,7 +27,7 @@ const byOperation = (operations, column) => ({ points }, figure) => (/_p99$/.tes
   : operations.map((operation) => [{ operation }, points[operation]?.[column ?? figure]]));
 // All of it is there: what is not did not happen.
 const complete = (made) => Object.assign(made, { complete: true });
-// `listed`: of the newest, where there are too many.
+// `listed`: cut to the newest where there are too many.
 const listed = (list, labels, value) => Object.assign(complete((past) => past[list].map((one) => [Object.fromEntries(labels.map((label) => [label, one[label]])), [one[value] ?? 1]])), { listed: true });
 const worn = (value, labels = () => ({})) => complete(({ wear }) => wear.map((one) => [labels(one), [one[value]]]));
 const inDevice = ({ points }, figure) => (figure !== "during" ? byOperation(TRANSFERS, "device_p99")({ points }, figure)
@@ -125,8 +125,8 @@ function pastRows({ name, figure, matchers }, answer) {
   const of = (HISTOGRAM.test(name) && FIGURE[figure]) || ((words) => words);
   return new Map([...rows].map(([key, { labels, values }]) => {
     const sum = values.reduce((all, one) => all + one, 0);
-    const all = isCut ? text("atLeast", inUnit(unit, sum)) : inUnit(unit, sum);
-    const words = adds ? all : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
+    const total = isCut ? text("atLeast", inUnit(unit, sum)) : inUnit(unit, sum);
+    const words = adds ? total : of(span(inUnit(unit, Math.min(...values)), inUnit(unit, Math.max(...values))));
     return [key, { labels, weight: adds ? sum : Math.max(0, ...values), words: values.length === 0 ? null : adds && sum === 0 ? text(isCut ? "noData" : "none") : words }];
   }));
 }

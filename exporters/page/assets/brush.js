@@ -98,7 +98,7 @@ export class Brush {
 
   compare(against) {
     this.against = this.against === against ? null : against;
-    this.wanted = true; // by somebody on this page
+    this.scrolls = true; // to the result: somebody on this page asked for it
     this.note();
   }
 
@@ -110,7 +110,7 @@ export class Brush {
     this.range = [Math.min(from, end - MINUTE), end];
     this.begun = null;
     this.against = "yesterday";
-    this.wanted = true;
+    this.scrolls = true;
     this.note();
   }
 
@@ -149,8 +149,8 @@ export class Brush {
     }
     if (key === this.asked) {
       this.result.replaceChildren(...made);
-      if (this.wanted) this.root.scrollIntoView({ block: "nearest" }); // the button may be above the charts, and the result below
-      this.wanted = false;
+      if (this.scrolls) this.root.scrollIntoView({ block: "nearest" }); // the button may be above the charts, and the result below
+      this.scrolls = false;
     }
     if (made.length === 1) this.asked = null; // may be answered later
   }

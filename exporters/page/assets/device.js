@@ -280,7 +280,7 @@ export class DeviceView {
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
     this.fillTimes();
-    this.note(overview, known);
+    this.remember(overview, known);
     this.marks = [...this.source.marksBetween(this.from, this.until), ...this.unwritten()];
     this.happened.show(this.marks, this.window !== null && !this.unanswered, this.emptyWords(), this.inPast && this.past.cut);
     if (this.inPast) this.tenants.showPast(this.past);
@@ -290,7 +290,7 @@ export class DeviceView {
   }
 
   // What holds up or slows down I/O now, or did until a moment ago.
-  note(overview, known) {
+  remember(overview, known) {
     const now = overview.taken_at;
     const { wait, next, runbook } = overview.why;
     const waits = wait && wait.end === null ? [{ ...wait, kind: "waits", id: `wait-${wait.begin}`, seconds: now - wait.begin, next, runbook }] : [];

@@ -137,7 +137,8 @@ export class Happened {
   }
 
   explainNewest(marks) {
-    const newest = marks.filter((mark) => mark.kind === "spikes").sort((a, b) => (b.end ?? Infinity) - (a.end ?? Infinity) || b.excess_seconds - a.excess_seconds)[0];
+    const ended = (mark) => mark.end ?? (this.view.inPast ? 0 : Infinity); // a link to the past is about what is over
+    const newest = marks.filter((mark) => mark.kind === "spikes").sort((a, b) => ended(b) - ended(a) || b.excess_seconds - a.excess_seconds)[0];
     if (this.chosen === null && newest) this.explain(newest);
   }
 

@@ -37,8 +37,8 @@ function pastOf(device, incident) {
   const { begin, end } = incident;
   if (!worst || end === null) return null;
   const [from, to] = [clock(begin), clock(end)];
-  const [ios, most] = [plural(worst.operation), latency(worst.peak_seconds)];
-  return { words: from === to ? text("wasSlowAt", device.title, from, ios, most) : text("wasSlow", device.title, from, to, ios, most), href: momentLink(device.name, worst.operation, begin, end) };
+  const [operations, peak] = [plural(worst.operation), latency(worst.peak_seconds)];
+  return { words: from === to ? text("wasSlowAt", device.title, from, operations, peak) : text("wasSlow", device.title, from, to, operations, peak), href: momentLink(device.name, worst.operation, begin, end) };
 }
 
 // `shown`: the drive, if only one is in view.
