@@ -19,6 +19,7 @@ ASSETS = SOURCE / "exporters/page/assets"
 RUNBOOKS = SOURCE / "deploy/runbooks"
 WORDS = SOURCE / "exporters/words"
 DRIVES = 64
+YEAR = 31557600  # seconds, as the page has it
 
 
 # Each change takes the path below /api/v1/ and the answer, or None of what is no answer, and returns it as the page gets it.
@@ -29,13 +30,17 @@ class Denied(Exception):
 
 
 def many(path, answer):
-    """Copies of the last drive."""
+    """Copies of the last drive, as NVMe drives, so that every column is there. The last of them wears out first."""
     if path == "devices" and answer:
-        last = answer["devices"][-1]
+        last, known = answer["devices"][-1], json.loads((ASSETS / "api.schema.json").read_text())["$defs"]
         for number in range(len(answer["devices"]), DRIVES):
             one = copy.deepcopy(last)
-            one.update(name=f"nvme{number}n1", title=f"nvme{number}n1", use="", mounts=[])
+            one.update(name=f"nvme{number}n1", title=f"nvme{number}n1", use="", mounts=[], nvme={
+                "controller": f"nvme{number}", "up": True, "reason": "", "used_ratio": number / 100, "life_seconds": (DRIVES + 2 - number) * YEAR,
+                "spare_ratio": 1, "temperature_celsius": 41,
+                "write_amplification": {"lower": 2.3, "upper": 2.5, "ratio": 2.4, "window": "1h", "source": "ocp", "reason": ""}})
             answer["devices"].append(one)
+        jsonschema.validate(answer["devices"][-1], {"$ref": "#/$defs/device", "$defs": known})
     return answer
 
 

@@ -111,6 +111,8 @@ def states_are_designed(subject, name):
     subject.says("all I/O to it waits", ".marks")
     subject.open("64 drives")
     subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) == DRIVES), f"{DRIVES} drives")
+    subject.says(f"first to wear out: nvme{DRIVES - 1}n1, in 3 years", ".bar [role=status]")
+    subject.check.that(subject.chrome.run("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth"), "all columns fit")
 
 
 def views_share_range_and_cursor(subject, name, mount):

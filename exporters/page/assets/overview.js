@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, a line each, which opens to all that is known of the drive; and what is not measured here.
 
-import { text, element, patch, latency, megabytes, perSecond, short, clock, zone, deviceLink, slowOperation, some, YEAR } from "./words.js";
+import { text, element, patch, duration, latency, megabytes, perSecond, short, clock, zone, deviceLink, slowOperation, some, YEAR } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay } from "./day.js";
 import { factsOf, rate, stateWords, tailOf } from "./drive_facts.js";
@@ -58,6 +58,13 @@ function row(device, day, first, columns, open) {
       element("span", {}, state, ["slow", "high"].includes(device.state) ? element("small", {}, why) : null))),
     ...columns.map((column) => number(device, column, title(facts[column.fact]))),
     strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
+}
+
+// The drive that wears out first, of those that say how long they last: what one asks of all of them at once.
+function firstToWearOut(devices) {
+  const wearing = devices.filter((device) => device.nvme?.life_seconds != null);
+  const [first] = wearing.sort((a, b) => a.nvme.life_seconds - b.nvme.life_seconds || a.name.localeCompare(b.name));
+  return first ? `; ${text("firstToWearOut", first.name, duration(first.nvme.life_seconds))}` : "";
 }
 
 // What is so of several drives, and for the same reason, is said once.
@@ -207,7 +214,8 @@ export class Overview {
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     this.stacks.update();
     this.drives.hidden = overview.devices.length === 0;
-    this.number.textContent = wanted ? text("drivesShown", shown.length, overview.devices.length) : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length);
+    const counted = wanted ? text("drivesShown", shown.length, overview.devices.length) : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length);
+    this.number.textContent = counted + firstToWearOut(shown);
     if (status && status !== this.said) this.showStatus(status);
   }
 
