@@ -437,7 +437,7 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", excess, kExcessLimit}});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kArrayRules[] = {
     {.id = "N2",
      .title = "Alignment of partitions",
      .limit = "5 % of the bytes written, and 10 GB a day, are misaligned",
@@ -473,6 +473,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> array_rules() { return kRules; }
+std::span<const Rule> array_rules() { return kArrayRules; }
 
 }  // namespace ssdpulse::advice

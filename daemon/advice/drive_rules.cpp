@@ -453,7 +453,7 @@ Finding log_read_cost(const Facts& facts, const DiskSettings& disk) {
   return weigh(facts, std::move(bad), {{"p99_during_log_reads_ratio", effect, kSlowedDown}});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kDriveRules[] = {
     {.id = "N1",
      .title = "Block size that an NVMe drive is formatted with",
      .limit = "the drive ranks another size higher, and queueing or saturation causes 60 s of waiting a day",
@@ -519,6 +519,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> drive_rules() { return kRules; }
+std::span<const Rule> drive_rules() { return kDriveRules; }
 
 }  // namespace ssdpulse::advice

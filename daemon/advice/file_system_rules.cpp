@@ -151,7 +151,7 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
       {{"write_amplification_lower_ratio", write_amplification_at_least(facts, mount.disks), kCostlyAmplification}});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kFileSystemRules[] = {
     {.id = "F7",
      .title = "Mounts without barriers",
      .limit = "danger on every disk with a volatile cache",
@@ -177,6 +177,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> file_system_rules() { return kRules; }
+std::span<const Rule> file_system_rules() { return kFileSystemRules; }
 
 }  // namespace ssdpulse::advice

@@ -256,7 +256,7 @@ Findings statistics_of_disks(const Start& start) {
   return found;
 }
 
-constexpr HostCheck kChecks[] = {
+constexpr HostCheck kHostChecks[] = {
     {"kernel-version", "the kernel is new enough", kernel_version},
     {"kernel-btf", "the kernel describes its types", kernel_types},
     {"capabilities", "this user may load programs and read log pages", privileges},
@@ -274,6 +274,6 @@ constexpr HostCheck kChecks[] = {
 
 }  // namespace
 
-std::span<const HostCheck> host_checks() { return kChecks; }
+std::span<const HostCheck> host_checks() { return kHostChecks; }
 
 }  // namespace ssdpulse::advice

@@ -164,7 +164,7 @@ Finding virtual_machines(const Facts& facts) {
   return weigh(facts, std::move(bad), {{"thread_ios_per_day", thread_ios_per_day(facts), kThreadIosPerDay}});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kHostRules[] = {
     {.id = "F13",
      .title = "Limits on data waiting to be written",
      .limit = "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation causes 60 s "
@@ -191,6 +191,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> host_rules() { return kRules; }
+std::span<const Rule> host_rules() { return kHostRules; }
 
 }  // namespace ssdpulse::advice

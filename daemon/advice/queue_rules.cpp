@@ -408,7 +408,7 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
   return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue})});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kQueueRules[] = {
     {.id = "Q1",
      .title = "I/O scheduler of drives with several queues",
      .limit = "reads and writes spend 10 % of their time, and 60 s a day, before the drive",
@@ -480,6 +480,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> queue_rules() { return kRules; }
+std::span<const Rule> queue_rules() { return kQueueRules; }
 
 }  // namespace ssdpulse::advice

@@ -482,7 +482,7 @@ Findings unnamed(const model::Snapshot& snapshot) {
   return found;
 }
 
-constexpr RunningCheck kChecks[] = {
+constexpr RunningCheck kRunningChecks[] = {
     {"devices", "devices are measured", devices},
     {"sources", "every source answers", sources},
     {"iostats", "the kernel stamps the requests of every device", statistics},
@@ -541,6 +541,6 @@ std::string_view why_no_volumes(const model::Snapshot& snapshot) {
   return is_known ? "" : "volumes.enabled is false";
 }
 
-std::span<const RunningCheck> running_checks() { return kChecks; }
+std::span<const RunningCheck> running_checks() { return kRunningChecks; }
 
 }  // namespace ssdpulse::advice

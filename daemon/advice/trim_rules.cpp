@@ -253,7 +253,7 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
   return weigh_untrimmed(facts, mount, std::move(bad));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kTrimRules[] = {
     {.id = "F1",
      .title = "File systems that are trimmed twice",
      .limit = "both have discarded something",
@@ -286,6 +286,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> trim_rules() { return kRules; }
+std::span<const Rule> trim_rules() { return kTrimRules; }
 
 }  // namespace ssdpulse::advice

@@ -21,7 +21,7 @@ from pathlib import Path
 import guest
 
 KERNELS_OF_CI = ("5.10", "newest")
-SHARING = 4  # scenarios per guest: the run ends with its last guest, so none may take much longer than the others
+SHARING = 5  # scenarios per guest: the run ends with its last guest, so none may take much longer than the others
 
 
 def kernels_of(scenario, kernels, whole):

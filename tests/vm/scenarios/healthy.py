@@ -6,6 +6,7 @@ import re
 import machine
 from devices import Backend, Nvme
 
+KERNELS_IN_CI = ("newest",)  # the long form has all
 MACHINE = {"append": "nvme_core.multipath=N"}  # a multipath head has no scheduler and no queue
 SHARES_GUEST = True
 CONFIG = "/tmp/healthy.yaml"
