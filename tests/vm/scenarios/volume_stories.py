@@ -25,7 +25,7 @@ TIMES_SLOWER = 4  # than all but one in a hundred were
 READ_SLOWLY, DELAY = 0.02, 0.04  # seconds, at least
 HEALTHY = 75  # seconds: what is usual of a layer is known after 60 of them
 NAMED = {"drive": 12, "layer": 20, "cpu": 20, "suspended": 8}  # two whole intervals of 5 s for a layer, and the answer
-GONE, QUIET = 20, 75
+GONE, QUIET = 20, 45
 LVM = "activation { udev_sync=0 udev_rules=0 monitoring=0 } backup { backup=0 archive=0 } devices { obtain_device_list_from_udev=0 use_devicesfile=0 }"
 MOUNT = "/srv/db"
 LOAD = ("fio --direct=1 --ioengine=psync --bs=4k --size=48M --norandommap --time_based --runtime=36000 --thread --directory={mount} "
