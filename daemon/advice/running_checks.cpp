@@ -22,7 +22,8 @@ Findings devices(const model::Snapshot& snapshot) {
   Findings found;
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.unseen) {
-      auto one = finding(none ? Verdict::danger : Verdict::info, entry.device->name, "none of its I/O is measured",
+      auto one = finding(none ? Verdict::danger : Verdict::info, entry.device->name,
+                         entry.unseen->has_requests ? "none of its I/O is measured" : "it is not measured as a drive",
                          std::string(model::unseen_text(entry.unseen->has_requests)));
       if (entry.unseen->kernel_ios) {
         one.evidence = {{"kernel_ios", static_cast<double>(*entry.unseen->kernel_ios)}};

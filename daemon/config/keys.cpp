@@ -111,7 +111,12 @@ At most 107 bytes.)",
 .Pa / ,
 and
 .Pa /api/v1
-behind it.)",
+behind it.
+If false,
+.Cm why , top , what-if , history , mark
+and
+.Cm devices --ladder
+get no answer from this daemon, not even over the unix socket.)",
            .examples = R"([false])"}),
       key("web", "hosts", &Config::web, &Web::hosts, host_names(), {}, restart,
           {.help =

@@ -94,7 +94,7 @@ struct Unseen {
 /// The text about such a device, after its name.
 constexpr std::string_view unseen_text(bool has_requests) {
   return has_requests ? "the kernel counts its I/O, but no request of it is seen"
-                      : "its driver takes I/O without requests, and only requests can be measured";
+                      : "its driver takes I/O without requests, by which drives are measured";
 }
 
 struct DeviceSnapshot {

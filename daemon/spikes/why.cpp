@@ -563,11 +563,11 @@ Why right_now(const Situation& situation) {
   return answer;
 }
 
-bool is_same(const LatencySpike& a, const LatencySpike& b) {
+bool is_same_event(const LatencySpike& a, const LatencySpike& b) {
   return a.device == b.device && a.operation == b.operation && std::chrono::abs(a.begin - b.begin) < kTimeTolerance;
 }
 
-bool is_same(const model::HostWait& a, const model::HostWait& b) {
+bool is_same_event(const model::HostWait& a, const model::HostWait& b) {
   return a.cause == b.cause && a.subject == b.subject && a.device == b.device &&
          std::chrono::abs(a.begin - b.begin) < kTimeTolerance;
 }
@@ -577,7 +577,7 @@ template <typename Event>
 void add_events(std::vector<Event>& events, const std::vector<Event>& more, const Moment& moment) {
   for (const Event& event : more) {
     const bool known =
-        std::any_of(events.begin(), events.end(), [&](const Event& other) { return is_same(event, other); });
+        std::any_of(events.begin(), events.end(), [&](const Event& other) { return is_same_event(event, other); });
     if (!known && event.begin < moment.begin + std::chrono::minutes(1) && end_of(event) >= moment.begin) {
       events.push_back(event);
     }

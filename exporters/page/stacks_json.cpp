@@ -151,7 +151,7 @@ constexpr auto kFigure = [](const LayerView& view) {
 };
 
 template <auto Operation>
-constexpr auto kOperation = [](const LayerView& view) {
+constexpr auto kBiosNow = [](const LayerView& view) {
   const std::optional<BiosNow>& now = view.figures.*Operation;
   return now ? kBios(*now) : absent();
 };
@@ -198,8 +198,8 @@ constexpr Field<LayerView> kLayerFields[] = {
      "Mean time that is spent in the layer itself, at least: not in what it lies on. Of all layers on the same "
      "members."},
     {"bytes_per_second", may_be_absent(kSeconds), kFigure<&LayerFigures::bytes_per_second>},
-    {"read", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::read>},
-    {"write", may_be_absent(defined_as("bios_now")), kOperation<&LayerFigures::write>},
+    {"read", may_be_absent(defined_as("bios_now")), kBiosNow<&LayerFigures::read>},
+    {"write", may_be_absent(defined_as("bios_now")), kBiosNow<&LayerFigures::write>},
     {"read_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::read_bytes>,
      "That it was asked for; this and the next three count up. Absent: not measured."},
     {"written_bytes", may_be_absent(kCount), kPassedOn<&model::PassedOn::written_bytes>},

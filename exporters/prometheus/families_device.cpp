@@ -187,8 +187,8 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_device_info", "A measured disk and its identity; always 1.", device_info, kIdentity},
     {"ssdpulse_device_size_bytes", "Capacity of the disk.", device_size, kDeviceLabels},
     {"ssdpulse_device_unseen",
-     "Whether no request of the device is seen, although it does I/O or may do so: then none of it is measured. Its "
-     "driver takes I/O without requests, or the kernel counts I/O of which no request is seen.",
+     "Whether no request of the device is seen, although it does I/O or may do so: then it is not measured as a drive. "
+     "Its driver takes I/O without requests, as a volume does, or the kernel counts I/O of which no request is seen.",
      device_unseen, kDeviceLabels},
     {"ssdpulse_device_busy_seconds_total",
      "Time in which anything was in flight, by the kernel's account in steps of a jiffy: its rate is what iostat shows "

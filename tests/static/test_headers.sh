@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Does every header compile alone? For a header that its source file includes first, the build shows it, and clang-tidy
 # in the long tier shows what precompiled headers hide there. Those under bpf/kernel and *.bpf.h are only for the BPF
-# compiler; those of tests have no users but the tests next to them, and only the long tier checks them.
+# compiler; those of tests matter to tests alone, and only the long tier checks them.
 # timeout: 1800
 set -euo pipefail
 shopt -s inherit_errexit

@@ -112,7 +112,11 @@ def states_are_designed(subject, name):
     subject.open("64 drives")
     subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) == DRIVES), f"{DRIVES} drives")
     subject.says(f"first to wear out: nvme{DRIVES - 1}n1, in 3 years", ".bar [role=status]")
-    subject.check.that(subject.chrome.run("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth"), "all columns fit")
+    subject.check.that(subject.chrome.run("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth"
+                                          " && document.querySelectorAll('th').length === 16 && [...document.querySelectorAll('th')].every((head) => head.offsetWidth > 0)"), "all columns fit")
+    subject.meet("as it is")
+    subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) < DRIVES), "less drives again")
+    subject.check.that("wear" not in subject.chrome.text(".bar [role=status]"), "of which none says how long it lasts")
 
 
 def views_share_range_and_cursor(subject, name, mount):

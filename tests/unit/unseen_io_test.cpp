@@ -153,7 +153,7 @@ TEST(UnseenIo, a_driver_without_requests_is_known_at_once) {
   Host host;
   host.device().has_requests = host.device().iostats = false;
   EXPECT_EQ(host.observe({}).at(0),
-            "device=pmem0 is not measured: its driver takes I/O without requests, and only requests can be measured");
+            "device=pmem0 is not measured: its driver takes I/O without requests, by which drives are measured");
   ASSERT_TRUE(host.snapshot.unseen);
   EXPECT_FALSE(host.snapshot.unseen->has_requests);
   EXPECT_FALSE(host.snapshot.unseen->kernel_ios) << "it may be idle";

@@ -9,6 +9,7 @@ import { Stacks } from "./stacks.js";
 
 const TAIL_LOW = 60; // buckets: about 160 us
 const TAIL_HIGH = 170; // about 2 s
+const LONG_LIFE = 100 * YEAR; // longer than anybody asks about
 
 const READING = [text("readingNumbers"), text("readingMark"), text("readingClick"),
   text("readingQuarter"), text("readingDay"), text("readingBoth")];
@@ -60,11 +61,18 @@ function row(device, day, first, columns, open) {
     strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
 }
 
-// The drive that wears out first, of those that say how long they last: what one asks of all of them at once.
+// Which drives wear out first, of those that say how long they last: what one asks of all of them at once. A controller's
+// namespaces wear out together.
 function firstToWearOut(devices) {
-  const wearing = devices.filter((device) => device.nvme?.life_seconds != null);
-  const [first] = wearing.sort((a, b) => a.nvme.life_seconds - b.nvme.life_seconds || a.name.localeCompare(b.name));
-  return first ? `; ${text("firstToWearOut", first.name, duration(first.nvme.life_seconds))}` : "";
+  const drives = new Map();
+  for (const { title, nvme } of devices) {
+    const life = nvme?.used_ratio >= 1 ? 0 : nvme?.life_seconds;
+    if (life != null) drives.set(nvme.controller, { life, titles: [...drives.get(nvme.controller)?.titles ?? [], title] });
+  }
+  const first = Math.min(...[...drives.values()].map(({ life }) => life));
+  if (drives.size < 2 || first > LONG_LIFE) return "";
+  const titles = some([...drives.values()].filter(({ life }) => life === first).flatMap((one) => one.titles).sort());
+  return `; ${first === 0 ? text("wornOut", titles) : text("firstToWearOut", titles, duration(first))}`;
 }
 
 // What is so of several drives, and for the same reason, is said once.
@@ -214,8 +222,8 @@ export class Overview {
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     this.stacks.update();
     this.drives.hidden = overview.devices.length === 0;
-    const counted = wanted ? text("drivesShown", shown.length, overview.devices.length) : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length);
-    this.number.textContent = counted + firstToWearOut(shown);
+    this.number.textContent = wanted ? text("drivesShown", shown.length, overview.devices.length)
+      : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length) + firstToWearOut(overview.devices);
     if (status && status !== this.said) this.showStatus(status);
   }
 

@@ -26,7 +26,8 @@ SHARING = 5  # scenarios per guest: the run ends with its last guest, so none ma
 
 def kernels_of(scenario, kernels, whole):
     """KERNELS are those that a scenario is for, if not all. CI uses the oldest and the newest of them, or only those of
-    these in KERNELS_IN_CI, where the kernel has little influence on what is judged; `whole` uses them all."""
+    these in KERNELS_IN_CI, where the kernel has little influence on what is judged or the level kernel judges the same;
+    `whole` uses them all."""
     own = getattr(scenario, "KERNELS", kernels)
     in_ci = getattr(scenario, "KERNELS_IN_CI", KERNELS_OF_CI)
     return [kernel for kernel in kernels if kernel in own and (whole or kernel in in_ci)]

@@ -10,7 +10,7 @@ from devices import Backend, Nvme
 from lib.attribution import BYTES, IOS
 from owners import Probe
 
-KERNELS_IN_CI = ("5.10",)  # the long form has all
+KERNELS_IN_CI = ("5.10",)  # kernel.test_attribution judges a newer one; the long form has all
 SHARES_GUEST = True
 MIB, OF_THE_FILE_SYSTEM = 2, 64 << 10
 # cgroup: (fio's options, path of reads, path of writes); before 6.2 the engine of direct I/O is not known

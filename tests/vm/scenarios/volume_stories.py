@@ -25,7 +25,7 @@ TIMES_SLOWER = 4  # than all but one in a hundred were
 READ_SLOWLY, DELAY = 0.02, 0.04  # seconds, at least
 HEALTHY = 75  # seconds: what is usual of a layer is known after 60 of them
 NAMED = {"drive": 12, "layer": 20, "cpu": 20, "suspended": 8}  # two whole intervals of 5 s for a layer, and the answer
-GONE, QUIET = 20, 45
+GONE, QUIET = 20, 45  # with HEALTHY, four minutes of each round in which nobody may be accused
 LVM = "activation { udev_sync=0 udev_rules=0 monitoring=0 } backup { backup=0 archive=0 } devices { obtain_device_list_from_udev=0 use_devicesfile=0 }"
 MOUNT = "/srv/db"
 LOAD = ("fio --direct=1 --ioengine=psync --bs=4k --size=48M --norandommap --time_based --runtime=36000 --thread --directory={mount} "
@@ -58,7 +58,7 @@ def take_cpu(vm):
 
 
 def give_back(vm):
-    vm.sh("kill $(cat /tmp/loops); for queue in /sys/devices/virtual/workqueue/kcryptd-*; do echo 3 >$queue/cpumask; done")
+    vm.sh("kill $(cat /tmp/loops) && for queue in /sys/devices/virtual/workqueue/kcryptd-*; do echo 3 >$queue/cpumask; done")
 
 
 class Stories:
@@ -75,7 +75,7 @@ class Stories:
         return max(least, TIMES_SLOWER * seconds)
 
     def why(self):
-        """None: no answer in time, as while every CPU is taken."""
+        """None: no answer in time."""
         code, words = self.vm.run(f"curl -sf -m 5 http://127.0.0.1:{machine.Daemon.PORT}/api/v1/why", 30)
         return json.loads(words)["why"] if code == 0 else None
 
@@ -103,7 +103,8 @@ class Stories:
         self.vm.sh("kill -0 $(cat /tmp/fio.pid)")
 
     def story(self, what, begin, end, is_right, also_true=()):
-        """`is_right`: (cause, sentence) -> whether that is who did it. `also_true`: causes that accuse nobody."""
+        """`is_right`: (cause, sentence) -> whether that is who did it. `also_true`: causes that accuse nobody. Returns the
+        last sentence that was right."""
         begin()
         try:
             during = self.accusations(self.answers(NAMED[what] + 10))
@@ -117,8 +118,9 @@ class Stories:
         self.check.equal(wrong, [], f"{what}: nobody else is accused")
         last = max((at for at, _, _ in after), default=0)
         self.check.that(last <= GONE, f"{what}: gone {last:.1f} s after its end")
-        print(f"TABLE {what}: {right[0][0] if right else float('nan'):.1f} s, gone after {last:.1f} s: "
-              f"{right[-1][1] if right else 'nothing is said'}")
+        said = right[-1][1] if right else "nothing is said"
+        print(f"TABLE {what}: {right[0][0] if right else float('nan'):.1f} s, gone after {last:.1f} s: {said}")
+        return said
 
 
 def once(vm, check, stories, number):
@@ -138,8 +140,10 @@ def once(vm, check, stories, number):
                   also_true=("pressure",))  # tasks wait, and no disk explains it: until the layer is proved
     stories.healthy(QUIET, "after the layer")
     if vm.long:
-        stories.story("cpu", lambda: take_cpu(vm), lambda: give_back(vm),
-                      lambda cause, sentence: cause == "layer" and "secret" in sentence and "crypt layer itself" in sentence)
+        said = stories.story("cpu", lambda: take_cpu(vm), lambda: give_back(vm),
+                             lambda cause, sentence: cause == "layer" and "secret" in sentence and "crypt layer itself" in sentence,
+                             also_true=("pressure",))
+        check.that("Tasks wait for a CPU" in said, "cpu: and that CPUs are what it lacks")
         stories.healthy(QUIET, "after the CPU")
     stories.story("suspended", lambda: vm.sh("dmsetup suspend --noudevsync vg-db"), lambda: vm.sh("dmsetup resume --noudevsync vg-db"),
                   lambda cause, sentence: cause == "suspended" and MOUNT in sentence)
