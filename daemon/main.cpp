@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: runs the command that it names.
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -24,16 +24,6 @@ constexpr cli::AddCommand* kCommands[] = {
     cli::add_what_if, cli::add_history,      cli::add_mark,         cli::add_doctor,
     cli::add_audit,   cli::add_report,       cli::add_mcp,          cli::add_nvme_reader,
 };
-
-/// How long a command may take, far more than it needs; nothing for the services, the screen, and what takes as long as
-/// its input.
-std::optional<std::chrono::minutes> time_limit_of(const std::string& command) {
-  if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate" || command == "mcp") {
-    return std::nullopt;
-  }
-  const bool reads_much = command == "history" || command == "report" || command == "audit";
-  return std::chrono::minutes(reads_much ? 10 : 1);
-}
 
 /// The nearest name of a command, or of an option of the command that was given.
 std::optional<std::string> suggestion(const CLI::App& app, const std::string& wrong) {
@@ -67,7 +57,7 @@ int parse_and_run(int argc, char** argv) {
   const bool names_command = argc > 1 && argv[1][0] != '-';
   const std::string command = names_command ? argv[1] : "";
   std::optional<util::TimeLimit> limit;
-  if (const auto minutes = time_limit_of(command); names_command && minutes) {
+  if (const auto minutes = cli::time_limit_of(command, {argv + std::min(argc, 2), argv + argc}); names_command && minutes) {
     limit.emplace(command, *minutes);
   }
   try {

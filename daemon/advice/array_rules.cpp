@@ -409,8 +409,18 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   if (action == "idle") {
     return ok("no check or rebuild is running");
   }
-  Finding bad =
-      info("a " + util::for_json(action) + " runs", "it reads all members at once, on top of everything else");
+  const auto control = util::for_shell(sysfs_path(array, "md/sync_action"));
+  if (action == "frozen") {
+    Finding bad = info("sync_action is frozen", "no check or rebuild runs, so a failed member stays missing");
+    if (control) {
+      bad.change = fmt::format("echo idle > {}  # unless mdadm is reshaping it", *control);
+      bad.undo = fmt::format("echo frozen > {}", *control);
+    }
+    bad.risk = "mdadm freezes an array while it reshapes it";
+    return bad;
+  }
+  Finding bad = info("sync_action is " + util::for_json(action),
+                     "it reads all members at once, on top of everything else");
   const std::string speed = array.files.text("md/sync_speed_max").raw();
   const auto path = word_or_why(sysfs_path(array, "md/sync_speed_max"), bad);
   const auto before =
@@ -422,12 +432,12 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   bad.risk =
       action == "recover" || action == "resync" ? "for longer, a second failure would lose data" : "it takes longer";
   const auto max_speed = array.files.number("md/sync_speed_max");
-  if (action == "recover" || action == "resync" || action == "frozen" || (max_speed && *max_speed <= kModestSpeed) ||
+  if (action == "recover" || action == "resync" || (max_speed && *max_speed <= kModestSpeed) ||
       speed.rfind(std::to_string(kModestSpeed) + " ", 0) == 0) {
     bad.change.clear();
     bad.undo.clear();
     bad.risk.clear();
-    bad.why += action == "check" ? "; it is already slowed down" : "; redundancy comes first";
+    bad.why += action == "recover" || action == "resync" ? "; redundancy comes first" : "; it is already slowed down";
     return bad;
   }
   std::optional<double> excess;

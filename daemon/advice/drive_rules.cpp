@@ -88,9 +88,10 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
     bad.why += "; anything beyond that is due to the load";
     return bad;
   }
-  bad.change = "leave 7 to 28 % of the drive in no partition, and trim it once with blkdiscard";
+  bad.change =
+      "leave 7 to 28 % of the drive unpartitioned; discard only that range, once (blkdiscard --offset --length)";
   bad.undo = "grow the last partition again";
-  bad.risk = "that capacity is lost; shrinking needs a backup";
+  bad.risk = "that capacity is lost; shrinking needs a backup; blkdiscard without a range erases the drive";
   const auto host = bytes_per_day(facts, disk.device.name, Operation::write);
   const DeviceEvidence* past = evidence_of(facts, disk.device.name);
   if (past != nullptr && past->media_bytes_per_day) {
@@ -164,7 +165,8 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
 
 using model::DriveCondition;
 
-constexpr DriveCondition kLostData{Verdict::advise, "it has lost data that it had accepted", "replace it",
+constexpr DriveCondition kLostData{Verdict::advise, "it has reported unrecovered data errors",
+                                   "check that there are other copies of the data, then plan its replacement",
                                    model::kRiskOfReplacing};
 
 /// All conditions are named; the change is that of the most urgent one, of several the first.

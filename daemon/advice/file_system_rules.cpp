@@ -61,7 +61,7 @@ Finding journal_mode(const Facts& facts, const MountSettings& mount) {
     Finding finding = info("data is not ordered before the journal (data=writeback)",
                            "after a crash, files may contain deleted data of others: a trade-off, not a fix");
     if (const auto mountpoint = word_or_why(mount.mountpoint, finding)) {
-      finding.change = permanently(mount, "data=writeback", *mountpoint) + ", then mount it again";
+      finding.change = permanently(mount, "data=writeback", *mountpoint) + ", then unmount it and mount it again";
     }
     finding.undo = "add it again";
     finding.risk = "syncs wait for the data of other files";
@@ -75,7 +75,7 @@ Finding journal_mode(const Facts& facts, const MountSettings& mount) {
   }
   Finding bad = info("all data goes through the journal (data=journal)", "each byte is written twice");
   if (const auto mountpoint = word_or_why(mount.mountpoint, bad)) {
-    bad.change = permanently(mount, "data=journal", *mountpoint) + ", then mount it again";
+    bad.change = permanently(mount, "data=journal", *mountpoint) + ", then unmount it and mount it again";
   }
   bad.undo = "add it again";
   bad.risk = "a write that was not synced may be lost in part";
@@ -97,8 +97,8 @@ Finding access_times(const Facts& facts, const MountSettings& mount) {
   }
   Finding bad = info("each read updates the access time", "reads become writes");
   if (const auto mountpoint = word_or_why(mount.mountpoint, bad)) {
-    bad.change = fmt::format("mount -o remount,relatime {}", *mountpoint);
-    bad.persistent = fmt::format("add relatime to the options of {} in /etc/fstab", *mountpoint);
+    bad.change = fmt::format("mount -o remount,nostrictatime,relatime {}", *mountpoint);
+    bad.persistent = fmt::format("replace strictatime with relatime in the options of {} in /etc/fstab", *mountpoint);
     bad.undo = fmt::format("mount -o remount,strictatime {}  # and the former options in /etc/fstab", *mountpoint);
   }
   bad.risk = "programs that rely on access times do not see every read";
@@ -132,7 +132,7 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
   const auto available = facts.measured.mount(mount.mountpoint).available_bytes;
   const auto filling = facts.measured.mount(mount.mountpoint).filling_bytes_per_second;
   if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {
-    Finding soon = advise_to_free(info(fmt::format("{}, and it will be full in {} if it goes on like this", found,
+    Finding soon = advise_to_free(info(fmt::format("{}, and it will be full in {} at this rate", found,
                                                    util::duration_text(*available / *filling)),
                                        "whoever writes to a full file system fails; a database stops"));
     soon.verdict = Verdict::advise;

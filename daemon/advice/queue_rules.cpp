@@ -111,8 +111,11 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   if (disk.device.transport == "nvme" && tags) {
     bad.persistent = fmt::format("echo options nvme io_queue_depth={} > /etc/modprobe.d/ssdpulse-nvme.conf",
                                  std::min<std::uint64_t>(4095, 2 * (*tags + 1)));
-    bad.change = "if it continues, raise the driver's depth, and restart the host: " + bad.persistent;
-    bad.undo = "rm /etc/modprobe.d/ssdpulse-nvme.conf";
+    bad.change =
+        "if it continues, raise the driver's depth, rebuild the initramfs (update-initramfs -u or dracut -f), and "
+        "restart the host: " +
+        bad.persistent;
+    bad.undo = "rm -f /etc/modprobe.d/ssdpulse-nvme.conf  # then rebuild the initramfs and restart";
   }
   return bad;
 }
@@ -217,7 +220,8 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
       return ok("the kernel considers it an SSD");
     }
     Finding finding = info("the kernel considers it an SSD, yet its reads take as long as a spinning disk's",
-                           "it is one behind a controller or hypervisor, or something slows it down: `ssdpulse why`");
+                           "it may be a spinning disk behind a controller or hypervisor, or something slows it down: run "
+                           "`ssdpulse why`");
     finding.evidence = {{"mean_read_seconds", *seconds}, {"reads", *count}};
     return finding;
   }
@@ -403,7 +407,8 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
     bad.why += "; the drive has no more";
     return bad;
   }
-  bad.change = "set num-queues= of the virtual disk to the number of CPUs, and restart it";
+  bad.change =
+      "on its host, set num-queues= of the virtual disk to the number of CPUs; then stop and start the virtual machine";
   bad.risk = "memory of the virtual machine";
   return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue})});
 }

@@ -161,7 +161,7 @@ Findings unplaced_ios(const model::Snapshot& snapshot) {
     }
     const bool passing = i == model::index(model::HostLoss::device_pending);
     auto one = finding(passing ? Verdict::info : Verdict::advise, "",
-                       fmt::format("I/Os of devices without a place: {}", model::kHostLossNames[i]),
+                       fmt::format("I/Os of devices without a slot in the kernel's tables: {}", model::kHostLossNames[i]),
                        passing ? "a new device's first I/Os came before the daemon knew it"
                                : "more devices appeared than there was room for when the daemon started",
                        passing ? "" : "restart the daemon");
@@ -213,7 +213,7 @@ Findings io_accounting(const model::Snapshot& snapshot) {
     return {};
   }
   auto one = finding(
-      Verdict::advise, "", "which unit does the I/O is not known",
+      Verdict::advise, "", "I/O cannot be told apart by unit",
       "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title(model::kRootTenant),
       "mkdir -p /etc/systemd/system.conf.d && printf '[Manager]\\nDefaultIOAccounting=yes\\n' "
       ">/etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec");
@@ -280,7 +280,7 @@ Findings volumes(const model::Snapshot& snapshot) {
   }
   if (!snapshot.volumes_left_out.empty()) {
     auto one =
-        finding(Verdict::advise, "", fmt::format("{} volumes are not measured", snapshot.volumes_left_out.size()),
+        finding(Verdict::advise, "", fmt::format("volumes not measured: {}", snapshot.volumes_left_out.size()),
                 "the tables in the kernel have room for twice the volumes that were there when the daemon "
                 "started, up to 2048",
                 "restart the daemon, or exclude some (devices.exclude)");
@@ -340,7 +340,7 @@ Findings write_hints(const model::Snapshot& snapshot) {
                 entry.hint_path->drive == model::DriveSeparation::none)) {
       found.push_back(
           finding(Verdict::info, entry.device->name,
-                  fmt::format("programs send write lifetime hints: they {}, and the drive {}",
+                  fmt::format("programs send write lifetime hints: they {}; the drive: {}",
                               model::name(entry.hint_path->kernel, model::kHintReachWords),
                               model::name(entry.hint_path->drive, model::kDriveSeparationWords)),
                   fmt::format("data of different lifetimes is not separated: {} MB were written with a hint",
@@ -439,7 +439,7 @@ Findings lost_rows(const model::Snapshot& snapshot) {
   Findings found;
   if (snapshot.history) {
     for (const auto& [table, rows] : snapshot.history->rows_lost) {
-      auto one = finding(Verdict::advise, "", fmt::format("{} rows of {} were lost in the last 24 hours", rows, table),
+      auto one = finding(Verdict::advise, "", fmt::format("rows of {} lost in the last 24 hours: {}", table, rows),
                          "the history's file was damaged, or another program changed it; what was readable is kept",
                          "look for errors of its drive in the kernel's log (journalctl -k)");
       one.evidence = {{"rows_lost", static_cast<double>(rows)}};
@@ -469,7 +469,7 @@ Findings unnamed(const model::Snapshot& snapshot) {
   Findings found;
   for (const auto& [device, filesystems] : snapshot.unnamed_filesystems.by_device) {
     auto one = finding(
-        Verdict::info, device, fmt::format("{} of its mounted file systems have no series or findings", filesystems),
+        Verdict::info, device, fmt::format("mounted file systems without series or findings: {}", filesystems),
         "more than 64 are mounted on it, or 256 on all devices; those that were mounted first have them");
     one.evidence = {{"filesystems_unnamed", static_cast<double>(filesystems)}};
     found.push_back(std::move(one));

@@ -144,8 +144,14 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   const bool again = mount.fstype == "xfs";
   const std::string how = again ? fmt::format("umount {} && mount -o ", *mountpoint) : "mount -o remount,";
   finding.change = fmt::format("{}nodiscard {}", how, *mountpoint);
-  finding.persistent = permanently(mount, "discard", *mountpoint);
-  finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *mountpoint);
+  if (mount.fstype == "btrfs" || mount.fstype == "f2fs") {  // they discard unless told not to (btrfs since 6.2)
+    const char* former = mount.options.count("discard=async") > 0 ? "discard=async" : "discard";
+    finding.persistent = fmt::format("add nodiscard to the options of {} in /etc/fstab", *mountpoint);
+    finding.undo = fmt::format("{}{} {}  # and take nodiscard out of /etc/fstab", how, former, *mountpoint);
+  } else {
+    finding.persistent = permanently(mount, "discard", *mountpoint);
+    finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *mountpoint);
+  }
   finding.risk +=
       again ? "; it is unmounted for a moment, which the kernel refuses while anything uses it, and must be in "
               "/etc/fstab"

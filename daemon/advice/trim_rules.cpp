@@ -113,7 +113,8 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
                      "authorities disagree on whether that or fstrim is better: this host's own numbers decide");
   bad.risk = "fstrim makes one long burst: choose its hour, and compare";
   if (drop_online_discard(bad, mount)) {
-    bad.persistent += "; systemctl enable --now fstrim.timer";
+    bad.persistent = "systemctl enable --now fstrim.timer; " + bad.persistent;
+    bad.undo = "systemctl disable --now fstrim.timer" + (bad.undo.empty() ? "" : "; " + bad.undo);
   }
   if (cost.online.burst_seconds) {
     bad.evidence["online_burst_seconds_per_day"] = *cost.online.burst_seconds;
@@ -140,8 +141,8 @@ Finding trim_time(const Facts& facts) {
       info("fstrim.timer is set to " + when, "it trims everything at once, and right after a boot that missed it");
   bad.change =
       "systemctl edit fstrim.timer  # [Timer] OnCalendar= (empty), then OnCalendar=Sun 04:00, Persistent=false";
-  bad.undo = "systemctl revert fstrim.timer";
-  bad.risk = "none known";
+  bad.undo = "systemctl edit fstrim.timer  # take the added lines out again";
+  bad.risk = "a host that is off at that hour skips that trim";
   std::vector<std::string> trimmed;  // by fstrim, while it was measured
   std::optional<double> fstrim_seconds;
   for (const DiskSettings& disk : facts.settings.disks) {
@@ -248,7 +249,7 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
       fmt::format("{}, yet nothing was discarded in the {} measured", configured, util::duration_text(seen.seconds)),
       "it may not be in /etc/fstab, fstrim.service may fail (journalctl -u fstrim.service), or nothing "
       "was deleted; if it is not trimmed, the drive treats deleted data as live");
-  bad.undo = "none is needed: it is what the setting is for";
+  bad.undo = "none: a trim cannot be undone";
   bad.evidence["discarded_bytes"] = 0;
   return weigh_untrimmed(facts, mount, std::move(bad));
 }

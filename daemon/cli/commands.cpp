@@ -25,6 +25,23 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::optional<std::chrono::minutes> time_limit_of(const std::string& command, const std::vector<std::string>& options) {
+  const auto has = [&](const std::string& option) {
+    return std::any_of(options.begin(), options.end(), [&](const std::string& one) {
+      return one == option || one.starts_with(option + "=");
+    });
+  };
+  if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate" || command == "mcp" ||
+      (command == "report" && has("--"))) {
+    return std::nullopt;
+  }
+  if (command == "devices" && has("--ladder")) {
+    return std::chrono::minutes(62);  // it measures for an hour at most
+  }
+  const bool reads_much = command == "history" || command == "report" || command == "audit";
+  return std::chrono::minutes(reads_much ? 10 : 1);
+}
+
 std::optional<std::string> nearest(const std::string& wrong, const std::vector<std::string>& words) {
   constexpr std::size_t kMaxLetters = 64;  // no known word is longer
   if (wrong.size() > kMaxLetters) {

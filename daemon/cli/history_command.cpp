@@ -166,7 +166,10 @@ Answer find(const Where& where, const config::Config& config, const Asked& asked
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.
 ExitCode print_history(const config::Config& config, const HistoryOptions& options) {
   const auto asked = asked_of(options);
-  const auto answer = asked ? find(options.client.where, config, *asked) : tl::make_unexpected(asked.error());
+  if (!asked) {
+    return fail(asked.error(), ExitCode::usage);
+  }
+  const auto answer = find(options.client.where, config, *asked);
   if (!answer) {
     return fail(answer.error());
   }

@@ -26,7 +26,7 @@ ExitCode mark(const MarkOptions& options) {
   const config::Config config = config_of(options.client);
   if (!page::is_printable(options.text)) {
     std::cerr << "TEXT: expected 1 to 128 characters of UTF-8, without control characters\n";
-    return ExitCode::failure;
+    return ExitCode::usage;
   }
   std::string id = options.id;
   std::array<std::uint64_t, 2> random{};

@@ -98,7 +98,7 @@ void print_modelled(const config::Web& web, std::ostream& out) {
   for (const json& device : all->value("devices", json::array())) {
     const json modelled = device.value("modelled", json());
     out << "  " << util::for_terminal(device.value("name", ""), util::kLongestSentence) << ": "
-        << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so that nothing of it is measured"
+        << (device.value("state", "") == "unseen" ? "none: no request of it is seen, so nothing of it is measured"
             : modelled.is_string() ? util::for_terminal(modelled.get<std::string>(), util::kLongestSentence)
                                    : "none: models are turned off")
         << '\n';

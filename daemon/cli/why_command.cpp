@@ -51,9 +51,9 @@ std::string spike_evidence(const Json& spike) {
     const char* field;
     const char* title;
   };
-  constexpr auto kGroups = std::to_array<Group>({{"evidence", "What speaks for it"},
+  constexpr auto kGroups = std::to_array<Group>({{"evidence", "Evidence for it"},
                                                  {"ruled_out", "What was ruled out"},
-                                                 {"missing", "What could not be known"},
+                                                 {"missing", "What gave no clue"},
                                                  {"other", "Other figures"}});
   std::string operations = util::plural_text(text_of(spike, "operation"));
   operations[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(operations[0])));
@@ -95,14 +95,15 @@ std::string figure_text(std::string name, double value) {
 std::string wait_evidence(const Json& wait) {
   std::string text;
   for (const auto& [name, value] : at(wait, "evidence").items()) {
-    const bool is_code = name == "limit_kind" || name == "inodes_full";  // the sentence says it in words
+    const bool is_code = name == "limit_kind" || name == "inodes_full" || name == "layer_kind" ||
+                         name == "operation" || name == "own_is_exact";  // the sentence says it in words
     text += value.is_number() && !is_code ? fmt::format("    - {}\n", figure_text(name, value.get<double>())) : "";
   }
   if (const std::string command = text_of(wait, "command"); !command.empty()) {
     text += fmt::format("    - command: {}\n", util::for_terminal(command));
   }
   const std::string source = util::for_terminal(text_of(wait, "source"));
-  return text.empty() && source.empty() ? text : fmt::format("  What speaks for it ({}):\n{}", source, text);
+  return text.empty() && source.empty() ? text : fmt::format("  Evidence for it ({}):\n{}", source, text);
 }
 
 bool is_of_this_host(const std::string& address) {
@@ -192,7 +193,7 @@ void add_why(CLI::App& app, ExitCode& exit_code) {
   add_client_options(*command, options->client);
   command->add_option("--at", options->at,
                       "Ask about a minute in the past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
-  command->add_flag("--verbose,-v", options->verbose, "Show what speaks for it, too");
+  command->add_flag("--verbose,-v", options->verbose, "Also show the evidence");
   command->callback([options, &exit_code] { exit_code = ask_why(*options); });
 }
 

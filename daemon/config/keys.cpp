@@ -113,10 +113,12 @@ and
 .Pa /api/v1
 behind it.
 If false,
-.Cm why , top , what-if , history , mark
+.Cm why , top , what-if , history , mark , doctor --cost
 and
 .Cm devices --ladder
-get no answer from this daemon, not even over the unix socket.)",
+get no answer from this daemon, not even over the unix socket, and
+.Cm doctor
+examines the host instead.)",
            .examples = R"([false])"}),
       key("web", "hosts", &Config::web, &Web::hosts, host_names(), {}, restart,
           {.help =

@@ -93,7 +93,7 @@ inline constexpr auto kDriveWarnings = std::to_array<DriveWarning>({
     {1,
      "temperature",
      false,
-     {Verdict::advise, "its temperature is outside its limits: it slows down, and may shut down",
+     {Verdict::advise, "its temperature is outside its limits: it may slow down or shut down",
       "improve its cooling: fans, filters, inlet temperature, its slot, a heat sink", "noise and power"}},
     {2,
      "reliability",
@@ -118,7 +118,8 @@ inline constexpr auto kDriveWarnings = std::to_array<DriveWarning>({
 });
 
 /// Its own estimate is 100 % or more. Alone, with spare blocks left, that is age and no failure.
-inline constexpr DriveCondition kLifeUsedUp{Verdict::advise, "its rated life is used up: it works on, without warranty",
+inline constexpr DriveCondition kLifeUsedUp{Verdict::advise,
+                                            "its rated life is used up: it still works, usually without warranty",
                                             "plan its replacement, and keep nothing on it that has no other copy",
                                             kRiskOfReplacing};
 

@@ -44,15 +44,15 @@ struct HostWaitCauseInfo {
 inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
     {.cause = HostWaitCause::suspended,
      .name = "suspended",
-     .next = "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, "
+     .next = "Find out who suspended it (snapshots, pvmove and lvresize do, for moments). If none of these is running, "
              "resume it: dmsetup resume NAME.",
      .shown_by = "`/sys/block/dm-N/dm/suspended` is 1 for two seconds, and it was not when the daemon first saw "
                  "it, or tasks wait for I/O 30 % of the time more than drives explain. The file system on it is "
                  "usually frozen, too, and the kernel does not count those that write there as waiting"},
     {.cause = HostWaitCause::frozen,
      .name = "frozen",
-     .next = "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM); if nobody is at "
-             "work, thaw it: fsfreeze --unfreeze MOUNTPOINT.",
+     .next = "Find out whether a backup or a snapshot is under way (fsfreeze, a guest agent, LVM). If not, thaw "
+             "it: fsfreeze --unfreeze MOUNTPOINT.",
      .shown_by = "a freeze was seen since the daemon's start (hooks on `freeze_super` and `thaw_super_locked`), "
                  "and no volume below it is suspended. The command is that of the task that froze it. Not seen: "
                  "freezes from before the daemon's start, of file systems that are mounted only in other mount "
@@ -67,8 +67,8 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
                  "mounts"},
     {.cause = HostWaitCause::cgroup_limit,
      .name = "cgroup_limit",
-     .next = "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send "
-             "less.",
+     .next = "Raise the limit (systemctl set-property --runtime UNIT 'IOReadBandwidthMax=/dev/DEVICE 500M', and the "
+             "like; an empty value removes it), or send less.",
      .shown_by = "over 3 s, what the kernel counts against the limit (`io.stat`; v1: `blkio.throttle.io_serviced`) "
                  "is 95 to 150 % of it, tasks of the cgroup wait 30 % of the time or more (v1: tasks of the host, "
                  "more than drives explain), and the drive has no incident. Who is held up is the only tenant "

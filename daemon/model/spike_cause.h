@@ -97,8 +97,8 @@ inline constexpr util::Text kCheckDrive =
     "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
     "most.";
 inline constexpr util::Text kLessLoad =
-    "Limit what sends most (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteBandwidthMax=; for small I/Os "
-    "IOReadIOPSMax=, IOWriteIOPSMax=), spread it over time, or add devices.";
+    "Limit what sends most (systemctl set-property --runtime UNIT 'IOReadBandwidthMax=/dev/DEVICE 50M'; likewise "
+    "IOWriteBandwidthMax, IOReadIOPSMax, IOWriteIOPSMax), spread it over time, or add devices.";
 inline constexpr util::Text kLessQueue =
     "Limit or spread what sends most; check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue).";
 inline constexpr util::Text kCheckQueue =
@@ -224,14 +224,14 @@ inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
                     .runbook = "SsdpulseCommitsSlow"},
                    {.operations = "rw",
                     .loads = "u",
-                    .title = "too much load",
+                    .title = "queue slots full",
                     .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
                                "although the load [has|had] hardly risen",
                     .next = kCheckDrive,
                     .runbook = "SsdpulseTailLatencyHigh"},
                    {.operations = "fc",
                     .loads = "u",
-                    .title = "too much load",
+                    .title = "queue slots full",
                     .because = "because the drive's queue slots [are|were] all in use more of the time than usual, "
                                "although the load [has|had] hardly risen",
                     .next = kCheckDrive,
@@ -249,8 +249,8 @@ inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
                     .loads = "um",
                     .title = "throttling",
                     .because = "because the drive [is|was] throttling to cool down",
-                    .next = "Check its temperature and that of its neighbours: all hot means airflow, one alone its "
-                            "slot or its load.",
+                    .next = "Compare its temperature with its neighbours': if all are hot, check the airflow; if only this "
+                            "one, its slot or load.",
                     .runbook = "SsdpulseThermalThrottling"}}},
     {.cause = SpikeCause::error,
      .name = "error",
@@ -268,7 +268,7 @@ inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
                     .runbook = "SsdpulseIoErrors"},
                    {.operations = "rwfc",
                     .loads = "u",
-                    .title = "I/O errors",
+                    .title = "I/Os sent again",
                     .because = "because I/Os [are|were] sent again, over another path or after the driver gave them "
                                "back",
                     .next = "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short "
@@ -278,13 +278,13 @@ inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
      .name = "unknown",
      .noun = "an unknown cause",
      .letter = "?",
-     .legend = "slow, unexplained by what is measured here: the drive itself, or its path",
+     .legend = "slow, and nothing measured here explains it",
      .colour = "#8E8E8E",
      .shown_by = "none of these; the log line says what is missing. A stall is never `gc` unless the drive's log "
                  "pages say so",
      .sentences = {{.operations = "rwfc",
                     .loads = "u",
-                    .title = "the drive itself",
+                    .title = "the drive or its path",
                     .because = "because the drive itself, or the path to it, [takes|took] longer, although the load "
                                "[is|was] as usual",
                     .next = "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and the path to "

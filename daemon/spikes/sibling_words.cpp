@@ -124,7 +124,7 @@ Differences differences_of(const model::Snapshot& now, const SiblingRatio& one) 
       differences.alike.emplace_back("temperature");
     } else {
       differences.unlike.push_back(
-          fmt::format("it is {:.0f} °C {}", std::fabs(warmer), warmer > 0 ? "warmer" : "colder"));
+          fmt::format("it is {:.0f} °C {}", std::fabs(warmer), warmer > 0 ? "warmer" : "cooler"));
     }
   }
   if (const auto used = pair_of(now, one, NvmeField::percentage_used_ratio)) {
@@ -137,7 +137,7 @@ Differences differences_of(const model::Snapshot& now, const SiblingRatio& one) 
   }
   if (const auto errors = pair_of(now, one, NvmeField::media_errors); errors && errors->own > errors->others) {
     differences.unlike.push_back(
-        util::format_count(static_cast<std::uint64_t>(errors->own), "media error", "media errors"));
+        "it has " + util::format_count(static_cast<std::uint64_t>(errors->own), "media error", "media errors"));
   }
   return differences;
 }

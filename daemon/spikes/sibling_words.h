@@ -10,7 +10,7 @@ namespace ssdpulse::spikes {
 
 inline constexpr std::string_view kSiblingRunbook = "SsdpulseSlowerThanSiblings";
 inline constexpr std::string_view kSiblingNext =
-    "See whether it stays slow in another slot, or with the firmware of the others; then replace it.";
+    "See whether it stays slow in another slot, or with the firmware of the others; if so, replace it.";
 
 /// " nvme3n1 is 4.0 times slower than its 7 siblings in md0 at equal load (reads take 400 us, theirs 100 us); firmware,
 /// temperature and wear are the same.": the slowest and those of its group, or only `device`. Empty: none is.

@@ -258,12 +258,12 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
                                      : ios + ".");
   if (!spike.heaviest.empty() && spike.cause != SpikeCause::unknown) {
     words.decided.push_back(fmt::format(
-        "{} most, beyond their own usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",
+        "{} most, compared with their usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",
         list_of(spike.heaviest,
                 [](const model::SpikeTenant& one) { return util::format_size(static_cast<double>(one.bytes)); })));
   }
   if (!spike.committers.empty() && spike.cause == SpikeCause::flush) {
-    words.decided.push_back(fmt::format("Committed most, beyond their own usual: {}.",
+    words.decided.push_back(fmt::format("Committed most, compared with their usual: {}.",
                                         list_of(spike.committers, [](const model::SpikeTenant& one) {
                                           return util::format_count(one.commits, "commit", "commits");
                                         })));
@@ -275,7 +275,7 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
   });
   if (!slowed.empty()) {
     words.decided.push_back(fmt::format(
-        "Slowed most, added up beyond their own usual: {}.",
+        "Slowed most (extra wait over all their I/Os): {}.",
         list_of(slowed, [](const model::SpikeTenant& one) { return util::format_latency(one.waited_seconds); })));
   }
   bool failed = false;

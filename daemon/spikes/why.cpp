@@ -171,7 +171,7 @@ std::string culprit_words(const LatencySpike& spike, const SpikeTenant& culprit)
                            bytes);
 }
 
-/// "its commits 24 s, reads 3 s more, added up over all I/Os"
+/// "extra wait over all I/Os: commits 24 s, reads 3 s"
 std::string waits_words(const Incident& incident, const std::string& victim) {
   std::map<Operation, double> waited;
   for (const LatencySpike& spike : incident.spikes) {
@@ -188,11 +188,11 @@ std::string waits_words(const Incident& incident, const std::string& victim) {
   for (const auto& [operation, seconds] : waited) {
     waits.push_back(fmt::format("{} {}", operation_name(operation), util::format_latency(seconds)));
   }
-  return waits.empty() ? "" : fmt::format("its {} more, added up over all I/Os", fmt::join(waits, ", "));
+  return waits.empty() ? "" : fmt::format("extra wait over all I/Os: {}", fmt::join(waits, ", "));
 }
 
-/// " backup.service read 1.2 GB, more than usual; db.service was slowed most (its reads 3.1 s more, added up over all
-/// I/Os)." What has not completed yet has no amount.
+/// " backup.service read 1.2 GB, more than usual; db.service was slowed most (extra wait over all I/Os: reads
+/// 3.1 s)." What has not completed yet has no amount.
 std::string tenants_words(const Incident& incident) {
   const LatencySpike* named = incident.with_culprit();
   const SpikeTenant* victim = incident.victim();
@@ -354,7 +354,7 @@ std::string filling_words(const model::Snapshot& now) {
   for (const model::FilesystemRoom& room : now.host.signals->rooms) {
     const auto left = model::seconds_until_full(now.host, room);
     if (left && room.available_bytes > 0 && *left < kSoonSeconds) {
-      return fmt::format(" {} will be full in {} if it goes on like this.", util::for_json(room.mountpoint),
+      return fmt::format(" {} will be full in {} at this rate.", util::for_json(room.mountpoint),
                          util::format_duration(*left));
     }
   }
@@ -708,7 +708,7 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
   });
   if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
     Why answer = about(*wait, now, When::then);
-    answer.sentence = fmt::format("{}, from {} on for {}.", sentence_of(*wait, now, Tense::past),
+    answer.sentence = fmt::format("{}, from {} for {}.", sentence_of(*wait, now, Tense::past),
                                   util::format_clock(wait->begin, now.taken_at),
                                   util::format_duration(Seconds(wait->duration).count()));
     return answer;
@@ -717,7 +717,7 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
     const auto bursts = bursts_of(situation);
     const LatencySpike& spike = worst->headline();
     Why answer = about(*worst, bursts, When::then);
-    answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
+    answer.sentence = fmt::format("{}: {}, from {} for {}, {}.{}{}", title_of(now, spike.device),
                                   slowness_words(*worst, Tense::past), util::format_clock(worst->begin, now.taken_at),
                                   util::format_duration(Seconds(worst->end - worst->begin).count()),
                                   explain(spike, bursts, Tense::past, load_of(*worst)).because, tenants_words(*worst),
@@ -759,7 +759,7 @@ Why why(const Situation& situation, std::optional<WallTime> at) {
   }
   for (const model::SourceStatus& source : now.sources) {
     if (source.name == "block" && !source.up) {
-      return unknown("Nothing can be measured: " + source.reason + ".", "See the log of the daemon.",
+      return unknown("Nothing can be measured: " + source.reason + ".", "See the daemon's log: journalctl -u ssdpulse.",
                      "SsdpulseSourceDown");
     }
   }

@@ -49,7 +49,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l device -x -a '(
 complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l op -x -a '7 12 28 50' -d 'Over-provisioning in percent'
 complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l window -x -a '24h 7d drive_write' -d 'Over which time'
 complete -c ssdpulse -n '__fish_seen_subcommand_from why' -l at -x -d 'Of a time past'
-complete -c ssdpulse -n '__fish_seen_subcommand_from why' -s v -l verbose -d 'Show what speaks for it, too'
+complete -c ssdpulse -n '__fish_seen_subcommand_from why' -s v -l verbose -d 'Also show the evidence'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l device -x -a '(command ls /sys/block)' -d 'Name, serial number or WWID'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l from -x -d 'Since when'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l to -x -d 'Until when'

@@ -53,7 +53,7 @@ _ssdpulse() {
     devices) _arguments $options '(--ladder)--json[print JSON]' '(--json)--ladder[where writes are amplified]:seconds' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
-    why) _arguments $asking '--at[of a time past]:time' '(-v --verbose)'{-v,--verbose}'[show what speaks for it, too]' ;;
+    why) _arguments $asking '--at[of a time past]:time' '(-v --verbose)'{-v,--verbose}'[also show the evidence]' ;;
     doctor) _arguments $asking '--all[also show what is fine]' '--cost[what each part of the observation costs]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' ;;
     audit)
       _arguments $asking '--all[also show what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' '--markdown[print Markdown]' \

@@ -10,7 +10,7 @@ CREATE TEMP VIEW devices AS
     (SELECT datetime(min(at & 4294967295) * 60, 'unixepoch') FROM device_hour WHERE at >> 32 = device.id) AS hours_from,
     datetime(device.last_minute * 60, 'unixepoch') AS last,
     EXISTS (SELECT 1 FROM clock_step WHERE clock_step.measured >= last_measured AND wall + 2 < last_minute) AS clock_ahead
-  FROM device WHERE device.identity NOT GLOB 'rung/*' OR device.identity GLOB '*[^a-zA-Z0-9/_.:!-]*';
+  FROM device WHERE device.identity NOT GLOB 'rung/*' OR device.identity GLOB '*[^a-zA-Z0-9/_.:!+-]*';
 
 CREATE TEMP VIEW spikes AS
   SELECT datetime(begin_ms / 1000, 'unixepoch') AS begin, begin_ms, device, operation, cause, duration_seconds,

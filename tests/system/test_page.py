@@ -313,10 +313,10 @@ def spike_is_explained(check, chrome):
         causes = "return [...new Set([...document.querySelectorAll(arguments[0])].map((one) => one.dataset.cause))].sort()"
         check.equal(chrome.run(causes, "#marks-legend [data-cause]"), chrome.run(causes, ".marks [data-cause]"), "each cause is in the legend")
         check.that(all(len(one) > 5 for one in chrome.run("return [...document.querySelectorAll('#marks-legend span')].map((one) => one.innerText)")), "spelled out")
-        check.that("What speaks for it" in words and "What was ruled out" in words, "its evidence is said in sentences")
+        check.that("Evidence for it" in words and "What was ruled out" in words, "its evidence is said in sentences")
         others = chrome.run("return document.querySelector('.explain details.others')?.textContent ?? ''")
         check.that("in flight" in others, f"figures that decided nothing are folded: {others}")
-        check.that("What could not be known" in words and "no log pages" in words, "and what is missing")
+        check.that("What gave no clue" in words and "no log pages" in words, "and what is missing")
         chrome.run("document.querySelector('.explain [data-runbook]').click()")
         check.that(chrome.wait(lambda: len(chrome.text("#dialog-text")) > 200), "its runbook is served")
         title = chrome.text("#dialog-title")
@@ -336,9 +336,9 @@ def what_decided_comes_first(check, chrome):
     spike = {"id": "read-1", "kind": "spikes", "operation": "read", "words": "because", "begin": 1, "end": 2, "peak_seconds": 0.02,
              "baseline_seconds": None, "next": "wait", "runbook": None, "evidence": ["decided"], "missing": ["log pages"]}
     check.equal(chrome.run(script, {**spike, "ruled_out": ["no flush"], "other": ["load 1.1"]}),
-                ["What speaks for it:", "decided", "What was ruled out:", "no flush", "What could not be known:", "log pages",
+                ["Evidence for it:", "decided", "What was ruled out:", "no flush", "What gave no clue:", "log pages",
                  "+Other figures (1)", "+load 1.1", "If it happens again:"], "what decided, what was ruled out, the rest folded")
-    check.equal(chrome.run(script, {**spike, "missing": []}), ["What speaks for it:", "decided", "If it happens again:"], "and only what there is")
+    check.equal(chrome.run(script, {**spike, "missing": []}), ["Evidence for it:", "decided", "If it happens again:"], "and only what there is")
 
 
 def links_lead_to_the_slow_operation(check, chrome):

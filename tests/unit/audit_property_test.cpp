@@ -66,7 +66,7 @@ MadeUpHost any_host() {
   disk.partitions[0].start_bytes = *rc::gen::element<std::uint64_t>(63 * 512, 1 << 20, 2048);
   host.array().files.set("queue/discard_max_bytes", one_of("0", "134217728"));
   host.array().files.set("md/level", one_of("raid0", "raid1", "raid5"));
-  host.array().files.set("md/sync_action", one_of("idle", "check", "recover"));
+  host.array().files.set("md/sync_action", one_of("idle", "check", "recover", "frozen"));
   host.array().files.set("dm/uuid", one_of("", "CRYPT-LUKS2-x"));
   host.array().files.set("dm/name", "data");
   host.array().crypt_flags = *rc::gen::element<std::optional<std::set<std::string>>>(

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -41,6 +42,15 @@ TEST(ClientOptions, RefuseAConfigurationThatDoesNotLoad) {
   const std::string error = error_of("report --last 1h --config " + file);
   EXPECT_NE(error.find("directry"), std::string::npos) << error;
   EXPECT_NE(error.find("wob"), std::string::npos) << error;
+}
+
+TEST(ClientOptions, WhatRunsACommandOrMeasuresMayTakeLonger) {
+  EXPECT_EQ(time_limit_of("why", {}), std::chrono::minutes(1));
+  EXPECT_EQ(time_limit_of("report", {"--change", "last"}), std::chrono::minutes(10));
+  EXPECT_EQ(time_limit_of("report", {"--width", "1m", "--", "sleep", "3600"}), std::nullopt);
+  EXPECT_EQ(time_limit_of("devices", {}), std::chrono::minutes(1));
+  EXPECT_GT(time_limit_of("devices", {"--ladder", "3600"}), std::chrono::minutes(60));
+  EXPECT_GT(time_limit_of("devices", {"--ladder=3600"}), std::chrono::minutes(60));
 }
 
 TEST(Report, SaysThatNoHistoryIsKept) {

@@ -104,14 +104,14 @@ TEST(why_evidence, is_that_of_the_incident) {
   EXPECT_EQ(
       evidence_text(answer),
       "Flushes: p99 of the worst second 24.4 ms (usual 2 ms), because the drive is collecting garbage\n"
-      "  What speaks for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
-      "  What could not be known:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
+      "  Evidence for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
+      "  What gave no clue:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
   Json unusual = spike();
   unusual["baseline_seconds"] = nullptr;
   unusual["missing"] = Json::array();
   EXPECT_EQ(evidence_text({{"why", {{"incident", {{"spikes", {unusual}}}}}}}),
             "Flushes: p99 of the worst second 24.4 ms, because the drive is collecting garbage\n"
-            "  What speaks for it:\n    - Decided.\n");
+            "  Evidence for it:\n    - Decided.\n");
 }
 
 TEST(why_evidence, of_what_holds_up_io_above_the_drives_is_in_words) {
@@ -119,9 +119,9 @@ TEST(why_evidence, of_what_holds_up_io_above_the_drives_is_in_words) {
                   {"command", nullptr},
                   {"evidence", {{"pressure_ratio", 0.81}, {"rate_per_second", 40}, {"limit_kind", 3}}}};
   EXPECT_EQ(evidence_text({{"why", {{"wait", wait}}}}),
-            "  What speaks for it (io.max):\n    - pressure: 81 % of the time\n    - rate: 40 a second\n");
+            "  Evidence for it (io.max):\n    - pressure: 81 % of the time\n    - rate: 40 a second\n");
   EXPECT_EQ(evidence_text({{"why", {{"wait", {{"source", "freeze_super"}, {"command", "fsfreeze"}}}}}}),
-            "  What speaks for it (freeze_super):\n    - command: fsfreeze\n");
+            "  Evidence for it (freeze_super):\n    - command: fsfreeze\n");
 }
 
 TEST(why_evidence, of_answers_without_an_incident_is_nothing) {

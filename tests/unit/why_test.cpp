@@ -159,7 +159,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   const Why answer = host.ask();
   EXPECT_NE(answer.sentence.find(
                 "too much load for the drive. backup.service read and wrote 1.2 GB, more than usual; db.service was "
-                "slowed most (its reads 3.1 s more, added up over all I/Os)."),
+                "slowed most (extra wait over all I/Os: reads 3.1 s)."),
             std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.culprit, "backup.service");
@@ -175,8 +175,8 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   EXPECT_EQ(next_for_culprit("Limit what sends most (systemctl set-property UNIT X).", "user 1000"),
             "Limit user 1000 (systemctl set-property UNIT X).");
   const auto sentences = evidence_words(one).decided;
-  EXPECT_EQ(sentences.at(1), "Read and wrote most, beyond their own usual: backup.service (1.2 GB).");
-  EXPECT_EQ(sentences.at(2), "Slowed most, added up beyond their own usual: db.service (3.1 s).");
+  EXPECT_EQ(sentences.at(1), "Read and wrote most, compared with their usual: backup.service (1.2 GB).");
+  EXPECT_EQ(sentences.at(2), "Slowed most (extra wait over all their I/Os): db.service (3.1 s).");
 }
 
 TEST(why, names_no_sender_where_the_cause_has_none) {
@@ -296,7 +296,7 @@ TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
   EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.");
   host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e6}};
   EXPECT_EQ(host.ask().sentence,
-            "No drive is slower than usual. /srv/pg will be full in 60 min if it goes on like this.");
+            "No drive is slower than usual. /srv/pg will be full in 60 min at this rate.");
   host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e5}};
   EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.") << "in ten hours";
 }
@@ -350,7 +350,7 @@ TEST(why_above_the_drives, what_ended_last_is_spoken_of) {
       "No drive is slower than usual. Earlier, at 22:06:40 UTC: dm-3 was suspended, and all I/O to it waited, for "
       "100 s.");
   EXPECT_EQ(why(situation, kNow - 350s).sentence,
-            "dm-3 was suspended, and all I/O to it waited, from 22:06:40 UTC on for 100 s.");
+            "dm-3 was suspended, and all I/O to it waited, from 22:06:40 UTC for 100 s.");
 }
 
 TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_is_slow) {
@@ -702,7 +702,7 @@ TEST(why, the_headline_is_the_operation_in_which_somebody_else_waited) {
   const Why answer = host.ask();
   EXPECT_EQ(answer.sentence.rfind("sda: reads take up to", 0), 0U) << answer.sentence;
   EXPECT_NE(
-      answer.sentence.find("db.service was slowed most (its reads 224 s, writes 24 s more, added up over all I/Os)"),
+      answer.sentence.find("db.service was slowed most (extra wait over all I/Os: reads 224 s, writes 24 s)"),
       std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.incident->spikes.size(), 2U);
@@ -802,7 +802,7 @@ TEST(why, answers_for_a_time_past) {
   host.ended = {spike("sda", SpikeCause::flush, 300s, 60s)};
   EXPECT_EQ(host.ask(kNow - 270s).verdict, Verdict::slow);
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
-            "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 22:08:20 UTC on for 60 s, because "
+            "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 22:08:20 UTC for 60 s, because "
             "flushes of the drive's cache (fsync) took up more of the time than usual, and held up other I/O.");
   EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::ok);
   EXPECT_EQ(host.ask(kNow - 319s).verdict, Verdict::slow) << "it began later in that minute";
@@ -861,9 +861,9 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   const Why answer = host.answer();
   EXPECT_EQ(answer.verdict, Verdict::slow);
   EXPECT_EQ(answer.sentence,
-            "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
-            "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (its "
-            "reads 3.1 s more, added up over all I/Os).");
+            "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC for 42 s, because "
+            "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most "
+            "(extra wait over all I/Os: reads 3.1 s).");
   EXPECT_EQ(answer.next, next_for_culprit(kStopFstrim, "backup.service"));
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);

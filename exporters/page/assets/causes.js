@@ -10,5 +10,5 @@ export const CAUSES = {
   "saturation": {"letter":"S","noun":"too much load","legend":"slow because of too much load","colour":"#1F60C4"},
   "thermal": {"letter":"T","noun":"heat","legend":"slow because the drive throttles for heat","colour":"#FF780A"},
   "error": {"letter":"E","noun":"errors","legend":"slow because of errors","colour":"#AD0317"},
-  "unknown": {"letter":"?","noun":"an unknown cause","legend":"slow, unexplained by what is measured here: the drive itself, or its path","colour":"#8E8E8E"}
+  "unknown": {"letter":"?","noun":"an unknown cause","legend":"slow, and nothing measured here explains it","colour":"#8E8E8E"}
 };

@@ -77,7 +77,7 @@ export function busyWords(device) {
   return ratio ? text("percentBusy", percent(ratio)) : "";
 }
 
-// Of a mount: ", full in 3 h if it goes on like this", where it fills.
+// Of a mount: ", full in 3 h at this rate", where it fills.
 export const fullWords = (mount) => (mount.full_in_seconds === null ? "" : `, ${text("fullIn", duration(mount.full_in_seconds))}`);
 
 export const YEAR = 31557600; // seconds
