@@ -409,10 +409,9 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   if (action == "idle") {
     return ok("no check or rebuild is running");
   }
-  const auto control = util::for_shell(sysfs_path(array, "md/sync_action"));
   if (action == "frozen") {
     Finding bad = info("sync_action is frozen", "no check or rebuild runs, so a failed member stays missing");
-    if (control) {
+    if (const auto control = word_or_why(sysfs_path(array, "md/sync_action"), bad)) {
       bad.change = fmt::format("echo idle > {}  # unless mdadm is reshaping it", *control);
       bad.undo = fmt::format("echo frozen > {}", *control);
     }
