@@ -151,9 +151,9 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
 
 /// "wrote", "read" or "read and wrote"; the last where it is not known.
 std::string_view transfer_words(const LatencySpike& spike) {
-  constexpr double kNearlyAll = 0.9;
+  constexpr double kOneSided = 0.9;
   const auto share = spike.evidence.find(EvidenceKey::heaviest_written_share);
-  if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kNearlyAll - 0.5) {
+  if (share == spike.evidence.end() || std::abs(share->second - 0.5) < kOneSided - 0.5) {
     return "read and wrote";
   }
   return share->second > 0.5 ? "wrote" : "read";
