@@ -57,7 +57,8 @@ int parse_and_run(int argc, char** argv) {
   const bool names_command = argc > 1 && argv[1][0] != '-';
   const std::string command = names_command ? argv[1] : "";
   std::optional<util::TimeLimit> limit;
-  if (const auto minutes = cli::time_limit_of(command, {argv + std::min(argc, 2), argv + argc}); names_command && minutes) {
+  if (const auto minutes = cli::time_limit_of(command, {argv + std::min(argc, 2), argv + argc});
+      names_command && minutes) {
     limit.emplace(command, *minutes);
   }
   try {

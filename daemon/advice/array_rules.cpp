@@ -418,8 +418,8 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
     bad.risk = "mdadm freezes an array while it reshapes it";
     return bad;
   }
-  Finding bad = info("sync_action is " + util::for_json(action),
-                     "it reads all members at once, on top of everything else");
+  Finding bad =
+      info("sync_action is " + util::for_json(action), "it reads all members at once, on top of everything else");
   const std::string speed = array.files.text("md/sync_speed_max").raw();
   const auto path = word_or_why(sysfs_path(array, "md/sync_speed_max"), bad);
   const auto before =

@@ -132,9 +132,9 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
   const auto available = facts.measured.mount(mount.mountpoint).available_bytes;
   const auto filling = facts.measured.mount(mount.mountpoint).filling_bytes_per_second;
   if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {
-    Finding soon = advise_to_free(info(fmt::format("{}, and it will be full in {} at this rate", found,
-                                                   util::duration_text(*available / *filling)),
-                                       "whoever writes to a full file system fails; a database stops"));
+    Finding soon = advise_to_free(info(
+        fmt::format("{}, and it will be full in {} at this rate", found, util::duration_text(*available / *filling)),
+        "whoever writes to a full file system fails; a database stops"));
     soon.verdict = Verdict::advise;
     soon.evidence["available_bytes"] = *available;
     soon.evidence["filling_bytes_per_second"] = *filling;

@@ -219,9 +219,10 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
     if (seconds.value_or(0) < kSlowAsSpinning || count.value_or(0) < kMinReads) {
       return ok("the kernel considers it an SSD");
     }
-    Finding finding = info("the kernel considers it an SSD, yet its reads take as long as a spinning disk's",
-                           "it may be a spinning disk behind a controller or hypervisor, or something slows it down: run "
-                           "`ssdpulse why`");
+    Finding finding =
+        info("the kernel considers it an SSD, yet its reads take as long as a spinning disk's",
+             "it may be a spinning disk behind a controller or hypervisor, or something slows it down: run "
+             "`ssdpulse why`");
     finding.evidence = {{"mean_read_seconds", *seconds}, {"reads", *count}};
     return finding;
   }

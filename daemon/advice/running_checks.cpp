@@ -160,11 +160,12 @@ Findings unplaced_ios(const model::Snapshot& snapshot) {
       continue;
     }
     const bool passing = i == model::index(model::HostLoss::device_pending);
-    auto one = finding(passing ? Verdict::info : Verdict::advise, "",
-                       fmt::format("I/Os of devices without a slot in the kernel's tables: {}", model::kHostLossNames[i]),
-                       passing ? "a new device's first I/Os came before the daemon knew it"
-                               : "more devices appeared than there was room for when the daemon started",
-                       passing ? "" : "restart the daemon");
+    auto one =
+        finding(passing ? Verdict::info : Verdict::advise, "",
+                fmt::format("I/Os of devices without a slot in the kernel's tables: {}", model::kHostLossNames[i]),
+                passing ? "a new device's first I/Os came before the daemon knew it"
+                        : "more devices appeared than there was room for when the daemon started",
+                passing ? "" : "restart the daemon");
     one.evidence = {{"lost_ios", static_cast<double>(snapshot.losses[i])}};
     found.push_back(std::move(one));
   }
@@ -279,11 +280,10 @@ Findings volumes(const model::Snapshot& snapshot) {
                                                                                         : "")};
   }
   if (!snapshot.volumes_left_out.empty()) {
-    auto one =
-        finding(Verdict::advise, "", fmt::format("volumes not measured: {}", snapshot.volumes_left_out.size()),
-                "the tables in the kernel have room for twice the volumes that were there when the daemon "
-                "started, up to 2048",
-                "restart the daemon, or exclude some (devices.exclude)");
+    auto one = finding(Verdict::advise, "", fmt::format("volumes not measured: {}", snapshot.volumes_left_out.size()),
+                       "the tables in the kernel have room for twice the volumes that were there when the daemon "
+                       "started, up to 2048",
+                       "restart the daemon, or exclude some (devices.exclude)");
     one.evidence = {{"volumes_left_out", static_cast<double>(snapshot.volumes_left_out.size())}};
     return {std::move(one)};
   }
@@ -468,9 +468,9 @@ Findings shared_identities(const model::Snapshot& snapshot) {
 Findings unnamed(const model::Snapshot& snapshot) {
   Findings found;
   for (const auto& [device, filesystems] : snapshot.unnamed_filesystems.by_device) {
-    auto one = finding(
-        Verdict::info, device, fmt::format("mounted file systems without series or findings: {}", filesystems),
-        "more than 64 are mounted on it, or 256 on all devices; those that were mounted first have them");
+    auto one =
+        finding(Verdict::info, device, fmt::format("mounted file systems without series or findings: {}", filesystems),
+                "more than 64 are mounted on it, or 256 on all devices; those that were mounted first have them");
     one.evidence = {{"filesystems_unnamed", static_cast<double>(filesystems)}};
     found.push_back(std::move(one));
   }

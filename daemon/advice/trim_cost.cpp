@@ -144,7 +144,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   const bool again = mount.fstype == "xfs";
   const std::string how = again ? fmt::format("umount {} && mount -o ", *mountpoint) : "mount -o remount,";
   finding.change = fmt::format("{}nodiscard {}", how, *mountpoint);
-  if (mount.fstype == "btrfs" || mount.fstype == "f2fs") {  // they discard unless told not to (btrfs since 6.2)
+  if (mount.fstype == "btrfs" || mount.fstype == "f2fs") {  // they discard by default (btrfs since 6.2)
     const char* former = mount.options.count("discard=async") > 0 ? "discard=async" : "discard";
     finding.persistent = fmt::format("add nodiscard to the options of {} in /etc/fstab", *mountpoint);
     finding.undo = fmt::format("{}{} {}  # and take nodiscard out of /etc/fstab", how, former, *mountpoint);

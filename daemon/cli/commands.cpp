@@ -27,9 +27,8 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 std::optional<std::chrono::minutes> time_limit_of(const std::string& command, const std::vector<std::string>& options) {
   const auto has = [&](const std::string& option) {
-    return std::any_of(options.begin(), options.end(), [&](const std::string& one) {
-      return one == option || one.starts_with(option + "=");
-    });
+    return std::any_of(options.begin(), options.end(),
+                       [&](const std::string& one) { return one == option || one.starts_with(option + "="); });
   };
   if (command == "run" || command == "nvme-reader" || command == "top" || command == "simulate" || command == "mcp" ||
       (command == "report" && has("--"))) {

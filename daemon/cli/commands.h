@@ -35,8 +35,8 @@ AddCommand add_report;
 AddCommand add_mcp;
 AddCommand add_nvme_reader;
 
-/// How long a command with these options may take, far more than it needs; nothing for the services, the screen, and what
-/// takes as long as its input or the command that it runs.
+/// How long a command with these options may take, far more than it needs; nothing for the services, the screen, and
+/// what takes as long as its input or the command that it runs.
 std::optional<std::chrono::minutes> time_limit_of(const std::string& command, const std::vector<std::string>& options);
 
 // nearest(): the word to suggest for a mistyped word of the command line, as in "Did you mean ...?".

@@ -95,8 +95,8 @@ std::string figure_text(std::string name, double value) {
 std::string wait_evidence(const Json& wait) {
   std::string text;
   for (const auto& [name, value] : at(wait, "evidence").items()) {
-    const bool is_code = name == "limit_kind" || name == "inodes_full" || name == "layer_kind" ||
-                         name == "operation" || name == "own_is_exact";  // the sentence says it in words
+    const bool is_code = name == "limit_kind" || name == "inodes_full" || name == "layer_kind" || name == "operation" ||
+                         name == "own_is_exact";  // the sentence says it in words
     text += value.is_number() && !is_code ? fmt::format("    - {}\n", figure_text(name, value.get<double>())) : "";
   }
   if (const std::string command = text_of(wait, "command"); !command.empty()) {

@@ -118,9 +118,8 @@ inline constexpr auto kDriveWarnings = std::to_array<DriveWarning>({
 });
 
 /// Its own estimate is 100 % or more. Alone, with spare blocks left, that is age and no failure.
-inline constexpr DriveCondition kLifeUsedUp{Verdict::advise,
-                                            "its rated life is used up: it still works, usually without warranty",
-                                            "plan its replacement, and keep nothing on it that has no other copy",
-                                            kRiskOfReplacing};
+inline constexpr DriveCondition kLifeUsedUp{
+    Verdict::advise, "its rated life is used up: it still works, usually without warranty",
+    "plan its replacement, and keep nothing on it that has no other copy", kRiskOfReplacing};
 
 }  // namespace ssdpulse::model

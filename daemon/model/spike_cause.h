@@ -249,8 +249,9 @@ inline constexpr auto kSpikeCauseTable = std::to_array<SpikeCauseInfo>({
                     .loads = "um",
                     .title = "throttling",
                     .because = "because the drive [is|was] throttling to cool down",
-                    .next = "Compare its temperature with its neighbours': if all are hot, check the airflow; if only this "
-                            "one, its slot or load.",
+                    .next =
+                        "Compare its temperature with its neighbours': if all are hot, check the airflow; if only this "
+                        "one, its slot or load.",
                     .runbook = "SsdpulseThermalThrottling"}}},
     {.cause = SpikeCause::error,
      .name = "error",

@@ -10,7 +10,7 @@ namespace {
 constexpr double kShortestSeconds = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
 constexpr double kMaxSeconds = 5;          // the most that one window counts for
 constexpr std::size_t kMinWindows = 2;
-constexpr double kNearlyAll = 0.9;  // of a window's I/Os
+constexpr double kNearlyAllOfWindow = 0.9;  // of a window's I/Os
 
 double octave_of(double seconds) { return std::log2(std::max(seconds, kShortestSeconds)); }
 double tail_of(const SparseBuckets& buckets) { return upper_bound_seconds(quantile_bucket(buckets, kTail)); }
@@ -464,7 +464,7 @@ SteadyTime SpikeDetector::begin_of(const Evidence& slow) const {
   if (slow.since) {
     return std::max(*slow.since, last_over_);
   }
-  const bool from_its_begin = slow.share >= kNearlyAll && slow.slowest < kAloneSeconds;
+  const bool from_its_begin = slow.share >= kNearlyAllOfWindow && slow.slowest < kAloneSeconds;
   const SteadyTime seen = from_its_begin ? slow.begin : middle(slow.begin, slow.end);
   // Without any I/O, it has stalled since some time in the previous window.
   return std::max(slow.ios == 0 ? slow.end - nanoseconds_of(slow.slowest + 0.5) : seen - nanoseconds_of(slow.slowest),
@@ -478,7 +478,7 @@ void SpikeDetector::add(const Evidence& slow) {
   }
   span_->ios += slow.ios;
   span_->peak = std::max(span_->peak, slow.tail);
-  const bool to_its_end = slow.ios == 0 || slow.share >= kNearlyAll;
+  const bool to_its_end = slow.ios == 0 || slow.share >= kNearlyAllOfWindow;
   span_->ended = to_its_end ? slow.end : middle(slow.begin, slow.end);
   span_->ended = std::max(span_->ended, span_->began);
   last_slow_end_ = slow.end;

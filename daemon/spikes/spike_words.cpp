@@ -186,7 +186,7 @@ std::string next_for_culprit(std::string next, const std::string& culprit) {
     replace("systemctl stop fstrim.service", "it runs in " + title);
   }
   if (is_unit) {
-    replace("set-property UNIT", "set-property " + title);
+    replace("set-property --runtime UNIT", "set-property --runtime " + title);
   }
   return next;
 }

@@ -181,10 +181,10 @@ std::string title_of(const DeviceReport& device, const Picture& picture) {
 }  // namespace
 
 std::string picture_text(const DeviceReport& device, bool blocks) {
-  constexpr std::size_t kMaxColumns = 64;
+  constexpr std::size_t kTextColumns = 64;
   constexpr std::array kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::array kAscii{" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-  const Picture picture = picture_of(device, kMaxColumns);
+  const Picture picture = picture_of(device, kTextColumns);
   if (picture.curves.empty()) {
     return "";
   }
@@ -192,8 +192,8 @@ std::string picture_text(const DeviceReport& device, bool blocks) {
   for (const Curve& curve : picture.curves) {
     std::string line = fmt::format("  {:8}", curve.name);
     for (const double share : curve.shares) {
-      constexpr double kLevels = kBlocks.size() - 1;
-      const auto level = static_cast<std::size_t>(std::ceil(kLevels * std::sqrt(share / picture.highest)));
+      constexpr double kTextLevels = kBlocks.size() - 1;
+      const auto level = static_cast<std::size_t>(std::ceil(kTextLevels * std::sqrt(share / picture.highest)));
       line += blocks ? kBlocks[level] : kAscii[level];
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

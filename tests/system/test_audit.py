@@ -220,7 +220,7 @@ def defaults_of_the_super_block(check, audit, disk, state):
         check.that("data=writeback" in found["F8"]["found"], f"options of the super block: {found['F8']['found']}")
     finally:
         rig.run("umount", mount)
-    for command in (found["F2"]["persistent"].split(";")[0], found["F7"]["persistent"], found["F8"]["change"].split(",")[0]):
+    for command in (found["F2"]["persistent"].split("; ")[-1], found["F7"]["persistent"], found["F8"]["change"].split(",")[0]):
         check.that(command.startswith("tune2fs "), f"options of the super block: {command}")
         shell(command)
     check.equal(defaults(), before, "options of the super block: after the advice")

@@ -113,7 +113,7 @@ def commands_speak_of_one_moment(check, address, disk, times):
     check.equal(first.returncode, 0, "exit status of an answer")
     day = "" if utc(times.stall, "%F") == utc(time.time(), "%F") else utc(times.stall, "%F ")
     check.equal(first.stdout, f"{disk.name}: reads took up to 300 ms, 300 times longer than usual (1 ms), from {day}{utc(times.stall)}:05 UTC "
-                "on for 42 s, because fstrim was trimming a file system on it. backup.service discarded 1.2 GB; database.service "
+                "for 42 s, because fstrim was trimming a file system on it. backup.service discarded 1.2 GB; database.service "
                 "was slowed most (extra wait over all I/Os: reads 3.1 s).\nNext: It can be stopped (it runs in backup.service) and run again later: in "
                 "quiet hours, or in smaller pieces (discard_max_bytes).\n",
                 "why --at, of last night")

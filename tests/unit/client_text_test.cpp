@@ -101,11 +101,10 @@ TEST(why_evidence, is_that_of_the_incident) {
   with_groups["ruled_out"] = {"No discard."};
   with_groups["other"] = {"The load was 1.1 times the usual."};
   const Json answer{{"why", {{"sentence", "..."}}}, {"incident", {{"spikes", {with_groups}}}}};
-  EXPECT_EQ(
-      evidence_text(answer),
-      "Flushes: p99 of the worst second 24.4 ms (usual 2 ms), because the drive is collecting garbage\n"
-      "  Evidence for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
-      "  What gave no clue:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
+  EXPECT_EQ(evidence_text(answer),
+            "Flushes: p99 of the worst second 24.4 ms (usual 2 ms), because the drive is collecting garbage\n"
+            "  Evidence for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
+            "  What gave no clue:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
   Json unusual = spike();
   unusual["baseline_seconds"] = nullptr;
   unusual["missing"] = Json::array();

@@ -110,7 +110,7 @@ TEST(DriveWarnings, TheMostUrgentOfSeveralGivesTheAdvice) {
   });
   EXPECT_EQ(finding.verdict, Verdict::danger);
   EXPECT_EQ(finding.change, kDriveWarnings[3].condition.advice);
-  for (const char* part : {"temperature", "accepts no more writes", "lost data"}) {
+  for (const char* part : {"temperature", "accepts no more writes", "data errors"}) {
     EXPECT_NE(finding.why.find(part), std::string::npos) << part;
   }
 }

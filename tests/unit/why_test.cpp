@@ -164,7 +164,9 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
       << answer.sentence;
   EXPECT_EQ(answer.culprit, "backup.service");
   EXPECT_EQ(answer.victim, "db.service");
-  EXPECT_EQ(answer.next.find("Limit backup.service (systemctl set-property backup.service IOReadBandwidthMax="), 0U)
+  EXPECT_EQ(answer.next.find(
+                "Limit backup.service (systemctl set-property --runtime backup.service 'IOReadBandwidthMax=/dev/"),
+            0U)
       << answer.next;
   EXPECT_EQ(next_for_culprit("Find out who calls fsync so often, and have it commit in groups.", "/db"),
             "Have /db commit in groups.");
@@ -295,8 +297,7 @@ TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
   host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
   EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.");
   host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e6}};
-  EXPECT_EQ(host.ask().sentence,
-            "No drive is slower than usual. /srv/pg will be full in 60 min at this rate.");
+  EXPECT_EQ(host.ask().sentence, "No drive is slower than usual. /srv/pg will be full in 60 min at this rate.");
   host.snapshot.host.filling_bytes_per_second = {{"/srv/pg", 1e5}};
   EXPECT_EQ(host.ask().sentence, "No drive is slower than usual.") << "in ten hours";
 }
@@ -482,7 +483,7 @@ TEST(why_siblings, says_what_differs_and_nothing_of_what_is_not_known) {
   host.drive("sdd", "F0", 54, 0.6, 12);
   EXPECT_EQ(rest(),
             "; its firmware is F0, theirs F1, it is 14 °C warmer, 60 % of its life is used up, 10 % of theirs, "
-            "12 media errors.");
+            "it has 12 media errors.");
   host.drive("sdd", "F1", 54, 0.15, 0);
   EXPECT_EQ(rest(), "; firmware and wear are the same, but it is 14 °C warmer.");
   host.drive("sdb", "F2", 40, 0.1, 0);
@@ -701,9 +702,8 @@ TEST(why, the_headline_is_the_operation_in_which_somebody_else_waited) {
   host.snapshot.spikes_going_on = {flood, reads};
   const Why answer = host.ask();
   EXPECT_EQ(answer.sentence.rfind("sda: reads take up to", 0), 0U) << answer.sentence;
-  EXPECT_NE(
-      answer.sentence.find("db.service was slowed most (extra wait over all I/Os: reads 224 s, writes 24 s)"),
-      std::string::npos)
+  EXPECT_NE(answer.sentence.find("db.service was slowed most (extra wait over all I/Os: reads 224 s, writes 24 s)"),
+            std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.incident->spikes.size(), 2U);
 }
