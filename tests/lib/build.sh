@@ -34,7 +34,7 @@ case $kind in
   address | thread) options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
   *) options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG') ;;
 esac
-# g++ spends a fifth of its time on collecting garbage that a host of today has room for.
+# g++ spends up to a fifth of its time on collecting garbage, which a host of today has room for.
 case $kind in
   gcc | thread) options+=('-DCMAKE_CXX_FLAGS=--param ggc-min-heapsize=1000000 --param ggc-min-expand=400') ;;
 esac

@@ -115,7 +115,7 @@ def states_are_designed(subject, name):
     subject.check.that(subject.chrome.run("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth"
                                           " && [...document.querySelectorAll('.drives th')].filter((head) => head.offsetWidth > 0).length >= 14"), "all columns fit")
     subject.meet("as it is")
-    subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) < DRIVES), "less drives again")
+    subject.check.that(subject.chrome.wait(lambda: len(subject.chrome.find("tr[data-device]")) < DRIVES), "fewer drives again")
     subject.check.that("wear" not in subject.chrome.text(".bar [role=status]"), "of which none says how long it lasts")
 
 

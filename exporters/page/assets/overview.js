@@ -61,8 +61,7 @@ function row(device, day, first, columns, open) {
     strip(device, "quarter", stripWords(device)), day?.reason ? null : strip(device, "day", dayWords(day, past)));
 }
 
-// Which drives wear out first, of those that say how long they last: what one asks of all of them at once. A controller's
-// namespaces wear out together.
+// Which drives wear out first, of those that say how long they last. A controller's namespaces wear out together.
 function firstToWearOut(devices) {
   const drives = new Map();
   for (const { title, nvme } of devices) {
@@ -70,9 +69,10 @@ function firstToWearOut(devices) {
     if (life != null) drives.set(nvme.controller, { life, titles: [...drives.get(nvme.controller)?.titles ?? [], title] });
   }
   const first = Math.min(...[...drives.values()].map(({ life }) => life));
-  if (drives.size < 2 || first > LONG_LIFE) return "";
+  if (drives.size === 0 || first > LONG_LIFE) return "";
   const titles = some([...drives.values()].filter(({ life }) => life === first).flatMap((one) => one.titles).sort());
-  return `; ${first === 0 ? text("wornOut", titles) : text("firstToWearOut", titles, duration(first))}`;
+  if (first === 0) return `; ${text("wornOut", titles)}`;
+  return `; ${drives.size === 1 ? text("wearsOut", titles, duration(first)) : text("firstToWearOut", titles, duration(first))}`;
 }
 
 // What is so of several drives, and for the same reason, is said once.
@@ -222,8 +222,8 @@ export class Overview {
     this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     this.stacks.update();
     this.drives.hidden = overview.devices.length === 0;
-    this.number.textContent = wanted ? text("drivesShown", shown.length, overview.devices.length)
-      : overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length) + firstToWearOut(overview.devices);
+    const counted = overview.devices.length === 1 ? text("oneDrive") : text("drivesWorstFirst", overview.devices.length);
+    this.number.textContent = wanted ? text("drivesShown", shown.length, overview.devices.length) : counted + firstToWearOut(overview.devices);
     if (status && status !== this.said) this.showStatus(status);
   }
 
