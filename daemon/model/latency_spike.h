@@ -4,6 +4,7 @@
 // (`device_share=0.97`) is that of its enumerator. Values only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -144,6 +145,14 @@ struct LatencySpike {
   std::vector<SpikeTenant> slowed = {};      // that waited longest beyond their own usual
   std::uint64_t active_tenants = 0;          // with an I/O per second or more, without the root; 0: not known
 };
+
+/// I/Os that wait longer than this above the device, on average, do not wait for what is slow in the spike: twice what
+/// its own take, as one that is split may wait for one part after the other.
+inline double longest_wait_seconds(const LatencySpike& spike) {
+  constexpr double kParts = 2;
+  return kParts * std::max({spike.peak_seconds, amount(spike.evidence, EvidenceKey::longest_standstill_seconds),
+                            amount(spike.evidence, EvidenceKey::longest_device_standstill_seconds)});
+}
 
 /// name=value, separated by blanks. Of tenants, NAME:BYTES, NAME:COMMITS or NAME:SECONDS, separated by commas.
 inline std::string evidence_text(const LatencySpike& spike) {

@@ -423,8 +423,16 @@ bool stops_io(const model::HostWait& wait) {
 }
 
 /// What stops I/O altogether comes before slow drives, what only slows it after them, as does a file system that has
-/// been full for long.
-bool is_before_drives(const model::HostWait& wait) {
+/// been full for long. A layer comes before drives that are much less slow than it is.
+bool is_before_drives(const model::HostWait& wait, const std::vector<Incident>& incidents) {
+  if (wait.cause == model::HostWaitCause::layer) {
+    const auto own = wait.evidence.find("own_seconds");
+    return own != wait.evidence.end() && std::all_of(incidents.begin(), incidents.end(), [&](const Incident& one) {
+             return std::all_of(one.spikes.begin(), one.spikes.end(), [&](const LatencySpike& spike) {
+               return own->second > model::longest_wait_seconds(spike);
+             });
+           });
+  }
   return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
 }
 
@@ -503,15 +511,16 @@ Why right_now(const Situation& situation) {
   auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
   const bool drive_is_slow = !incidents.empty() && incidents.front().going_on;
   const model::HostWait* wait = first_wait(now);
-  if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait))) {
+  if (wait != nullptr || drive_is_slow) {
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+  }
+  if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait, incidents))) {
     return about_current(*wait, now, others_words(now, incidents, "", Tense::present));
   }
   if (drive_is_slow) {
     const Incident incident = incidents.front();
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
-    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
     const std::string lasts =
         standstill_words(incident, Tense::present).empty()
             ? fmt::format(" ({})", util::format_duration(Seconds(now.taken_at - incident.begin).count()))
@@ -706,7 +715,7 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
   const auto wait = std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) {
     return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
   });
-  if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
+  if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait, incidents))) {
     Why answer = about(*wait, now, When::then);
     answer.sentence = fmt::format("{}, from {} for {}.", sentence_of(*wait, now, Tense::past),
                                   util::format_clock(wait->begin, now.taken_at),

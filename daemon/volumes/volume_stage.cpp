@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/model/latency_buckets.h"
+#include "daemon/model/latency_spike.h"
 
 namespace ssdpulse::volumes {
 namespace {
@@ -329,7 +330,8 @@ void HoldUps::observe(const model::Tick& tick) {
     }
     for (const auto* spikes : {&tick.before->spikes_going_on, &tick.before->spikes_unjudged}) {
       for (const model::LatencySpike& spike : *spikes) {
-        note(spike.device, tick.at, true);
+        note(spike.device, tick.at, false);
+        spikes_[spike.device].push_back({tick.at, model::longest_wait_seconds(spike)});
       }
     }
   }
@@ -360,6 +362,10 @@ void HoldUps::observe(const model::Tick& tick) {
     }
   }
   std::erase_if(last_, [&](const auto& one) { return tick.at - *one.second.of_writes > 2 * kWindow; });
+  for (auto& [disk, spikes] : spikes_) {
+    std::erase_if(spikes, [&](const Spike& one) { return tick.at - one.at > 2 * kWindow; });
+  }
+  std::erase_if(spikes_, [](const auto& one) { return one.second.empty(); });
   if (inventory_ == tick.inventory) {
     return;
   }
@@ -389,12 +395,16 @@ bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) 
                          std::any_of(floor.volumes.begin(), floor.volumes.end(), has_own_thread))) {
     return true;
   }
+  const bool reads = floor.operation == model::Operation::read;
   const auto held_up = [&](const std::string& device) {
     const auto found = last_.find(device);
-    const auto last = found == last_.end()                        ? std::nullopt
-                      : floor.operation == model::Operation::read ? found->second.of_reads
-                                                                  : found->second.of_writes;
-    return last && *last >= begin;
+    const auto last = found == last_.end() ? std::nullopt : reads ? found->second.of_reads : found->second.of_writes;
+    const auto spikes = spikes_.find(device);
+    return (last && *last >= begin) ||
+           (reads && spikes != spikes_.end() &&
+            std::any_of(spikes->second.begin(), spikes->second.end(), [&](const Spike& one) {
+              return one.at >= begin && floor.own_seconds <= one.longest_wait_seconds;
+            }));
   };
   std::set<std::string> disks;
   for (const std::string& member : floor.members) {
@@ -422,6 +432,11 @@ void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::ch
   known.usual_bytes += (floor.mean_bytes - known.usual_bytes) * weight;
 }
 
+double SlowFloors::usual_for(const FloorState& known, const model::FloorTime& floor) {
+  const double larger = known.usual_bytes > 0 ? std::max(1.0, floor.mean_bytes / known.usual_bytes) : 1;
+  return known.usual_own_seconds * larger;
+}
+
 std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::FloorTime>& floors,
                                                   std::chrono::seconds interval) {
   std::vector<model::SlowFloor> slow;
@@ -429,17 +444,17 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   for (const model::FloorTime& floor : floors) {
     auto kept = before.extract(std::pair(floor.members, floor.operation));
     FloorState known = kept.empty() ? FloorState() : kept.mapped();
+    known.bridged = false;
     if (known.slow_for >= kUsualAfter) {
       known.usual_own_seconds = floor.own_seconds;
       known.usual_bytes = floor.mean_bytes;
     }
-    // Larger bios take longer, in proportion at most.
-    const double larger = known.usual_bytes > 0 ? std::max(1.0, floor.mean_bytes / known.usual_bytes) : 1;
-    const double usual = known.usual_own_seconds * larger;
+    const double usual = usual_for(known, floor);
     if (known.learned >= kMinLearned && floor.own_seconds >= model::kMinOwnSeconds &&
         floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds && floor.own_seconds >= kTimesUsual * usual) {
       ++known.proofs;
       known.slow_for += interval;
+      known.proof = floor;
       if (known.proofs >= kProofs) {
         slow.push_back({floor, usual, known.slow_for});
       }
@@ -452,8 +467,13 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   }
   // Those with too few I/Os, or that may have been held up, keep what is usual.
   for (auto& [key, known] : before) {
-    known.slow_for = {};
-    known.proofs = 0;
+    if (known.proofs >= kProofs && !known.bridged) {
+      known.bridged = true;
+      slow.push_back({known.proof, usual_for(known, known.proof), known.slow_for});
+    } else {
+      known.slow_for = {};
+      known.proofs = 0;
+    }
     known_.emplace(key, known);
   }
   return slow;

@@ -29,13 +29,13 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
 
 /// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
 /// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
-/// own. A drive that is not measured may always hold up, and so may anything
-/// below a layer whose own thread sends writes on.
+/// own. A drive that is not measured may always hold up, and so may anything below a layer whose own thread sends
+/// writes on. A drive that is slow for a moment explains no reads that wait much longer than its own I/Os take.
 class HoldUps {
  public:
   /// Call it at every tick.
   void observe(const model::Tick& tick);
-  /// Whether anything may have held up bios of this floor since then.
+  /// Whether anything may have held up bios of this floor since then, for as long as they took in it.
   [[nodiscard]] bool any_since(model::SteadyTime begin, const model::FloorTime& floor) const;
 
  private:
@@ -43,12 +43,17 @@ class HoldUps {
     std::optional<model::SteadyTime> of_reads;
     std::optional<model::SteadyTime> of_writes;
   };
+  struct Spike {  // as it was at a tick
+    model::SteadyTime at;
+    double longest_wait_seconds = 0;
+  };
   void note(const std::string& device, model::SteadyTime at, bool of_reads);
 
   bool limits_known_ = false;
   std::shared_ptr<const model::Inventory> inventory_;         // of the last tick
   std::set<std::string> own_threads_;                         // volumes that send writes on by a thread of their own
   std::map<std::string, Last> last_;                          // by disk or volume
+  std::map<std::string, std::deque<Spike>> spikes_;           // by disk
   std::set<std::string> measured_;                            // disks
   std::map<std::string, std::set<std::string>> disks_below_;  // of each partition and volume
 };
@@ -57,6 +62,7 @@ class HoldUps {
 /// kMinOwnShare of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens
 /// once, such as a volume that is suspended between two ticks, is in one interval only. What is usual is the mean of
 /// the intervals of kLearningTime in which it was not slow; one that stays slow for kUsualAfter is usual from then on.
+/// One that is slow remains so for an interval in which it is not known.
 class SlowFloors {
  public:
   static constexpr std::size_t kProofs = 2;
@@ -76,8 +82,12 @@ class SlowFloors {
     double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
-    std::size_t proofs = 0;  // intervals in a row in which it was slow
+    std::size_t proofs = 0;       // intervals in a row in which it was slow
+    model::FloorTime proof = {};  // the newest
+    bool bridged = false;         // nothing was known of it in the last interval
   };
+  /// Seconds in the floor that are usual for bios as large as these: larger ones take longer, in proportion at most.
+  static double usual_for(const FloorState& known, const model::FloorTime& floor);
   void learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
 
   std::map<std::pair<std::vector<std::string>, model::Operation>, FloorState> known_;  // by members

@@ -273,6 +273,24 @@ TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
   EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
 }
 
+TEST(SlowFloors, remains_slow_for_one_interval_in_which_nothing_is_known_of_it) {
+  const std::chrono::seconds interval(5);
+  SlowFloors floors;
+  after(floors, 12, 0.5, 0.2);
+  ASSERT_EQ(after(floors, 2, 40, 39).size(), 1U);
+  const auto bridged = floors.observe({}, interval);
+  ASSERT_EQ(bridged.size(), 1U);
+  EXPECT_NEAR(bridged[0].time.own_seconds, 0.039, 1e-9);
+  EXPECT_EQ(bridged[0].slow_for, 2 * interval) << "not proven for longer";
+  EXPECT_EQ(after(floors, 1, 40, 39).at(0).slow_for, 3 * interval);
+  EXPECT_EQ(floors.observe({}, interval).size(), 1U);
+  EXPECT_TRUE(floors.observe({}, interval).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty());
+  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
+  EXPECT_TRUE(after(floors, 1, 0.5, 0.2).empty()) << "it is known not to be slow";
+  EXPECT_TRUE(floors.observe({}, interval).empty());
+}
+
 TEST(SlowFloors, above_a_layer_that_changed_are_learned_again_and_no_proof_of_others_counts) {
   SlowFloors floors;
   after(floors, 12, 0.5, 0.2);
@@ -378,9 +396,10 @@ struct HeldUp {
   bool operator==(const HeldUp&) const = default;
 };
 
-std::vector<model::LatencySpike> spike_of(const std::string& device) {
+std::vector<model::LatencySpike> spike_of(const std::string& device, double peak_seconds = 0.02) {
   std::vector<model::LatencySpike> spikes(1);
   spikes[0].device = device;
+  spikes[0].peak_seconds = peak_seconds;
   return spikes;
 }
 
@@ -430,6 +449,19 @@ TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
             (HeldUp{true, true, true}))
       << "limits are not known";
   EXPECT_EQ(held_up([](Ticks& ticks) { ticks.is_measured = false; }), (HeldUp{true, true, true}));
+}
+
+TEST(HoldUps, a_drive_whose_own_ios_are_much_faster_holds_up_no_reads) {
+  const auto during = [](double peak_seconds, double standstill_seconds) {
+    return held_up([&](Ticks& ticks) {
+      ticks.before.spikes_unjudged = spike_of("sda", peak_seconds);
+      ticks.before.spikes_unjudged[0].evidence[model::EvidenceKey::longest_standstill_seconds] = standstill_seconds;
+    });
+  };
+  // Reads wait 1 ms.
+  EXPECT_EQ(during(0.0004, 0), (HeldUp{false, true, false})) << "writes may wait for several others";
+  EXPECT_EQ(during(0.0006, 0), (HeldUp{true, true, false}));
+  EXPECT_EQ(during(0.0004, 0.5), (HeldUp{true, true, false}));
 }
 
 TEST(HoldUps, may_be_anything_below_a_layer_whose_own_thread_sends_writes_on) {

@@ -290,6 +290,28 @@ TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_
   EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
 }
 
+TEST(why_above_the_drives, a_layer_comes_before_drives_that_are_much_less_slow_than_it_is) {
+  Host host;
+  host.snapshot.host.waits = {wait(model::HostWaitCause::layer, 12s)};  // 39 ms of its own
+  const auto is_layer_named = [&](double peak_seconds, double standstill_seconds, std::optional<model::WallTime> at) {
+    LatencySpike one = spike("sdb", SpikeCause::gc, 9s, 9s);
+    one.peak_seconds = peak_seconds;
+    one.evidence[model::EvidenceKey::longest_device_standstill_seconds] = standstill_seconds;
+    host.snapshot.spikes_going_on = {one};
+    const Why answer = host.ask(at);
+    EXPECT_EQ(answer.device, answer.wait ? "dm-3" : "sdb");
+    return answer.wait.has_value();
+  };
+  for (const auto& at : {std::optional<model::WallTime>(), std::optional<model::WallTime>(kNow - 5s)}) {
+    EXPECT_TRUE(is_layer_named(0.017, 0, at));
+    EXPECT_FALSE(is_layer_named(0.024, 0, at)) << "a bio that is split may wait for it twice";
+    EXPECT_FALSE(is_layer_named(0.017, 4, at));
+  }
+  is_layer_named(0.017, 0, {});
+  const std::string sentence = host.ask().sentence;
+  EXPECT_NE(sentence.find(" A drive is slow too: sdb."), std::string::npos) << sentence;
+}
+
 TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
   Host host;
   model::HostSignals signals;
