@@ -24,9 +24,9 @@ MEMBERS = ("m0", "m1", "m2", "m3")
 READ, WRITE = 0.005, 0.002  # seconds, while all is well
 TIMES_SLOWER = 4  # than all but one in a hundred were
 READ_SLOWLY, DELAY = 0.02, 0.04  # seconds, at least
-HEALTHY = 75  # seconds: what is usual of a layer is known after 60 of them
+HEALTHY = 75  # seconds, in the first round: what is usual of a layer is known after 60 of them
 NAMED = {"drive": 12, "layer": 20, "cpu": 20, "suspended": 8}  # two whole intervals of 5 s for a layer, and the answer
-GONE, QUIET = 20, 45  # with HEALTHY, four minutes of each round in which nobody may be accused
+GONE, QUIET = 20, 45  # three minutes of each round in which nobody may be accused
 LVM = "activation { udev_sync=0 udev_rules=0 monitoring=0 } backup { backup=0 archive=0 } devices { obtain_device_list_from_udev=0 use_devicesfile=0 }"
 MOUNT = "/srv/db"
 LOAD = ("fio --direct=1 --ioengine=psync --bs=4k --size=48M --norandommap --time_based --runtime=36000 --thread --directory={mount} "
@@ -168,7 +168,7 @@ def run(vm, check):
     stories = Stories(vm, check, disks, daemon)
     stories.answers(15)  # fio writes its files first
     for number in range(ROUNDS if vm.long else 1):
-        stories.healthy(HEALTHY, f"round {number}, all is well")
+        stories.healthy(QUIET if number > 0 else HEALTHY, f"round {number}, all is well")
         once(vm, check, stories, number)
         print(f"     round {number}: {check.failures} failures so far")
     vm.sh("kill $(cat /tmp/fio.pid)")
