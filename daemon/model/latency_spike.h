@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -146,11 +147,19 @@ struct LatencySpike {
   std::uint64_t active_tenants = 0;          // with an I/O per second or more, without the root; 0: not known
 };
 
-/// I/Os that wait longer than this above the device, on average, do not wait for what is slow in the spike: twice what
-/// its own take, as one that is split may wait for one part after the other.
+/// I/Os that wait longer than this in a layer above the device, on average, do not wait for what is slow in the spike:
+/// three times as long as it takes itself, as they may wait for one that waits for another. Infinite if I/Os were sent
+/// again, which a layer may wait for in ways that are not seen.
 inline double longest_wait_seconds(const LatencySpike& spike) {
-  constexpr double kParts = 2;
-  return kParts * std::max({spike.peak_seconds, amount(spike.evidence, EvidenceKey::longest_standstill_seconds),
+  constexpr double kTimes = 3;
+  constexpr std::array kSentAgain{EvidenceKey::errors, EvidenceKey::failovers, EvidenceKey::requeues,
+                                  EvidenceKey::other_errors, EvidenceKey::other_requeues};
+  if (spike.cause == SpikeCause::error || std::any_of(kSentAgain.begin(), kSentAgain.end(), [&](EvidenceKey key) {
+        return amount(spike.evidence, key) > 0;
+      })) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return kTimes * std::max({spike.peak_seconds, amount(spike.evidence, EvidenceKey::longest_standstill_seconds),
                             amount(spike.evidence, EvidenceKey::longest_device_standstill_seconds)});
 }
 

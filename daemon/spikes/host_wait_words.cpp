@@ -16,11 +16,6 @@ namespace {
 using model::HostWait;
 using model::HostWaitCause;
 
-double evidence_of(const HostWait& wait, const char* key) {
-  const auto found = wait.evidence.find(key);
-  return found == wait.evidence.end() ? 0 : found->second;
-}
-
 /// "/srv/pgwal (vg0-wal, dm-3)"
 std::string volume_title(const util::OutsideText& volume, const model::Snapshot& now) {
   const auto named = std::find_if(now.memberships.begin(), now.memberships.end(), [&](const model::Membership& one) {
@@ -129,6 +124,11 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
 }
 
 }  // namespace
+
+double evidence_of(const HostWait& wait, const char* key) {
+  const auto found = wait.evidence.find(key);
+  return found == wait.evidence.end() ? 0 : found->second;
+}
 
 bool concerns(const HostWait& wait, const std::string& disk, const model::Snapshot& now) {
   const auto is_below = [&](const util::OutsideText& volume) {

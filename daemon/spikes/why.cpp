@@ -422,25 +422,32 @@ bool stops_io(const model::HostWait& wait) {
   return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::frozen;
 }
 
-/// What stops I/O altogether comes before slow drives, what only slows it after them, as does a file system that has
-/// been full for long. A layer comes before drives that are much less slow than it is.
-bool is_before_drives(const model::HostWait& wait, const std::vector<Incident>& incidents) {
-  if (wait.cause == model::HostWaitCause::layer) {
-    const auto own = wait.evidence.find("own_seconds");
-    return own != wait.evidence.end() && std::all_of(incidents.begin(), incidents.end(), [&](const Incident& one) {
-             return std::all_of(one.spikes.begin(), one.spikes.end(), [&](const LatencySpike& spike) {
-               return own->second > model::longest_wait_seconds(spike);
-             });
-           });
+/// Whether reads wait in a layer for longer than any of these drives explains. Writes are never proven to while a drive
+/// below is slow: that is from before.
+bool is_slower_than(const model::HostWait& layer, const std::vector<Incident>& incidents) {
+  if (evidence_of(layer, "operation") != static_cast<double>(index(Operation::read))) {
+    return false;
   }
-  return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately);
+  const double own_seconds = evidence_of(layer, "own_seconds");
+  return std::all_of(incidents.begin(), incidents.end(), [&](const Incident& one) {
+    return std::all_of(one.spikes.begin(), one.spikes.end(),
+                       [&](const LatencySpike& spike) { return own_seconds > model::longest_wait_seconds(spike); });
+  });
 }
 
-/// The first by cause, then by its begin; null if none goes on.
-const model::HostWait* first_wait(const model::Snapshot& now) {
+/// What stops I/O altogether comes before slow drives, what only slows it after them, as does a file system that has
+/// been full for long. A layer comes before drives that do not explain how slow it is.
+bool is_before_drives(const model::HostWait& wait, const std::vector<Incident>& incidents) {
+  return stops_io(wait) || (wait.cause == model::HostWaitCause::full && wait.duration < kLately) ||
+         (wait.cause == model::HostWaitCause::layer && is_slower_than(wait, incidents));
+}
+
+/// The first by cause, then by its begin, of those that come before these drives; null: none does.
+const model::HostWait* first_of(const std::vector<model::HostWait>& waits, const std::vector<Incident>& slow_drives) {
   const model::HostWait* first = nullptr;
-  for (const model::HostWait& wait : now.host.waits) {
-    if (!wait.over && (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
+  for (const model::HostWait& wait : waits) {
+    if ((slow_drives.empty() || is_before_drives(wait, slow_drives)) &&
+        (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
       first = &wait;
     }
   }
@@ -508,17 +515,18 @@ Why right_now(const Situation& situation) {
   std::vector<LatencySpike> lately = now.spikes_unjudged;
   std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
                [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
-  auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
-  const bool drive_is_slow = !incidents.empty() && incidents.front().going_on;
-  const model::HostWait* wait = first_wait(now);
-  if (wait != nullptr || drive_is_slow) {
-    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+  const auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
+  std::vector<Incident> slow;
+  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(slow),
+               [](const Incident& one) { return one.going_on; });
+  std::vector<model::HostWait> waits;
+  std::copy_if(now.host.waits.begin(), now.host.waits.end(), std::back_inserter(waits),
+               [](const model::HostWait& one) { return !one.over; });
+  if (const model::HostWait* wait = first_of(waits, slow)) {
+    return about_current(*wait, now, others_words(now, slow, "", Tense::present));
   }
-  if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait, incidents))) {
-    return about_current(*wait, now, others_words(now, incidents, "", Tense::present));
-  }
-  if (drive_is_slow) {
-    const Incident incident = incidents.front();
+  if (!slow.empty()) {
+    const Incident& incident = slow.front();
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     const std::string lasts =
@@ -530,7 +538,7 @@ Why right_now(const Situation& situation) {
                     util::format_clock(incident.begin), lasts,
                     explain(spike, situation.bursts, Tense::present, load_of(incident)).because),
         member_words(now, spike.device) + sibling_words(now, spike.device) + tenants_words(incident) +
-            resync_words(now, spike.device) + others_words(now, incidents, spike.device, Tense::present));
+            resync_words(now, spike.device) + others_words(now, slow, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -712,14 +720,11 @@ Why at_time(const Situation& situation, WallTime at, Moment& moment) {
     return a.harm_seconds() < b.harm_seconds();
   });
   const auto waits = waits_of(situation, moment);
-  const auto wait = std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
-  });
-  if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait, incidents))) {
+  if (const model::HostWait* wait = first_of(waits, incidents)) {
     Why answer = about(*wait, now, When::then);
-    answer.sentence = fmt::format("{}, from {} for {}.", sentence_of(*wait, now, Tense::past),
-                                  util::format_clock(wait->begin, now.taken_at),
-                                  util::format_duration(Seconds(wait->duration).count()));
+    answer.sentence = fmt::format(
+        "{}, from {} for {}.{}", sentence_of(*wait, now, Tense::past), util::format_clock(wait->begin, now.taken_at),
+        util::format_duration(Seconds(wait->duration).count()), others_words(now, incidents, "", Tense::past));
     return answer;
   }
   if (worst != incidents.end()) {

@@ -137,6 +137,12 @@ bool may_do_more(model::LayerKind kind) { return kind == model::LayerKind::lvm |
 /// reads.
 bool sends_by_itself(model::LayerKind kind) { return kind == model::LayerKind::crypt || kind == model::LayerKind::dm; }
 
+/// After an error, mirrors hold all reads back and try one after the other; verity reads again what it could not prove.
+bool sends_again(model::LayerKind kind) {
+  using Kind = model::LayerKind;
+  return kind == Kind::raid1 || kind == Kind::raid10 || kind == Kind::verity;
+}
+
 bool merges_flushes(model::LayerKind kind) {
   using Kind = model::LayerKind;
   return kind == Kind::raid0 || kind == Kind::raid1 || kind == Kind::raid10;
@@ -372,9 +378,13 @@ void HoldUps::observe(const model::Tick& tick) {
   inventory_ = tick.inventory;
   disks_below_.clear();
   own_threads_.clear();
+  senders_again_.clear();
   for (const model::Layer& layer : tick.inventory->layers) {
     if (sends_by_itself(layer.kind)) {
       own_threads_.insert(layer.name);
+    }
+    if (sends_again(layer.kind)) {
+      senders_again_.insert(layer.name);
     }
   }
   for (const model::Membership& membership : tick.inventory->memberships) {
@@ -391,6 +401,8 @@ void HoldUps::observe(const model::Tick& tick) {
 
 bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) const {
   const auto has_own_thread = [&](const std::string& volume) { return own_threads_.contains(volume); };
+  const bool may_send_again = std::any_of(floor.volumes.begin(), floor.volumes.end(),
+                                          [&](const std::string& volume) { return senders_again_.contains(volume); });
   if (!limits_known_ || (floor.operation == model::Operation::write &&
                          std::any_of(floor.volumes.begin(), floor.volumes.end(), has_own_thread))) {
     return true;
@@ -403,7 +415,7 @@ bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) 
     return (last && *last >= begin) ||
            (reads && spikes != spikes_.end() &&
             std::any_of(spikes->second.begin(), spikes->second.end(), [&](const Spike& one) {
-              return one.at >= begin && floor.own_seconds <= one.longest_wait_seconds;
+              return one.at >= begin && (may_send_again || floor.own_seconds <= one.longest_wait_seconds);
             }));
   };
   std::set<std::string> disks;
@@ -432,11 +444,6 @@ void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::ch
   known.usual_bytes += (floor.mean_bytes - known.usual_bytes) * weight;
 }
 
-double SlowFloors::usual_for(const FloorState& known, const model::FloorTime& floor) {
-  const double larger = known.usual_bytes > 0 ? std::max(1.0, floor.mean_bytes / known.usual_bytes) : 1;
-  return known.usual_own_seconds * larger;
-}
-
 std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::FloorTime>& floors,
                                                   std::chrono::seconds interval) {
   std::vector<model::SlowFloor> slow;
@@ -444,17 +451,17 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   for (const model::FloorTime& floor : floors) {
     auto kept = before.extract(std::pair(floor.members, floor.operation));
     FloorState known = kept.empty() ? FloorState() : kept.mapped();
-    known.bridged = false;
     if (known.slow_for >= kUsualAfter) {
       known.usual_own_seconds = floor.own_seconds;
       known.usual_bytes = floor.mean_bytes;
     }
-    const double usual = usual_for(known, floor);
+    // Larger bios take longer, in proportion at most.
+    const double larger = known.usual_bytes > 0 ? std::max(1.0, floor.mean_bytes / known.usual_bytes) : 1;
+    const double usual = known.usual_own_seconds * larger;
     if (known.learned >= kMinLearned && floor.own_seconds >= model::kMinOwnSeconds &&
         floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds && floor.own_seconds >= kTimesUsual * usual) {
       ++known.proofs;
       known.slow_for += interval;
-      known.proof = floor;
       if (known.proofs >= kProofs) {
         slow.push_back({floor, usual, known.slow_for});
       }
@@ -467,13 +474,8 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   }
   // Those with too few I/Os, or that may have been held up, keep what is usual.
   for (auto& [key, known] : before) {
-    if (known.proofs >= kProofs && !known.bridged) {
-      known.bridged = true;
-      slow.push_back({known.proof, usual_for(known, known.proof), known.slow_for});
-    } else {
-      known.slow_for = {};
-      known.proofs = 0;
-    }
+    known.slow_for = {};
+    known.proofs = 0;
     known_.emplace(key, known);
   }
   return slow;

@@ -52,6 +52,7 @@ class HoldUps {
   bool limits_known_ = false;
   std::shared_ptr<const model::Inventory> inventory_;         // of the last tick
   std::set<std::string> own_threads_;                         // volumes that send writes on by a thread of their own
+  std::set<std::string> senders_again_;                       // volumes that may send a read more than once
   std::map<std::string, Last> last_;                          // by disk or volume
   std::map<std::string, std::deque<Spike>> spikes_;           // by disk
   std::set<std::string> measured_;                            // disks
@@ -62,7 +63,6 @@ class HoldUps {
 /// kMinOwnShare of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens
 /// once, such as a volume that is suspended between two ticks, is in one interval only. What is usual is the mean of
 /// the intervals of kLearningTime in which it was not slow; one that stays slow for kUsualAfter is usual from then on.
-/// One that is slow remains so for an interval in which it is not known.
 class SlowFloors {
  public:
   static constexpr std::size_t kProofs = 2;
@@ -82,12 +82,8 @@ class SlowFloors {
     double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
-    std::size_t proofs = 0;       // intervals in a row in which it was slow
-    model::FloorTime proof = {};  // the newest
-    bool bridged = false;         // nothing was known of it in the last interval
+    std::size_t proofs = 0;  // intervals in a row in which it was slow
   };
-  /// Seconds in the floor that are usual for bios as large as these: larger ones take longer, in proportion at most.
-  static double usual_for(const FloorState& known, const model::FloorTime& floor);
   void learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
 
   std::map<std::pair<std::vector<std::string>, model::Operation>, FloorState> known_;  // by members

@@ -273,24 +273,6 @@ TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
   EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
 }
 
-TEST(SlowFloors, remains_slow_for_one_interval_in_which_nothing_is_known_of_it) {
-  const std::chrono::seconds interval(5);
-  SlowFloors floors;
-  after(floors, 12, 0.5, 0.2);
-  ASSERT_EQ(after(floors, 2, 40, 39).size(), 1U);
-  const auto bridged = floors.observe({}, interval);
-  ASSERT_EQ(bridged.size(), 1U);
-  EXPECT_NEAR(bridged[0].time.own_seconds, 0.039, 1e-9);
-  EXPECT_EQ(bridged[0].slow_for, 2 * interval) << "not proven for longer";
-  EXPECT_EQ(after(floors, 1, 40, 39).at(0).slow_for, 3 * interval);
-  EXPECT_EQ(floors.observe({}, interval).size(), 1U);
-  EXPECT_TRUE(floors.observe({}, interval).empty());
-  EXPECT_TRUE(after(floors, 1, 40, 39).empty());
-  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
-  EXPECT_TRUE(after(floors, 1, 0.5, 0.2).empty()) << "it is known not to be slow";
-  EXPECT_TRUE(floors.observe({}, interval).empty());
-}
-
 TEST(SlowFloors, above_a_layer_that_changed_are_learned_again_and_no_proof_of_others_counts) {
   SlowFloors floors;
   after(floors, 12, 0.5, 0.2);
@@ -452,16 +434,41 @@ TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
 }
 
 TEST(HoldUps, a_drive_whose_own_ios_are_much_faster_holds_up_no_reads) {
-  const auto during = [](double peak_seconds, double standstill_seconds) {
+  using model::EvidenceKey;
+  const auto during = [](LayerKind kind, double peak_seconds, const model::SpikeEvidence& evidence) {
     return held_up([&](Ticks& ticks) {
+      auto inventory = std::make_shared<model::Inventory>(*ticks.tick.inventory);
+      inventory->layers = {layer("dm-0", {"sda1"}, kind)};
+      ticks.tick.inventory = inventory;
       ticks.before.spikes_unjudged = spike_of("sda", peak_seconds);
-      ticks.before.spikes_unjudged[0].evidence[model::EvidenceKey::longest_standstill_seconds] = standstill_seconds;
+      ticks.before.spikes_unjudged[0].evidence = evidence;
     });
   };
   // Reads wait 1 ms.
-  EXPECT_EQ(during(0.0004, 0), (HeldUp{false, true, false})) << "writes may wait for several others";
-  EXPECT_EQ(during(0.0006, 0), (HeldUp{true, true, false}));
-  EXPECT_EQ(during(0.0004, 0.5), (HeldUp{true, true, false}));
+  EXPECT_EQ(during(LayerKind::linear, 0.0003, {}), (HeldUp{false, true, false})) << "writes may wait for many others";
+  EXPECT_EQ(during(LayerKind::linear, 0.0004, {}), (HeldUp{true, true, false}));
+  EXPECT_EQ(during(LayerKind::linear, 0.0003, {{EvidenceKey::longest_standstill_seconds, 0.5}}),
+            (HeldUp{true, true, false}));
+  EXPECT_EQ(during(LayerKind::linear, 0.0003, {{EvidenceKey::errors, 0}}), (HeldUp{false, true, false}));
+  EXPECT_EQ(during(LayerKind::linear, 0.0003, {{EvidenceKey::errors, 1}}), (HeldUp{true, true, false}));
+  EXPECT_EQ(during(LayerKind::raid1, 0.0003, {}), (HeldUp{true, true, false})) << "it may send them again";
+}
+
+TEST(HoldUps, know_for_each_tick_how_slow_a_drive_was) {
+  Ticks ticks;
+  HoldUps subject;
+  model::FloorTime reads = floor(1, 1);
+  reads.operation = Operation::read;
+  const auto observe = [&](double peak_seconds) {
+    ticks.before.spikes_going_on = spike_of("sda", peak_seconds);
+    subject.observe(ticks.next());
+    return ticks.tick.at;
+  };
+  const auto slow = observe(0.02);
+  const auto begin = observe(0.0003);
+  observe(0.0003);
+  EXPECT_TRUE(subject.any_since(slow, reads));
+  EXPECT_FALSE(subject.any_since(begin, reads));
 }
 
 TEST(HoldUps, may_be_anything_below_a_layer_whose_own_thread_sends_writes_on) {

@@ -290,26 +290,34 @@ TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_
   EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
 }
 
-TEST(why_above_the_drives, a_layer_comes_before_drives_that_are_much_less_slow_than_it_is) {
+TEST(why_above_the_drives, a_layer_comes_before_drives_that_do_not_explain_how_slow_it_is) {
+  using model::EvidenceKey;
+  using Times = std::vector<std::optional<model::WallTime>>;
   Host host;
-  host.snapshot.host.waits = {wait(model::HostWaitCause::layer, 12s)};  // 39 ms of its own
-  const auto is_layer_named = [&](double peak_seconds, double standstill_seconds, std::optional<model::WallTime> at) {
-    LatencySpike one = spike("sdb", SpikeCause::gc, 9s, 9s);
-    one.peak_seconds = peak_seconds;
-    one.evidence[model::EvidenceKey::longest_device_standstill_seconds] = standstill_seconds;
-    host.snapshot.spikes_going_on = {one};
-    const Why answer = host.ask(at);
-    EXPECT_EQ(answer.device, answer.wait ? "dm-3" : "sdb");
-    return answer.wait.has_value();
+  model::HostWait layer = wait(model::HostWaitCause::layer, 12s);  // 39 ms of its own
+  layer.evidence["operation"] = static_cast<double>(index(model::Operation::read));
+  host.snapshot.host.waits = {wait(model::HostWaitCause::cgroup_limit, 12s), layer};
+  const auto named_beside = [&](std::vector<LatencySpike> spikes, const std::optional<model::WallTime>& at) {
+    host.snapshot.spikes_going_on = std::move(spikes);
+    return host.ask(at).device;
   };
-  for (const auto& at : {std::optional<model::WallTime>(), std::optional<model::WallTime>(kNow - 5s)}) {
-    EXPECT_TRUE(is_layer_named(0.017, 0, at));
-    EXPECT_FALSE(is_layer_named(0.024, 0, at)) << "a bio that is split may wait for it twice";
-    EXPECT_FALSE(is_layer_named(0.017, 4, at));
+  LatencySpike slow = spike("sdb", SpikeCause::gc, 9s, 9s), slower = spike("sda", SpikeCause::gc, 9s, 9s);
+  slow.peak_seconds = 0.012;
+  slower.peak_seconds = 0.014;
+  LatencySpike still = slow, failing = slow;
+  still.evidence[EvidenceKey::longest_device_standstill_seconds] = 4;
+  failing.evidence[EvidenceKey::requeues] = 1;
+  for (const auto& at : Times{{}, kNow - 5s}) {
+    EXPECT_EQ(named_beside({slow}, at), "dm-3");
+    EXPECT_EQ(named_beside({slow, slower}, at).substr(0, 2), "sd");
+    EXPECT_EQ(named_beside({still}, at), "sdb");
+    EXPECT_EQ(named_beside({failing}, at), "sdb");
   }
-  is_layer_named(0.017, 0, {});
-  const std::string sentence = host.ask().sentence;
-  EXPECT_NE(sentence.find(" A drive is slow too: sdb."), std::string::npos) << sentence;
+  named_beside({slow}, {});
+  EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
+  EXPECT_NE(host.ask(kNow - 5s).sentence.find(" A drive was slow too: sdb."), std::string::npos);
+  host.snapshot.host.waits = {wait(model::HostWaitCause::layer, 12s)};
+  EXPECT_EQ(named_beside({slow}, {}), "sdb") << "of writes, that is from before the drive was slow";
 }
 
 TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
