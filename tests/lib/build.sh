@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
-#   gcc               everything
+#   gcc               everything; what measures costs only in the long tier
 #   clang             everything, with the other compiler
 #   address           with clang, under AddressSanitizer with UBSan: the fuzzers, and the unit tests with this label
 #   thread            under ThreadSanitizer: the unit tests with this label
@@ -38,6 +38,7 @@ esac
 case $kind in
   gcc | thread) options+=('-DCMAKE_CXX_FLAGS=--param ggc-min-heapsize=1000000 --param ggc-min-expand=400') ;;
 esac
+[[ $kind == clang || -n ${SSDPULSE_TEST_LONG:-} ]] || options+=(-DSSDPULSE_BENCHES=OFF)
 options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/tests/lib/compile.sh")
 # Another checkout of the same files can reuse what was compiled here.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
