@@ -3,6 +3,7 @@
 // stacks_of(): all that lies below each mounted file system, as a tree. Values only.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -50,6 +51,9 @@ inline constexpr auto kLayerKindNames = util::names<LayerKind>(
     {"lvm",   "crypt",   "thin",  "thin_pool", "snapshot", "cache",     "integrity", "verity", "multipath",
      "raid0", "raid1",   "raid4", "raid5",     "raid6",    "raid10",    "linear",    "bcache", "drbd",
      "zram",  "ramdisk", "pmem",  "dm",        "other",    "partition", "disk"});
+/// May send a read more than once: after an error, mirrors hold all reads back and try one member after the other;
+/// verity reads again what it could not prove.
+inline constexpr std::array kSendAgain{LayerKind::verity, LayerKind::raid1, LayerKind::raid10};
 
 struct Layer {
   std::string name;         // the kernel's: dm-0, md0

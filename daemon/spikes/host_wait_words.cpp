@@ -39,8 +39,8 @@ std::string target_title(const std::string& device, const model::Snapshot& now) 
 
 /// "40 writes a second", "10 MB a second of reads"
 std::string limit_words(const HostWait& wait) {
-  const double limit = evidence_of(wait, "limit_per_second");
-  switch (static_cast<model::IoLimitKind>(static_cast<int>(evidence_of(wait, "limit_kind")))) {
+  const double limit = evidence_amount(wait, "limit_per_second");
+  switch (static_cast<model::IoLimitKind>(static_cast<int>(evidence_amount(wait, "limit_kind")))) {
     case model::IoLimitKind::rbps:
       return fmt::format("{} of reads a second", util::format_size(limit));
     case model::IoLimitKind::wbps:
@@ -54,7 +54,7 @@ std::string limit_words(const HostWait& wait) {
 }
 
 std::string waits_words(const HostWait& wait, std::string_view who, Tense tense) {
-  const double ratio = evidence_of(wait, "pressure_ratio");
+  const double ratio = evidence_amount(wait, "pressure_ratio");
   return ratio <= 0 ? ""
                     : fmt::format("; {} {} for I/O {:.0f} % of the time", who,
                                   tense == Tense::present ? "waits" : "waited", 100 * ratio);
@@ -73,13 +73,13 @@ std::string layer_words(const HostWait& wait, const model::Snapshot& now, Tense 
   const bool is_known = kind >= 0 && kind < static_cast<double>(model::kLayerKindNames.size());
   return fmt::format(
       "of {} that {} on {} {}, {}{} {} spent in the {}layer itself, not in what is below (usually {})",
-      util::format_latency(evidence_of(wait, "mean_seconds")),
-      evidence_of(wait, "operation") == static_cast<double>(index(model::Operation::read)) ? "reads" : "writes",
+      util::format_latency(evidence_amount(wait, "mean_seconds")),
+      evidence_amount(wait, "operation") == static_cast<double>(index(model::Operation::read)) ? "reads" : "writes",
       is_named ? volume_title(wait.device, now) : util::for_json(wait.subject), now_so ? "take" : "took",
-      evidence_of(wait, "own_is_exact") > 0 ? "" : "at least ", util::format_latency(evidence_of(wait, "own_seconds")),
-      now_so ? "are" : "were",
+      evidence_amount(wait, "own_is_exact") > 0 ? "" : "at least ",
+      util::format_latency(evidence_amount(wait, "own_seconds")), now_so ? "are" : "were",
       is_known ? fmt::format("{} ", model::kLayerKindNames[static_cast<std::size_t>(kind)]) : "",
-      util::format_latency(evidence_of(wait, "baseline_own_seconds")));
+      util::format_latency(evidence_amount(wait, "baseline_own_seconds")));
 }
 
 std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tense) {
@@ -95,10 +95,10 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
                          wait.command.empty() ? "" : " by " + util::for_json(wait.command),
                          now_so ? "whoever writes to it waits" : "whoever wrote to it waited");
     case HostWaitCause::full:
-      return evidence_of(wait, "inodes_full") > 0
+      return evidence_amount(wait, "inodes_full") > 0
                  ? fmt::format("{} {} full: no inode {} left for another file", util::for_json(wait.subject), is, is)
                  : fmt::format("{} {} full: {} {} left, and larger writes {}", util::for_json(wait.subject), is,
-                               util::format_size(evidence_of(wait, "available_bytes")), are,
+                               util::format_size(evidence_amount(wait, "available_bytes")), are,
                                now_so ? "fail" : "failed");
     case HostWaitCause::cgroup_limit: {
       const std::string where =
@@ -114,18 +114,18 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
       return fmt::format(
           "the kernel {} up whoever writes to files, until the drives have caught up: {} {} dirty or being written "
           "back, of {} allowed",
-          now_so ? "holds" : "held", util::format_size(evidence_of(wait, "dirty_bytes")), are,
-          util::format_size(evidence_of(wait, "dirty_threshold_bytes")));
+          now_so ? "holds" : "held", util::format_size(evidence_amount(wait, "dirty_bytes")), are,
+          util::format_size(evidence_amount(wait, "dirty_threshold_bytes")));
     case HostWaitCause::pressure:
       return fmt::format("tasks {} for I/O {:.0f} % of the time, and no disk of this host explains it",
-                         now_so ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));
+                         now_so ? "wait" : "waited", 100 * evidence_amount(wait, "pressure_ratio"));
   }
   return "";
 }
 
 }  // namespace
 
-double evidence_of(const HostWait& wait, const char* key) {
+double evidence_amount(const HostWait& wait, const char* key) {
   const auto found = wait.evidence.find(key);
   return found == wait.evidence.end() ? 0 : found->second;
 }

@@ -20,7 +20,7 @@ inline constexpr std::string_view kHostWaitRunbook = "SsdpulseIoHeldUp";
 HostWaitWords host_wait_words(const model::HostWait& wait, const model::Snapshot& now, Tense tense);
 
 /// 0 where it is not known.
-double evidence_of(const model::HostWait& wait, const char* key);
+double evidence_amount(const model::HostWait& wait, const char* key);
 
 /// Whether it can hold up I/O to this disk: those that hold up the whole host concern each.
 bool concerns(const model::HostWait& wait, const std::string& disk, const model::Snapshot& now);

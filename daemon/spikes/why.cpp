@@ -422,13 +422,18 @@ bool stops_io(const model::HostWait& wait) {
   return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::frozen;
 }
 
-/// Whether reads wait in a layer for longer than any of these drives explains. Writes are never proven to while a drive
-/// below is slow: that is from before.
+/// Whether reads wait in a layer for longer than any of these drives explains. Of writes, and of layers that send reads
+/// again, that is never proven while a drive below is slow: it is from before.
 bool is_slower_than(const model::HostWait& layer, const std::vector<Incident>& incidents) {
-  if (evidence_of(layer, "operation") != static_cast<double>(index(Operation::read))) {
+  const auto is = [&](const char* key, auto value) {
+    const auto found = layer.evidence.find(key);
+    return found != layer.evidence.end() && found->second == static_cast<double>(value);
+  };
+  if (!is("operation", Operation::read) || std::any_of(model::kSendAgain.begin(), model::kSendAgain.end(),
+                                                       [&](model::LayerKind kind) { return is("layer_kind", kind); })) {
     return false;
   }
-  const double own_seconds = evidence_of(layer, "own_seconds");
+  const double own_seconds = evidence_amount(layer, "own_seconds");
   return std::all_of(incidents.begin(), incidents.end(), [&](const Incident& one) {
     return std::all_of(one.spikes.begin(), one.spikes.end(),
                        [&](const LatencySpike& spike) { return own_seconds > model::longest_wait_seconds(spike); });

@@ -137,12 +137,6 @@ bool may_do_more(model::LayerKind kind) { return kind == model::LayerKind::lvm |
 /// reads.
 bool sends_by_itself(model::LayerKind kind) { return kind == model::LayerKind::crypt || kind == model::LayerKind::dm; }
 
-/// After an error, mirrors hold all reads back and try one after the other; verity reads again what it could not prove.
-bool sends_again(model::LayerKind kind) {
-  using Kind = model::LayerKind;
-  return kind == Kind::raid1 || kind == Kind::raid10 || kind == Kind::verity;
-}
-
 bool merges_flushes(model::LayerKind kind) {
   using Kind = model::LayerKind;
   return kind == Kind::raid0 || kind == Kind::raid1 || kind == Kind::raid10;
@@ -383,7 +377,7 @@ void HoldUps::observe(const model::Tick& tick) {
     if (sends_by_itself(layer.kind)) {
       own_threads_.insert(layer.name);
     }
-    if (sends_again(layer.kind)) {
+    if (std::find(model::kSendAgain.begin(), model::kSendAgain.end(), layer.kind) != model::kSendAgain.end()) {
       senders_again_.insert(layer.name);
     }
   }

@@ -16,7 +16,7 @@ if [[ $# -gt 1 || ( $# -eq 1 && $1 != --json && $1 != --large ) ]]; then
   echo "unknown arguments: $*; see tests/bench/scrape.sh --help" >&2
   exit 2
 fi
-[[ -x $binary ]] || { echo "no $binary: build with -DSSDPULSE_TESTS=ON, or set SSDPULSE_BUILD" >&2; exit 2; }
+[[ -x $binary ]] || { echo "no $binary: build the target ssdpulse_daemon_costs with -DSSDPULSE_TESTS=ON, or set SSDPULSE_BUILD" >&2; exit 2; }
 if [[ ${1:-} == --json ]]; then exec "$binary"; fi
 "$binary" "$@" | jq -rs '
   def cell(width): tostring | " " * (width - length) + .;

@@ -38,7 +38,6 @@ esac
 case $kind in
   gcc | thread) options+=('-DCMAKE_CXX_FLAGS=--param ggc-min-heapsize=1000000 --param ggc-min-expand=400') ;;
 esac
-[[ $kind == clang || -n ${SSDPULSE_TEST_LONG:-} ]] || options+=(-DSSDPULSE_BENCHES=OFF)
 options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/tests/lib/compile.sh")
 # Another checkout of the same files can reuse what was compiled here.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -60,5 +59,7 @@ elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
   [[ ${#targets[@]} -gt 0 ]] || exit 0
   [[ $kind != address ]] || targets+=(pages_fuzzer config_fuzzer load_fuzzer)
   [[ $kind != address || -z ${SSDPULSE_TEST_LONG:-} ]] || targets+=(ssdpulse)
+elif [[ ${#targets[@]} -eq 0 && ($kind == clang || -n ${SSDPULSE_TEST_LONG:-}) ]]; then
+  targets=(all tests/bench/all)
 fi
 exec ninja -C "$build" "${targets[@]}"

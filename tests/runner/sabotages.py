@@ -24,7 +24,7 @@ FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|^FAIL \S.*|\[  FAILED  \] \S+|[A
 # One failure is enough: a test that uses rig.Check ends at once, a unit test after the case that failed.
 ENDS_EARLY = {"SSDPULSE_TEST_FIRST_FAILURE_ENDS": "1", "GTEST_FAIL_FAST": "1"}
 # What must be rebuilt for a test; a unit test is its own target, and the rest need everything but those.
-EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all", "tests/bench/all"]
+EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all"]
 
 
 @dataclass

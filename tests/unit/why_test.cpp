@@ -291,11 +291,11 @@ TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_
 }
 
 TEST(why_above_the_drives, a_layer_comes_before_drives_that_do_not_explain_how_slow_it_is) {
-  using model::EvidenceKey;
   using Times = std::vector<std::optional<model::WallTime>>;
   Host host;
   model::HostWait layer = wait(model::HostWaitCause::layer, 12s);  // 39 ms of its own
   layer.evidence["operation"] = static_cast<double>(index(model::Operation::read));
+  layer.evidence["layer_kind"] = static_cast<double>(model::LayerKind::crypt);
   host.snapshot.host.waits = {wait(model::HostWaitCause::cgroup_limit, 12s), layer};
   const auto named_beside = [&](std::vector<LatencySpike> spikes, const std::optional<model::WallTime>& at) {
     host.snapshot.spikes_going_on = std::move(spikes);
@@ -316,8 +316,13 @@ TEST(why_above_the_drives, a_layer_comes_before_drives_that_do_not_explain_how_s
   named_beside({slow}, {});
   EXPECT_NE(host.ask().sentence.find(" A drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
   EXPECT_NE(host.ask(kNow - 5s).sentence.find(" A drive was slow too: sdb."), std::string::npos);
-  host.snapshot.host.waits = {wait(model::HostWaitCause::layer, 12s)};
-  EXPECT_EQ(named_beside({slow}, {}), "sdb") << "of writes, that is from before the drive was slow";
+  for (const auto& [key, value] :
+       std::map<const char*, double>{{"operation", static_cast<double>(index(model::Operation::write))},
+                                     {"layer_kind", static_cast<double>(model::LayerKind::raid1)}}) {
+    host.snapshot.host.waits = {layer};
+    host.snapshot.host.waits[0].evidence[key] = value;
+    EXPECT_EQ(named_beside({slow}, {}), "sdb") << "that is from before the drive was slow";
+  }
 }
 
 TEST(why_above_the_drives, a_file_system_that_will_soon_be_full_is_mentioned) {
