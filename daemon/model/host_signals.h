@@ -84,10 +84,11 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
          "in two intervals of 5 s in a row, the layer itself, not what it lies on, took at least 1 ms of the mean "
          "time of a bio, half of it, and 4 times what is usual for bios of that size; after an hour that is "
          "usual. Only of layers that pass each bio on as it is, where those below were seen and timed, and "
-         "nothing was seen that may hold them up on their way: a spike of a drive below, a full queue, for "
-         "writes a drive that is 90 % busy, a limit, a suspended volume. Never of writes of LUKS and of dm "
-         "devices other than LVM, which a thread of their own sends on, nor of fewer than 20 I/Os in 5 s "
-         "([volumes](volumes.md))"},
+         "nothing was seen that may hold them up on their way: a spike of a drive below (of reads only if the layer "
+         "adds at most three times its peak and its longest standstill, if I/Os failed or were sent again, or below "
+         "mirrors and verity), a full queue, for writes a drive that is 90 % busy, a limit, a suspended volume. Never "
+         "of writes of LUKS and of dm devices other than LVM, which a thread of their own sends on, nor of fewer than "
+         "20 I/Os in 5 s ([volumes](volumes.md))"},
     {.cause = HostWaitCause::dirty_throttling,
      .name = "dirty_throttling",
      .next = "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
