@@ -35,8 +35,10 @@ constexpr std::uint64_t kMinEndedForProof = 20;
 constexpr double kNearlyAll = 0.9;
 /// Of the time that something is in flight: from then on a drive may take no more.
 constexpr double kBusyRatio = 0.9;
-/// Bios that began below before the window or end after it, and those that are lost, are few of many.
+/// Bios that are not seen below, and those that are lost, are few of many.
 constexpr double kFew = 0.01;
+/// So are those that were below before the window or will be after it: as many as were in flight, at most.
+constexpr double kFewInFlight = 0.05;
 
 /// What one operation of a device did between two readings.
 struct Interval {
@@ -45,6 +47,7 @@ struct Interval {
   std::uint64_t bytes = 0;
   std::uint64_t lost = 0;  // without a latency
   double seconds = 0;      // of all bios that ended
+  double in_flight = 0;    // at its beginning or its end, whichever was more
 };
 
 std::optional<Interval> interval_between(const BioOperation& before, const BioOperation& now) {
@@ -53,9 +56,12 @@ std::optional<Interval> interval_between(const BioOperation& before, const BioOp
     return std::nullopt;
   }
   const std::uint64_t ended = model::count(*buckets);
-  return Interval{std::move(*buckets), ended, now.bytes - before.bytes,
+  return Interval{std::move(*buckets),
+                  ended,
+                  now.bytes - before.bytes,
                   now.untimed + now.missed - before.untimed - before.missed,
-                  static_cast<double>(now.latency.sum_ns - before.latency.sum_ns) / 1e9};
+                  static_cast<double>(now.latency.sum_ns - before.latency.sum_ns) / 1e9,
+                  static_cast<double>(std::max<std::int64_t>({before.in_flight, now.in_flight, 0}))};
 }
 
 struct DeviceInterval {
@@ -201,6 +207,7 @@ struct Sum {
   std::uint64_t bytes = 0;
   std::uint64_t lost = 0;
   double seconds = 0;
+  double in_flight = 0;
 };
 
 /// Nothing if one of them is not known.
@@ -216,6 +223,7 @@ std::optional<Sum> sum_of(const std::set<std::string>& devices, const Intervals&
     sum.bytes += of.bytes;
     sum.lost += of.lost;
     sum.seconds += of.seconds;
+    sum.in_flight += of.in_flight;
   }
   return sum;
 }
@@ -241,23 +249,27 @@ std::optional<FloorTime> time_of(const Floor& floor, const Intervals& intervals,
   }
   const auto ended = static_cast<double>(above->ended);
   // What was remapped to a member is not seen there; what was lost may have been slow.
-  const bool all_below = static_cast<double>(below->ended) >= (1 - kFew) * ended &&
-                         static_cast<double>(below->bytes) >= (1 - kFew) * static_cast<double>(above->bytes) &&
+  const double missing = ended - static_cast<double>(below->ended);
+  const double few = std::max(kFew, std::min(kFewInFlight, above->in_flight / ended));
+  const bool all_below = missing <= few * ended &&
+                         static_cast<double>(below->bytes) >= (1 - few) * static_cast<double>(above->bytes) &&
                          static_cast<double>(above->lost + below->lost) <= kFew * ended;
-  const bool as_many = std::abs(static_cast<double>(below->ended) - ended) <= kFew * ended;
+  const bool as_many = std::abs(missing) <= few * ended;
   const bool merged = operation == kWrite && floor.merges_flushes && flushes->ended > 0;
   if (!all_below || merged || (floor.may_do_more && !as_many)) {
     return std::nullopt;
   }
   // A write that is to follow a flush waits for one below first.
   const double flush_seconds = operation == kWrite ? flushes->seconds : 0;
+  const double mean_seconds = above->seconds / ended;
+  const double missing_seconds = std::max(0.0, missing) * mean_seconds;  // as if all of it were spent below
   return FloorTime{{floor.volumes.begin(), floor.volumes.end()},
                    {floor.members.begin(), floor.members.end()},
                    kTimed[operation],
                    above->ended,
-                   above->seconds / ended,
-                   std::max(0.0, (above->seconds - below->seconds - flush_seconds) / ended),
-                   as_many && flush_seconds == 0,
+                   mean_seconds,
+                   std::max(0.0, (above->seconds - below->seconds - flush_seconds - missing_seconds) / ended),
+                   std::abs(missing) <= kFew * ended && flush_seconds == 0,
                    heaviest_of(floor, intervals, operation, *above),
                    static_cast<double>(above->bytes) / ended};
 }

@@ -24,6 +24,7 @@ struct Device {
   double mean_ms;
   std::uint64_t bytes = 0;
   std::uint64_t lost = 0;
+  std::int64_t in_flight = 0;
 };
 
 Bios host(const std::vector<Device>& devices) {
@@ -41,6 +42,7 @@ Bios host(const std::vector<Device>& devices) {
     out.submitted = device.ios;
     out.bytes = device.bytes;
     out.untimed = device.lost;
+    out.in_flight = device.in_flight;
     out.latency.words.resize(LATENCY_OVER_WORD + 1);
     out.latency.words[latency_word(ns)] = device.ios;
     out.latency.sum_ns = static_cast<std::uint64_t>(ns) * device.ios;
@@ -96,6 +98,21 @@ TEST(Floors, of_writes_wait_for_flushes_below) {
   ASSERT_EQ(found.floors.size(), 1U);
   EXPECT_NEAR(found.floors[0].own_seconds, 0.0005, 1e-9) << "the drive's flushes are not the volume's time";
   EXPECT_FALSE(found.floors[0].exact);
+}
+
+TEST(Floors, may_miss_as_many_bios_below_as_were_in_flight) {
+  const auto of = [](std::int64_t in_flight, std::uint64_t ended_below) {
+    return figures({{"dm-0", Operation::read, 270, 110.0, 270 * 4096, 0, in_flight},
+                    {"sda1", Operation::read, ended_below, 5.0, ended_below * 4096}},
+                   {layer("dm-0", {"sda1"})})
+        .floors;
+  };
+  EXPECT_TRUE(of(0, 264).empty());
+  EXPECT_TRUE(of(100, 250).empty()) << "more than a twentieth may be remapped";
+  const auto found = of(6, 264);  // they were below, and decrypted when the window began
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].own_seconds, 0.1027, 1e-4) << "as if the six had been below all the time";
+  EXPECT_FALSE(found[0].exact);
 }
 
 TEST(Floors, are_none_where_bios_below_were_not_seen_or_not_timed) {
