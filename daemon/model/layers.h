@@ -51,6 +51,7 @@ inline constexpr auto kLayerKindNames = util::names<LayerKind>(
     {"lvm",   "crypt",   "thin",  "thin_pool", "snapshot", "cache",     "integrity", "verity", "multipath",
      "raid0", "raid1",   "raid4", "raid5",     "raid6",    "raid10",    "linear",    "bcache", "drbd",
      "zram",  "ramdisk", "pmem",  "dm",        "other",    "partition", "disk"});
+
 /// May send a read more than once: after an error, mirrors hold all reads back and try one member after the other;
 /// verity reads again what it could not prove.
 inline constexpr std::array kSendAgain{LayerKind::verity, LayerKind::raid1, LayerKind::raid10};

@@ -30,7 +30,8 @@ model::VolumeFigures figures_between(const Bios& before, const Bios& now, double
 /// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
 /// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
 /// own. A drive that is not measured may always hold up, and so may anything below a layer whose own thread sends
-/// writes on. A drive that is slow for a moment explains no reads that wait much longer than its own I/Os take.
+/// writes on. A spike of a drive explains no reads that wait much longer than
+/// its own I/Os take, except in layers that may send them again.
 class HoldUps {
  public:
   /// Call it at every tick.
