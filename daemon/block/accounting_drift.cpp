@@ -277,11 +277,4 @@ model::Findings Drift::observe(const model::Tick& tick) {
   return findings;
 }
 
-bool is_unseen(const model::Tick& tick, const model::DeviceTick& device) {
-  const model::Device& now = *device.block.device;
-  return !now.has_requests ||
-         (tick.before && std::any_of(tick.before->devices.begin(), tick.before->devices.end(),
-                                     [&](const auto& one) { return one.device->name == now.name && one.unseen; }));
-}
-
 }  // namespace ssdpulse::block

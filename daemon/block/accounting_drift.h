@@ -176,7 +176,4 @@ class Drift final : public model::Stage {
   model::PerDevice<Device> devices_;
 };
 
-/// Whether the device does I/O of which no request is seen, as of a second ago.
-bool is_unseen(const model::Tick& tick, const model::DeviceTick& device);
-
 }  // namespace ssdpulse::block

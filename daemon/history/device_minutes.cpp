@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/block/accounting_drift.h"
 #include "daemon/model/device_interval.h"
 
 namespace ssdpulse::history {
@@ -22,6 +21,14 @@ std::shared_ptr<const model::DeviceTenants> tenants_of(const model::Tick& tick, 
     }
   }
   return nullptr;
+}
+
+/// Whether the device does I/O of which no request is seen, as of a second ago.
+bool is_unseen(const model::Tick& tick, const model::DeviceTick& device) {
+  const model::Device& now = *device.block.device;
+  return !now.has_requests ||
+         (tick.before && std::any_of(tick.before->devices.begin(), tick.before->devices.end(),
+                                     [&](const auto& one) { return one.device->name == now.name && one.unseen; }));
 }
 
 void add(model::TotalsByOperation& sum, const model::TotalsByOperation& more) {
@@ -83,7 +90,7 @@ model::Findings DeviceMinutes::observe(const model::Tick& tick) {
 void DeviceMinutes::take(const model::Tick& tick, model::Minute minute, model::Batch& rows) {
   std::map<std::string, Counted> before = std::exchange(counted_, {});
   for (const model::DeviceTick& device : tick.devices) {
-    const auto io = block::is_unseen(tick, device) ? nullptr : device.block.io;
+    const auto io = is_unseen(tick, device) ? nullptr : device.block.io;
     auto old = before.extract(device.block.device->name);
     if (!io) {  // not read this time: what it did before must not count again
       if (!old.empty()) {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <utility>
 
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 namespace ssdpulse::host {
 namespace {

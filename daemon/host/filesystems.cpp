@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 namespace ssdpulse::host {
 namespace {

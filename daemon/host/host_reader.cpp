@@ -18,8 +18,8 @@
 
 #include "daemon/base/complete.h"
 #include "daemon/base/file_descriptor.h"
+#include "daemon/base/sysfs.h"
 #include "daemon/host/layer_reader.h"
-#include "daemon/host/sysfs.h"
 #include "daemon/model/tenant_io.h"
 
 namespace ssdpulse::host {

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "daemon/base/glob.h"
+#include "daemon/base/sysfs.h"
 #include "daemon/host/disks.h"
 #include "daemon/host/filesystems.h"
 #include "daemon/host/layer_reader.h"
-#include "daemon/host/sysfs.h"
 #include "daemon/model/device_identity.h"
 
 namespace ssdpulse::host {

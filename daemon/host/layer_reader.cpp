@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 namespace ssdpulse::host {
 namespace {

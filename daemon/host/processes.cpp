@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 namespace ssdpulse::host {
 namespace {

@@ -10,14 +10,12 @@
 #include <utility>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 #include "daemon/nvme_pages/page_fields.h"
 
 namespace ssdpulse::nvme {
 
 namespace {
-
-namespace sysfs = host::sysfs;
 
 constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::string_view kDiscoveryNqn = "nqn.2014-08.org.nvmexpress.discovery";

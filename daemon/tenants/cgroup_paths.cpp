@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "daemon/base/file_descriptor.h"
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 namespace ssdpulse::tenants {
 namespace {
@@ -64,13 +64,13 @@ model::IoAccounting accounting_of(const Hierarchy& hierarchy) {
     return IoAccounting::unknown;
   }
   if (hierarchy.unified) {
-    const auto text = host::sysfs::read_raw(hierarchy.directory + "/cgroup.subtree_control");
-    const auto controllers = host::sysfs::words_in(text.value_or(""));
+    const auto text = sysfs::read_raw(hierarchy.directory + "/cgroup.subtree_control");
+    const auto controllers = sysfs::words_in(text.value_or(""));
     return !text                                                                          ? IoAccounting::unknown
            : std::find(controllers.begin(), controllers.end(), "io") != controllers.end() ? IoAccounting::below_root
                                                                                           : IoAccounting::root_only;
   }
-  const auto names = host::sysfs::list_directory(hierarchy.directory);
+  const auto names = sysfs::list_directory(hierarchy.directory);
   if (!names) {
     return IoAccounting::unknown;
   }

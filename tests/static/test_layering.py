@@ -28,13 +28,13 @@ ROOMS = {
     "daemon/nvme_reader": "daemon/nvme_pages",
     "daemon/host": "",
     "daemon/block": "",
-    "daemon/nvme": "daemon/host daemon/nvme_pages daemon/nvme_reader/reader_protocol.h daemon/nvme_reader/reader_process.h",
+    "daemon/nvme": "daemon/nvme_pages daemon/nvme_reader/reader_protocol.h daemon/nvme_reader/reader_process.h",
     "daemon/wear": "daemon/nvme_pages",
     "daemon/flash": "",
-    "daemon/tenants": "daemon/host",
+    "daemon/tenants": "",
     "daemon/discards": "",
     "daemon/volumes": "",
-    "daemon/history": "daemon/block/accounting_drift.h",
+    "daemon/history": "",
     "daemon/spikes": "daemon/history/recent_past.h",
     "daemon/compare": "",
     "daemon/siblings": "daemon/compare",
@@ -73,8 +73,7 @@ MAX_FILES_OF_RUNTIME = 14
 
 # A room's namespace is the name of its folder, except for these.
 NAMESPACES = {
-    "daemon/base": "util|log|service|confinement",
-    "daemon/host": "host(::sysfs)?",
+    "daemon/base": "util|log|service|confinement|sysfs",
     "daemon/nvme_pages": "nvme",
     "exporters/prometheus": "exposition",  # the library is called prometheus
 }

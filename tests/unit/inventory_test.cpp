@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse::host {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/host/sysfs.h"
+#include "daemon/base/sysfs.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 
 #include "daemon/base/file_descriptor.h"
 
-namespace ssdpulse::host::sysfs {
+namespace ssdpulse::sysfs {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
@@ -200,4 +200,4 @@ std::string to_sysfs_name(std::string kernel_name) {
   return kernel_name;
 }
 
-}  // namespace ssdpulse::host::sysfs
+}  // namespace ssdpulse::sysfs

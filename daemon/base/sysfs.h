@@ -12,7 +12,7 @@
 
 #include "daemon/base/result.h"
 
-namespace ssdpulse::host::sysfs {
+namespace ssdpulse::sysfs {
 
 /// An attribute as it is, at most a page; nothing if it cannot be read.
 std::optional<std::string> read_raw(const std::string& path);
@@ -71,4 +71,4 @@ inline bool is_md(std::string_view disk) { return disk.starts_with("md"); }
 std::string to_kernel_name(std::string sysfs_name);
 std::string to_sysfs_name(std::string kernel_name);
 
-}  // namespace ssdpulse::host::sysfs
+}  // namespace ssdpulse::sysfs
