@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Does fuzzing find anything in the page decoders, the configuration parser, or the decoder of the history's loads?
-# Twenty seconds each, twenty minutes in the long tier, all at once. Interesting inputs of earlier runs are kept in the
+# Ten seconds each, twenty minutes in the long tier, all at once. Interesting inputs of earlier runs are kept in the
 # cache and used as a starting point.
 # timeout: 1500
 # timeout-long: 3600
@@ -10,7 +10,7 @@ shopt -s inherit_errexit nullglob
 cd "$SSDPULSE_SOURCE"
 
 build="build-tests/address"
-seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 20))
+seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 10))
 
 ninja -C "$build" pages_fuzzer config_fuzzer load_fuzzer
 seeds=$SSDPULSE_TEST_STATE/seeds

@@ -40,7 +40,7 @@ const std::set<std::string> kDevices{"sda", "sdb"};
 
 int flips() {
   const char* value = std::getenv("SSDPULSE_TEST_LONG");
-  return value != nullptr && *value == '1' ? 3000 : 300;
+  return value != nullptr && *value == '1' ? 3000 : 100;
 }
 
 Random seeded() {
