@@ -215,7 +215,7 @@ Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::stri
     return bad;
   }
   change_file(bad, disk, "device/iopolicy", "queue-depth");
-  bad.risk = "all namespaces of the subsystem have one policy; each I/O looks at the depth of every path";
+  bad.risk = "all namespaces of the subsystem have one policy; each I/O compares the depths of all paths";
   return weigh(facts, std::move(bad), evidence);
 }
 
@@ -377,7 +377,7 @@ Finding crypt_queues(const Facts& facts, const DiskSettings& array) {
   const bool reads = flags.insert("no_read_workqueue").second;
   const bool writes = flags.insert("no_write_workqueue").second;
   if (!reads && !writes) {
-    return ok("dm-crypt works where reads end and writes begin");
+    return ok("dm-crypt encrypts and decrypts without handing I/Os to a thread");
   }
   Finding finding = info(fmt::format("dm-crypt hands each {} to a thread", !writes  ? "read"
                                                                            : !reads ? "write"

@@ -437,7 +437,7 @@ constexpr double kSlowedDown = 1.2;  // p99 during log reads, relative to the re
 Finding log_read_cost(const Facts& facts, const DiskSettings& disk) {
   const std::string drive = drive_of(facts, disk);
   if (drive.empty()) {
-    return not_applicable("no log pages are read of it");
+    return not_applicable("its log pages are not read");
   }
   const auto effect = facts.measured.drive(drive).log_read_latency_effect_ratio;
   if (!effect) {

@@ -134,7 +134,7 @@ Finding fullness(const Facts& facts, const MountSettings& mount) {
   if (available && filling && *available > 0 && *filling > 0 && *available / *filling < kSoonSeconds) {
     Finding soon = advise_to_free(info(
         fmt::format("{}, and it will be full in {} at this rate", found, util::duration_text(*available / *filling)),
-        "whoever writes to a full file system fails; a database stops"));
+        "writes to a full file system fail; a database stops"));
     soon.verdict = Verdict::advise;
     soon.evidence["available_bytes"] = *available;
     soon.evidence["filling_bytes_per_second"] = *filling;

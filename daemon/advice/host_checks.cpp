@@ -76,7 +76,7 @@ Findings privileges(const Start& start) {
   if (!missing.empty()) {
     return {finding(Verdict::unknown, "", "whether the block programs can be loaded",
                     "this user lacks " + missing + ", as a daemon started like this would",
-                    "ask as root, or start ssdpulse.service, which has them")};
+                    "run ssdpulse doctor as root, or start ssdpulse.service, which has them")};
   }
   return {finding(Verdict::info, "", "log pages cannot be read by this user", "CAP_SYS_ADMIN is missing",
                   "ssdpulse-nvme.service reads them for the daemon")};
@@ -195,7 +195,7 @@ Findings drive_nodes(const Start& start) {
                               "give the container the drive's device nodes, or run udevadm trigger"));
     } else if (!node.readable) {
       found.push_back(finding(Verdict::unknown, controller, "whether log pages can be read",
-                              "this user may not open " + node.path, "ask as root"));
+                              "this user may not open " + node.path, "run ssdpulse doctor as root"));
     }
   }
   return found;
@@ -230,7 +230,7 @@ Findings history_directory(const Start& start) {
   }
   if (!directory->writable) {
     return {finding(Verdict::unknown, "", "whether a history can be kept",
-                    "this user may not write to " + directory->path, "ask as root")};
+                    "this user may not write to " + directory->path, "run ssdpulse doctor as root")};
   }
   const std::uint64_t needed = start.history_bytes - std::min(start.history_bytes, directory->files_bytes);
   if (directory->free_bytes.value_or(needed) < needed) {
@@ -268,7 +268,7 @@ constexpr HostCheck kHostChecks[] = {
     {"port", "the address is free", port},
     {"drive-nodes", "the nodes of all NVMe drives are there", drive_nodes},
     {"reader-socket", "the reader of NVMe logs listens, or the daemon starts its own", reader_socket},
-    {"history-directory", "the history has a place", history_directory},
+    {"history-directory", "the history can be kept", history_directory},
     {"iostats", "the kernel stamps the requests of every disk", statistics_of_disks},
 };
 

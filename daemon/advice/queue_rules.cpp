@@ -161,7 +161,7 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   const auto random = random_share(reads);
   const auto fullness = ratio(mean(reads.size_bytes), static_cast<double>(*kilobytes) * 1024);
   if (facts.measured.answered && (fullness.value_or(0) < kReadAheadUsed || random.value_or(1) < kRandom)) {
-    return ok(fmt::format("read-ahead is {} KiB, and the reads do not look like it", *kilobytes));
+    return ok(fmt::format("read-ahead is {} KiB, and reads are smaller, or not random", *kilobytes));
   }
   Finding bad = info(fmt::format("read-ahead is {} KiB", *kilobytes),
                      "with random reads it reads more than was asked for, and evicts better data from the cache");
@@ -186,7 +186,7 @@ Finding writeback_throttling(const Facts& facts, const DiskSettings& disk) {
   Finding bad = info("writeback is throttled as on a spinning disk",
                      "reads may wait 75 ms for writeback before it gives way; on SSDs the kernel's target is 2 ms");
   change_file(bad, disk, "queue/wbt_lat_usec", "-1");
-  bad.risk = "writers wait earlier";
+  bad.risk = "background writes are throttled sooner";
   return weigh(facts, std::move(bad), {excess_evidence(facts, disk, {SpikeCause::queue, SpikeCause::saturation})});
 }
 
@@ -333,7 +333,7 @@ Finding timeout(const Facts& facts, const DiskSettings& disk) {
     return weigh(facts, std::move(bad), {{"timeouts", facts.measured.device(disk.device.name).timeouts, 1}});
   }
   if (!cloud && *milliseconds >= kHangTimeout) {
-    Finding finding = info(found, "a dead drive hangs the host for as long");
+    Finding finding = info(found, "a dead drive hangs the host for that long");
     change_file(finding, disk, "queue/io_timeout", std::to_string(kDefaultTimeout));
     finding.risk = "a drive that stalls for longer gives errors";
     return finding;

@@ -258,7 +258,7 @@ Findings unless_hooked(const model::Snapshot& snapshot, model::KernelFeature fea
   }
   return {finding(Verdict::info, "", consequence,
                   "the kernel's functions could not be hooked; the log of the daemon's start says why",
-                  "a kernel with CONFIG_FUNCTION_TRACER and BTF")};
+                  "boot a kernel with CONFIG_FUNCTION_TRACER and BTF")};
 }
 
 Findings discard_submitters(const model::Snapshot& snapshot) {
@@ -369,7 +369,7 @@ Findings write_amplification(const model::Snapshot& snapshot) {
     const auto& waf = drive.write_amplification;
     if (waf.source.empty()) {
       found.push_back(finding(Verdict::info, drive.identity->controller, "write amplification is not known",
-                              waf.reason.empty() ? "the drive has not reported what it has" : waf.reason));
+                              waf.reason.empty() ? "the drive has not reported its write counters yet" : waf.reason));
     } else if (!waf.withheld.empty()) {
       found.push_back(finding(Verdict::info, drive.identity->controller, "write amplification is in doubt",
                               waf.withheld + ": that ratio is withheld"));
@@ -475,8 +475,9 @@ Findings unnamed(const model::Snapshot& snapshot) {
     found.push_back(std::move(one));
   }
   if (snapshot.setting_changes_waiting > 0) {
-    auto one = finding(Verdict::info, "", "changes of settings are recorded late",
-                       "there are more than 128 of a device, or 1024 of all, in an hour; see `ssdpulse history`");
+    auto one = finding(
+        Verdict::info, "", "changes of settings are recorded late",
+        "more than 128 settings of one device, or 1024 in all, changed within an hour; `ssdpulse history` shows them");
     one.evidence = {{"setting_changes_waiting", static_cast<double>(snapshot.setting_changes_waiting)}};
     found.push_back(std::move(one));
   }
@@ -490,7 +491,7 @@ constexpr RunningCheck kRunningChecks[] = {
     {"latency-mode", "queue and device time are separate", latency_mode},
     {"cpu-limit", "nothing is turned off to spare the host", cpu_limit},
     {"lost-ios", "no I/O was lost", lost_ios},
-    {"device-places", "every device has a place", unplaced_ios},
+    {"device-places", "every device has a slot in the kernel's tables", unplaced_ios},
     {"skipped-programs", "the kernel skipped none of our programs", skipped_programs},
     {"late-ticks", "every second was sampled in time", late_ticks},
     {"io-accounting", "I/O is accounted to units", io_accounting},

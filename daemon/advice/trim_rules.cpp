@@ -39,7 +39,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   // Without its timer: by hand, or by cron.
   const bool by_hand = discarded_by(facts, mount, DiscardTrigger::fstrim).value_or(0) > 0;
   if (!online || !(by_timer || by_hand)) {
-    return ok(online ? "only online discard is to trim it" : "it is not trimmed online");
+    return ok(online ? "only online discard is set up to trim it" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
@@ -99,17 +99,17 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
   }
   if (!has_online_discard(mount)) {
     return not_applicable(*facts.settings.fstrim.enabled
-                              ? "only fstrim.timer is to trim it: F4 looks at whether it does"
+                              ? "only fstrim.timer is set up to trim it: F4 checks whether it does"
                               : "it is not trimmed: see F4");
   }
   if (*facts.settings.fstrim.enabled) {
-    return not_applicable("both are to trim it: see F1");
+    return not_applicable("both are set up to trim it: see F1");
   }
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   const TrimCost cost = trim_cost(facts, mount.disks);
-  Finding bad = info("only online discard is to trim it",
+  Finding bad = info("only online discard is set up to trim it",
                      "authorities disagree on whether that or fstrim is better: this host's own numbers decide");
   bad.risk = "fstrim makes one long burst: choose its hour, and compare";
   if (drop_online_discard(bad, mount)) {

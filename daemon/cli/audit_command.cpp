@@ -188,7 +188,7 @@ void print_as_text(advice::Accepted result, const advice::Facts& facts, const Au
     out << (observed ? "the daemon has measured for " + util::duration_text(*observed)
                      : std::string("no daemon answers"))
         << (kept > 0 ? ", the history has " + util::duration_text(kept) + " of the last seven days" : "")
-        << fmt::format("; something is advised after {}, what happens once a week after {}\n",
+        << fmt::format("; advice needs {} of measurements, or {} for what happens once a week\n",
                        util::duration_text(static_cast<double>(facts.enough.count())),
                        util::duration_text(7 * static_cast<double>(facts.enough.count())));
   }

@@ -43,9 +43,9 @@ void print(const std::string& path, const history::FileReport& report) {
   for (const auto& [table, rows] : report.rows) {
     std::cout << fmt::format("  {:<14} {:>10} rows\n", table, rows);
   }
-  std::cout << (report.undone
-                    ? "  without a transaction in which its writer was killed: a daemon that starts undoes it, too\n"
-                    : "");
+  std::cout << (report.undone ? "  one unfinished transaction is left out (its writer was killed); the daemon rolls it "
+                                "back when it starts\n"
+                              : "");
   for (const std::string& problem : report.problems) {
     std::cout << "  problem: " << problem << '\n';
   }

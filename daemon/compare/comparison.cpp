@@ -73,8 +73,8 @@ void refuse_fresh_drive(const Question& question, Comparison& comparison) {
   }
   if (refused) {
     note(comparison, "fresh-drive",
-         "More was discarded since the first window than was written again: the drive is fresh. What is better now "
-         "may not last. Compare again when as much was written.");
+         "More has been discarded since the first window than has been written since: the drive is fresh. What is "
+         "better now may not last. Compare again once as much has been written.");
   }
 }
 
@@ -84,8 +84,8 @@ void note_wear(const Question& question, Comparison& comparison) {
     return;
   }
   note(comparison, "no-life",
-       "The ratio of two write amplifications is not that of two lives. What wears a drive is bytes to the media a "
-       "day.");
+       "Half the write amplification does not mean twice the life: what wears a drive is the bytes written to its "
+       "media a day.");
   const auto written_in = [](const Side& side) { return bytes_of(side.minutes, Operation::write); };
   const double written =
       std::min(question.before ? written_in(*question.before) : HUGE_VAL, written_in(question.after));
@@ -107,7 +107,8 @@ void note_missing(Comparison& comparison, const char* id, const Side& side, cons
   }
   if (std::any_of(side.minutes.begin(), side.minutes.end(),
                   [](const model::MinuteOf& minute) { return minute.length > std::chrono::minutes(1); })) {
-    note(comparison, "hours-only", std::string("Of ") + which + " hours are kept, not minutes: intervals are wider.");
+    note(comparison, "hours-only",
+         std::string("For ") + which + ", only hours are kept, not minutes: intervals are wider.");
   }
 }
 
@@ -131,8 +132,8 @@ void note_short(const Question& question, Comparison& comparison) {
     note(comparison, "no-last-day",
          question.day.empty()
              ? "A few minutes decide some rows, so their intervals are wide. No day before them is kept."
-             : "A few minutes decide some rows, so their intervals are wide. The day before them has "
-               "too little of their kind.");
+             : "A few minutes decide some rows, so their intervals are wide. The day before the "
+               "windows has too few I/Os of these kinds to help.");
   }
 }
 
@@ -156,8 +157,8 @@ void add_notes(const Question& question, Comparison& comparison) {
       if (any_judged(comparison)) {
         note(comparison, comparison.load_shift == LoadShift::less ? "less-load" : "more-load",
              comparison.load_shift == LoadShift::less
-                 ? "The load after was less: that makes no disk slower, so it does not explain what is worse."
-                 : "The load after was more: that makes no disk faster, so it does not explain what is better.");
+                 ? "The load was lower afterwards: that makes no disk slower, so it does not explain what is worse."
+                 : "The load was higher afterwards: that makes no disk faster, so it does not explain what is better.");
       }
     } else if (comparison.load_differs) {
       note(comparison, "adjusted",

@@ -251,8 +251,8 @@ std::string AccountCheck::text() const {
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : "; ") + one; };
   for (const auto& [table, lost] : missing) {
-    add(lost > 0 ? fmt::format("{} rows of {} are missing", lost, table)
-                 : fmt::format("{} rows of {} were added by another program", -lost, table));
+    add(lost > 0 ? fmt::format("rows of {} missing: {}", table, lost)
+                 : fmt::format("rows of {} added by another program: {}", table, -lost));
   }
   std::for_each(wrong_values.begin(), wrong_values.end(), add);
   return text;

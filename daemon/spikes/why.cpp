@@ -660,9 +660,10 @@ Why not_recorded(const Situation& situation, Moment& moment) {
   if (!oldest) {
     const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
     moment.coverage = Coverage::out_of_range;
-    return unknown(fmt::format("Out of range: memory reaches back to {}, and {}.",
-                               since ? util::format_clock(*since, now) : "no time at all",
-                               situation.past ? "the history has nothing yet" : situation.no_past));
+    return unknown(
+        fmt::format("Out of range: {}, and {}.",
+                    since ? "memory reaches back to " + util::format_clock(*since, now) : "nothing is in memory yet",
+                    situation.past ? "the history has nothing yet" : situation.no_past));
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {

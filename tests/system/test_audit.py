@@ -351,7 +351,7 @@ def accepted(check, audit, disk):
 def answers(check, audit):
     text = audit.run("--all", "--markdown").stdout
     check.that("### ok " in text, "Markdown")
-    check.that("something is advised after 3 s" in audit.run().stdout, "the time that was measured is said")
+    check.that("advice needs 3 s" in audit.run().stdout, "the time that was measured is said")
     check.equal(audit.run("--min-observation", "-1").returncode, 2, "exit status of a wrong command line")
     alone = audit.state / "alone.yaml"
     alone.write_text('history: { directory: "" }\n')  # which may or may not have a minute by now
