@@ -32,7 +32,7 @@ from crowd import crowd
 from lib import metrics, rig
 from past import DAY, HOUR, MINUTE, READ, READ_DEVICE_NONE, READ_TOTAL, Past, load, word
 
-SECONDS = 120 if rig.LONG else 60
+SECONDS = 120 if rig.LONG else 40
 EVERY = 0.1 if rig.LONG else 0.25  # seconds between scrapes
 LATER = 300  # seconds
 SOON, LATE, IN_TIME = 1.0, 3.0, 0.999
