@@ -438,6 +438,11 @@ bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) 
                      [&](const std::string& disk) { return !measured_.contains(disk) || held_up(disk); });
 }
 
+void SlowFloors::FloorState::forget_proofs() {
+  slow_for = not_judged_for = {};
+  proofs = 0;
+}
+
 void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const {
   // What may be the beginning of a slow time teaches little.
   const double own =
@@ -467,21 +472,23 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
     if (known.learned >= kMinLearned && floor.own_seconds >= model::kMinOwnSeconds &&
         floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds && floor.own_seconds >= kTimesUsual * usual) {
       ++known.proofs;
-      known.slow_for += interval;
+      known.slow_for += interval + std::exchange(known.not_judged_for, {});
       if (known.proofs >= kProofs) {
         slow.push_back({floor, usual, known.slow_for});
       }
     } else {
       learn(known, floor, interval);
-      known.slow_for = {};
-      known.proofs = 0;
+      known.forget_proofs();
     }
     known_.emplace(std::pair(floor.members, floor.operation), known);
   }
-  // Those with too few I/Os, or that may have been held up, keep what is usual.
+  // Those with too few I/Os, or that may have been held up, keep what is usual, and for one interval their proofs.
   for (auto& [key, known] : before) {
-    known.slow_for = {};
-    known.proofs = 0;
+    if (known.proofs == 0 || known.not_judged_for.count() > 0) {
+      known.forget_proofs();
+    } else {
+      known.not_judged_for = interval;
+    }
     known_.emplace(key, known);
   }
   return slow;
@@ -493,8 +500,7 @@ void SlowFloors::forget(const std::set<std::string>& members) {
     return std::any_of(own.begin(), own.end(), [&](const std::string& member) { return members.contains(member); });
   });
   for (auto& [key, known] : known_) {
-    known.slow_for = {};
-    known.proofs = 0;
+    known.forget_proofs();
   }
 }
 

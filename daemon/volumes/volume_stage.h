@@ -62,8 +62,10 @@ class HoldUps {
 
 /// A floor is slow if, in each of kProofs intervals in a row, the time that is its own is at least kMinOwnSeconds,
 /// kMinOwnShare of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens
-/// once, such as a volume that is suspended between two ticks, is in one interval only. What is usual is the mean of
-/// the intervals of kLearningTime in which it was not slow; one that stays slow for kUsualAfter is usual from then on.
+/// once, such as a volume that is suspended between two ticks, is in one interval only. One in which it cannot be
+/// judged may lie between two proofs: a spike of a drive below would otherwise delay the answer by as many intervals
+/// again. What is usual is the mean of the intervals of kLearningTime in which it was not slow; one that stays slow for
+/// kUsualAfter is usual from then on.
 class SlowFloors {
  public:
   static constexpr std::size_t kProofs = 2;
@@ -83,7 +85,9 @@ class SlowFloors {
     double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
-    std::size_t proofs = 0;  // intervals in a row in which it was slow
+    std::size_t proofs = 0;                 // intervals in a row in which it was slow
+    std::chrono::seconds not_judged_for{};  // since the last of them
+    void forget_proofs();
   };
   void learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const;
 

@@ -286,8 +286,27 @@ TEST(SlowFloors, with_too_few_ios_has_no_proof_and_remembers_what_is_usual) {
   after(floors, 12, 0.5, 0.2);
   after(floors, 1, 40, 39);
   EXPECT_TRUE(floors.observe({}, std::chrono::seconds(5)).empty());
+  EXPECT_TRUE(floors.observe({}, std::chrono::seconds(5)).empty());
   EXPECT_TRUE(after(floors, 1, 40, 39).empty());
   EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
+}
+
+TEST(SlowFloors, may_be_not_judged_in_one_interval_between_two_proofs) {
+  SlowFloors floors;
+  const auto not_judged = [&] { return floors.observe({}, std::chrono::seconds(5)); };
+  after(floors, 12, 0.5, 0.2);
+  after(floors, 1, 40, 39);
+  EXPECT_TRUE(not_judged().empty());
+  auto slow = after(floors, 1, 40, 39);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(slow[0].slow_for, std::chrono::seconds(15));
+  EXPECT_TRUE(not_judged().empty()) << "what was proved before is no proof of now";
+  slow = after(floors, 1, 40, 39);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(slow[0].slow_for, std::chrono::seconds(25));
+  not_judged();
+  EXPECT_TRUE(after(floors, 1, 0.5, 0.2).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty()) << "it was not slow in between";
 }
 
 TEST(SlowFloors, above_a_layer_that_changed_are_learned_again_and_no_proof_of_others_counts) {
