@@ -156,6 +156,8 @@ def held_up(over):
             wait = {"cause": "suspended", "words": f"vg0-data, dm-1 {'was' if over else 'is'} suspended, and all I/O to it {'waited' if over else 'waits'}",
                     "subject": "dm-1", "begin": now - 20, "end": now - 5 if over else None, "source": "dm/suspended", "command": None, "evidence": {}}
             sentence = "No drive is slower than usual." if over else f"{wait['words']}, since 03:11:27 UTC (20 s)."
+            for device in answer["devices"]:  # a busy host makes a disk slow, and its own page would then name itself first
+                device.update(spikes=[], spike_seconds=0, above_baseline=None, state="ok" if device["state"] in ("slow", "high") else device["state"])
             answer["why"].update(verdict="ok" if over else "slow", sentence=sentence, summary=sentence, remarks="", past="",
                                  next="Find out who suspended it.", runbook="SsdpulseIoHeldUp", device=None, operation=None, cause="suspended",
                                  culprit=None, victim=None, when="ended" if over else "now", incident=None, wait=wait)
