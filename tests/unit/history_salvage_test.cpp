@@ -136,7 +136,7 @@ TEST_F(Damaged, files_lose_what_their_damaged_page_held_and_count_it) {
   const auto unused = pages_->unused();
   int damaged = 0;
   const char* is_long = std::getenv("SSDPULSE_TEST_LONG");
-  const std::size_t step = is_long != nullptr && *is_long == '1' ? 1 : 11;
+  const std::size_t step = is_long != nullptr && *is_long == '1' ? 1 : 6;
   for (std::size_t page = 2; page <= pages_->count(); page += step) {
     if (unused.count(page) > 0) {
       continue;
