@@ -161,7 +161,7 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   const auto random = random_share(reads);
   const auto fullness = ratio(mean(reads.size_bytes), static_cast<double>(*kilobytes) * 1024);
   if (facts.measured.answered && (fullness.value_or(0) < kReadAheadUsed || random.value_or(1) < kRandom)) {
-    return ok(fmt::format("read-ahead is {} KiB, and reads are smaller, or not random", *kilobytes));
+    return ok(fmt::format("read-ahead is {} KiB, and reads are smaller than that, or not random", *kilobytes));
   }
   Finding bad = info(fmt::format("read-ahead is {} KiB", *kilobytes),
                      "with random reads it reads more than was asked for, and evicts better data from the cache");

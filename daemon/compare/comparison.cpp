@@ -73,7 +73,7 @@ void refuse_fresh_drive(const Question& question, Comparison& comparison) {
   }
   if (refused) {
     note(comparison, "fresh-drive",
-         "More has been discarded since the first window than has been written since: the drive is fresh. What is "
+         "More has been discarded since the first window than was written in the second: the drive is fresh. What is "
          "better now may not last. Compare again once as much has been written.");
   }
 }
@@ -85,7 +85,7 @@ void note_wear(const Question& question, Comparison& comparison) {
   }
   note(comparison, "no-life",
        "Half the write amplification does not mean twice the life: what wears a drive is the bytes written to its "
-       "media a day.");
+       "media per day.");
   const auto written_in = [](const Side& side) { return bytes_of(side.minutes, Operation::write); };
   const double written =
       std::min(question.before ? written_in(*question.before) : HUGE_VAL, written_in(question.after));

@@ -81,8 +81,8 @@ inline constexpr auto kHostWaitCauseTable = std::to_array<HostWaitCauseInfo>({
          "See what it does: dmsetup table and dmsetup status, or /proc/mdstat. Where it is crypt, see whether the CPUs "
          "are busy (kcryptd in top).",
      .shown_by =
-         "in two intervals of 5 s, with at most one between them that cannot be judged, the layer itself, not what it "
-         "lies on, took at least 1 ms of the mean "
+         "in two intervals of 5 s, with at most one between them in which few I/Os ended or a drive had a spike, the "
+         "layer itself, not what it lies on, took at least 1 ms of the mean "
          "time of a bio, half of it, and 4 times what is usual for bios of that size; after an hour that is "
          "usual. Only of layers that pass each bio on as it is, where those below were seen and timed, and "
          "nothing was seen that may hold them up on their way: a spike of a drive below (of reads only if the layer "

@@ -43,7 +43,7 @@ struct EvidenceRow {
 // ROW(name, form, sentence, cause, against), in the order of the sentences.
 // clang-format off
 #define SSDPULSE_EVIDENCE(ROW) \
-  ROW(outliers, number, "I/Os far slower than all others: {}.", unknown, -1) \
+  ROW(outliers, number, "Far slower than all others: {} I/Os.", unknown, -1) \
   ROW(longest_device_standstill_seconds, seconds, "Nothing completed for {}.", unknown, -1) \
   ROW(during_discards_share, share, "{} of the slow time in the device overlapped discards.", discard, 0.3) \
   ROW(discards_to_baseline, times, "There were {} discards.", discard, 1.25) \

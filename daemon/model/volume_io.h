@@ -76,9 +76,9 @@ inline constexpr double kMinOwnShare = 0.5;
 /// A floor that has become slow by itself: for some seconds, much more time is spent in it than is usual for it, and at
 /// least half of what its bios take.
 struct SlowFloor {
-  FloorTime time;                // of the last seconds
-  double usual_own_seconds = 0;  // of bios as large as these
-  std::chrono::seconds slow_for{};
+  FloorTime time;                   // of the last seconds
+  double usual_own_seconds = 0;     // of bios as large as these
+  std::chrono::seconds slow_for{};  // with the interval between two proofs, if nothing is known of it
 };
 
 /// Of about the last minute.

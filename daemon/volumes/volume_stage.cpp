@@ -405,24 +405,26 @@ void HoldUps::observe(const model::Tick& tick) {
   }
 }
 
-bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) const {
+HoldUp HoldUps::since(model::SteadyTime begin, const model::FloorTime& floor) const {
   const auto has_own_thread = [&](const std::string& volume) { return own_threads_.contains(volume); };
   const bool may_send_again = std::any_of(floor.volumes.begin(), floor.volumes.end(),
                                           [&](const std::string& volume) { return senders_again_.contains(volume); });
   if (!limits_known_ || (floor.operation == model::Operation::write &&
                          std::any_of(floor.volumes.begin(), floor.volumes.end(), has_own_thread))) {
-    return true;
+    return HoldUp::other;
   }
   const bool reads = floor.operation == model::Operation::read;
   const auto held_up = [&](const std::string& device) {
     const auto found = last_.find(device);
     const auto last = found == last_.end() ? std::nullopt : reads ? found->second.of_reads : found->second.of_writes;
-    const auto spikes = spikes_.find(device);
-    return (last && *last >= begin) ||
-           (reads && spikes != spikes_.end() &&
-            std::any_of(spikes->second.begin(), spikes->second.end(), [&](const Spike& one) {
-              return one.at >= begin && (may_send_again || floor.own_seconds <= one.longest_wait_seconds);
-            }));
+    return last && *last >= begin;
+  };
+  const auto had_spike = [&](const std::string& disk) {
+    const auto spikes = spikes_.find(disk);
+    return reads && spikes != spikes_.end() &&
+           std::any_of(spikes->second.begin(), spikes->second.end(), [&](const Spike& one) {
+             return one.at >= begin && (may_send_again || floor.own_seconds <= one.longest_wait_seconds);
+           });
   };
   std::set<std::string> disks;
   for (const std::string& member : floor.members) {
@@ -432,15 +434,28 @@ bool HoldUps::any_since(model::SteadyTime begin, const model::FloorTime& floor) 
       disks.insert(member);
     }
   }
-  return std::any_of(floor.volumes.begin(), floor.volumes.end(), held_up) ||
-         std::any_of(floor.members.begin(), floor.members.end(), held_up) ||
-         std::any_of(disks.begin(), disks.end(),
-                     [&](const std::string& disk) { return !measured_.contains(disk) || held_up(disk); });
+  if (std::any_of(floor.volumes.begin(), floor.volumes.end(), held_up) ||
+      std::any_of(floor.members.begin(), floor.members.end(), held_up) ||
+      std::any_of(disks.begin(), disks.end(),
+                  [&](const std::string& disk) { return !measured_.contains(disk) || held_up(disk); })) {
+    return HoldUp::other;
+  }
+  if (std::none_of(disks.begin(), disks.end(), had_spike)) {
+    return HoldUp::none;
+  }
+  return may_send_again ? HoldUp::other : HoldUp::spike;
 }
 
 void SlowFloors::FloorState::forget_proofs() {
-  slow_for = not_judged_for = {};
+  slow_for = {};
   proofs = 0;
+  in_gap = false;
+}
+
+void SlowFloors::forget_proofs(const model::FloorTime& floor) {
+  if (const auto found = known_.find(std::pair(floor.members, floor.operation)); found != known_.end()) {
+    found->second.forget_proofs();
+  }
 }
 
 void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const {
@@ -472,7 +487,8 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
     if (known.learned >= kMinLearned && floor.own_seconds >= model::kMinOwnSeconds &&
         floor.own_seconds >= model::kMinOwnShare * floor.mean_seconds && floor.own_seconds >= kTimesUsual * usual) {
       ++known.proofs;
-      known.slow_for += interval + std::exchange(known.not_judged_for, {});
+      known.slow_for += interval;
+      known.in_gap = false;
       if (known.proofs >= kProofs) {
         slow.push_back({floor, usual, known.slow_for});
       }
@@ -484,10 +500,12 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   }
   // Those with too few I/Os, or that may have been held up, keep what is usual, and for one interval their proofs.
   for (auto& [key, known] : before) {
-    if (known.proofs == 0 || known.not_judged_for.count() > 0) {
+    if (known.proofs == 0 || known.in_gap || interval > kLongestGap) {
       known.forget_proofs();
     } else {
-      known.not_judged_for = interval;
+      // What was published ends with this interval: what follows begins after it.
+      known.slow_for = known.proofs < kProofs ? known.slow_for + interval : std::chrono::seconds{};
+      known.in_gap = true;
     }
     known_.emplace(key, known);
   }
@@ -521,7 +539,13 @@ model::Findings Volumes::observe(const model::Tick& tick) {
       const auto interval = tick.at - marks_.back().at;
       const double interval_seconds = std::chrono::duration<double>(interval).count();
       auto floors = figures_between(marks_.back().bios, tick.bios, interval_seconds, layers_, kMinEndedForProof).floors;
-      std::erase_if(floors, [&](const FloorTime& one) { return hold_ups_.any_since(marks_.back().at, one); });
+      std::erase_if(floors, [&](const FloorTime& one) {
+        const HoldUp held_up = hold_ups_.since(marks_.back().at, one);
+        if (held_up == HoldUp::other) {
+          slow_.forget_proofs(one);
+        }
+        return held_up != HoldUp::none;
+      });
       slow = slow_.observe(floors, std::chrono::round<std::chrono::seconds>(interval));
     }
     marks_.push_back({tick.at, tick.bios});
@@ -531,7 +555,8 @@ model::Findings Volumes::observe(const model::Tick& tick) {
     const double seconds = std::chrono::duration<double>(tick.at - marks_.front().at).count();
     if (marks_.size() > 1) {
       model::VolumeFigures figures = figures_between(marks_.front().bios, tick.bios, seconds, layers_);
-      std::erase_if(figures.floors, [&](const FloorTime& one) { return hold_ups_.any_since(marks_.front().at, one); });
+      std::erase_if(figures.floors,
+                    [&](const FloorTime& one) { return hold_ups_.since(marks_.front().at, one) != HoldUp::none; });
       figures.slow = std::move(slow);
       figures_ = std::make_shared<const model::VolumeFigures>(std::move(figures));
     }

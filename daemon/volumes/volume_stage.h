@@ -27,6 +27,12 @@ using Bios = std::vector<std::shared_ptr<const model::BioIo>>;
 model::VolumeFigures figures_between(const Bios& before, const Bios& now, double seconds,
                                      const std::vector<model::Layer>& layers, std::uint64_t min_ended = 50);
 
+enum class HoldUp {
+  none,
+  spike,  // of a drive: of reads only, whose time below begins before they wait for the drive
+  other,
+};
+
 /// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
 /// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
 /// own. A drive that is not measured may always hold up, and so may anything below a layer whose own thread sends
@@ -36,8 +42,8 @@ class HoldUps {
  public:
   /// Call it at every tick.
   void observe(const model::Tick& tick);
-  /// Whether anything may have held up bios of this floor since then, for as long as they took in it.
-  [[nodiscard]] bool any_since(model::SteadyTime begin, const model::FloorTime& floor) const;
+  /// What may have held up bios of this floor since then, for as long as they took in it.
+  [[nodiscard]] HoldUp since(model::SteadyTime begin, const model::FloorTime& floor) const;
 
  private:
   struct Last {
@@ -60,22 +66,26 @@ class HoldUps {
   std::map<std::string, std::set<std::string>> disks_below_;  // of each partition and volume
 };
 
-/// A floor is slow if, in each of kProofs intervals in a row, the time that is its own is at least kMinOwnSeconds,
-/// kMinOwnShare of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens
-/// once, such as a volume that is suspended between two ticks, is in one interval only. One in which it cannot be
-/// judged may lie between two proofs: a spike of a drive below would otherwise delay the answer by as many intervals
-/// again. What is usual is the mean of the intervals of kLearningTime in which it was not slow; one that stays slow for
+/// A floor is slow if, in each of kProofs intervals, the time that is its own is at least kMinOwnSeconds, kMinOwnShare
+/// of what its bios take, and kTimesUsual what is usual for bios of their size. Something that happens once, such as a
+/// volume that is suspended between two ticks, is in one interval only. Between two proofs there may be one interval
+/// that says nothing, because few I/Os ended or a drive below had a spike, which would otherwise delay the answer by as
+/// many intervals again; none in which something else held bios up, as that may be in the intervals beside it, too.
+/// What is usual is the mean of the intervals of kLearningTime in which it was not slow; one that stays slow for
 /// kUsualAfter is usual from then on.
 class SlowFloors {
  public:
   static constexpr std::size_t kProofs = 2;
   static constexpr double kTimesUsual = 4;
   static constexpr std::chrono::seconds kMinLearned{60};
+  static constexpr std::chrono::seconds kLongestGap{10};  // twice an interval: longer, and nobody knows what was in it
   static constexpr std::chrono::minutes kLearningTime{10};
   static constexpr std::chrono::hours kUsualAfter{1};
 
   /// Call it for each interval in turn, with all floors that are known in it.
   std::vector<model::SlowFloor> observe(const std::vector<model::FloorTime>& floors, std::chrono::seconds interval);
+  /// Of one that was held up otherwise than by a drive's spike. Call it before observe() of that interval.
+  void forget_proofs(const model::FloorTime& floor);
   /// What is usual of floors above these devices, which have changed. No proof counts that is older.
   void forget(const std::set<std::string>& members);
 
@@ -85,8 +95,8 @@ class SlowFloors {
     double usual_bytes = 0;  // of a bio
     std::chrono::seconds learned{};
     std::chrono::seconds slow_for{};
-    std::size_t proofs = 0;                 // intervals in a row in which it was slow
-    std::chrono::seconds not_judged_for{};  // since the last of them
+    std::size_t proofs = 0;  // intervals in which it was slow, with one between two of them that says nothing at most
+    bool in_gap = false;     // the last interval said nothing
     void forget_proofs();
   };
   void learn(FloorState& known, const model::FloorTime& floor, std::chrono::seconds interval) const;

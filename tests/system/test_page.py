@@ -221,8 +221,8 @@ def the_first_line_is_in_parts(check, chrome):
     script = ("return Promise.all([import('/drive_facts.js'), import('/words.js')]).then(([facts, words]) => ["
               "...arguments[0].map((states) => facts.calmWords(states.map((state, i) => ({ state, name: 'sd' + i })))), words.momentLink('a b', 'write', 1000.5, 1010.2)])")
     found = chrome.run(script, [["ok"], ["ok", "idle"], ["ok", "high", "unseen"], ["high"] * 5])
-    check.equal(found, ["The drive is as usual.", "All 2 drives are as usual.", "No drive is slow; as usual: 1 of 3. Higher than usual: sd1. Not known: sd2.",
-                        "No drive is slow; as usual: 0 of 5. Higher than usual: sd0, sd1, sd2 and 2 more.", "#/device/a%20b?heat=write&from=940&to=1071"],
+    check.equal(found, ["The drive is as usual.", "All 2 drives are as usual.", "No drive is slow; 1 of 3 as usual. Higher than usual: sd1. Not known: sd2.",
+                        "No drive is slow; 0 of 5 as usual. Higher than usual: sd0, sd1, sd2 and 2 more.", "#/device/a%20b?heat=write&from=940&to=1071"],
                 "when no drive is slow, and the link to a moment")
 
 

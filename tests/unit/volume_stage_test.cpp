@@ -303,10 +303,16 @@ TEST(SlowFloors, may_be_not_judged_in_one_interval_between_two_proofs) {
   EXPECT_TRUE(not_judged().empty()) << "what was proved before is no proof of now";
   slow = after(floors, 1, 40, 39);
   ASSERT_EQ(slow.size(), 1U);
-  EXPECT_EQ(slow[0].slow_for, std::chrono::seconds(25));
+  EXPECT_EQ(slow[0].slow_for, std::chrono::seconds(5)) << "what was published before has ended";
   not_judged();
   EXPECT_TRUE(after(floors, 1, 0.5, 0.2).empty());
   EXPECT_TRUE(after(floors, 1, 40, 39).empty()) << "it was not slow in between";
+  EXPECT_TRUE(floors.observe({}, std::chrono::seconds(11)).empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty()) << "nobody knows what was in a long interval";
+  floors.forget_proofs(floor(40, 39));
+  EXPECT_TRUE(not_judged().empty());
+  EXPECT_TRUE(after(floors, 1, 40, 39).empty()) << "something else held it up";
+  EXPECT_EQ(after(floors, 1, 40, 39).size(), 1U);
 }
 
 TEST(SlowFloors, above_a_layer_that_changed_are_learned_again_and_no_proof_of_others_counts) {
@@ -430,8 +436,11 @@ HeldUp held_up(const std::function<void(Ticks&)>& change) {
   subject.observe(ticks.next());
   model::FloorTime reads = floor(1, 1), writes = floor(1, 1);
   reads.operation = Operation::read;
-  const HeldUp result{subject.any_since(begin, reads), subject.any_since(begin, writes), false};
-  return {result.reads, result.writes, subject.any_since(ticks.tick.at + std::chrono::milliseconds(1), writes)};
+  const auto any_since = [&](model::SteadyTime time, const model::FloorTime& of) {
+    return subject.since(time, of) != HoldUp::none;
+  };
+  return {any_since(begin, reads), any_since(begin, writes),
+          any_since(ticks.tick.at + std::chrono::milliseconds(1), writes)};
 }
 
 TEST(HoldUps, are_what_may_hold_up_bios_below_a_layer) {
@@ -503,8 +512,8 @@ TEST(HoldUps, know_for_each_tick_how_slow_a_drive_was) {
   const auto slow = observe(0.02);
   const auto begin = observe(0.0003);
   observe(0.0003);
-  EXPECT_TRUE(subject.any_since(slow, reads));
-  EXPECT_FALSE(subject.any_since(begin, reads));
+  EXPECT_EQ(subject.since(slow, reads), HoldUp::spike);
+  EXPECT_EQ(subject.since(begin, reads), HoldUp::none);
 }
 
 TEST(HoldUps, may_be_anything_below_a_layer_whose_own_thread_sends_writes_on) {
@@ -546,6 +555,52 @@ TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
   };
   EXPECT_GE(seconds_named(false), 15);
   EXPECT_EQ(seconds_named(true), 0);
+}
+
+/// Seconds in which a layer is named whose reads take 40 ms for 16 seconds, if `change` happens in the second of its
+/// intervals of 5 s.
+int seconds_named_beside(const std::function<void(Ticks&, bool is_then)>& change) {
+  Ticks ticks;
+  Volumes stage;
+  model::BioIo above = *host({{"dm-0", Operation::read, 0, 0.3}}).front(),
+               below = *host({{"sda1", Operation::read, 0, 0.1}}).front();
+  const auto end = [](model::BioIo& io, std::int64_t ns) {
+    model::BioOperation& reads = io.operations[model::index(Operation::read)];
+    reads.bytes += 100 * 4096;
+    reads.latency.words[latency_word(ns)] += 100;
+    reads.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
+  };
+  int named = 0;
+  for (int second = 0; second < 107; ++second) {
+    const bool is_slow = second > 90;
+    change(ticks, second == 97 || second == 98);
+    model::Tick& tick = ticks.next();
+    end(above, is_slow ? 40'000'000 : 300'000);
+    end(below, 100'000);
+    tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
+    model::Snapshot snapshot;
+    stage.observe(tick).values(snapshot);
+    named += snapshot.volume_figures && !snapshot.volume_figures->slow.empty() ? 1 : 0;
+  }
+  return named;
+}
+
+TEST(Volumes, a_spike_between_two_proofs_delays_the_answer_and_anything_else_forbids_it) {
+  EXPECT_EQ(seconds_named_beside([](Ticks&, bool) {}), 7) << "from the end of the second interval";
+  EXPECT_EQ(seconds_named_beside([](Ticks& ticks, bool is_then) {
+              ticks.before.spikes_going_on = is_then ? spike_of("sda") : std::vector<model::LatencySpike>();
+            }),
+            2)
+      << "from the end of the third";
+  EXPECT_EQ(seconds_named_beside([](Ticks& ticks, bool is_then) {
+              ticks.signals.volumes.resize(is_then ? 1 : 0);
+              if (is_then) {
+                ticks.signals.volumes[0].volume = "dm-0";
+                ticks.signals.volumes[0].suspended = true;
+              }
+            }),
+            0)
+      << "it may have been suspended before, too";
 }
 
 }  // namespace

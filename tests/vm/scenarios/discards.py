@@ -9,7 +9,7 @@ from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
-KERNELS_IN_CI = ("5.10",)  # kernel.test_discard_bursts judges a newer one; the long form has all
+KERNELS_IN_CI = ("5.10",)  # kernel.test_discard_bursts judges bursts of one drive on a newer one; those of an array are in the long form
 MEMBERS = ("wheel0", "wheel1", "wheel2", "wheel3")
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))

@@ -7,7 +7,6 @@ from devices import Backend, Nvme, NvmeSubsystem
 from lib import metrics
 
 SHARES_GUEST = True
-KERNELS_IN_CI = ("newest",)  # kernel.test_write_hints judges another one; the long form has all
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
 DIRECT, BUFFERED = 4, 3  # the hints that are set: long, medium
 SIZE, BLOCK = 512 << 10, 64 << 10
