@@ -527,25 +527,27 @@ TEST(HoldUps, may_be_anything_below_a_layer_whose_own_thread_sends_writes_on) {
   }
 }
 
+/// 100 more bios of 4 KiB have ended, each after `ns`.
+void end_100(model::BioIo& io, Operation operation, std::int64_t ns) {
+  model::BioOperation& of = io.operations[model::index(operation)];
+  of.bytes += 100 * 4096;
+  of.latency.words[latency_word(ns)] += 100;
+  of.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
+}
+
 TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
   const auto seconds_named = [](bool busy) {
     Ticks ticks;
     Volumes stage;
     model::BioIo above = *host({{"dm-0", Operation::write, 0, 0.3}}).front(),
                  below = *host({{"sda1", Operation::write, 0, 0.1}}).front();
-    const auto end = [](model::BioIo& io, std::int64_t ns) {
-      model::BioOperation& writes = io.operations[model::index(Operation::write)];
-      writes.bytes += 100 * 4096;
-      writes.latency.words[latency_word(ns)] += 100;
-      writes.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
-    };
     int named = 0;
     for (int second = 0; second < 120; ++second) {
       const bool is_slow = second >= 90;
       ticks.before.devices[0].utilisation = {100, busy && is_slow ? 0.95 : 0.5};
       model::Tick& tick = ticks.next();
-      end(above, is_slow ? 40'000'000 : 300'000);
-      end(below, 100'000);
+      end_100(above, Operation::write, is_slow ? 40'000'000 : 300'000);
+      end_100(below, Operation::write, 100'000);
       tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
       model::Snapshot snapshot;
       stage.observe(tick).values(snapshot);
@@ -564,19 +566,13 @@ int seconds_named_beside(const std::function<void(Ticks&, bool is_then)>& change
   Volumes stage;
   model::BioIo above = *host({{"dm-0", Operation::read, 0, 0.3}}).front(),
                below = *host({{"sda1", Operation::read, 0, 0.1}}).front();
-  const auto end = [](model::BioIo& io, std::int64_t ns) {
-    model::BioOperation& reads = io.operations[model::index(Operation::read)];
-    reads.bytes += 100 * 4096;
-    reads.latency.words[latency_word(ns)] += 100;
-    reads.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
-  };
   int named = 0;
   for (int second = 0; second < 107; ++second) {
     const bool is_slow = second > 90;
     change(ticks, second == 97 || second == 98);
     model::Tick& tick = ticks.next();
-    end(above, is_slow ? 40'000'000 : 300'000);
-    end(below, 100'000);
+    end_100(above, Operation::read, is_slow ? 40'000'000 : 300'000);
+    end_100(below, Operation::read, 100'000);
     tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
     model::Snapshot snapshot;
     stage.observe(tick).values(snapshot);
