@@ -446,6 +446,11 @@ HoldUp HoldUps::since(model::SteadyTime begin, const model::FloorTime& floor) co
   return may_send_again ? HoldUp::other : HoldUp::spike;
 }
 
+bool HoldUps::anywhere_since(model::SteadyTime begin) const {
+  return std::any_of(last_.begin(), last_.end(),
+                     [&](const auto& one) { return one.second.of_reads && *one.second.of_reads >= begin; });
+}
+
 void SlowFloors::FloorState::forget_proofs() {
   slow_for = {};
   proofs = 0;
@@ -471,7 +476,7 @@ void SlowFloors::learn(FloorState& known, const model::FloorTime& floor, std::ch
 }
 
 std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::FloorTime>& floors,
-                                                  std::chrono::seconds interval) {
+                                                  std::chrono::seconds interval, bool may_say_nothing) {
   std::vector<model::SlowFloor> slow;
   auto before = std::exchange(known_, {});
   for (const model::FloorTime& floor : floors) {
@@ -500,7 +505,7 @@ std::vector<model::SlowFloor> SlowFloors::observe(const std::vector<model::Floor
   }
   // Those with too few I/Os, or that may have been held up, keep what is usual, and for one interval their proofs.
   for (auto& [key, known] : before) {
-    if (known.proofs == 0 || known.in_gap || interval > kLongestGap) {
+    if (known.proofs == 0 || known.in_gap || !may_say_nothing || interval > kLongestGap) {
       known.forget_proofs();
     } else {
       // What was published ends with this interval: what follows begins after it.
@@ -546,7 +551,8 @@ model::Findings Volumes::observe(const model::Tick& tick) {
         }
         return held_up != HoldUp::none;
       });
-      slow = slow_.observe(floors, std::chrono::round<std::chrono::seconds>(interval));
+      slow = slow_.observe(floors, std::chrono::round<std::chrono::seconds>(interval),
+                           !hold_ups_.anywhere_since(marks_.back().at));
     }
     marks_.push_back({tick.at, tick.bios});
     while (marks_.size() > 2 && tick.at - marks_[1].at >= kWindow) {

@@ -36,14 +36,16 @@ enum class HoldUp {
 /// When something was last seen that may hold up bios on their way from a layer to what it lies on: a drive that is
 /// slow or takes no more, a limit of a cgroup, a suspended volume. Such a wait is neither the layer's nor the drive's
 /// own. A drive that is not measured may always hold up, and so may anything below a layer whose own thread sends
-/// writes on. A spike of a drive explains no reads that wait much longer than
-/// its own I/Os take, except in layers that may send them again.
+/// writes on. A spike of a drive explains no reads that wait much longer than its own I/Os take, except in layers that
+/// may send them again.
 class HoldUps {
  public:
   /// Call it at every tick.
   void observe(const model::Tick& tick);
   /// What may have held up bios of this floor since then, for as long as they took in it.
   [[nodiscard]] HoldUp since(model::SteadyTime begin, const model::FloorTime& floor) const;
+  /// Whether anything but a spike or a busy drive was seen anywhere since then: of floors whose I/Os did not end.
+  [[nodiscard]] bool anywhere_since(model::SteadyTime begin) const;
 
  private:
   struct Last {
@@ -82,8 +84,10 @@ class SlowFloors {
   static constexpr std::chrono::minutes kLearningTime{10};
   static constexpr std::chrono::hours kUsualAfter{1};
 
-  /// Call it for each interval in turn, with all floors that are known in it.
-  std::vector<model::SlowFloor> observe(const std::vector<model::FloorTime>& floors, std::chrono::seconds interval);
+  /// Call it for each interval in turn, with all floors that are known in it. `may_say_nothing`: whether the others
+  /// keep their proofs.
+  std::vector<model::SlowFloor> observe(const std::vector<model::FloorTime>& floors, std::chrono::seconds interval,
+                                        bool may_say_nothing = true);
   /// Of one that was held up otherwise than by a drive's spike. Call it before observe() of that interval.
   void forget_proofs(const model::FloorTime& floor);
   /// What is usual of floors above these devices, which have changed. No proof counts that is older.

@@ -535,44 +535,21 @@ void end_100(model::BioIo& io, Operation operation, std::int64_t ns) {
   of.latency.sum_ns += 100 * static_cast<std::uint64_t>(ns);
 }
 
-TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
-  const auto seconds_named = [](bool busy) {
-    Ticks ticks;
-    Volumes stage;
-    model::BioIo above = *host({{"dm-0", Operation::write, 0, 0.3}}).front(),
-                 below = *host({{"sda1", Operation::write, 0, 0.1}}).front();
-    int named = 0;
-    for (int second = 0; second < 120; ++second) {
-      const bool is_slow = second >= 90;
-      ticks.before.devices[0].utilisation = {100, busy && is_slow ? 0.95 : 0.5};
-      model::Tick& tick = ticks.next();
-      end_100(above, Operation::write, is_slow ? 40'000'000 : 300'000);
-      end_100(below, Operation::write, 100'000);
-      tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
-      model::Snapshot snapshot;
-      stage.observe(tick).values(snapshot);
-      named += snapshot.volume_figures && !snapshot.volume_figures->slow.empty() ? 1 : 0;
-    }
-    return named;
-  };
-  EXPECT_GE(seconds_named(false), 15);
-  EXPECT_EQ(seconds_named(true), 0);
-}
-
-/// Seconds in which a layer is named whose reads take 40 ms for 16 seconds, if `change` happens in the second of its
-/// intervals of 5 s.
-int seconds_named_beside(const std::function<void(Ticks&, bool is_then)>& change) {
+/// Seconds in which a layer is named whose I/Os take 40 ms from second 91 on, if `change`, which says whether I/Os end,
+/// is called before each. Its slow intervals end with the seconds 95, 100 and 105.
+int seconds_named(Operation operation, int seconds, const std::function<bool(Ticks&, int second)>& change) {
   Ticks ticks;
   Volumes stage;
-  model::BioIo above = *host({{"dm-0", Operation::read, 0, 0.3}}).front(),
-               below = *host({{"sda1", Operation::read, 0, 0.1}}).front();
+  model::BioIo above = *host({{"dm-0", operation, 0, 0.3}}).front(),
+               below = *host({{"sda1", operation, 0, 0.1}}).front();
   int named = 0;
-  for (int second = 0; second < 107; ++second) {
-    const bool is_slow = second > 90;
-    change(ticks, second == 97 || second == 98);
+  for (int second = 0; second < seconds; ++second) {
+    const bool ends = change(ticks, second);
     model::Tick& tick = ticks.next();
-    end_100(above, Operation::read, is_slow ? 40'000'000 : 300'000);
-    end_100(below, Operation::read, 100'000);
+    if (ends) {
+      end_100(above, operation, second > 90 ? 40'000'000 : 300'000);
+      end_100(below, operation, 100'000);
+    }
     tick.bios = {std::make_shared<const model::BioIo>(above), std::make_shared<const model::BioIo>(below)};
     model::Snapshot snapshot;
     stage.observe(tick).values(snapshot);
@@ -581,22 +558,50 @@ int seconds_named_beside(const std::function<void(Ticks&, bool is_then)>& change
   return named;
 }
 
+TEST(Volumes, publish_a_floor_that_becomes_slow_unless_something_holds_it_up) {
+  const auto beside = [](double busy_ratio) {
+    return seconds_named(Operation::write, 120, [=](Ticks& ticks, int second) {
+      ticks.before.devices[0].utilisation = {100, second > 90 ? busy_ratio : 0.5};
+      return true;
+    });
+  };
+  EXPECT_GE(beside(0.5), 15);
+  EXPECT_EQ(beside(0.95), 0);
+}
+
 TEST(Volumes, a_spike_between_two_proofs_delays_the_answer_and_anything_else_forbids_it) {
-  EXPECT_EQ(seconds_named_beside([](Ticks&, bool) {}), 7) << "from the end of the second interval";
-  EXPECT_EQ(seconds_named_beside([](Ticks& ticks, bool is_then) {
-              ticks.before.spikes_going_on = is_then ? spike_of("sda") : std::vector<model::LatencySpike>();
+  const auto named = [](const std::function<bool(Ticks&, int)>& change) {
+    return seconds_named(Operation::read, 107, change);
+  };
+  const auto is_idle = [](int second) { return second > 95 && second <= 100; };
+  const auto suspend = [](Ticks& ticks, int second) {
+    ticks.signals.volumes.clear();
+    if (second == 97 || second == 98) {
+      ticks.signals.volumes.resize(1);
+      ticks.signals.volumes[0].volume = "dm-0";
+      ticks.signals.volumes[0].suspended = true;
+    }
+  };
+  EXPECT_EQ(named([](Ticks&, int) { return true; }), 7) << "from the end of the second interval";
+  EXPECT_EQ(named([](Ticks& ticks, int second) {
+              ticks.before.spikes_going_on = second == 97 ? spike_of("sda") : std::vector<model::LatencySpike>();
+              return true;
             }),
             2)
       << "from the end of the third";
-  EXPECT_EQ(seconds_named_beside([](Ticks& ticks, bool is_then) {
-              ticks.signals.volumes.resize(is_then ? 1 : 0);
-              if (is_then) {
-                ticks.signals.volumes[0].volume = "dm-0";
-                ticks.signals.volumes[0].suspended = true;
-              }
+  EXPECT_EQ(named([&](Ticks&, int second) { return !is_idle(second); }), 2);
+  EXPECT_EQ(named([&](Ticks& ticks, int second) {
+              suspend(ticks, second);
+              return true;
             }),
             0)
       << "it may have been suspended before, too";
+  EXPECT_EQ(named([&](Ticks& ticks, int second) {
+              suspend(ticks, second);
+              return !is_idle(second);
+            }),
+            0)
+      << "and so may one whose I/Os did not end";
 }
 
 }  // namespace
